@@ -1,0 +1,102 @@
+# Every target does its own set-up: it makes .venv with the versions of constraints/, installs
+# symop into it (editable) with the extras that the target needs, and does so only once.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+PYTHON  ?= python3
+WORKERS ?= 2
+ARGS    ?=
+
+VENV        := .venv
+BIN         := $(VENV)/bin
+VERSION     := $(or $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])'),none)
+CONSTRAINTS := constraints/$(VERSION).txt
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint $(CONSTRAINTS)
+
+# A set-up is out of date when one of these is newer than its stamp.
+SETUP := pyproject.toml $(CONSTRAINTS) $(VENV)/.stamp-$(VERSION)
+
+.PHONY: help
+help:  ## list the targets
+	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='options passed on']"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: $(VENV)/.stamp-train  ## train the digits classifier on real data, results in runs/digits/
+	@$(BIN)/python examples/digits.py $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.stamp-test  ## run the tests, without those marked slow
+	@echo "==> pytest on $(WORKERS) workers"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.stamp-dev  ## check format, lint, types and import layers
+	@echo "==> ruff format --check"
+	@$(BIN)/ruff format --check .
+	@echo "==> ruff check"
+	@$(BIN)/ruff check .
+	@echo "==> mypy --strict"
+	@$(BIN)/python -m mypy --strict
+	@echo "==> lint-imports"
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: golden
+golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/
+	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)
+
+.PHONY: proofs
+proofs: $(VENV)/.stamp-test  ## regenerate the operators' pages and proof sheets in docs/
+	@$(BIN)/python docs/proofs.py $(ARGS)
+
+.PHONY: notebooks
+notebooks: $(VENV)/.stamp-test  ## execute the notebooks and store their outputs
+	@$(BIN)/jupyter-execute --inplace notebooks/*.ipynb
+
+.PHONY: bench
+bench: $(VENV)/.stamp-bench  ## run the benchmarks, results in benchmarks/results/
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+.PHONY: clean
+clean:  ## remove the virtual environment, caches and build outputs
+	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .import_linter_cache
+	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call install,EXTRA,EXTRAS THAT IT CONTAINS)
+define install
+	@echo "==> Installing symop[$(1)] into $(VENV) (minutes the first time, never twice)"
+	@$(PIP_INSTALL) --quiet setuptools
+	@$(PIP_INSTALL) --no-build-isolation --editable ".[$(1)]"
+	@touch $(patsubst %,$(VENV)/.stamp-%,$(1) $(2))
+endef
+
+$(VENV)/.stamp-train: $(SETUP)
+	$(call install,train)
+
+$(VENV)/.stamp-test: $(SETUP)
+	$(call install,test,train)
+
+$(VENV)/.stamp-dev: $(SETUP)
+	$(call install,dev,train)
+
+$(VENV)/.stamp-bench: $(SETUP)
+	$(call install,bench,train)
+
+$(VENV)/.stamp-$(VERSION): | $(CONSTRAINTS)
+	@echo "==> Making $(VENV) with $$($(PYTHON) --version)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+constraints/%.txt:
+	@echo "symop needs Python 3.11, 3.12 or 3.13, but $(PYTHON) is $*." >&2
+	@echo "Name one of these, for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2
+	@exit 1
