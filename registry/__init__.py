@@ -1,0 +1,1 @@
+"""The dictionary of operators: what each one means."""

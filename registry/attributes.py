@@ -1,0 +1,245 @@
+"""Attributes: the static values of an operator call, checked and made canonical from annotations.
+
+An annotation is read once, when the operator is declared, into a converter. Canonical values are
+hashable and mean the same wherever they compare equal, so they can key caches.
+"""
+
+import dataclasses
+import math
+import operator
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from registry.errors import AttributeTypeError, AttributeValueError, nearest
+from registry.types import as_dtype
+
+Converter = Callable[[Any], Any]
+REQUIRED: Any = dataclasses.MISSING
+Scalar = bool | int | float | complex
+"""Annotation of an attribute that holds one number of any type."""
+
+
+class _Mismatch(Exception):
+    """A value that one converter does not take; the message says what it would."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Attribute:
+    """One attribute of an operator.
+
+    Attributes:
+        name: the keyword that passes it.
+        annotation: its declared type.
+        convert: makes a value canonical.
+        default: canonical default, or ``REQUIRED``.
+    """
+
+    name: str
+    annotation: Any
+    convert: Converter
+    default: Any = REQUIRED
+
+    def canonical(self, value: Any, owner: str) -> Any:  # noqa: ANN401
+        """The canonical form of ``value`` for the operator called ``owner``.
+
+        Raises:
+            AttributeTypeError: ``value`` has the wrong type.
+            AttributeValueError: ``value`` is none of the allowed strings or numbers.
+        """
+        try:
+            return self.convert(value)
+        except _Mismatch as mismatch:
+            raise AttributeTypeError(
+                f"{owner}: attribute {self.name!r} must be {mismatch}, got {value!r}"
+            ) from None
+        except AttributeValueError as error:
+            raise AttributeValueError(f"{owner}: attribute {self.name!r} {error}") from None
+
+
+def make_attribute(name: str, annotation: Any, default: Any) -> Attribute:  # noqa: ANN401
+    """The attribute that a keyword-only parameter of a kernel declares."""
+    convert = converter(annotation)
+    return Attribute(
+        name, annotation, convert, default if default is REQUIRED else convert(default)
+    )
+
+
+def converter(annotation: Any) -> Converter:  # noqa: ANN401
+    """The function that checks a value against ``annotation`` and makes it canonical.
+
+    Raises:
+        TypeError: no attribute can have that annotation.
+    """
+    if annotation in _SIMPLE:
+        return _SIMPLE[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return _literal(args)
+    if origin in (typing.Union, types.UnionType):
+        return _union([converter(arg) for arg in args])
+    if origin is tuple:
+        return _tuple(args)
+    raise TypeError(f"no attribute can be annotated {annotation!r}")
+
+
+def _boolean(value: Any) -> bool:  # noqa: ANN401
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise _Mismatch("a bool")
+
+
+def _integer(value: Any) -> int:  # noqa: ANN401
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise _Mismatch("an int")
+
+
+def _floating(value: Any) -> float:  # noqa: ANN401
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if is_number and not isinstance(value, (bool, np.bool_)):
+        return float(value)
+    raise _Mismatch("a float")
+
+
+def _complex(value: Any) -> complex:  # noqa: ANN401
+    if isinstance(value, (complex, np.complexfloating)):
+        return complex(value)
+    raise _Mismatch("a complex number")
+
+
+def _string(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, str):
+        return value
+    raise _Mismatch("a str")
+
+
+def _none(value: Any) -> None:  # noqa: ANN401
+    if value is not None:
+        raise _Mismatch("None")
+
+
+def _dtype(value: Any) -> np.dtype:  # noqa: ANN401
+    if value is not None and not isinstance(value, (int, float, tuple, list)):
+        try:
+            return as_dtype(value)
+        except TypeError:
+            pass
+    raise _Mismatch("a dtype")
+
+
+def _literal(allowed: tuple[Any, ...]) -> Converter:
+    def convert(value: Any) -> Any:  # noqa: ANN401
+        for one in allowed:
+            if type(one) is type(value) and one == value:
+                return one
+        strings = [one for one in allowed if isinstance(one, str)]
+        raise AttributeValueError(
+            f"must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+            + nearest(str(value), strings)
+        )
+
+    return convert
+
+
+def _union(options: Sequence[Converter]) -> Converter:
+    def convert(value: Any) -> Any:  # noqa: ANN401
+        expected = []
+        refusal: AttributeValueError | None = None
+        for option in options:
+            try:
+                return option(value)
+            except _Mismatch as mismatch:
+                expected.append(str(mismatch))
+            except AttributeValueError as error:
+                refusal = error
+        if refusal is not None:
+            raise refusal
+        raise _Mismatch(" or ".join(expected))
+
+    return convert
+
+
+def _tuple(args: tuple[Any, ...]) -> Converter:
+    variadic = len(args) == 2 and args[1] is Ellipsis  # noqa: PLR2004
+    items = [converter(args[0])] if variadic else [converter(arg) for arg in args]
+
+    def convert(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        if not isinstance(value, (tuple, list, np.ndarray)):
+            raise _Mismatch("a tuple")
+        if not variadic and len(value) != len(items):
+            raise _Mismatch(f"a tuple of {len(items)}")
+        each = items * len(value) if variadic else items
+        try:
+            return tuple(one(entry) for one, entry in zip(each, value, strict=True))
+        except _Mismatch as mismatch:
+            raise _Mismatch(f"a tuple whose entries are each {mismatch}") from None
+
+    return convert
+
+
+_SIMPLE: dict[Any, Converter] = {
+    bool: _boolean,
+    int: _integer,
+    float: _floating,
+    complex: _complex,
+    str: _string,
+    type(None): _none,
+    np.dtype: _dtype,
+}
+
+
+def identity_key(value: Any) -> Any:  # noqa: ANN401
+    """A key that is equal for two canonical values only if nothing tells them apart.
+
+    Python calls ``0.0 == -0.0`` and ``1 == 1.0 == True`` equal and ``nan != nan``; caches must not.
+    """
+    if type(value) is float:
+        return value if math.isfinite(value) and value != 0.0 else ("float", repr(value))
+    if type(value) is tuple:
+        return tuple(identity_key(entry) for entry in value)
+    if type(value) is complex:
+        return ("complex", repr(value))
+    return value
+
+
+_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def to_plain(value: Any) -> Any:  # noqa: ANN401
+    """``value`` as JSON can hold it; ``from_plain`` brings it back."""
+    if isinstance(value, np.dtype):
+        return {"dtype": value.name}
+    if isinstance(value, tuple):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, complex):
+        return {"complex": [to_plain(value.real), to_plain(value.imag)]}
+    return value
+
+
+def from_plain(value: Any) -> Any:  # noqa: ANN401
+    """What ``to_plain`` encoded.
+
+    Raises:
+        ValueError: ``value`` is not such an encoding.
+    """
+    if isinstance(value, list):
+        return tuple(from_plain(entry) for entry in value)
+    if not isinstance(value, dict):
+        return value
+    match list(value.items()):
+        case [("dtype", str(name))]:
+            return as_dtype(name)
+        case [("float", str(name))] if name in _SPECIAL:
+            return _SPECIAL[name]
+        case [("complex", [real, imag])]:
+            return complex(from_plain(real), from_plain(imag))
+    raise ValueError(f"cannot read the attribute value {value!r}")

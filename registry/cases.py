@@ -1,0 +1,163 @@
+"""case() and misuse(): the sample calls that stand beside an operator and drive its tests and page."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Sample = Callable[[np.random.Generator, np.dtype], np.ndarray]
+"""Draws one input: ``sample(generator, dtype)``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One legal call: inputs by slot (a shape, an array or a ``Sample``) and attributes.
+
+    Attributes:
+        values: what fills each slot and attribute.
+        rtol: relative tolerance against the reference, in units of the dtype's epsilon.
+        dtypes: dtypes in which the floating inputs are drawn.
+        order: highest derivative that finite differences check on this case.
+        seed: what makes the draws differ between cases of one operator.
+    """
+
+    values: Mapping[str, Any]
+    rtol: float = 64.0
+    dtypes: tuple[str, ...] = ("float32", "float64")
+    order: int = 3
+    seed: int = 0
+
+    def draw(self, name: str, dtype: np.dtype) -> Any:  # noqa: ANN401
+        """The value for slot ``name``: floating arrays are drawn in ``dtype``."""
+        generator = np.random.default_rng([self.seed, *name.encode()])
+        return draw(self.values[name], generator, dtype)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={_show(value)}" for name, value in self.values.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Misuse:
+    """One call that must be refused, and a piece of the message that refuses it."""
+
+    message: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={_show(value)}" for name, value in self.values.items())
+
+
+def case(
+    *,
+    rtol: float = 64.0,
+    dtypes: tuple[str, ...] = ("float32", "float64"),
+    order: int = 3,
+    seed: int = 0,
+    **values: Any,  # noqa: ANN401
+) -> Case:
+    """A legal call of the operator it stands beside.
+
+    A tuple of ints fills a slot with normal draws of that shape; a ``Sample`` such as
+    ``positive(3, 4)`` with its draws; a list of tuples fills a variadic slot.
+
+    Example:
+        >>> str(case(x=(3, 4), axis=1))
+        'x=(3, 4), axis=1'
+    """
+    return Case(values, rtol, dtypes, order, seed)
+
+
+def misuse(message: str, **values: Any) -> Misuse:  # noqa: ANN401
+    """A call that must raise an error containing ``message``."""
+    return Misuse(message, values)
+
+
+def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:  # noqa: ANN401
+    """The array that ``value`` stands for in a case; values that are no sample stay as they are."""
+    if isinstance(value, tuple) and all(isinstance(length, int) for length in value):
+        return generator.standard_normal(value).astype(dtype)
+    if isinstance(value, list):
+        return [draw(one, generator, dtype) for one in value]
+    if callable(value):
+        return value(generator, dtype)
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sample:
+    """A named draw, so that cases print as they are written."""
+
+    text: str
+    function: Sample
+
+    def __call__(self, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        return self.function(generator, dtype)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def uniform(*shape: int, low: float, high: float) -> Sample:
+    """Floating draws between ``low`` and ``high``."""
+    return _Sample(
+        f"uniform({_lengths(shape)}, low={low}, high={high})",
+        lambda generator, dtype: generator.uniform(low, high, shape).astype(dtype),
+    )
+
+
+def positive(*shape: int) -> Sample:
+    """Floating draws between 1/2 and 2."""
+    return _Sample(
+        f"positive({_lengths(shape)})",
+        lambda generator, dtype: generator.uniform(0.5, 2.0, shape).astype(dtype),
+    )
+
+
+def nonzero(*shape: int) -> Sample:
+    """Floating draws of either sign whose magnitude lies between 1/2 and 2."""
+    return _Sample(
+        f"nonzero({_lengths(shape)})",
+        lambda generator, dtype: (
+            generator.uniform(0.5, 2.0, shape) * generator.choice([-1.0, 1.0], shape)
+        ).astype(dtype),
+    )
+
+
+def distinct(*shape: int) -> Sample:
+    """Floating draws of which no two are near each other: maxima without ties."""
+    return _Sample(
+        f"distinct({_lengths(shape)})",
+        lambda generator, dtype: (
+            (
+                (generator.permutation(int(np.prod(shape))) - np.prod(shape) / 2.0 + 0.25)
+                .reshape(shape)
+                .astype(dtype)
+            )
+            / 4
+        ),
+    )
+
+
+def integers(*shape: int, high: int, low: int = 0) -> Sample:
+    """int32 draws from ``low`` up to and without ``high``."""
+    return _Sample(
+        f"integers({_lengths(shape)}, low={low}, high={high})",
+        lambda generator, _: generator.integers(low, high, shape).astype(np.int32),
+    )
+
+
+def booleans(*shape: int) -> Sample:
+    """Draws of true and false."""
+    return _Sample(
+        f"booleans({_lengths(shape)})",
+        lambda generator, _: generator.integers(0, 2, shape).astype(np.bool_),
+    )
+
+
+def _lengths(shape: tuple[int, ...]) -> str:
+    return ", ".join(map(str, shape))
+
+
+def _show(value: Any) -> str:  # noqa: ANN401
+    return f"array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)

@@ -1,0 +1,272 @@
+"""Inference: the types of an operator's outputs from those of its inputs, memoized."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from registry.errors import DTypeError, KindError, ShapeError, SymopError
+from registry.attributes import Attribute
+from registry.rule import Rule
+from registry.signature import Slot
+from registry.types import KEY_TYPE, TRAINING_TYPE, DType, Shape, VarKind, VarType
+from registry.var import Attributes, Inputs
+
+Types = tuple[VarType, ...]
+_MEMO_LIMIT = 8192
+
+
+class Declared(Protocol):
+    """What inference reads of an operator."""
+
+    name: str
+    slots: tuple[Slot, ...]
+    attributes: tuple[Attribute, ...]
+    outputs: tuple[str, ...]
+    slot_index: dict[str, int]
+
+    def slot_of(self, index: int) -> Slot:
+        """The slot that a flat input fills."""
+
+    def run(self, inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401
+        """The kernel on arrays."""
+
+
+class Inference:
+    """Shape, dtype and kind rules of one operator, and what they said before."""
+
+    def __init__(
+        self,
+        operator: Declared,
+        shape: Callable[..., Any] | None,
+        dtype: Callable[..., Any] | None,
+    ) -> None:
+        """Without both rules the kernel is traced for its result's type."""
+        self.operator = operator
+        slots, attributes = operator.slots, operator.attributes
+        name = operator.name
+        self.several = len(operator.outputs) > 1
+        self.shape_rule = shape and (
+            _OverAll(shape) if _over_all(shape) else Rule(name, shape, slots, attributes)
+        )
+        self.dtype_rule = dtype and (
+            _OverAll(dtype) if _over_all(dtype) else Rule(name, dtype, slots, attributes)
+        )
+        self.kind_rule: Rule | None = None
+        self.complete_rule: Callable[..., Any] | None = None
+        self._declare_completion(shape)
+        self._memo: dict[Any, Types] = {}
+
+    def _declare_completion(self, shape: Callable[..., Any] | None) -> None:
+        completes = getattr(shape, "completes", None)
+        if completes is None or shape is None:
+            return
+        owner = self.operator
+        self.complete_rule = (
+            _over_all_completion(owner, completes)
+            if _over_all(shape)
+            else Rule(owner.name, completes, owner.slots, owner.attributes, owner.outputs)
+        )
+
+    def __call__(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
+        """Types of the outputs.
+
+        Raises:
+            ShapeError, DTypeError, KindError: the inputs do not fit together.
+        """
+        key = (types, attributes, jax.config.jax_enable_x64)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._infer(types, attributes)
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[key] = found
+        return found
+
+    def _infer(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
+        self._check_kinds(types)
+        if self.shape_rule is None or self.dtype_rule is None:
+            result = self._check_and_trace(types, attributes)
+        else:
+            shapes = self._shapes(types, attributes)
+            result = tuple(
+                VarType(shape, dtype, weak=weak)
+                for shape, (dtype, weak) in zip(
+                    shapes, self._dtypes(types, attributes), strict=True
+                )
+            )
+        return self._with_kinds(result, types, attributes)
+
+    # Kinds
+
+    def _check_kinds(self, types: tuple[VarType | None, ...]) -> None:
+        if self.kind_rule is not None:
+            return
+        for i, given in enumerate(types):
+            slot = self.operator.slot_of(i)
+            if given is None or slot.implicit or given.kind is VarKind.LOD_TENSOR:
+                continue
+            raise KindError(
+                f"{self.operator.name}: slot {slot.name!r} must hold a dense array, got {given}"
+            )
+
+    def _with_kinds(
+        self, result: Types, types: tuple[VarType | None, ...], attributes: Attributes
+    ) -> Types:
+        if self.kind_rule is None:
+            return result
+        kinds = tuple(None if given is None else given.kind for given in types)
+        said = self.kind_rule(kinds, attributes)
+        each = said if isinstance(said, tuple) else (said,) * len(result)
+        return tuple(
+            VarType(one.shape, one.dtype, kind) for one, kind in zip(result, each, strict=True)
+        )
+
+    # Shapes and dtypes
+
+    def _shapes(self, types: tuple[VarType | None, ...], attributes: Attributes) -> list[Shape]:
+        assert self.shape_rule is not None
+        with self._named():
+            said = self.shape_rule(_shapes_of(types), attributes)
+        return [tuple(shape) for shape in (said if self.several else (said,))]
+
+    def _dtypes(
+        self, types: tuple[VarType | None, ...], attributes: Attributes
+    ) -> Sequence[tuple[DType, bool]]:
+        assert self.dtype_rule is not None
+        with self._named():
+            said = self.dtype_rule(types, attributes)
+        if isinstance(said, list):
+            return [_strong(one) for one in said]
+        return [_strong(said)] * len(self.operator.outputs)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Put the operator's name in front of what a rule says is wrong."""
+        try:
+            yield
+        except SymopError as error:
+            raise type(error)(f"{self.operator.name}: {error}") from error.__cause__
+
+    def _check_and_trace(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
+        """The shape rule's checks, if there is one, and the type that tracing the kernel finds."""
+        if self.shape_rule is not None:
+            self._shapes(types, attributes)
+        arrays = [given for given in types if given is not None and given is not TRAINING_TYPE]
+
+        def run(*values: Any) -> Any:  # noqa: ANN401
+            supply = iter(values)
+            inputs = [
+                None if given is None else False if given is TRAINING_TYPE else next(supply)
+                for given in types
+            ]
+            return self.operator.run(tuple(inputs), attributes)
+
+        try:
+            result = jax.eval_shape(run, *[abstract(given) for given in arrays])
+        except SymopError:
+            raise
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            given = ", ".join("absent" if t is None else str(t) for t in types)
+            wrong = (
+                DTypeError if "dtype" in str(error) and "shape" not in str(error) else ShapeError
+            )
+            reason = str(error).splitlines()[0]
+            raise wrong(
+                f"{self.operator.name}: the inputs must fit together ({reason}), got {given}"
+            ) from error
+        results = tuple(result) if self.several else (result,)
+        return tuple(
+            VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type) for one in results
+        )
+
+    def complete(
+        self,
+        types: tuple[VarType | None, ...],
+        attributes: Attributes,
+        outputs: tuple[VarType | None, ...],
+    ) -> dict[int, Shape]:
+        """Shapes of inputs that follow from what is known of the others and of the outputs.
+
+        Keys are indices into the flat inputs. Empty where nothing follows.
+        """
+        if self.complete_rule is None:
+            return {}
+        said = self.complete_rule(_shapes_of(types), attributes, _shapes_of(outputs))
+        found: dict[int, Shape] = {}
+        for slot, shape in (said or {}).items():
+            start = self.operator.slot_index[slot]
+            shapes = shape if self.operator.slots[start].variadic else [shape]
+            for i, one in enumerate(shapes):
+                if one is not None:
+                    found[start + i] = tuple(one)
+        return found
+
+
+class _OverAll:
+    """A rule that receives all present inputs alike instead of by name."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401
+        del attributes
+        return self.function(*[one for one in inputs if one is not None])
+
+
+def _over_all(rule: Callable[..., Any]) -> bool:
+    first = next(iter(inspect.signature(rule).parameters.values()), None)
+    return (
+        first is not None
+        and first.kind is first.VAR_POSITIONAL
+        and first.name in ("types", "shapes")
+    )
+
+
+def _over_all_completion(owner: Declared, completes: Callable[..., Any]) -> Callable[..., Any]:
+    """``completes(shapes, out)`` in the form of a rule that names slots."""
+
+    def complete(inputs: Inputs, attributes: Attributes, outputs: Inputs) -> dict[str, Any]:
+        del attributes
+        said = completes(inputs, outputs[0])
+        fixed = len(owner.slots) - owner.slots[-1].variadic
+        found = {slot.name: one for slot, one in zip(owner.slots[:fixed], said, strict=False)}
+        if owner.slots[-1].variadic:
+            found[owner.slots[-1].name] = said[fixed:]
+        return found
+
+    return complete
+
+
+def _strong(said: Any) -> tuple[DType, bool]:  # noqa: ANN401
+    return said if isinstance(said, tuple) else (np.dtype(said), False)
+
+
+def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
+    return tuple(None if given is None else given.shape for given in types)
+
+
+def abstract(given: VarType) -> Any:  # noqa: ANN401
+    """What JAX traces for a value of type ``given``."""
+    if given is KEY_TYPE:
+        return jax.eval_shape(lambda: jax.random.key(0))
+    return jax.ShapeDtypeStruct(given.shape, given.dtype, weak_type=given.weak)
+
+
+def promoted(*types: VarType) -> tuple[DType, bool]:
+    """The dtype that JAX promotes values of ``types`` to, and whether it is weak."""
+    stand_ins = [_stand_in(one) for one in types]
+    dtype, weak = jax.dtypes.result_type(*stand_ins, return_weak_type_flag=True)
+    return np.dtype(dtype), weak
+
+
+def _stand_in(given: VarType) -> Any:  # noqa: ANN401
+    """A weak type promotes as the Python scalar it came from."""
+    if not given.weak:
+        return given.dtype
+    return {"i": 0, "u": 0, "f": 0.0, "c": 0j}.get(given.dtype.kind, given.dtype)

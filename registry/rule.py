@@ -1,0 +1,116 @@
+"""Rule: a function that receives exactly what its parameters name, checked when it is declared."""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from registry.attributes import Attribute
+from registry.errors import DeclarationError, nearest
+from registry.signature import Slot
+from registry.var import Attributes, Inputs
+
+COTANGENT = "d_"
+"""Prefix of the parameter that receives the cotangent of an output."""
+
+_INPUT, _VARIADIC, _OUTPUT, _COTANGENT = range(4)
+
+
+class Rule:
+    """One rule of an operator: its gradient maker, shape rule, simplification, ...
+
+    A parameter named like a slot receives what fills it, one named like an output the output, one
+    named ``d_<output>`` the cotangent of that output; keyword-only parameters receive attributes.
+    So the parameter list is the list of what the rule needs: a maker's residuals.
+    """
+
+    __slots__ = ("_attributes", "_positional", "function", "optional_cotangents", "owner")
+
+    def __init__(
+        self,
+        owner: str,
+        function: Callable[..., Any],
+        slots: Sequence[Slot],
+        attributes: Sequence[Attribute],
+        outputs: Sequence[str] = (),
+        cotangents: Sequence[str] = (),
+    ) -> None:
+        """Bind ``function``'s parameters to slots, attributes, outputs and cotangents.
+
+        Raises:
+            DeclarationError: a parameter names nothing that the rule can receive.
+        """
+        self.owner = owner
+        self.function = function
+        sources = dict(_sources(slots, outputs, cotangents))
+        indices = {attribute.name: i for i, attribute in enumerate(attributes)}
+        self._positional: list[tuple[int, int]] = []
+        self._attributes: list[tuple[str, int]] = []
+        self.optional_cotangents: set[int] = set()
+        for parameter in inspect.signature(function, eval_str=True).parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                index = self._find(parameter.name, indices, "attribute")
+                self._attributes.append((parameter.name, index))
+                continue
+            source = self._find(parameter.name, sources, "slot, output or cotangent")
+            self._positional.append(source)
+            if source[0] == _COTANGENT and _allows_none(parameter.annotation):
+                self.optional_cotangents.add(source[1])
+
+    def _find(self, name: str, among: dict[str, Any], what: str) -> Any:  # noqa: ANN401
+        if name not in among:
+            legal = ", ".join(sorted(among)) or "none"
+            raise DeclarationError(
+                f"{self.owner}: the rule {self.function.__name__!r} must name a {what} of the "
+                f"operator ({legal}), got {name!r}{nearest(name, among)}"
+            )
+        return among[name]
+
+    def __call__(
+        self,
+        inputs: Inputs,
+        attributes: Attributes,
+        outputs: Inputs = (),
+        cotangents: Inputs = (),
+    ) -> Any:  # noqa: ANN401
+        """Call the function with what its parameters name."""
+        values = (inputs, inputs, outputs, cotangents)
+        positional = [
+            inputs[index:] if source == _VARIADIC else values[source][index]
+            for source, index in self._positional
+        ]
+        if not self._attributes:
+            return self.function(*positional)
+        return self.function(*positional, **{n: attributes[i] for n, i in self._attributes})
+
+    @property
+    def cotangents(self) -> set[int]:
+        """Indices of the outputs whose cotangents the rule reads."""
+        return {index for source, index in self._positional if source == _COTANGENT}
+
+    @property
+    def input_indices(self) -> set[int]:
+        """Indices of the inputs that the rule reads."""
+        return {i for source, i in self._positional if source in (_INPUT, _VARIADIC)}
+
+    @property
+    def output_indices(self) -> set[int]:
+        """Indices of the outputs that the rule reads."""
+        return {i for source, i in self._positional if source == _OUTPUT}
+
+
+def _sources(
+    slots: Sequence[Slot], outputs: Sequence[str], cotangents: Sequence[str]
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    for i, slot in enumerate(slots):
+        yield slot.name, (_VARIADIC if slot.variadic else _INPUT, i)
+    for i, output in enumerate(outputs):
+        yield output, (_OUTPUT, i)
+    for i, output in enumerate(cotangents):
+        yield COTANGENT + output, (_COTANGENT, i)
+
+
+def _allows_none(annotation: Any) -> bool:  # noqa: ANN401
+    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return is_union and type(None) in typing.get_args(annotation)

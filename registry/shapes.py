@@ -1,0 +1,164 @@
+"""Shape and dtype rules that many operators share.
+
+A rule whose only parameter is ``*shapes`` (or ``*types``) receives those of all present inputs;
+any other rule receives what its parameters name. A message says what must hold and what it got;
+the operator's name is put in front of it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from registry.errors import AttributeValueError, DTypeError, ShapeError
+from registry.infer import promoted
+from registry.types import DType, Shape, VarType, is_inexact
+
+Weak = tuple[DType, bool]
+"""A dtype and whether it is weak."""
+
+
+def completing(
+    completes: Callable[..., Any],
+) -> Callable[[Callable[..., Shape]], Callable[..., Shape]]:
+    """Attach to a shape rule how it tells the shapes of inputs from the others and the output."""
+
+    def attach(rule: Callable[..., Shape]) -> Callable[..., Shape]:
+        rule.completes = completes  # type: ignore[attr-defined]
+        return rule
+
+    return attach
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def all_alike(shapes: Sequence[Shape | None], out: Shape | None) -> list[Shape | None]:
+    """Inputs and output have one shape: whichever is known."""
+    known = [shape for shape in (*shapes, out) if shape is not None]
+    return [known[0] if known else None] * len(shapes)
+
+
+@completing(all_alike)
+def same(*shapes: Shape) -> Shape:
+    """Inputs and output all have one shape."""
+    if any(shape != shapes[0] for shape in shapes[1:]):
+        raise ShapeError(f"the inputs must have the same shape, got {listed(shapes)}")
+    return shapes[0]
+
+
+def x_equals_y_completes(x: Shape | None, y: Shape | None, out: Shape | None) -> dict[str, Any]:
+    """``x``, ``y`` and the output have one shape: whichever is known."""
+    known = next((shape for shape in (x, y, out) if shape is not None), None)
+    return {"x": known, "y": known}
+
+
+@completing(x_equals_y_completes)
+def x_equals_y(x: Shape, y: Shape) -> Shape:
+    """Both operands and the result have one shape."""
+    if x != y:
+        raise ShapeError(f"x and y must have the same shape, got {x} and {y}")
+    return x
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """NumPy's broadcasting of all inputs."""
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(
+            f"the inputs' shapes must broadcast together, got {listed(shapes)}"
+        ) from None
+
+
+def reduced(x: Shape, *, axis: int | tuple[int, ...] | None, keepdims: bool) -> Shape:
+    """``x`` without the reduced axes, or with length 1 there."""
+    axes = normalize_axes(axis, len(x))
+    if keepdims:
+        return tuple(1 if i in axes else length for i, length in enumerate(x))
+    return tuple(length for i, length in enumerate(x) if i not in axes)
+
+
+def along_axis(x: Shape, *, axis: int) -> Shape:
+    """``x``, which must have the axis."""
+    normalize_axis(axis, len(x))
+    return x
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """``axis`` counted from the front.
+
+    Raises:
+        AttributeValueError: there is no such axis.
+    """
+    if not -ndim <= axis < ndim:
+        raise AttributeValueError(f"axis must be in [{-ndim}, {ndim}), got {axis}")
+    return axis % ndim
+
+
+def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The axes counted from the front, in order; None stands for all of them.
+
+    Raises:
+        AttributeValueError: an axis does not exist or is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    axes = (axis,) if isinstance(axis, int) else axis
+    normalized = sorted(normalize_axis(one, ndim) for one in axes)
+    if len(set(normalized)) < len(normalized):
+        raise AttributeValueError(f"axes must be distinct, got {axis}")
+    return tuple(normalized)
+
+
+# Dtypes ----------------------------------------------------------------------------------------
+
+
+def promote(*types: VarType) -> Weak:
+    """JAX's promotion of all inputs."""
+    return promoted(*types)
+
+
+def floating(*types: VarType) -> Weak:
+    """JAX's promotion; integers and booleans become the default floating dtype."""
+    dtype, weak = promoted(*types)
+    return (dtype, weak) if is_inexact(dtype) else (default_float(), weak)
+
+
+def boolean(*types: VarType) -> DType:
+    """Always bool."""
+    del types
+    return np.dtype(np.bool_)
+
+
+def numeric(*types: VarType) -> Weak:
+    """JAX's promotion of numbers; booleans are refused."""
+    dtype, weak = promoted(*types)
+    if dtype == np.bool_:
+        raise DTypeError("the inputs must be numbers, got bool")
+    return dtype, weak
+
+
+def default_float() -> DType:
+    """float32, or float64 when JAX's x64 flag is on."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(np.float64))
+
+
+def default_int() -> DType:
+    """int32, or int64 when JAX's x64 flag is on."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(np.int64))
+
+
+def canonical(dtype: DType) -> DType:
+    """``dtype`` as JAX holds it: without the x64 flag 64-bit dtypes become 32-bit ones."""
+    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+
+def listed(shapes: Sequence[Any]) -> str:
+    """Shapes as a sentence lists them."""
+    *front, last = [str(shape) for shape in shapes]
+    return f"{', '.join(front)} and {last}" if front else last

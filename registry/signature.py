@@ -1,0 +1,113 @@
+"""Reads a kernel's parameters: positional ones are input slots, keyword-only ones attributes."""
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import jax
+
+from registry.attributes import REQUIRED, Attribute, make_attribute
+from registry.errors import DeclarationError
+
+Array = jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Role:
+    """What fills a slot when a symbolic call leaves it out."""
+
+    name: str
+
+
+Parameter = Annotated[jax.Array, Role("parameter")]
+"""A slot that a symbolic call fills with a new variable, named after the call."""
+State = Annotated[jax.Array, Role("state")]
+"""A parameter that a training step updates and no gradient reaches: running statistics."""
+Key = Annotated[jax.Array, Role("key")]
+"""A random key, supplied by the surroundings: a fresh one for each call."""
+Training = Annotated[bool, Role("training")]
+"""Whether the operator runs for training; supplied by the surroundings, static."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """One input slot of an operator.
+
+    Attributes:
+        name: the parameter's name.
+        role: ``input``, ``parameter``, ``state``, ``key`` or ``training``.
+        optional: the slot may be absent; the kernel then sees None.
+        variadic: the slot takes any number of values; it is the last.
+    """
+
+    name: str
+    role: str = "input"
+    optional: bool = False
+    variadic: bool = False
+
+    @property
+    def implicit(self) -> bool:
+        """Whether the surroundings fill the slot (random key, training flag)."""
+        return self.role in ("key", "training")
+
+    @property
+    def created(self) -> bool:
+        """Whether a symbolic call that leaves the slot out gets a new variable for it."""
+        return self.role in ("parameter", "state")
+
+
+def read_signature(kernel: Callable[..., Any]) -> tuple[tuple[Slot, ...], tuple[Attribute, ...]]:
+    """The input slots and attributes that ``kernel`` declares.
+
+    Raises:
+        DeclarationError: a parameter is not of a form that a slot or an attribute can have.
+    """
+    slots: list[Slot] = []
+    attributes: list[Attribute] = []
+    for parameter in inspect.signature(kernel, eval_str=True).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            attributes.append(_attribute(kernel, parameter))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            raise DeclarationError(
+                f"{kernel.__name__}: attributes must be named, got **{parameter.name}"
+            )
+        else:
+            slots.append(_slot(kernel, parameter))
+    return tuple(slots), tuple(attributes)
+
+
+def _slot(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Slot:
+    if parameter.default not in (parameter.empty, None):
+        raise DeclarationError(
+            f"{kernel.__name__}: the default of slot {parameter.name!r} must be None, "
+            f"got {parameter.default!r}"
+        )
+    return Slot(
+        parameter.name,
+        _role(parameter.annotation),
+        optional=parameter.default is None,
+        variadic=parameter.kind is parameter.VAR_POSITIONAL,
+    )
+
+
+def _role(annotation: Any) -> str:  # noqa: ANN401
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        roles = {_role(arg) for arg in typing.get_args(annotation)} - {"input"}
+        return roles.pop() if roles else "input"
+    for extra in getattr(annotation, "__metadata__", ()):
+        if isinstance(extra, Role):
+            return extra.name
+    return "input"
+
+
+def _attribute(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Attribute:
+    default = REQUIRED if parameter.default is parameter.empty else parameter.default
+    try:
+        return make_attribute(parameter.name, parameter.annotation, default)
+    except Exception as error:
+        raise DeclarationError(
+            f"{kernel.__name__}: attribute {parameter.name!r}: {error}"
+        ) from error

@@ -1,0 +1,206 @@
+"""Var and Emitter: what operator calls and gradient makers see of a value, whatever its kind.
+
+A ``Var`` is a value that an operator accepts besides plain arrays: a node of a graph, a Symbol, an
+eager array. Its ``emitter`` says what calling an operator on it does: build a node, run a kernel.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, cast
+
+import jax.numpy as jnp
+
+from registry.types import DType, Shape, VarKind, VarType
+
+Inputs = tuple[Any, ...]
+"""The values in an operator's slots, in declared order; those of a variadic slot follow one by one."""
+Attributes = tuple[Any, ...]
+"""The canonical values of an operator's attributes, in declared order."""
+
+
+class Emitter(Protocol):
+    """What happens when an operator is called on one kind of value."""
+
+    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:  # noqa: ANN401
+        """The operator's result: one value, or a tuple when it has several visible outputs."""
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+        """A value of ``type`` filled with one number."""
+
+
+infix: dict[str, Callable[..., Any]] = {}
+"""Python's operators, each with the symop operator that declared it (``@op(infix="+")``)."""
+methods: Callable[[str], Callable[..., Any] | None] = infix.get
+"""Finds the operator behind a fluent method; installed by the table of operators."""
+
+
+def _apply(symbol: str, *operands: Any) -> Any:  # noqa: ANN401
+    return infix[symbol](*operands)
+
+
+class Var:
+    """A value that operators take, with Python's operators and every operator as a method."""
+
+    __slots__ = ()
+    emitter: ClassVar[Emitter]
+    __array_priority__ = 1000.0
+    __array_ufunc__ = None
+
+    @property
+    def type(self) -> VarType:
+        """Shape, dtype and kind.
+
+        Raises:
+            UnknownTypeError: they are not known yet.
+        """
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> Shape:
+        """Lengths of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the entries."""
+        return self.type.dtype
+
+    @property
+    def kind(self) -> VarKind:
+        """Variable kind: dense, row-sparse, ..."""
+        return self.type.kind
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.type.size
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        """The Python scalar that this value is known to be, or None."""
+        return None
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if not name.startswith("_"):
+            operator = methods(name)
+            if operator is not None:
+                return lambda *args, **kwargs: operator(self, *args, **kwargs)
+        raise AttributeError(f"{type(self).__name__}: no attribute or operator {name!r}", name=name)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len: a value of shape () has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{type(self).__name__}: the truth of a value that is not computed yet is unknown; "
+            "use where(condition, a, b)"
+        )
+
+    def __add__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("+", other, self)
+
+    def __sub__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("*", other, self)
+
+    def __truediv__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("/", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("//", other, self)
+
+    def __mod__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("%", self, other)
+
+    def __rmod__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("%", other, self)
+
+    def __pow__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("**", self, other)
+
+    def __rpow__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("**", other, self)
+
+    def __matmul__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("@", self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("@", other, self)
+
+    def __neg__(self) -> Any:  # noqa: ANN401
+        return _apply("neg", self)
+
+    def __pos__(self) -> Any:  # noqa: ANN401
+        return self
+
+    def __abs__(self) -> Any:  # noqa: ANN401
+        return _apply("abs", self)
+
+    def __lt__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("<", self, other)
+
+    def __le__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply("<=", self, other)
+
+    def __gt__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply(">", self, other)
+
+    def __ge__(self, other: Any) -> Any:  # noqa: ANN401
+        return _apply(">=", self, other)
+
+
+class _KernelEmitter:
+    """Runs the kernel on plain arrays; symop installs one that honors gradient makers."""
+
+    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:  # noqa: ANN401
+        del name
+        return operator.run(inputs, attributes)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+        return jnp.full(type.shape, value, type.dtype)
+
+
+array_emitter: Emitter = _KernelEmitter()
+
+
+def set_array_emitter(emitter: Emitter) -> None:
+    """Make ``emitter`` what a call on plain arrays does."""
+    globals()["array_emitter"] = cast(Emitter, emitter)
+
+
+def emitter_of(values: Inputs) -> Emitter:
+    """What a call on ``values`` does: the first ``Var`` among them decides."""
+    for value in values:
+        if isinstance(value, Var):
+            return value.emitter
+    return array_emitter
+
+
+def filled(like: Any, value: bool | int | float | complex) -> Any:  # noqa: ANN401
+    """A value of the shape and dtype of ``like``, filled with one number."""
+    if isinstance(like, Var):
+        return like.emitter.filled(value, like.type.strong())
+    return jnp.full(jnp.shape(like), value, jnp.result_type(like))

@@ -1,0 +1,357 @@
+"""Differentiation of graphs: reverse mode asks gradient makers, forward mode transposes them.
+
+``pullback`` is the one traversal. A maker is linear in its cotangents, so the pushforward of an
+operator is the transpose of its maker: run the maker on placeholder cotangents, pull its result
+back to them with the tangents as heads, and the placeholders are gone.
+"""
+
+import functools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from registry.attributes import identity_key
+from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
+from registry.operator import Derivative, Operator, get
+from registry.types import VarType
+from registry.var import Attributes
+from symop.graph import (
+    SELECT,
+    Node,
+    apply,
+    built_at,
+    constant,
+    origin_of,
+    placeholder,
+    reaching,
+    select,
+    substitute,
+    topological,
+)
+
+Contributions = dict[Node, list[Node]]
+
+
+def zeros(type: VarType) -> Node:  # noqa: A002
+    """A zero of ``type``."""
+    return constant(_number(type, 0), type)
+
+
+def ones(type: VarType) -> Node:  # noqa: A002
+    """A one in every entry of ``type``."""
+    return constant(_number(type, 1), type)
+
+
+def _number(type: VarType, value: int) -> complex | float:  # noqa: A002
+    return complex(value) if type.dtype.kind == "c" else float(value)
+
+
+def accumulate(contributions: Sequence[Node]) -> Node:
+    """The sum of the gradients that reach one value."""
+    if len(contributions) == 1:
+        return contributions[0]
+    total: Node = get("add_n")(*contributions)
+    return total
+
+
+def output_values(node: Node) -> tuple[Node, ...]:
+    """The values that the application ``node`` computes, hidden ones included."""
+    assert isinstance(node.op, Operator)
+    if node.op.single:
+        return (node,)
+    return tuple(select(node, i) for i in range(len(node.op.outputs)))
+
+
+def carries_cotangent(node: Node) -> bool:
+    """Whether a derivative can flow through ``node``: some output is of an inexact dtype."""
+    return node.types is not None and any(one.differentiable for one in node.types)
+
+
+# Reverse ---------------------------------------------------------------------------------------
+
+
+def pullback(
+    ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node]
+) -> list[Node | None]:
+    """Gradients of ``sum(ys * heads)`` with respect to ``xs``; None where no gradient arrives.
+
+    Raises:
+        NotDifferentiableError: a path from ``xs`` to ``ys`` runs through an operator without a
+            derivative.
+    """
+    order = topological(ys)
+    flowing = [node for node in order if carries_cotangent(node)]
+    active = reaching(flowing, xs)
+    arrived: Contributions = defaultdict(list)
+    for y, head in zip(ys, heads, strict=True):
+        if y in active:
+            arrived[y].append(head)
+    selected: dict[Node, dict[int, Node]] = defaultdict(dict)
+    wanted, found = set(xs), dict[Node, Node]()
+    for node in reversed(flowing):
+        if node not in active or not (arrived[node] or selected[node]):
+            continue
+        with origin_of(node):
+            if arrived[node]:
+                total = accumulate(arrived.pop(node))
+                if node in wanted:
+                    found[node] = total
+                if node.op is SELECT:
+                    (source,) = node.operands
+                    selected[source][node.attributes[0]] = total
+                    continue
+                cotangents: tuple[Node | None, ...] = (total,)
+            else:
+                chosen = selected.pop(node)
+                cotangents = tuple(chosen.get(i) for i in range(len(node.types or ())))
+            if isinstance(node.op, Operator) and any(c in active for c in node.operands):
+                for child, gradient in input_gradients(node, cotangents, active):
+                    arrived[child].append(gradient)
+    return [found.get(x) for x in xs]
+
+
+def input_gradients(
+    node: Node, cotangents: tuple[Node | None, ...], active: set[Node]
+) -> list[tuple[Node, Node]]:
+    """What the maker of ``node`` says of its active inputs: pairs of input and gradient."""
+    operator = node.op
+    assert isinstance(operator, Operator)
+    if operator.derivative is Derivative.ZERO:
+        return []
+    if operator.gradient_rule is None:
+        raise NotDifferentiableError(
+            f"{operator.name}: a gradient is asked for, but its derivative is "
+            f"{operator.derivative.value} ({operator.reason}){built_at(node.origin)}"
+        )
+    grads = run_maker(node, cotangents)
+    pairs = []
+    for i, child in enumerate(node.inputs):
+        if child is None or child not in active:
+            continue
+        gradient = _gradient_for(operator, grads, i)
+        if gradient is not None:
+            _check_type(node, i, child.type, gradient)
+            pairs.append((child, gradient))
+    return pairs
+
+
+def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]:
+    """Call the gradient maker; cotangents that it needs and did not get are zeros."""
+    operator = node.op
+    assert isinstance(operator, Operator)
+    assert operator.gradient_rule is not None
+    assert node.types is not None
+    rule = operator.gradient_rule
+    given = tuple(
+        zeros(type) if one is None and i in rule.cotangents - rule.optional_cotangents else one
+        for i, (one, type) in enumerate(zip(cotangents, node.types, strict=True))
+    )
+    try:
+        grads: dict[str, Any] = rule(node.inputs, node.attributes, output_values(node), given)
+    except SymopError as error:
+        raise type(error)(
+            f"{error}\n  in the gradient maker of {operator.name}{built_at(node.origin)}"
+        ) from error
+    unknown = set(grads) - set(operator.slot_names)
+    if unknown:
+        raise GradientError(
+            f"{operator.name}: its gradient maker must return gradients by slot "
+            f"({', '.join(operator.slot_names)}), got {sorted(unknown)}"
+        )
+    return grads
+
+
+def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> Node | None:
+    """The gradient for flat input ``index``; None means zero."""
+    slot = operator.slot_of(index)
+    if slot.name not in grads:
+        if slot.role == "state":
+            return None
+        raise GradientError(
+            f"{operator.name}: its gradient maker must return a gradient (or None for zero) for "
+            f"slot {slot.name!r}, got {sorted(grads)}"
+        )
+    gradient = grads[slot.name]
+    if slot.variadic and gradient is not None:
+        gradient = gradient[index - operator.n_fixed]
+    found: Node | None = gradient
+    return found
+
+
+def _check_type(node: Node, index: int, expected: VarType, gradient: Node) -> None:
+    got = gradient.type
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        assert isinstance(node.op, Operator)
+        raise GradientError(
+            f"{node.op.name}: the gradient of slot {node.op.slot_of(index).name!r} must be of type "
+            f"{expected.strong()}, got {got}{built_at(node.origin)}"
+        )
+
+
+# Forward ---------------------------------------------------------------------------------------
+
+
+class Pushforward(NamedTuple):
+    """An operator's tangents as a graph over placeholders.
+
+    Attributes:
+        inputs: placeholders of the operator's inputs.
+        application: the operator applied to them.
+        tangents: placeholders of the active inputs' tangents.
+        results: tangents of the outputs; None where zero.
+    """
+
+    inputs: tuple[Node | None, ...]
+    application: Node
+    tangents: tuple[Node, ...]
+    results: tuple[Node | None, ...]
+
+
+def pushforward_of(
+    operator: Operator,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+    training: bool | None = None,  # noqa: FBT001
+) -> Pushforward:
+    """The pushforward of ``operator`` along the inputs at ``active``, built once.
+
+    ``training`` fixes the training flag; with None it stays open.
+
+    Raises:
+        NotLinearError: the maker is not linear in its cotangents.
+        NotDifferentiableError: there is no maker.
+    """
+    return _pushforward(operator, identity_key(attributes), attributes, types, active, training)
+
+
+@functools.lru_cache(maxsize=4096)
+def _pushforward(
+    operator: Operator,
+    _key: Any,  # noqa: ANN401
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+    training: bool | None,  # noqa: FBT001
+) -> Pushforward:
+    inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
+    application = _unsimplified(operator, inputs, attributes)
+    assert application.types is not None
+    tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
+    if operator.derivative is Derivative.ZERO:
+        return Pushforward(inputs, application, tangents, (None,) * len(application.types))
+    targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
+    cotangents = tuple(
+        placeholder(f"d{i}", one.strong()) if one.differentiable else None
+        for i, one in enumerate(application.types)
+    )
+    pairs = input_gradients(application, cotangents, set(targets))
+    sources = [c for c in cotangents if c is not None]
+    _require_dependence(operator, [gradient for _, gradient in pairs], sources)
+    pulled = iter(
+        pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs])
+    )
+    results = tuple(None if c is None else next(pulled) for c in cotangents)
+    _require_gone(operator, [r for r in results if r is not None], sources)
+    return Pushforward(inputs, application, tangents, results)
+
+
+def _stand_in(
+    operator: Operator,
+    index: int,
+    type: VarType | None,  # noqa: A002
+    training: bool | None,  # noqa: FBT001
+) -> Node | None:
+    slot = operator.slot_of(index)
+    if type is None:
+        return None
+    if slot.role == "training" and training is not None:
+        return constant(training)
+    return placeholder(slot.name, type)
+
+
+def _unsimplified(
+    operator: Operator, inputs: tuple[Node | None, ...], attributes: Attributes
+) -> Node:
+    """The application itself; placeholders are new, so no equal node exists."""
+    return apply(operator, inputs, attributes, name=operator.name)
+
+
+def _known(node: Node | None) -> Node:
+    assert node is not None
+    return node
+
+
+def _require_dependence(
+    operator: Operator, gradients: Sequence[Node], cotangents: Sequence[Node]
+) -> None:
+    """A gradient that ignores the cotangent is linear only if it is zero."""
+    dependent = reaching(topological(gradients), cotangents)
+    if any(g not in dependent and g.constant != 0 for g in gradients):
+        raise NotLinearError(_not_linear(operator))
+
+
+def _require_gone(
+    operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]
+) -> None:
+    if not set(cotangents).isdisjoint(topological(results)):
+        raise NotLinearError(_not_linear(operator))
+
+
+def _not_linear(operator: Operator) -> str:
+    return (
+        f"{operator.name}: forward mode needs a gradient maker that is linear in its cotangent, "
+        "and this one is not; use reverse mode"
+    )
+
+
+def pushforward(
+    ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node]
+) -> list[Node | None]:
+    """Tangents of ``ys`` when ``xs`` move along ``tangents``; None where nothing arrives.
+
+    Raises:
+        NotDifferentiableError, NotLinearError: an operator on the way has no pushforward.
+    """
+    given = dict(zip(xs, tangents, strict=True))
+    moved: dict[Node, tuple[Node | None, ...]] = {}
+    for node in topological(ys):
+        parts = _propagated(node, moved)
+        if node in given:
+            first = given[node] if parts[0] is None else accumulate([given[node], parts[0]])
+            parts = (first, *parts[1:])
+        if any(part is not None for part in parts):
+            moved[node] = parts
+    return [moved.get(y, (None,))[0] for y in ys]
+
+
+def _propagated(
+    node: Node, moved: Mapping[Node, tuple[Node | None, ...]]
+) -> tuple[Node | None, ...]:
+    """Tangents of the outputs of ``node`` from those of its inputs."""
+    if node.op is SELECT:
+        (source,) = node.operands
+        return (moved[source][node.attributes[0]] if source in moved else None,)
+    active = tuple(i for i, child in enumerate(node.inputs) if child in moved)
+    if not active or not isinstance(node.op, Operator):
+        return (None,)
+    with origin_of(node):
+        return _pushed(node, active, [moved[_known(node.inputs[i])][0] for i in active])
+
+
+def _pushed(
+    node: Node, active: tuple[int, ...], tangents: Sequence[Node | None]
+) -> tuple[Node | None, ...]:
+    operator = node.op
+    assert isinstance(operator, Operator)
+    types = tuple(None if child is None else child.type for child in node.inputs)
+    template = pushforward_of(operator, node.attributes, types, active)
+    replacements: dict[Node, Node] = {template.application: node}
+    for stand_in, child in zip(template.inputs, node.inputs, strict=True):
+        if stand_in is not None and child is not None:
+            replacements[stand_in] = child
+    for stand_in, tangent in zip(template.tangents, tangents, strict=True):
+        replacements[stand_in] = _known(tangent)
+    present = [result for result in template.results if result is not None]
+    made = iter(substitute(present, replacements))
+    return tuple(None if result is None else next(made) for result in template.results)
