@@ -123,10 +123,35 @@ def promote(*types: VarType) -> Weak:
     return promoted(*types)
 
 
+def strong(*types: VarType) -> DType:
+    """JAX's promotion of all inputs, never weak."""
+    return promoted(*types)[0]
+
+
 def floating(*types: VarType) -> Weak:
-    """JAX's promotion; integers and booleans become the default floating dtype."""
+    """JAX's promotion; booleans and integers become float32, 64-bit integers float64."""
     dtype, weak = promoted(*types)
-    return (dtype, weak) if is_inexact(dtype) else (default_float(), weak)
+    return (dtype, weak) if is_inexact(dtype) else (_float_for(dtype), weak)
+
+
+def _float_for(dtype: DType) -> DType:
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)  # noqa: PLR2004
+
+
+def inexact(*types: VarType) -> Weak:
+    """JAX's promotion of floating or complex numbers; others are refused."""
+    dtype, weak = promoted(*types)
+    if not is_inexact(dtype):
+        raise DTypeError(f"the inputs must be floating, got {dtype.name}")
+    return dtype, weak
+
+
+def real(*types: VarType) -> Weak:
+    """JAX's promotion of real numbers; complex ones, which have no order, are refused."""
+    dtype, weak = promoted(*types)
+    if dtype.kind == "c":
+        raise DTypeError(f"the inputs must be real, got {dtype.name}")
+    return dtype, weak
 
 
 def boolean(*types: VarType) -> DType:

@@ -84,6 +84,11 @@ class Var:
         """The Python scalar that this value is known to be, or None."""
         return None
 
+    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:  # noqa: ANN401
+        """Inputs and attributes, when this unnamed value is known to apply ``operator``."""
+        del operator
+        return None
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if not name.startswith("_"):
             operator = methods(name)
