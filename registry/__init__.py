@@ -1,1 +1,43 @@
-"""The dictionary of operators: what each one means."""
+"""The dictionary of operators: what each one means.
+
+``op`` declares an operator, ``get`` finds one by name, ``names`` lists them, ``audit`` tells which
+are differentiable to every order.
+"""
+
+from registry import ops as _ops  # the catalogue registers itself
+from registry.cases import case, misuse
+from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from registry.errors import SymopError
+from registry.operator import Derivative, Grads, Operator, get, names, op, operators
+from registry.signature import Array, Key, Parameter, State, Training
+from registry.types import DType, Shape, VarKind, VarType
+from registry.var import Var
+
+__all__ = [
+    "Array",
+    "BlockDesc",
+    "DType",
+    "Derivative",
+    "Grads",
+    "Key",
+    "OpDesc",
+    "Operator",
+    "Parameter",
+    "ProgramDesc",
+    "Shape",
+    "State",
+    "SymopError",
+    "Training",
+    "Var",
+    "VarDesc",
+    "VarKind",
+    "VarType",
+    "case",
+    "get",
+    "misuse",
+    "names",
+    "op",
+    "operators",
+]
+
+del _ops

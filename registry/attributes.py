@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from registry.errors import AttributeTypeError, AttributeValueError, nearest
@@ -210,6 +211,25 @@ def identity_key(value: Any) -> Any:  # noqa: ANN401
 
 
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_DEPTH_LIMIT = 32
+"""How deeply the values of an attribute that is read may nest; no declared type comes near."""
+_NUMPY_DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
+    "complex64 complex128"
+)
+_EXTENDED_DTYPES = [n for n in dir(ml_dtypes) if n.startswith(("bfloat", "float", "int", "uint"))]
+_DTYPES = {name: as_dtype(name) for name in [*_NUMPY_DTYPES.split(), *_EXTENDED_DTYPES]}
+
+
+def dtype_named(name: str) -> np.dtype:
+    """The dtype of exactly this name; a file may name no other dtype than one of numbers.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name in _DTYPES:
+        return _DTYPES[name]
+    raise ValueError(f"no dtype is called {name!r}{nearest(name, _DTYPES)}")
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401
@@ -225,21 +245,30 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def from_plain(value: Any) -> Any:  # noqa: ANN401
+def from_plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
     """What ``to_plain`` encoded.
 
     Raises:
         ValueError: ``value`` is not such an encoding.
     """
+    if depth > _DEPTH_LIMIT:
+        raise ValueError(f"attribute values must nest at most {_DEPTH_LIMIT} deep, got more")
     if isinstance(value, list):
-        return tuple(from_plain(entry) for entry in value)
+        return tuple([from_plain(entry, depth + 1) for entry in value])
     if not isinstance(value, dict):
         return value
     match list(value.items()):
         case [("dtype", str(name))]:
-            return as_dtype(name)
+            return dtype_named(name)
         case [("float", str(name))] if name in _SPECIAL:
             return _SPECIAL[name]
         case [("complex", [real, imag])]:
-            return complex(from_plain(real), from_plain(imag))
-    raise ValueError(f"cannot read the attribute value {value!r}")
+            return complex(_real(real), _real(imag))
+    raise ValueError(f"cannot read the attribute value {value!r:.200}")
+
+
+def _real(value: Any) -> float:  # noqa: ANN401
+    number = from_plain(value, _DEPTH_LIMIT)
+    if isinstance(number, float):
+        return number
+    raise ValueError(f"a part of a complex number must be a float, got {value!r:.200}")

@@ -66,6 +66,7 @@ class Operator:
         aliases: Sequence[str] = (),
         commutative: bool = False,
         foldable: bool = False,
+        native: bool = True,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
         self.name = name or kernel.__name__
@@ -80,7 +81,7 @@ class Operator:
         self.misuses = [c for c in cases if isinstance(c, Misuse)]
         self.reference = reference
         self.infix, self.aliases = infix, tuple(aliases)
-        self.commutative, self.foldable = commutative, foldable
+        self.commutative, self.foldable, self.native = commutative, foldable, native
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None
@@ -123,6 +124,9 @@ class Operator:
             for slot in self.slots
             if f"use_{slot.name}" in self.attribute_index
         }
+        roles = [slot.role for slot in self.slots]
+        self.training_index = roles.index("training") if "training" in roles else None
+        self.creates = any(slot.created for slot in self.slots)
         plain = all(s.role == "input" and not (s.optional or s.variadic) for s in self.slots)
         defaults = tuple(attribute.default for attribute in self.attributes)
         self._direct_count = len(self.slots) if plain and REQUIRED not in defaults else -1
@@ -395,7 +399,8 @@ def op(
             ``shape`` and ``dtype`` (rules; without them the kernel is traced for its result's
             type); ``cases``; ``reference`` (the same function in NumPy or SciPy); ``infix``
             (Python's operator); ``aliases``; ``commutative``; ``foldable`` (may be computed on
-            constants while a graph is built).
+            constants while a graph is built); ``native=False`` (JAX's derivative of the kernel is
+            not the declared one: a loss layer, a reversed gradient).
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,1 +1,49 @@
-"""The grammar of operators."""
+"""symop: operators and their gradients as data on JAX.
+
+Every registered operator is a function of this module: ``so.sin(v)`` works on symbols and on
+arrays and returns the same kind.
+"""
+
+
+import registry
+from registry.errors import SymopError, UnknownOperatorError
+from registry.operator import Operator, find, get
+from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
+from symop import random
+from symop.executor import Executor
+from symop.naming import name_scope
+from symop.symbol import Group, Symbol, grad, jvp, var
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Executor",
+    "Group",
+    "Symbol",
+    "SymopError",
+    "grad",
+    "jvp",
+    "name_scope",
+    "random",
+    "var",
+]
+
+del _eager
+
+
+def __getattr__(name: str) -> Operator:
+    """The operator called ``name``."""
+    operator = None if name.startswith("_") else find(name)
+    if operator is not None:
+        return operator
+    try:
+        return get(name)
+    except UnknownOperatorError as error:
+        raise AttributeError(f"symop: {error}", name=name) from None
+
+
+def __dir__() -> list[str]:
+    """Names of this module, operators included."""
+    return sorted([*globals(), *registry.names(aliases=True)])
+
+

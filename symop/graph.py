@@ -19,6 +19,7 @@ import numpy as np
 
 from registry.attributes import identity_key
 from registry.errors import ArgumentError, SymopError, UnknownTypeError
+from registry.infer import promoted
 from registry.operator import LEFT_OUT, Operator
 from registry.shapes import canonical, default_float, default_int
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
@@ -96,12 +97,14 @@ class Node(Var):
         name: the name that the user gave, or None.
         serial: a number that grows with each node made.
         origin: where the user built it.
+        memo: what was compiled for graphs whose first output this is.
     """
 
     __slots__ = (
         "__weakref__",
         "attributes",
         "inputs",
+        "memo",
         "name",
         "op",
         "origin",
@@ -115,6 +118,7 @@ class Node(Var):
     name: str | None
     serial: int
     origin: Origin | None
+    memo: dict[Any, Any] | None
 
     @property
     def type(self) -> VarType:
@@ -131,6 +135,10 @@ class Node(Var):
     def constant(self) -> bool | int | float | complex | None:
         """The number that fills this value, when the graph knows it."""
         return self.attributes[0] if self.op is CONSTANT else None
+
+    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:  # noqa: ANN401
+        """Inputs and attributes, when this node applies ``operator`` and the user did not name it."""
+        return (self.inputs, self.attributes) if self.op is operator and not self.name else None
 
     @property
     def operands(self) -> list["Node"]:
@@ -225,6 +233,7 @@ def _make(
     node.name = name
     node.serial = next(_serial)
     node.origin = user_origin()
+    node.memo = None
     return node
 
 
@@ -406,6 +415,8 @@ def _infer(
             return None
         else:
             types.append(node.types[0])
+    if operator.training_index is not None:
+        types[operator.training_index] = TRAINING_TYPE
     try:
         return operator.infer(tuple(types), attributes)
     except SymopError as error:
@@ -439,7 +450,10 @@ def _folded(
         if weak:
             numbers = [node.attributes[0] for node in nodes if node is not None]
         else:
-            numbers = [np.asarray(node.attributes[0], out.dtype) for node in nodes if node is not None]
+            # A comparison compares in its operands' dtype, not in that of its result.
+            operands = [node.type for node in nodes if node is not None]
+            dtype = promoted(*operands)[0] if out.dtype == np.bool_ else out.dtype
+            numbers = [np.asarray(node.attributes[0], dtype) for node in nodes if node is not None]
         value = np.asarray(
             operator.reference(*numbers, **operator.attribute_dict(attributes))
         ).item()
@@ -450,10 +464,13 @@ def _folded(
 # Walking and rebuilding ------------------------------------------------------------------------
 
 
-def topological(outputs: Iterable[Node]) -> list[Node]:
-    """Every node that ``outputs`` need, each after its inputs, in depth-first order."""
+def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Node]:
+    """Every node that ``outputs`` need, each after its inputs, in depth-first order.
+
+    The nodes in ``until`` are taken as given: neither they nor what only they need are listed.
+    """
     order: list[Node] = []
-    seen: set[Node] = set()
+    seen: set[Node] = set(until)
     for output in outputs:
         stack: list[tuple[Node, int]] = [(output, 0)]
         while stack:

@@ -8,11 +8,11 @@ import contextlib
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from registry.errors import NameConflictError
+from registry.errors import FeedError, NameConflictError, nearest
 from registry.operator import Operator
-from symop.graph import SELECT, VARIABLE, Node, built_at
+from symop.graph import SELECT, VARIABLE, Node, built_at, leaves, topological
 
 
 def names_of(order: Sequence[Node]) -> dict[Node, str]:
@@ -71,6 +71,30 @@ def output_name(node: Node, names: dict[Node, str]) -> str:
         return name.replace(".", "_")
     outputs = node.op.outputs if isinstance(node.op, Operator) else ()
     return f"{name}_{outputs[0]}" if outputs and outputs[0] != "out" else f"{name}_output"
+
+
+def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:
+    """The variables that ``outputs`` need, by name, depth first.
+
+    Raises:
+        NameConflictError: two variables have the same name.
+    """
+    found = leaves(topological(outputs), VARIABLE)
+    return {name: node for node, name in names_of(found).items()}
+
+
+def require_known(owner: str, given: Iterable[str], legal: Collection[str]) -> None:
+    """Refuse names that no variable has.
+
+    Raises:
+        FeedError: ``given`` has a name that ``legal`` has not; the nearest are suggested.
+    """
+    for name in given:
+        if name not in legal:
+            raise FeedError(
+                f"{owner}: names must be among {', '.join(legal) or 'none'}, got {name!r}"
+                f"{nearest(name, legal)}"
+            )
 
 
 class _Scope(threading.local):

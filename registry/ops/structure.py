@@ -1,0 +1,43 @@
+"""Operators that shape a graph without changing a value."""
+
+from registry.cases import case
+from registry.operator import Grads, op
+from registry.signature import Array
+from registry.types import Shape, VarKind, VarType
+from registry.var import Var
+
+
+def _shape_of_x(x: Shape) -> Shape:
+    return x
+
+
+def _dtype_of_x(x: VarType) -> object:
+    return x.dtype, x.weak
+
+
+@op(
+    shape=_shape_of_x,
+    dtype=_dtype_of_x,
+    reference=lambda x, *others: x,
+    cases=[case(x=(3, 4), others=[(2,), ()])],
+)
+def keep(x: Array, *others: Array) -> Array:
+    """``x`` itself, in a graph that goes on reaching ``others``.
+
+    A gradient that no longer needs one of the random keys of its forward graph keeps it, so that
+    both graphs number their keys alike. ``others`` may be of any kind and cost nothing.
+    """
+    del others
+    return x
+
+
+@keep.kind
+def keep_kind(x: VarKind) -> VarKind:
+    """The kind of ``x``."""
+    return x
+
+
+@keep.gradient
+def keep_gradient(others: tuple[Var, ...], d_out: Var) -> Grads:
+    """Only ``x`` reaches the output."""
+    return {"x": d_out, "others": [None] * len(others)}

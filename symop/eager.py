@@ -1,0 +1,120 @@
+"""Eager calls: operators on JAX arrays and tracers, with their gradient makers as JAX's rules."""
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from registry import var
+from registry.attributes import identity_key
+from registry.errors import ArgumentError
+from registry.operator import LEFT_OUT, Operator
+from registry.types import TRAINING_TYPE, VarType
+from registry.var import Attributes, Inputs
+from symop import random
+from symop.lowering import Call, type_of
+from symop.rules import with_rule
+
+
+class ArrayEmitter:
+    """Calling an operator on arrays computes; inside ``jax.jit`` it is traced in line."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:  # noqa: ANN401
+        """The result: an array, or a tuple of the visible outputs and the updated states."""
+        if name is not None:
+            raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+        values = [_value(operator, i, value) for i, value in enumerate(inputs)]
+        training = _training(operator, values)
+        if any(isinstance(value, jax.core.Tracer) for value in values):
+            result = _checked(operator, attributes, values)
+        else:
+            result = _compiled(operator, identity_key(attributes), attributes, training)(
+                *[v for i, v in enumerate(values) if i != operator.training_index]
+            )
+        return _shown(operator, result)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+        """An array of ``type`` filled with one number."""
+        return jax.numpy.full(type.shape, value, type.dtype)
+
+
+def _value(operator: Operator, index: int, value: Any) -> Any:  # noqa: ANN401
+    if value is LEFT_OUT:
+        slot = operator.slot_of(index)
+        if slot.role == "key":
+            return random.next_key()
+        if slot.role == "training":
+            return False
+        raise ArgumentError(
+            f"{operator.name}: slot {slot.name!r} must be filled when the inputs are arrays, "
+            "got nothing"
+        )
+    if isinstance(value, (list, tuple)):
+        return np.asarray(value)
+    if value is not None and not isinstance(value, _NUMBERS):
+        _require_array(operator, index, value)
+    return value
+
+
+_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, jax.Array)
+
+
+def _require_array(operator: Operator, index: int, value: Any) -> None:  # noqa: ANN401
+    if not hasattr(value, "__jax_array__") and not isinstance(value, jax.core.Tracer):
+        slot = operator.slot_of(index).name
+        raise ArgumentError(
+            f"{operator.name}: slot {slot!r} must hold an array, a number or a symbol, "
+            f"got {type(value).__name__} {value!r}"
+        )
+
+
+def _training(operator: Operator, values: list[Any]) -> bool | None:
+    if operator.training_index is None:
+        return None
+    value = values[operator.training_index]
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{operator.name}: training must be True or False, got {value!r}")
+    return bool(value)
+
+
+def _checked(operator: Operator, attributes: Attributes, values: list[Any]) -> Any:  # noqa: ANN401
+    """Run with rules; inputs that do not fit are refused with the operator's own message."""
+    types = [None if value is None else type_of(value) for value in values]
+    if operator.training_index is not None:
+        types[operator.training_index] = TRAINING_TYPE
+    operator.infer(tuple(types), attributes)
+    return with_rule(operator, attributes)(*values)
+
+
+@functools.lru_cache(maxsize=8192)
+def _compiled(
+    operator: Operator,
+    _key: Any,  # noqa: ANN401
+    attributes: Attributes,
+    training: bool | None,  # noqa: FBT001
+) -> Call:
+    """The operator compiled once for each type of its inputs."""
+
+    def run(*rest: Any) -> Any:  # noqa: ANN401
+        values = list(rest)
+        if training is not None:
+            values.insert(operator.training_index or 0, training)
+        return _checked(operator, attributes, values)
+
+    run.__name__ = operator.name
+    call: Call = jax.jit(run)
+    return call
+
+
+def _shown(operator: Operator, result: Any) -> Any:  # noqa: ANN401
+    if operator.single:
+        return result
+    updated = sorted(operator.update_indices.values())
+    shown = [result[i] for i in operator.visible] + [result[i] for i in updated]
+    return shown[0] if len(shown) == 1 else tuple(shown)
+
+
+var.set_array_emitter(ArrayEmitter())

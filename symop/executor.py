@@ -1,0 +1,345 @@
+"""Executor: a graph bound to arrays, run forwards and backwards.
+
+Binding builds the gradient graph once and cuts it where the cotangents enter: the forward half
+returns the outputs and the residuals that the backward half reads, and each half is compiled.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from registry.errors import ArgumentError, FeedError, GradientError
+from registry.types import VarType
+from symop import random
+from symop.function import bare_where_native, fed, settle
+from symop.gradients import typed_grad
+from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
+from symop.lowering import Call, Schedule
+from symop.naming import names_of, output_name, require_known, variables_of
+
+GradReq = Literal["null", "write", "add"]
+"""What ``backward`` does with a gradient: nothing, replace the old one, or add to it."""
+_REQUESTS = ("null", "write", "add")
+
+
+class _Forward(NamedTuple):
+    """What a forward pass for training leaves behind for the backward pass."""
+
+    variables: list[Any]
+    residuals: list[Any]
+
+
+class Executor:
+    """A symbol bound to arrays.
+
+    Attributes:
+        arg_dict: arrays of the arguments, by name.
+        grad_dict: gradients that ``backward`` computed, by name; zeros before.
+        aux_dict: arrays of the auxiliary states, by name.
+        outputs: what ``forward`` computed last.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=(2,))
+        >>> executor = so.sin(x).bind({"x": [0.0, 0.0]})
+        >>> executor.forward(is_train=True)[0].tolist()
+        [0.0, 0.0]
+        >>> executor.backward()
+        >>> executor.grad_dict["x"].tolist()
+        [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Node],
+        arguments: Mapping[str, Any],
+        states: Mapping[str, Any],
+        grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
+        gradients: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Bind ``outputs`` to arrays; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
+        names = names_of(topological(outputs))
+        self.output_names = [output_name(node, names) for node in outputs]
+        variables = variables_of(outputs)
+        self.arg_dict = _arrays(variables, "argument", arguments)
+        self.aux_dict = _arrays(variables, "state", states)
+        self.outputs: list[Any] = []
+        types = {
+            name: (tuple(array.shape), array.dtype)
+            for name, array in {**self.arg_dict, **self.aux_dict}.items()
+        }
+        self._modes = {
+            training: _Mode(outputs, types, training=training) for training in (False, True)
+        }
+        self._requests = _requests(variables, grad_req, types, explicit=grad_req != "write")
+        self.grad_dict = self._initial_gradients(gradients)
+        self._kept: _Forward | None = None
+        self._trained = False
+
+    def _initial_gradients(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        wanted = [name for name, request in self._requests.items() if request != "null"]
+        require_known("bind", given or {}, wanted)
+        gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
+        for name, array in (given or {}).items():
+            if jnp.shape(array) != gradients[name].shape:
+                raise FeedError(
+                    f"bind: the gradient of {name!r} must be of shape {gradients[name].shape}, "
+                    f"got {jnp.shape(array)}"
+                )
+            gradients[name] = jnp.asarray(array, gradients[name].dtype)
+        return gradients
+
+    def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:  # noqa: FBT001,FBT002,ANN401
+        """Compute the outputs; ``arrays`` replace arguments first.
+
+        With ``is_train`` operators behave as in training, auxiliary states are updated, and
+        ``backward`` may follow.
+
+        Raises:
+            FeedError: an array has no variable, or not the shape and dtype it was bound with.
+        """
+        self._feed(arrays)
+        mode = self._modes[bool(is_train)]
+        root, offset = random.draw(mode.draws) if mode.draws else (None, 0)
+        values = [*self.arg_dict.values(), *self.aux_dict.values()]
+        if is_train and self._wanted():
+            half = mode.half(self._wanted())
+            self.outputs, residuals, new = half.forward(values, root, offset)
+            self._kept = _Forward(values, residuals)
+        else:
+            self.outputs, new = mode.run(values, root, offset)
+            self._kept = None
+        self._trained = bool(is_train)
+        if is_train:
+            self.aux_dict.update(zip(mode.updated, new, strict=True))
+        return self.outputs
+
+    def backward(self, out_grads: Any = None) -> None:  # noqa: ANN401
+        """Compute gradients into ``grad_dict``, as each argument's request says.
+
+        Args:
+            out_grads: cotangents of the outputs (one array for one output, or a list); ones when
+                left out, so the gradients are those of the sum of all outputs.
+
+        Raises:
+            GradientError: no forward pass for training came before.
+            FeedError: a cotangent has the wrong shape, or there are too few.
+        """
+        if not self._trained:
+            raise GradientError("backward: forward(is_train=True) must come first, got none")
+        if self._kept is None:
+            return
+        mode = self._modes[True]
+        wanted = self._wanted()
+        heads = self._heads(out_grads, mode)
+        found = mode.half(wanted).backward(self._kept.variables, self._kept.residuals, heads)
+        for name, gradient in zip(wanted, found, strict=True):
+            add = self._requests[name] == "add"
+            self.grad_dict[name] = self.grad_dict[name] + gradient if add else gradient
+
+    def _wanted(self) -> tuple[str, ...]:
+        return tuple(name for name, request in self._requests.items() if request != "null")
+
+    def _heads(self, given: Any, mode: "_Mode") -> list[Any]:  # noqa: ANN401
+        types = [mode.settled.outputs[i].type for i in mode.differentiable]
+        if given is None:
+            return [jnp.ones(type.shape, type.dtype) for type in types]
+        listed = list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(listed) == len(mode.settled.outputs):
+            listed = [listed[i] for i in mode.differentiable]
+        if len(listed) != len(types):
+            raise FeedError(
+                f"backward: out_grads must be one for each output ({len(types)}), got {len(listed)}"
+            )
+        return [_head(i, type, one) for i, (type, one) in enumerate(zip(types, listed, strict=True))]
+
+    def _feed(self, arrays: Mapping[str, Any]) -> None:
+        held = self._modes[False].settled.variables
+        require_known("forward", arrays, list(held))
+        checked = {name: fed(name, held[name], array) for name, array in arrays.items()}
+        for name, array in checked.items():
+            own = self.arg_dict if name in self.arg_dict else self.aux_dict
+            own[name] = jnp.asarray(array)
+
+    @property
+    def output_dict(self) -> dict[str, Any]:
+        """What ``forward`` computed last, by name."""
+        return dict(zip(self.output_names, self.outputs, strict=False))
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any] | None = None,
+        *,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Replace arguments and auxiliary states by name.
+
+        Raises:
+            FeedError: a name is unknown (unless ``allow_extra_params``) or a shape does not fit.
+        """
+        given = {**arg_params, **(aux_params or {})}
+        if allow_extra_params:
+            held = self._modes[False].settled.variables
+            given = {name: array for name, array in given.items() if name in held}
+        self._feed(given)
+
+
+class _Mode:
+    """The graph for training or for prediction, compiled when first run."""
+
+    def __init__(
+        self, outputs: Sequence[Node], types: Mapping[str, Any], *, training: bool
+    ) -> None:
+        self.settled = settle(outputs, types, training=training)
+        self.training = training
+        variables = self.settled.variables
+        roles = {name: node.attributes[2] for name, node in variables.items()}
+        self.names = [n for n in variables if roles[n] == "argument"]
+        self.names += [n for n in variables if roles[n] == "state"]
+        self.order = [variables[name] for name in self.names]
+        self.draws = len(self.settled.keys)
+        self.differentiable = [
+            i for i, node in enumerate(self.settled.outputs) if node.type.differentiable
+        ]
+        self._plan = self._schedule(self.settled.outputs, self.order)
+        self.updated = [self.names[i] for i in self._plan.updates]
+        self.run: Call = jax.jit(self._plan.__call__)
+        self._halves: dict[tuple[str, ...], _Halves] = {}
+
+    def _schedule(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
+        return Schedule(
+            outputs,
+            variables,
+            bare_where_native,
+            training=self.training,
+            keys=self.settled.keys,
+        )
+
+    def half(self, wanted: tuple[str, ...]) -> "_Halves":
+        """The gradient graph with respect to ``wanted``, cut in two."""
+        found = self._halves.get(wanted)
+        if found is None:
+            found = self._halves[wanted] = _Halves(self, wanted)
+        return found
+
+    def plan(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
+        """A plan of other values of the same graph."""
+        return self._schedule(outputs, variables)
+
+
+class _Halves:
+    """Forward with residuals, and backward from residuals: one gradient graph, cut in two."""
+
+    def __init__(self, mode: _Mode, wanted: tuple[str, ...]) -> None:
+        settled = mode.settled
+        ys = [settled.outputs[i] for i in mode.differentiable]
+        if not ys:
+            raise GradientError("backward: an output must be of a floating dtype, got none")
+        heads = [placeholder("head", y.type) for y in ys]
+        xs = [settled.variables[name] for name in wanted]
+        gradients = [n for n in typed_grad(ys, xs, heads, "zero") if n is not None]
+        cut = _cut(gradients, heads)
+        self.count = len(settled.outputs)
+        self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]
+        carried = [node for node in cut if node.op is not VARIABLE]
+        first = mode.plan([*settled.outputs, *carried], mode.order)
+        second = mode.plan(gradients, [*(mode.order[i] for i in self.kept), *carried, *heads])
+
+        def forward(values: list[Any], root: Any, offset: Any) -> Any:  # noqa: ANN401
+            results, new = first(values, root, offset)
+            return results[: self.count], results[self.count :], new
+
+        def backward(
+            variables: list[Any],
+            residuals: list[Any],
+            cotangents: list[Any],
+        ) -> list[Any]:
+            return second([*variables, *residuals, *cotangents])[0]
+
+        self.forward: Call = jax.jit(forward)
+        self._backward: Call = jax.jit(backward)
+
+    def backward(
+        self, variables: Sequence[Any], residuals: list[Any], heads: list[Any]
+    ) -> list[Any]:
+        """Gradients from the variables of the forward pass, its residuals, and cotangents."""
+        kept = [variables[i] for i in self.kept]
+        found: list[Any] = self._backward(kept, residuals, heads)
+        return found
+
+
+def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
+    """What the part of ``gradients`` that depends on ``heads`` reads from the part that does not.
+
+    Constants are left out: both halves have them.
+    """
+    order = topological(gradients)
+    backward = reaching(order, heads)
+    read = {
+        child: None
+        for node in order
+        if node in backward
+        for child in node.operands
+        if child not in backward
+    }
+    read.update({node: None for node in gradients if node not in backward})
+    return [node for node in read if node.op is not CONSTANT]
+
+
+def _head(index: int, type: VarType, given: Any) -> Any:  # noqa: A002,ANN401
+    if tuple(jnp.shape(given)) != type.shape:
+        raise FeedError(
+            f"backward: cotangent {index} must be of shape {type.shape}, got {jnp.shape(given)}"
+        )
+    return jnp.asarray(given, type.dtype)
+
+
+def _arrays(variables: Mapping[str, Node], role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """One array for each variable of ``role``, in their order."""
+    named = {name: node for name, node in variables.items() if node.attributes[2] == role}
+    what = "auxiliary states" if role == "state" else "arguments"
+    require_known(f"bind: {what}", given, named)
+    missing = [name for name in named if name not in given]
+    if missing:
+        raise FeedError(f"bind: {what} must be given, got no {', '.join(missing)}")
+    return {name: jnp.asarray(fed(name, node, given[name])) for name, node in named.items()}
+
+
+def _requests(
+    variables: Mapping[str, Node],
+    given: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]",
+    types: Mapping[str, Any],
+    *,
+    explicit: bool,
+) -> dict[str, GradReq]:
+    """The request for each argument; integers have no gradient unless one is asked for."""
+    names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
+    if isinstance(given, str):
+        asked: dict[str, Any] = dict.fromkeys(names, given)
+        explicit = False
+    elif isinstance(given, Mapping):
+        require_known("grad_req", given, names)
+        asked = {name: given.get(name, "null") for name in names}
+    else:
+        if len(given) != len(names):
+            raise ArgumentError(
+                f"grad_req: one must be given for each of {', '.join(names)}, got {len(given)}"
+            )
+        asked = dict(zip(names, given, strict=True))
+    for name, request in asked.items():
+        if request not in _REQUESTS:
+            raise ArgumentError(
+                f"grad_req: must be one of {', '.join(_REQUESTS)}, got {request!r} for {name!r}"
+            )
+        floating = jnp.issubdtype(types[name][1], jnp.inexact)
+        if request != "null" and not floating:
+            if explicit:
+                raise GradientError(
+                    f"grad_req: {name!r} must be of a floating dtype to have a gradient, got "
+                    f"{types[name][1]}"
+                )
+            asked[name] = "null"
+    return asked

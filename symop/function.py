@@ -1,0 +1,231 @@
+"""A graph as a pure JAX function: what is fed is checked, and plans are made once for its types."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import DTypeError, FeedError, ShapeError
+from registry.operator import Operator
+from registry.types import DType, Shape, VarType
+from symop import random
+from symop.graph import TRAINING, Node, constant, leaves, substitute, topological
+from symop.inference import is_typed, typed
+from symop.lowering import Call, Schedule, bare, random_keys, type_of
+from symop.naming import require_known, variables_of
+from symop.rules import with_rule
+
+Function = Callable[..., Any]
+
+
+class Settled(NamedTuple):
+    """A graph with all types known and the training flag fixed.
+
+    Attributes:
+        outputs: its values.
+        variables: its variables by name.
+        keys: its random keys in the order in which they are numbered.
+    """
+
+    outputs: list[Node]
+    variables: dict[str, Node]
+    keys: list[Node]
+
+
+def settle(
+    outputs: Sequence[Node],
+    given: Mapping[str, tuple[Shape, DType | None]],
+    *,
+    training: bool,
+) -> Settled:
+    """``outputs`` with types filled in from ``given`` and the training flag fixed.
+
+    Raises:
+        UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
+    """
+    of_types = typed(outputs, given)
+    order = topological(of_types)
+    flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
+    fixed = substitute(of_types, flags) if flags else of_types
+    return Settled(fixed, variables_of(of_types), random_keys(order))
+
+
+def contains_gradient(outputs: Sequence[Node]) -> bool:
+    """Whether some node was made by differentiation."""
+    return any(node.origin is not None and node.origin.forward for node in topological(outputs))
+
+
+def _with_rules(node: Node) -> Call:
+    assert isinstance(node.op, Operator)
+    return with_rule(node.op, node.attributes)
+
+
+def bare_where_native(node: Node) -> Call:
+    """The bare kernel, unless JAX's derivative of it is not the one that the operator declares."""
+    assert isinstance(node.op, Operator)
+    return bare(node) if node.op.native else with_rule(node.op, node.attributes)
+
+
+class GraphFunction:
+    """The function that a graph is, on JAX values; it traces under every JAX transformation.
+
+    Attributes:
+        arguments: names of the variables, in the order of positional values.
+        states: names of the auxiliary states, which follow them.
+    """
+
+    def __init__(
+        self, outputs: Sequence[Node], *, training: bool = False, rules: bool | None = None
+    ) -> None:
+        """With ``rules`` None, a graph that contains its gradient already gets bare kernels."""
+        self.outputs = tuple(outputs)
+        variables = variables_of(outputs)
+        roles = {name: node.attributes[2] for name, node in variables.items()}
+        self.arguments = [name for name in variables if roles[name] == "argument"]
+        self.states = [name for name in variables if roles[name] == "state"]
+        self.names = [*self.arguments, *self.states]
+        self._nodes = [variables[name] for name in self.names]
+        self._training = training
+        bare_kernels = contains_gradient(outputs) if rules is None else not rules
+        self._how = bare_where_native if bare_kernels else _with_rules
+        self._typed = is_typed(outputs)
+        self._schedules: dict[Any, Schedule] = {}
+
+    def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
+        """One value for each variable, converted and checked.
+
+        Raises:
+            FeedError: one is missing, superfluous, or of the wrong shape or dtype.
+        """
+        if len(args) > len(self.names):
+            raise FeedError(
+                f"symbol: at most {len(self.names)} arrays must be given "
+                f"({', '.join(self.names)}), got {len(args)}"
+            )
+        if arrays:
+            require_known("symbol", arrays, self.names)
+        given = dict(zip(self.names, args, strict=False))
+        twice = [name for name in arrays if name in given]
+        if twice:
+            raise FeedError(f"symbol: {twice[0]!r} must be given once, got it twice")
+        given.update(arrays)
+        missing = [name for name in self.names if name not in given]
+        if missing:
+            raise FeedError(
+                f"symbol: {', '.join(self.names)} must be given, got no {', '.join(missing)}"
+            )
+        return [
+            fed(name, node, given[name]) for name, node in zip(self.names, self._nodes, strict=True)
+        ]
+
+    def schedule(self, values: Sequence[Any]) -> Schedule:
+        """The plan for values of these types, made once."""
+        key = None if self._typed else tuple(type_of(value).strong() for value in values)
+        found = self._schedules.get(key)
+        if found is None:
+            found = self._schedules[key] = self._planned(values)
+        return found
+
+    def _planned(self, values: Sequence[Any]) -> Schedule:
+        given = {
+            name: (tuple(jnp.shape(value)), type_of(value).dtype)
+            for name, value in zip(self.names, values, strict=True)
+        }
+        outputs, variables, keys = settle(self.outputs, given, training=self._training)
+        order = [variables[name] for name in self.names]
+        return Schedule(outputs, order, self._how, training=self._training, keys=keys)
+
+    def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:  # noqa: ANN401
+        """The outputs: one value, or a list; when training updates states, also their values.
+
+        Raises:
+            FeedError: what is fed does not fit, or a random key is needed and missing.
+        """
+        values = self.values(args, arrays)
+        schedule = self.schedule(values)
+        if schedule.draws and key is None:
+            raise FeedError("symbol: the graph draws random numbers, so key= must be given")
+        outputs, new = schedule(values, None if key is None else random.as_key(key))
+        return self.result(outputs, schedule, new)
+
+    def result(self, outputs: list[Any], schedule: Schedule, new: Sequence[Any]) -> Any:  # noqa: ANN401
+        """What a call returns for the outputs and the new values of updated states."""
+        shown = outputs[0] if len(self.outputs) == 1 else outputs
+        if not (self._training and self.states):
+            return shown
+        return shown, {self.names[i]: v for i, v in zip(schedule.updates, new, strict=True)}
+
+
+def fed(name: str, node: Node, value: Any) -> Any:  # noqa: ANN401
+    """``value`` as variable ``node`` takes it: numbers and lists become arrays of its dtype.
+
+    Raises:
+        FeedError: the shape or dtype is not the declared one.
+    """
+    declared: VarType | None = node.types[0] if node.types is not None else None
+    if isinstance(value, (bool, int, float, complex, list, tuple)):
+        value = _converted(name, declared.dtype if declared else node.attributes[1], value)
+    elif not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise FeedError(
+            f"{name}: an array, a number or a list must be fed, got {type(value).__name__}"
+        )
+    if declared is None:
+        return value
+    if tuple(value.shape) != declared.shape:
+        raise FeedError(
+            f"{name}: an array of shape {declared.shape} must be fed, got {tuple(value.shape)}"
+        )
+    got = np.dtype(jax.dtypes.canonicalize_dtype(value.dtype))
+    if got != declared.dtype:
+        raise FeedError(
+            f"{name}: an array of dtype {declared.dtype.name} must be fed, got {got.name}"
+        )
+    return value
+
+
+def _converted(name: str, dtype: DType | None, value: Any) -> Any:  # noqa: ANN401
+    try:
+        return jnp.asarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise FeedError(f"{name}: numbers must be fed, got {value!r}") from error
+
+
+# One function for each graph -------------------------------------------------------------------
+
+def evaluate(outputs: Sequence[Node], arrays: Mapping[str, Any], *, training: bool) -> Any:  # noqa: ANN401
+    """Run a graph, compiled once for each structure and types, drawing from the global seed."""
+    if any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
+        return GraphFunction(outputs, training=training)(**arrays)
+    function, compiled = _compiled(tuple(outputs), training)
+    values = function.values((), arrays)
+    try:
+        schedule = function.schedule(values)
+    except (ShapeError, DTypeError) as error:
+        raise FeedError(str(error)) from error
+    root, offset = random.draw(schedule.draws) if schedule.draws else (None, 0)
+    result, new = compiled(values, root, offset)
+    return function.result(result, schedule, new)
+
+
+def _compiled(outputs: tuple[Node, ...], training: bool) -> tuple[GraphFunction, Function]:  # noqa: FBT001
+    """The compiled function, kept by the first output: it is gone when the graph is gone."""
+    memo = outputs[0].memo
+    if memo is None:
+        memo = outputs[0].memo = {}
+    key = (outputs[1:], training)
+    found = memo.get(key)
+    if found is None:
+        function = GraphFunction(outputs, training=training, rules=False)
+        found = memo[key] = (function, _jitted(function))
+    pair: tuple[GraphFunction, Function] = found
+    return pair
+
+
+def _jitted(function: GraphFunction) -> Function:
+    def run(values: list[Any], root: Any, offset: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
+        return function.schedule(values)(values, root, offset)
+
+    compiled: Function = jax.jit(run)
+    return compiled

@@ -1,0 +1,178 @@
+"""Types of a whole graph from those of some variables: forwards, and back to a layer's parameters."""
+
+from collections.abc import Mapping, Sequence
+
+from registry.errors import DTypeError, ShapeError, SymopError, UnknownTypeError
+from registry.operator import Operator
+from registry.shapes import canonical, default_float
+from registry.types import DType, Shape, VarType
+from symop.graph import (
+    SELECT,
+    VARIABLE,
+    Node,
+    built_at,
+    copied_origin,
+    substitute,
+    topological,
+    variable,
+)
+from symop.naming import variables_of
+
+Known = dict[Node, tuple[VarType | None, ...]]
+"""Types of the outputs of nodes, where known."""
+
+
+def infer_types(outputs: Sequence[Node], given: Mapping[Node, VarType]) -> Known:
+    """Types of every node that follow from ``given`` and from what the graph declares.
+
+    Each sweep goes forwards through the graph and then backwards; sweeps go on while they find
+    something. What cannot be told is missing from the result.
+
+    Raises:
+        ShapeError, DTypeError: types contradict each other.
+    """
+    order = topological(outputs)
+    known: Known = {node: node.types for node in order if node.types is not None}
+    known.update({node: (type,) for node, type in given.items()})
+    stale = [node for node in order if node.types is None or not set(node.inputs).isdisjoint(given)]
+    found = -1
+    while found != len(known):
+        found = len(known)
+        for node in order if given else stale:
+            _forward(node, known, given)
+        for node in reversed(stale):
+            _backward(node, known)
+    return known
+
+
+def _forward(node: Node, known: Known, given: Mapping[Node, VarType]) -> None:
+    if node in given or not node.inputs:
+        return
+    if node.op is SELECT:
+        (source,) = node.operands
+        if source in known:
+            known[node] = (known[source][node.attributes[0]],)
+        return
+    types = _input_types(node, known)
+    if isinstance(node.op, Operator) and types is not None:
+        known[node] = node.op.infer(types, node.attributes)
+
+
+def _input_types(node: Node, known: Known) -> tuple[VarType | None, ...] | None:
+    """Types of the inputs, or None when one is not known."""
+    types: list[VarType | None] = []
+    for child in node.inputs:
+        if child is None:
+            types.append(None)
+        elif child in known:
+            types.append(known[child][0])
+        else:
+            return None
+    return tuple(types)
+
+
+def _backward(node: Node, known: Known) -> None:
+    """Tell shapes of inputs from the other inputs and from the output."""
+    if not isinstance(node.op, Operator) or node.op.inference.complete_rule is None:
+        return
+    inputs = [known[c][0] if c is not None and c in known else None for c in node.inputs]
+    missing = [i for i, c in enumerate(node.inputs) if c is not None and inputs[i] is None]
+    if not missing:
+        return
+    outputs = known.get(node, (None,) * len(node.op.outputs))
+    shapes = node.op.inference.complete(tuple(inputs), node.attributes, outputs)
+    for i in missing:
+        child = node.inputs[i]
+        if i in shapes and child is not None:
+            known[child] = (VarType(shapes[i], _dtype_for(child, inputs, outputs)),)
+
+
+def _dtype_for(
+    child: Node, inputs: Sequence[VarType | None], outputs: Sequence[VarType | None]
+) -> DType:
+    """The dtype that a variable declares, else that of the floating values around it."""
+    if child.op is VARIABLE and child.attributes[1] is not None:
+        return canonical(child.attributes[1])
+    for type in (*inputs, *outputs):  # noqa: A001
+        if type is not None and type.differentiable:
+            return type.dtype
+    return default_float()
+
+
+def variable_type(node: Node, shape: Shape, dtype: DType | None = None) -> VarType:
+    """The type of variable ``node`` when it holds an array of ``shape`` and ``dtype``.
+
+    A variable that declares a shape has a dtype too; one without a shape takes what it is given.
+
+    Raises:
+        ShapeError, DTypeError: the variable declares another type.
+    """
+    if node.types is not None:
+        declared = node.types[0]
+        _require(ShapeError, "shape", node, declared.shape, tuple(shape))
+        if dtype is not None:
+            _require(DTypeError, "dtype", node, declared.dtype, canonical(dtype))
+        return declared
+    chosen = node.attributes[1]
+    if chosen is not None and dtype is not None:
+        _require(DTypeError, "dtype", node, canonical(chosen), canonical(dtype))
+    chosen = dtype if chosen is None else chosen
+    return VarType(tuple(shape), default_float() if chosen is None else canonical(chosen))
+
+
+def _require(error: type[SymopError], what: str, node: Node, declared: object, got: object) -> None:
+    if declared != got:
+        raise error(
+            f"{node.name}: the {what} must be the declared {declared}, got {got}"
+            f"{built_at(node.origin)}"
+        )
+
+
+def is_typed(outputs: Sequence[Node]) -> bool:
+    """Whether the types of all nodes are known."""
+    return all(node.types is not None for node in topological(outputs))
+
+
+def declared(outputs: Sequence[Node], known: Known) -> list[Node]:
+    """``outputs`` over variables that declare what is ``known`` of them."""
+    changed: dict[Node, Node] = {}
+    for name, node in variables_of(outputs).items():
+        type = known[node][0] if node in known else None  # noqa: A001
+        if type is not None and node.types != (type,):
+            _, _, role, extra = node.attributes
+            with copied_origin(node.origin):
+                changed[node] = variable(name, type.shape, type.dtype, role, extra)
+    return substitute(outputs, changed) if changed else list(outputs)
+
+
+def typed(
+    outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
+) -> list[Node]:
+    """``outputs`` with the types of all variables known: ``given``, declared or inferred.
+
+    Raises:
+        UnknownTypeError: some do not follow; the message names them.
+        ShapeError, DTypeError: what is given contradicts what is declared.
+    """
+    if is_typed(outputs):
+        check_types(outputs, given)
+        return list(outputs)
+    variables = variables_of(outputs)
+    types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
+    known = infer_types(outputs, types)
+    unknown = [name for name, node in variables.items() if node not in known]
+    if unknown:
+        raise UnknownTypeError(
+            f"symbol: the shapes of all variables must be known, but those of "
+            f"{', '.join(unknown)} do not follow from the given ones"
+        )
+    return declared(outputs, known)
+
+
+def check_types(
+    outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
+) -> None:
+    """Refuse ``given`` types that contradict declared ones."""
+    variables = variables_of(outputs)
+    for name, (shape, dtype) in given.items():
+        variable_type(variables[name], shape, dtype)

@@ -1,0 +1,181 @@
+"""Lowering: a graph becomes a list of steps that run kernels on JAX values, one after another.
+
+A ``Schedule`` holds kernels, attributes and places, no nodes: it keeps no graph alive. How an
+operator is called (its bare kernel, or the kernel with its derivative rules) is the caller's
+choice, given for each node.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.operator import Operator
+from registry.types import KEY_TYPE, VarType
+from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
+
+Call = Callable[..., Any]
+How = Callable[[Node], Call]
+"""Which function computes a node from the values of its inputs."""
+
+_ABSENT = 0
+"""The place that always holds None."""
+_KEY = 1
+"""The place of the random key from which the graph's keys are folded."""
+_OFFSET = 2
+"""The place of the number of keys that were drawn before."""
+
+
+def bare(node: Node) -> Call:
+    """The kernel of ``node`` with its attributes bound, without derivative rules."""
+    assert isinstance(node.op, Operator)
+    return bare_kernel(node.op, node.attributes)
+
+
+def bare_kernel(operator: Operator, attributes: tuple[Any, ...]) -> Call:
+    """The kernel of ``operator`` with its attributes bound."""
+    if not attributes:
+        return operator.kernel
+    return functools.partial(operator.kernel, **operator.attribute_dict(attributes))
+
+
+class Schedule:
+    """The steps that compute ``outputs`` from ``variables``.
+
+    Attributes:
+        draws: how many random keys the graph folds from the one it is given.
+        updates: for each variable whose state an operator updates, its place in ``variables``.
+    """
+
+    def __init__(
+        self,
+        outputs: Sequence[Node],
+        variables: Sequence[Node],
+        how: How,
+        *,
+        training: bool = False,
+        order: Sequence[Node] | None = None,
+        keys: Sequence[Node] | None = None,
+    ) -> None:
+        """Plan the steps; ``training`` is what the training flag says.
+
+        ``keys`` numbers the random keys; without it, those that ``outputs`` reach are numbered.
+        """
+        order = topological(outputs, until=variables) if order is None else order
+        self._places: dict[Node, int] = {}
+        self._size = 3
+        self._steps: list[tuple[Call, tuple[int, ...], int]] = []
+        self._states: dict[int, int] = {}
+        self._variables = [self._place(node) for node in variables]
+        ranks = {node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)}
+        self.draws = len(ranks)
+        for node in order:
+            if node not in self._places:
+                self._plan(node, how, ranks, training)
+        self._outputs = [self._places[node] for node in outputs]
+        index = {place: i for i, place in enumerate(self._variables)}
+        self.updates = [index[place] for place in self._states]
+        self._places = {}
+
+    def _place(self, node: Node) -> int:
+        place = self._places[node] = self._size
+        self._size += 1
+        return place
+
+    def _plan(self, node: Node, how: How, ranks: Mapping[Node, int], training: bool) -> None:  # noqa: FBT001
+        operator = node.op
+        if operator is SELECT:
+            step = (functools.partial(_take, node.attributes[0]), self._inputs(node))
+        elif operator is CONSTANT:
+            step = (_filler(node), ())
+        elif operator is ARRAY:
+            step = (functools.partial(_held, node.attributes[0].value), ())
+        elif operator is KEY:
+            step = (functools.partial(_folded_key, ranks[node]), (_KEY, _OFFSET))
+        elif operator is TRAINING:
+            step = (functools.partial(_held, training), ())
+        elif isinstance(operator, Operator):
+            if operator.stateful:
+                self._plan_stateful(node, operator, how)
+                return
+            step = (how(node), self._inputs(node))
+        else:
+            raise AssertionError(f"{node!r} cannot be lowered: {operator}")
+        self._steps.append((*step, self._place(node)))
+
+    def _inputs(self, node: Node) -> tuple[int, ...]:
+        return tuple(_ABSENT if n is None else self._places[n] for n in node.inputs)
+
+    def _plan_stateful(self, node: Node, operator: Operator, how: How) -> None:
+        """A state slot reads the newest value of its variable, and then replaces it.
+
+        So two operators that share a state update it one after the other, as running them would.
+        """
+        inputs = list(self._inputs(node))
+        for i in operator.update_indices:
+            inputs[i] = self._states.get(inputs[i], inputs[i])
+        place = self._place(node)
+        self._steps.append((how(node), tuple(inputs), place))
+        for i, output in operator.update_indices.items():
+            variable = node.inputs[i]
+            if variable is None or variable.op is not VARIABLE:
+                continue
+            newest = self._states[self._places[variable]] = self._size
+            self._size += 1
+            self._steps.append((functools.partial(_take, output), (place,), newest))
+
+    def __call__(
+        self,
+        values: Sequence[Any],
+        key: Any = None,  # noqa: ANN401
+        offset: Any = 0,  # noqa: ANN401
+    ) -> tuple[list[Any], list[Any]]:
+        """The outputs, and the new values of the updated variables in the order of ``updates``.
+
+        The graph's random keys are ``fold_in(key, offset)``, ``fold_in(key, offset + 1)``, ... in
+        the order in which the user made them: as if the calls drew them one after another.
+        """
+        held: list[Any] = [None] * self._size
+        held[_KEY], held[_OFFSET] = key, offset
+        for place, value in zip(self._variables, values, strict=True):
+            held[place] = value
+        for call, inputs, place in self._steps:
+            held[place] = call(*[held[i] for i in inputs])
+        return [held[i] for i in self._outputs], [held[i] for i in self._states.values()]
+
+
+def random_keys(order: Sequence[Node]) -> list[Node]:
+    """The random keys of a graph, in the order in which they were made."""
+    return sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
+
+
+def _take(index: int, values: Sequence[Any]) -> Any:  # noqa: ANN401
+    return values[index]
+
+
+def _held(value: Any) -> Any:  # noqa: ANN401
+    return value
+
+
+def _folded_key(rank: int, key: Any, offset: Any) -> Any:  # noqa: ANN401
+    return jax.random.fold_in(key, offset + rank)
+
+
+def _filler(node: Node) -> Call:
+    value, dtype, shape = node.attributes
+    if dtype is None:
+        return functools.partial(_held, value)
+    if shape == ():
+        return functools.partial(_held, np.asarray(value, dtype))
+    return functools.partial(jnp.full, shape, value, dtype)
+
+
+def type_of(value: Any) -> VarType:  # noqa: ANN401
+    """The type of a JAX value, tracer, NumPy array or Python number."""
+    seen = jax.typeof(value)
+    if jax.dtypes.issubdtype(seen.dtype, jax.dtypes.prng_key):
+        return KEY_TYPE
+    return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))

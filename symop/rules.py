@@ -1,0 +1,273 @@
+"""Rules: operators as JAX functions whose derivatives are their gradient makers.
+
+The rule of an operator is its pushforward, a graph over placeholders. What the tangents reach in
+that graph runs as bare kernels, which JAX can transpose; everything else keeps its own rules, so
+makers are honored at every order and no rule calls itself. A maker that is not linear in its
+cotangent has no pushforward: its operator gets a ``custom_vjp``.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
+
+from registry.attributes import identity_key
+from registry.errors import NotLinearError
+from registry.operator import Operator
+from registry.types import VarType
+from registry.var import Attributes
+from symop.differentiate import (
+    Pushforward,
+    input_gradients,
+    output_values,
+    pushforward_of,
+)
+from symop.graph import Node, apply, constant, placeholder, reaching, topological
+from symop.lowering import Call, Schedule, bare_kernel, type_of
+
+Types = tuple[VarType | None, ...]
+
+
+def with_rule(operator: Operator, attributes: Attributes) -> Call:
+    """The kernel of ``operator``, differentiated by JAX through its gradient maker."""
+    if operator.gradient_rule is None:
+        return bare_kernel(operator, attributes)
+    return _with_rule(operator, identity_key(attributes), attributes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:  # noqa: ANN401
+    flag = operator.training_index
+
+    def call(*inputs: Any) -> Any:  # noqa: ANN401
+        training = None if flag is None else bool(inputs[flag])
+        types = tuple(None if one is None else type_of(one) for one in inputs)
+        rest = [one for i, one in enumerate(inputs) if i != flag]
+        if _is_linear(operator, identity_key(attributes), attributes, types, training):
+            return _by_jvp(operator, _key, attributes, training)(*rest)
+        return _by_vjp(operator, _key, attributes, types, training)(*rest)
+
+    return call
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_linear(
+    operator: Operator,
+    _key: Any,  # noqa: ANN401
+    attributes: Attributes,
+    types: Types,
+    training: bool | None,  # noqa: FBT001
+) -> bool:
+    active = tuple(i for i, one in enumerate(types) if one is not None and one.differentiable)
+    try:
+        pushforward_of(operator, attributes, types, active, training)
+    except NotLinearError:
+        return False
+    return True
+
+
+class _Flagged(NamedTuple):
+    """Puts the training flag back among the other inputs."""
+
+    operator: Operator
+    training: bool | None
+
+    def inputs(self, rest: Sequence[Any]) -> tuple[Any, ...]:
+        """``rest`` with the flag in its slot."""
+        if self.training is None:
+            return tuple(rest)
+        supply = iter(rest)
+        flagged = [
+            self.training if slot.role == "training" else next(supply)
+            for slot in self.operator.slots[: self.operator.n_fixed]
+        ]
+        return (*flagged, *supply)
+
+
+# Linear makers: custom_jvp ---------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_jvp(
+    operator: Operator,
+    _key: Any,  # noqa: ANN401
+    attributes: Attributes,
+    training: bool | None,  # noqa: FBT001
+) -> Call:
+    kernel = bare_kernel(operator, attributes)
+    flagged = _Flagged(operator, training)
+
+    def primal(*rest: Any) -> Any:  # noqa: ANN401
+        result = kernel(*flagged.inputs(rest))
+        return result if operator.single else tuple(result)
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        inputs = flagged.inputs(primals)
+        moving = flagged.inputs(tangents) if training is not None else tuple(tangents)
+        active = tuple(i for i, tangent in enumerate(moving) if _moves(tangent))
+        types = tuple(None if one is None else type_of(one) for one in inputs)
+        push = pushforward_of(operator, attributes, types, active, training)
+        return _run(push, operator, inputs, [moving[i] for i in active])
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_jvp(primal)
+    wrapped.defjvp(rule, symbolic_zeros=True)
+    call: Call = wrapped
+    return call
+
+
+def _moves(tangent: Any) -> bool:  # noqa: ANN401
+    still = tangent is None or isinstance(tangent, (bool, SymbolicZero))
+    return not still and tangent.dtype != jax.dtypes.float0
+
+
+def _run(
+    push: Pushforward, operator: Operator, inputs: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    schedule = _schedule_of(push)
+    present = [value for node, value in _paired(push, inputs)]
+    results, _ = schedule([*present, *tangents])
+    supply = iter(results[1:])
+    types = push.application.types or ()
+    moved = tuple(
+        _no_tangent(type) if node is None else next(supply)
+        for node, type in zip(push.results, types, strict=True)
+    )
+    return results[0], moved[0] if operator.single else moved
+
+
+def _paired(push: Pushforward, inputs: Sequence[Any]) -> list[tuple[Node, Any]]:
+    return [
+        (node, value)
+        for node, value in zip(push.inputs, inputs, strict=True)
+        if node is not None and node.constant is None
+    ]
+
+
+@functools.lru_cache(maxsize=4096)
+def _schedule_of(push: Pushforward) -> Schedule:
+    outputs = [push.application, *[node for node in push.results if node is not None]]
+    order = topological(outputs)
+    linear = reaching(order, push.tangents)
+    variables = [node for node, _ in _paired(push, push.inputs)]
+    return Schedule(outputs, [*variables, *push.tangents], _rules_off(linear), order=order)
+
+
+def _rules_off(linear: set[Node]) -> Any:  # noqa: ANN401
+    """Nodes in ``linear`` run as bare kernels, the others with their rules."""
+
+    def how(node: Node) -> Call:
+        assert isinstance(node.op, Operator)
+        chosen = bare_kernel if node in linear else with_rule
+        return chosen(node.op, node.attributes)
+
+    return how
+
+
+def _no_tangent(type: VarType) -> Any:  # noqa: A002,ANN401
+    if type.differentiable:
+        return jnp.zeros(type.shape, type.dtype)
+    return np.zeros(type.shape, jax.dtypes.float0)
+
+
+# Other makers: custom_vjp ----------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_vjp(
+    operator: Operator,
+    _key: Any,  # noqa: ANN401
+    attributes: Attributes,
+    types: Types,
+    training: bool | None,  # noqa: FBT001
+) -> Call:
+    kernel = bare_kernel(operator, attributes)
+    flagged = _Flagged(operator, training)
+    back = _Pullback(operator, attributes, types, training)
+    rules = with_rule(operator, attributes)
+
+    def primal(*rest: Any) -> Any:  # noqa: ANN401
+        result = kernel(*flagged.inputs(rest))
+        return result if operator.single else tuple(result)
+
+    def forward(*rest: Any) -> tuple[Any, Any]:
+        inputs = flagged.inputs(rest)
+        result = rules(*inputs)
+        outputs = (result,) if operator.single else tuple(result)
+        return result, ([inputs[i] for i in back.kept], [outputs[i] for i in back.kept_outputs])
+
+    def backward(residuals: Any, cotangent: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        cotangents = (cotangent,) if operator.single else tuple(cotangent)
+        return back.run(*residuals, cotangents)
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_vjp(primal)
+    wrapped.defvjp(forward, backward)
+    call: Call = wrapped
+    return call
+
+
+class _Pullback:
+    """A maker as a function of the residuals that it names and of cotangents."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        attributes: Attributes,
+        types: Types,
+        training: bool | None,  # noqa: FBT001
+    ) -> None:
+        rule = operator.gradient_rule
+        assert rule is not None
+        self.types, self.operator = types, operator
+        inputs = [
+            None if one is None else placeholder(operator.slot_of(i).name, one)
+            for i, one in enumerate(types)
+        ]
+        filled = [
+            constant(training or False) if operator.slot_of(i).role == "training" else one
+            for i, one in enumerate(inputs)
+        ]
+        application = apply(operator, tuple(filled), attributes, name=operator.name)
+        values = output_values(application)
+        cotangents = tuple(
+            placeholder("d", one.strong()) if one.differentiable else None
+            for one in application.types or ()
+        )
+        active = {one for one in inputs if one is not None and one.type.differentiable}
+        gradients = dict(input_gradients(application, cotangents, active))
+        needed = set(topological(list(gradients.values())))
+        self.kept = [i for i, one in enumerate(inputs) if one is not None and one in needed]
+        self.kept_outputs = [i for i, one in enumerate(values) if one in needed]
+        self.taken = [i for i, one in enumerate(cotangents) if one is not None]
+        self.given = [None if one is None else gradients.get(one) for one in inputs]
+        variables = [
+            *[inputs[i] for i in self.kept],
+            *[values[i] for i in self.kept_outputs],
+            *[cotangents[i] for i in self.taken],
+        ]
+        outputs = [one for one in self.given if one is not None]
+        order = topological(outputs)
+        linear = reaching(order, [one for one in cotangents if one is not None])
+        present = [one for one in variables if one is not None]
+        self.schedule = Schedule(outputs, present, _rules_off(linear), order=order)
+
+    def run(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Gradients of the inputs, the training flag left out; float0 where there is none."""
+        taken = [cotangents[i] for i in self.taken]
+        supply = iter(self.schedule([*inputs, *outputs, *taken])[0])
+        gradients = []
+        for i, (node, type) in enumerate(zip(self.given, self.types, strict=True)):
+            if self.operator.slot_of(i).role == "training":
+                continue
+            if node is not None:
+                gradients.append(next(supply))
+            else:
+                gradients.append(None if type is None else _no_tangent(type))
+        return tuple(gradients)

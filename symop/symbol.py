@@ -1,0 +1,590 @@
+"""Symbol: the front door to graphs; one or several values that are not computed yet."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import ArgumentError, FeedError, UnknownTypeError, nearest
+from registry.operator import LEFT_OUT, Operator
+from registry.types import DType, Shape, VarType, as_dtype
+from registry.var import Attributes, Inputs, Var, infix
+from symop import graph
+from symop.executor import Executor
+from symop.function import GraphFunction, evaluate
+from symop.gradients import Unreachable, grad_nodes, jvp_nodes
+from symop.graph import TRAINING, VARIABLE, Node, as_node, substitute, topological
+from symop.inference import Known, declared, infer_types, typed, variable_type
+from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
+
+
+class Symbol(Var):
+    """One or several values of a graph: what they are computed from, not what they are.
+
+    Symbols are immutable. Every operator applies to them, by name (``so.sin(x)``), as a method
+    (``x.sin()``) and by Python's operators. Indexing chooses among several outputs.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=(2,))
+        >>> y = so.sin(x) * 2.0
+        >>> so.grad(y, x).eval(x=[0.0, 0.0]).tolist()
+        [2.0, 2.0]
+    """
+
+    __slots__ = ("__weakref__", "nodes")
+    nodes: tuple[Node, ...]
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        """The values ``nodes``; users call ``so.var`` and operators instead."""
+        self.nodes = tuple(nodes)
+
+    # One value ----------------------------------------------------------------------------------
+
+    @property
+    def node(self) -> Node:
+        """The node of a symbol that is one value.
+
+        Raises:
+            ArgumentError: it has several.
+        """
+        if len(self.nodes) != 1:
+            raise ArgumentError(
+                f"symbol: one value must be chosen, got {len(self.nodes)} outputs "
+                f"({', '.join(self.list_outputs())}); index it"
+            )
+        return self.nodes[0]
+
+    @property
+    def type(self) -> VarType:
+        """Shape, dtype and kind of the one value."""
+        return self.node.type
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        """The number that fills the value, when the graph knows it."""
+        return self.node.constant
+
+    @property
+    def name(self) -> str:
+        """The given name, or the automatic one that the graph gives."""
+        node = self.node
+        return node.name or names_of(topological([node]))[node]
+
+    def __len__(self) -> int:
+        return len(self.nodes) if len(self.nodes) > 1 else Var.__len__(self)
+
+    def __iter__(self) -> Iterator["Symbol"]:
+        if len(self.nodes) > 1:
+            return (Symbol([node]) for node in self.nodes)
+        return (self[i] for i in range(Var.__len__(self)))
+
+    def __getitem__(self, index: Any) -> "Symbol":  # noqa: ANN401
+        """One of several outputs, by position or name; of a single value, a slice of it."""
+        if isinstance(index, str):
+            return self._output_named(index)
+        if len(self.nodes) > 1:
+            if not isinstance(index, (int, np.integer, slice)):
+                raise ArgumentError(f"symbol: an output is chosen by number or name, got {index!r}")
+            chosen = self.nodes[index]
+            return Symbol(chosen if isinstance(chosen, tuple) else [chosen])
+        result: Symbol = infix["[]"](self, index)
+        return result
+
+    def _output_named(self, name: str) -> "Symbol":
+        outputs = self.list_outputs()
+        if name not in outputs:
+            raise ArgumentError(f"symbol: no output is called {name!r}{nearest(name, outputs)}")
+        return Symbol([self.nodes[outputs.index(name)]])
+
+    def __eq__(self, other: object) -> Any:  # noqa: ANN401
+        return infix["=="](self, other)
+
+    def __ne__(self, other: object) -> Any:  # noqa: ANN401
+        return infix["!="](self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.nodes)
+
+    def same_as(self, other: "Symbol") -> bool:
+        """Whether both are the very same values of the same graph."""
+        return self.nodes == other.nodes
+
+    def __copy__(self) -> "Symbol":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Symbol":
+        return self
+
+    # The graph -----------------------------------------------------------------------------------
+
+    def list_arguments(self) -> list[str]:
+        """Names of the variables that must be fed, depth first."""
+        return self._listed("argument")
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the variables that running the graph for training updates."""
+        return self._listed("state")
+
+    def list_inputs(self) -> list[str]:
+        """Names of all variables: arguments and auxiliary states."""
+        return list(variables_of(self.nodes))
+
+    def _listed(self, role: str) -> list[str]:
+        return [n for n, node in variables_of(self.nodes).items() if node.attributes[2] == role]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        names = names_of(topological(self.nodes))
+        return [output_name(node, names) for node in self.nodes]
+
+    def get_internals(self) -> "Symbol":
+        """Every value of the graph, as the outputs of one symbol."""
+        return Symbol([node for node in topological(self.nodes) if _is_value(node)])
+
+    def get_children(self) -> "Symbol | None":
+        """The direct inputs of the outputs, or None for a variable."""
+        children = [child for node in self.nodes for child in node.operands if _is_value(child)]
+        return Symbol(list(dict.fromkeys(children))) if children else None
+
+    def attr(self, key: str) -> str | None:
+        """One of the strings attached to a variable by ``so.var(..., attr=...)``."""
+        return self.list_attr().get(key)
+
+    def list_attr(self) -> dict[str, str]:
+        """The strings attached to a variable."""
+        node = self.node
+        return dict(node.attributes[3]) if node.op is VARIABLE else {}
+
+    # Types ---------------------------------------------------------------------------------------
+
+    def infer_shape(
+        self, **shapes: Sequence[int]
+    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        """Shapes of the arguments, the outputs and the auxiliary states.
+
+        A layer's parameters follow from its data, and data from what it meets.
+
+        Raises:
+            UnknownTypeError: the given shapes do not tell all others; the message names which.
+        """
+        arguments, outputs, states = self.infer_shape_partial(**shapes)
+        unknown = [n for n, s in zip(self.list_arguments(), arguments, strict=True) if s is None]
+        unknown += [
+            n for n, s in zip(self.list_auxiliary_states(), states, strict=True) if s is None
+        ]
+        if unknown or None in outputs:
+            raise UnknownTypeError(
+                f"infer_shape: more shapes must be given, got too few to tell those of "
+                f"{', '.join(unknown) or 'the outputs'}"
+            )
+        return _all(arguments), _all(outputs), _all(states)
+
+    def infer_shape_partial(
+        self, **shapes: Sequence[int]
+    ) -> tuple[list[Shape | None], list[Shape | None], list[Shape | None]]:
+        """As ``infer_shape``, with None where a shape does not follow."""
+        known = self._known({name: (tuple(shape), None) for name, shape in shapes.items()})
+        arguments, outputs, states = (
+            [_type(known, node) for node in nodes] for nodes in self._three()
+        )
+        return _shapes(arguments), _shapes(outputs), _shapes(states)
+
+    def infer_type(self, **dtypes: Any) -> tuple[list[DType], list[DType], list[DType]]:  # noqa: ANN401
+        """Dtypes of the arguments, the outputs and the auxiliary states.
+
+        Raises:
+            UnknownTypeError: a shape that a dtype depends on is not known.
+        """
+        variables = variables_of(self.nodes)
+        require_known("infer_type", dtypes, variables)
+        asked = {name: as_dtype(dtype) for name, dtype in dtypes.items()}
+        given = {
+            node: variable_type(node, () if node.types is None else node.types[0].shape, asked.get(n))
+            for n, node in variables.items()
+            if node.types is not None or n in asked
+        }
+        return self._dtypes(given)
+
+    def _dtypes(
+        self, given: Mapping[Node, VarType]
+    ) -> tuple[list[DType], list[DType], list[DType]]:
+        known = infer_types(self.nodes, given)
+        found = [[_type(known, node) for node in nodes] for nodes in self._three()]
+        if any(one is None for types in found for one in types):
+            unknown = [n for n, v in variables_of(self.nodes).items() if v not in known]
+            raise UnknownTypeError(
+                f"infer_type: shapes must be known, got none for {', '.join(unknown)}"
+            )
+        arguments, outputs, states = (
+            [one.dtype for one in types if one is not None] for types in found
+        )
+        return arguments, outputs, states
+
+    def _three(self) -> tuple[list[Node], list[Node], list[Node]]:
+        variables = variables_of(self.nodes).values()
+        arguments = [node for node in variables if node.attributes[2] == "argument"]
+        states = [node for node in variables if node.attributes[2] == "state"]
+        return arguments, list(self.nodes), states
+
+    def _known(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Known:
+        variables = variables_of(self.nodes)
+        require_known("symbol", given, variables)
+        types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
+        return infer_types(self.nodes, types)
+
+    def with_types(self, **types: Any) -> "Symbol":  # noqa: ANN401
+        """The same graph with types of variables filled in, and others inferred from them.
+
+        Args:
+            **types: for a variable its shape, a pair of shape and dtype, or an array like it.
+
+        Example:
+            >>> import symop as so
+            >>> y = so.sin(so.var("x"))
+            >>> y.with_types(x=(2, 3)).shape
+            (2, 3)
+        """
+        known = self._known({name: _shape_and_dtype(given) for name, given in types.items()})
+        return Symbol(declared(self.nodes, known))
+
+    def replace(self, **others: Any) -> "Symbol":  # noqa: ANN401
+        """The same graph with variables replaced by other symbols, arrays or numbers: composition.
+
+        Example:
+            >>> import symop as so
+            >>> x, y = so.var("x"), so.var("y")
+            >>> so.sin(x).replace(x=so.exp(y)).list_arguments()
+            ['y']
+        """
+        variables = variables_of(self.nodes)
+        require_known("replace", others, variables)
+        nodes = {variables[name]: to_node(other) for name, other in others.items()}
+        return Symbol(substitute(self.nodes, nodes))
+
+    def __call__(self, **others: Any) -> "Symbol":  # noqa: ANN401
+        """``replace``."""
+        return self.replace(**others)
+
+
+    # Running ------------------------------------------------------------------------------------
+
+    def eval(self, *, is_train: bool = False, **arrays: Any) -> Any:  # noqa: ANN401
+        """The values for the given arrays: one array, or a list of them for several outputs.
+
+        Compiled once for each structure and types. Random operators draw from
+        ``so.random.seed``. With ``is_train`` and auxiliary states, a pair: the outputs, and a
+        dict of the states' new values.
+
+        Raises:
+            FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
+        """
+        return evaluate(self.nodes, arrays, training=is_train)
+
+    def to_jax(self, *, is_train: bool = False, rules: bool | None = None) -> Callable[..., Any]:
+        """The graph as a pure JAX function ``f(*arrays, key=None, **arrays)``.
+
+        Arrays go by position in the order of ``list_arguments()`` followed by
+        ``list_auxiliary_states()``, or by name. The function traces under every JAX
+        transformation. A graph that draws random numbers needs ``key=``. With ``is_train`` and
+        auxiliary states it returns a pair: the outputs, and the states' new values by name.
+
+        Args:
+            is_train: whether operators behave as in training.
+            rules: whether JAX differentiates operators by their gradient makers (True) or by
+                their kernels (False, faster to trace). By default a graph that already contains
+                its gradient goes without, except where a maker differs from the kernel's own
+                derivative.
+
+        Example:
+            >>> import jax, symop as so
+            >>> x = so.var("x")
+            >>> float(jax.grad((x * x).to_jax())(3.0))
+            6.0
+        """
+        function = GraphFunction(self.nodes, training=is_train, rules=rules)
+
+        def call(*args: Any, key: Any = None, **arrays: Any) -> Any:  # noqa: ANN401
+            return function(*args, key=key, **arrays)
+
+        call.__name__ = call.__qualname__ = "_".join(self.list_outputs()[:1])
+        call.__doc__ = f"The symbol of {', '.join(function.names)}."
+        return call
+
+    def bind(
+        self,
+        args: Mapping[str, Any] | Sequence[Any],
+        args_grad: Mapping[str, Any] | Sequence[Any] | None = None,
+        grad_req: Any = "write",  # noqa: ANN401
+        aux_states: Mapping[str, Any] | Sequence[Any] | None = None,
+    ) -> Executor:
+        """An executor over given arrays.
+
+        Args:
+            args: arrays of the arguments, by name or in the order of ``list_arguments()``.
+            args_grad: what gradients start from (``grad_req="add"``); zeros when left out.
+            grad_req: ``"write"``, ``"add"`` or ``"null"``, for all arguments or by name.
+            aux_states: arrays of the auxiliary states.
+
+        Raises:
+            FeedError: an array is missing, superfluous or of the wrong shape or dtype.
+        """
+        arguments = self.list_arguments()
+        return Executor(
+            self.nodes,
+            _by_name("args", args, arguments),
+            _by_name("aux_states", aux_states or {}, self.list_auxiliary_states()),
+            grad_req,
+            None if args_grad is None else _by_name("args_grad", args_grad, arguments),
+        )
+
+    def simple_bind(
+        self,
+        grad_req: Any = "write",  # noqa: ANN401
+        type_dict: Mapping[str, Any] | None = None,
+        **shapes: Sequence[int],
+    ) -> Executor:
+        """An executor over zeros; shapes that are not given follow from those that are.
+
+        Raises:
+            UnknownTypeError: some shapes do not follow; the message names them.
+        """
+        dtypes = {name: as_dtype(dtype) for name, dtype in (type_dict or {}).items()}
+        given = {name: (tuple(shape), dtypes.get(name)) for name, shape in shapes.items()}
+        require_known("simple_bind", {**given, **dtypes}, self.list_inputs())
+        zeros = {
+            name: jnp.zeros(node.type.shape, node.type.dtype)
+            for name, node in variables_of(typed(self.nodes, given)).items()
+        }
+        states = self.list_auxiliary_states()
+        return self.bind(
+            {name: array for name, array in zeros.items() if name not in states},
+            grad_req=grad_req,
+            aux_states={name: zeros[name] for name in states},
+        )
+
+
+def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:  # noqa: ANN401
+    if isinstance(given, Mapping):
+        return given
+    if len(given) != len(names):
+        raise FeedError(
+            f"bind: {what} must be one array for each of {', '.join(names) or 'none'}, "
+            f"got {len(given)}"
+        )
+    return dict(zip(names, given, strict=True))
+
+
+def _is_value(node: Node) -> bool:
+    """Whether ``node`` is something to look at: not a flag, nor several outputs at once."""
+    return node.op is not TRAINING and not (isinstance(node.op, Operator) and not node.op.single)
+
+
+def _all(shapes: Sequence[Shape | None]) -> list[Shape]:
+    return [shape for shape in shapes if shape is not None]
+
+
+def _type(known: Known, node: Node) -> VarType | None:
+    return known[node][0] if node in known else None
+
+
+def _shapes(types: Sequence[VarType | None]) -> list[Shape | None]:
+    return [None if type is None else type.shape for type in types]  # noqa: A001
+
+
+def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:  # noqa: ANN401
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return tuple(given.shape), np.dtype(given.dtype)
+    if len(given) == 2 and isinstance(given[0], (tuple, list)):  # noqa: PLR2004
+        return tuple(given[0]), as_dtype(given[1])
+    return tuple(given), None
+
+
+
+# Emission --------------------------------------------------------------------------------------
+
+
+class SymbolEmitter:
+    """Calling an operator on symbols makes a symbol; layers make the variables they lack."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Symbol:
+        """The symbol of the operator's visible outputs."""
+        nodes: Sequence[Any] = [v.node if type(v) is Symbol else v for v in inputs]
+        if name is not None:
+            name = scoped(name)
+        if operator.creates and LEFT_OUT in nodes:
+            name = name or layer_name(operator.name)
+            nodes = _with_parameters(operator, nodes, attributes, name)
+        result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
+        return Symbol(result if type(result) is tuple else (result,))
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:  # noqa: A002
+        """A constant of ``type``."""
+        return Symbol([graph.constant(value, type)])
+
+
+Symbol.emitter = SymbolEmitter()
+
+
+def _with_parameters(
+    operator: Operator, nodes: Sequence[Any], attributes: Attributes, name: str
+) -> list[Any]:
+    """``nodes`` with a new variable in each parameter slot that the call left out.
+
+    Their shapes are declared at once where they follow from the other inputs.
+    """
+    present = [None if v is None or v is LEFT_OUT else as_node(v) for v in nodes]
+    types = tuple(None if n is None or n.types is None else n.types[0] for n in present)
+    unknown = (None,) * len(operator.outputs)
+    shapes = operator.inference.complete(types, attributes, unknown)
+    dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
+    made: list[Any] = list(nodes)
+    for i, slot in enumerate(operator.slots[: operator.n_fixed]):
+        if made[i] is LEFT_OUT and slot.created:
+            role = "state" if slot.role == "state" else "argument"
+            made[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role)
+    return made
+
+
+def to_node(value: Any) -> Node:  # noqa: ANN401
+    """The node of a symbol with one value; arrays and numbers become constants."""
+    return value.node if isinstance(value, Symbol) else as_node(value)
+
+
+# Making symbols --------------------------------------------------------------------------------
+
+
+def var(
+    name: str,
+    shape: Sequence[int] | int | None = None,
+    dtype: Any = None,  # noqa: ANN401
+    *,
+    state: bool = False,
+    attr: Mapping[str, str] | None = None,
+) -> Symbol:
+    """A variable: an input of a graph, fed when the graph runs.
+
+    Args:
+        name: what it is fed by; unique within a graph.
+        shape: its shape, when it is known already.
+        dtype: its dtype; without one, JAX's default float unless what is fed says otherwise.
+        state: whether it is an auxiliary state, which training updates and no gradient reaches.
+        attr: strings to attach.
+
+    Example:
+        >>> import symop as so
+        >>> so.var("x", shape=(2, 3)).type
+        VarType(float32[2,3])
+    """
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"var: the name must be a non-empty str, got {name!r}")
+    extra = tuple(sorted((attr or {}).items()))
+    declared = None if dtype is None else as_dtype(dtype)
+    role = "state" if state else "argument"
+    return Symbol([graph.variable(scoped(name), _lengths(name, shape), declared, role, extra)])
+
+
+def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
+    if shape is None:
+        return None
+    lengths = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
+    for length in lengths:
+        if not isinstance(length, SupportsIndex) or length.__index__() < 0:
+            raise ArgumentError(f"var {name!r}: shape must hold lengths of axes, got {shape!r}")
+    return tuple(length.__index__() for length in lengths)
+
+
+def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that MXNet users know
+    """One symbol with the outputs of all ``symbols``."""
+    if not symbols:
+        raise ArgumentError("Group: at least one symbol must be given, got none")
+    return Symbol([node for symbol in symbols for node in symbol.nodes])
+
+
+# Derivatives -----------------------------------------------------------------------------------
+
+
+def grad(
+    ys: Any,  # noqa: ANN401
+    xs: Any,  # noqa: ANN401
+    head_grads: Any = None,  # noqa: ANN401
+    *,
+    unreachable: Unreachable = "error",
+) -> Any:  # noqa: ANN401
+    """Gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
+
+    The result is a graph like any other: it can be differentiated again, to any order.
+
+    Args:
+        ys: a symbol or a list of them.
+        xs: a symbol, variable or not, or a list of them.
+        head_grads: for each of ``ys`` its cotangent, or None for ones.
+        unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
+            return zeros, or return None. A derivative that is zero by definition is zeros always.
+
+    Returns:
+        One symbol for one ``x``, a list for a list.
+
+    Raises:
+        DisconnectedError: ``ys`` do not depend on one of ``xs``.
+        NotDifferentiableError: the derivative is undefined; the message says by which operator.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> y = so.grad(so.grad(so.sin(x), x), x)
+        >>> print(y)
+        (x: float32[]) {
+          # gradient of cos0
+          sin0: float32[] = sin(x)
+          negative0: float32[] = negative(sin0)
+        } -> negative0
+    """
+    y_list, x_list = _listed(ys), _listed(xs)
+    heads = _listed(head_grads) if head_grads is not None else [None] * len(y_list)
+    if len(heads) != len(y_list):
+        raise ArgumentError(
+            f"grad: head_grads must be one for each y ({len(y_list)}), got {len(heads)}"
+        )
+    found = grad_nodes(
+        [to_node(y) for y in y_list],
+        [to_node(x) for x in x_list],
+        [None if head is None else to_node(head) for head in heads],
+        unreachable,
+    )
+    symbols = [None if node is None else Symbol([node]) for node in found]
+    return symbols if isinstance(xs, (list, tuple)) else symbols[0]
+
+
+def jvp(ys: Any, xs: Any, tangents: Any) -> Any:  # noqa: ANN401
+    """Tangents of ``ys`` when ``xs`` move along ``tangents``, as symbols: forward mode.
+
+    Every gradient maker is linear in its cotangent, and its transpose is used here.
+
+    Raises:
+        NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
+        NotDifferentiableError: the derivative is undefined.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
+        6.0
+    """
+    y_list, x_list, t_list = _listed(ys), _listed(xs), _listed(tangents)
+    if len(x_list) != len(t_list):
+        raise ArgumentError(
+            f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
+        )
+    found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
+    symbols = [Symbol([node]) for node in found]
+    return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
+
+
+def _listed(values: Any) -> list[Any]:  # noqa: ANN401
+    if isinstance(values, Symbol):
+        return [Symbol([node]) for node in values.nodes]
+    return list(values) if isinstance(values, (list, tuple)) else [values]
