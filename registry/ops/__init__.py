@@ -1,0 +1,21 @@
+"""The catalogue: importing it declares every operator, one file per family."""
+
+from registry.ops import (
+    arithmetic,
+    broadcasting,
+    comparison,
+    elementwise,
+    reductions,
+    shape,
+    structure,
+)
+
+__all__ = [
+    "arithmetic",
+    "broadcasting",
+    "comparison",
+    "elementwise",
+    "reductions",
+    "shape",
+    "structure",
+]

@@ -1,0 +1,369 @@
+"""Elementary functions and activations, entry by entry, and the choice between two arrays."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import booleans, case, integers, misuse, nonzero, positive, uniform
+from registry.operator import Grads, op
+from registry.ops.broadcasting import unbroadcast
+from registry.shapes import broadcast, floating, inexact, numeric, promote, real, same
+from registry.signature import Array
+from registry.types import DType, Shape, VarType, is_inexact
+from registry.var import Var, filled
+
+# Exponentials and logarithms -------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.exp,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+)
+def exp(x: Array) -> Array:
+    """Exponential function.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> exp(jnp.asarray([0.0, -jnp.inf]))
+        Array([1., 0.], dtype=float32)
+    """
+    return jnp.exp(x)
+
+
+@exp.gradient
+def _exp_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out * out, x)}
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.expm1,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2))],
+)
+def expm1(x: Array) -> Array:
+    """``exp(x) - 1``, accurate near zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> expm1(jnp.asarray([0.0, 1e-10]))
+        Array([0.e+00, 1.e-10], dtype=float32)
+    """
+    return jnp.expm1(x)
+
+
+@expm1.gradient
+def _expm1_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out * (out + 1.0), x)}
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.log,
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2))],
+)
+def log(x: Array) -> Array:
+    """Natural logarithm; minus infinity at zero, not a number below.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> log(jnp.asarray([1.0, 0.0]))
+        Array([  0., -inf], dtype=float32)
+    """
+    return jnp.log(x)
+
+
+@log.gradient
+def _log_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out / x, x)}
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.log1p,
+    cases=[case(x=positive(3, 4)), case(x=uniform(3, low=-0.5, high=0.5)), case(x=positive(0))],
+)
+def log1p(x: Array) -> Array:
+    """``log(1 + x)``, accurate near zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> log1p(jnp.asarray([0.0, 1e-10]))
+        Array([0.e+00, 1.e-10], dtype=float32)
+    """
+    return jnp.log1p(x)
+
+
+@log1p.gradient
+def _log1p_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out / (x + 1.0), x)}
+
+
+# Trigonometric and hyperbolic functions --------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.sin,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+)
+def sin(x: Array) -> Array:
+    """Sine of an angle in radians.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> sin(jnp.asarray([0.0, jnp.pi / 2]))
+        Array([0., 1.], dtype=float32)
+    """
+    return jnp.sin(x)
+
+
+@sin.gradient
+def _sin_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out * cos(x), x)}
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.cos,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+)
+def cos(x: Array) -> Array:
+    """Cosine of an angle in radians.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cos(jnp.asarray([0.0, jnp.pi]))
+        Array([ 1., -1.], dtype=float32)
+    """
+    return jnp.cos(x)
+
+
+@cos.gradient
+def _cos_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(-(d_out * sin(x)), x)}
+
+
+@op(
+    shape=same,
+    dtype=floating,
+    reference=np.tanh,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+)
+def tanh(x: Array) -> Array:
+    """Hyperbolic tangent.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> tanh(jnp.asarray([0.0, jnp.inf]))
+        Array([0., 1.], dtype=float32)
+    """
+    return jnp.tanh(x)
+
+
+@tanh.gradient
+def _tanh_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    return {"x": unbroadcast(d_out * (1.0 - out * out), x)}
+
+
+# Activations -----------------------------------------------------------------------------------
+
+
+def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
+    return (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)
+
+
+@op(
+    shape=same,
+    dtype=inexact,
+    reference=_sigmoid_reference,
+    aliases=["logistic"],
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=(0, 2)),
+        case(x=uniform(3, low=-90, high=-80), order=1, rtol=256),
+        misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
+    ],
+)
+def sigmoid(x: Array) -> Array:
+    """Logistic function ``1 / (1 + exp(-x))``, which does not overflow.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> sigmoid(jnp.asarray([0.0, -1000.0]))
+        Array([0.5, 0. ], dtype=float32)
+    """
+    return lax.logistic(x)
+
+
+@sigmoid.gradient
+def _sigmoid_gradient(out: Var, d_out: Var) -> Grads:
+    return {"x": d_out * (out * (1.0 - out))}
+
+
+def _relu_dtype(x: VarType) -> tuple[DType, bool]:
+    numeric(x)
+    return real(x)
+
+
+@op(
+    shape=same,
+    dtype=_relu_dtype,
+    reference=lambda x: np.maximum(x, 0),
+    cases=[
+        case(x=nonzero(3, 4)),
+        case(x=nonzero()),
+        case(x=(0, 2)),
+        case(x=integers(4, low=-3, high=4)),
+        misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
+    ],
+)
+def relu(x: Array) -> Array:
+    """Rectified linear unit ``max(x, 0)``; its derivative at zero is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> relu(jnp.asarray([-1.0, 2.0]))
+        Array([0., 2.], dtype=float32)
+    """
+    return jax.nn.relu(x)
+
+
+@relu.gradient
+def _relu_gradient(out: Var, d_out: Var) -> Grads:
+    # out > 0 just where x > 0, and out is what the next operator keeps anyway.
+    return {"x": where(out > 0, d_out, 0.0)}
+
+
+# Choice ----------------------------------------------------------------------------------------
+
+
+def _where_shape(condition: Shape, x: Shape, y: Shape) -> Shape:
+    return broadcast(condition, x, y)
+
+
+def _where_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
+    return promote(x, y)
+
+
+@op(
+    shape=_where_shape,
+    dtype=_where_dtype,
+    reference=np.where,
+    cases=[
+        case(condition=booleans(3, 4), x=(3, 4), y=(3, 4)),
+        case(condition=booleans(3, 1), x=(4,), y=()),
+        case(condition=booleans(4), x=(), y=(2, 1)),
+        case(condition=booleans(0), x=(), y=()),
+        case(condition=integers(5, high=2), x=(5,), y=integers(5, high=9)),
+        misuse("must broadcast together", condition=booleans(3), x=(4,), y=(4,)),
+    ],
+)
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """``x`` where ``condition`` is true (a number: is not zero), ``y`` elsewhere.
+
+    The branch that is not chosen gets the gradient zero. If that branch computes an infinity or a
+    NaN on the way, its own derivative turns the zero into a NaN: choose its input, too.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> where(jnp.asarray([True, False]), jnp.asarray([1.0, 2.0]), 0.0)
+        Array([1., 0.], dtype=float32)
+    """
+    return jnp.where(condition, x, y)
+
+
+@where.gradient
+def _where_gradient(condition: Var, x: Var, y: Var, d_out: Var) -> Grads:
+    return {
+        "condition": None,
+        "x": unbroadcast(where(condition, d_out, 0.0), x),
+        "y": unbroadcast(where(condition, 0.0, d_out), y),
+    }
+
+
+@where.simplify
+def _where_simplify(condition: Var, x: Var, y: Var) -> Var | None:
+    if condition.constant is None:
+        return None
+    return x if condition.constant else y
+
+
+# Constants and barriers ------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=promote,
+    reference=lambda x: x,
+    aliases=["BlockGrad"],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+)
+def stop_gradient(x: Array) -> Array:
+    """``x`` itself, through which no gradient passes.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> stop_gradient(jnp.asarray([1.0, 2.0]))
+        Array([1., 2.], dtype=float32)
+    """
+    return lax.stop_gradient(x)
+
+
+stop_gradient.zero_gradient("it stops gradients on purpose")
+
+
+@op(
+    shape=same,
+    dtype=promote,
+    reference=np.zeros_like,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+)
+def zeros_like(x: Array) -> Array:
+    """Zeros of the shape and dtype of ``x``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> zeros_like(jnp.asarray([1.0, 2.0]))
+        Array([0., 0.], dtype=float32)
+    """
+    return jnp.zeros_like(x)
+
+
+@op(
+    shape=same,
+    dtype=promote,
+    reference=np.ones_like,
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+)
+def ones_like(x: Array) -> Array:
+    """Ones of the shape and dtype of ``x``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> ones_like(jnp.asarray([1.0, 2.0]))
+        Array([1., 1.], dtype=float32)
+    """
+    return jnp.ones_like(x)
+
+
+zeros_like.zero_gradient("it is constant")
+ones_like.zero_gradient("it is constant")
+
+
+@zeros_like.simplify
+def _zeros_like_simplify(x: Var) -> Var | None:
+    return filled(x, 0.0) if is_inexact(x.dtype) else None
+
+
+@ones_like.simplify
+def _ones_like_simplify(x: Var) -> Var | None:
+    return filled(x, 1.0) if is_inexact(x.dtype) else None

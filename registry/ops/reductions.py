@@ -1,0 +1,259 @@
+"""Reductions over axes, and the sum of many arrays."""
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, distinct, integers, misuse
+from registry.errors import ShapeError
+from registry.operator import Grads, op
+from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
+from registry.ops.comparison import equal
+from registry.ops.elementwise import where
+from registry.ops.shape import reshape
+from registry.shapes import (
+    default_int,
+    floating,
+    normalize_axes,
+    promote,
+    real,
+    reduced,
+    same,
+)
+from registry.signature import Array
+from registry.types import DType, Shape, VarType, is_inexact
+from registry.var import Var
+
+Axis = int | tuple[int, ...] | None
+
+
+def kept(x: Shape, axis: Axis) -> Shape:
+    """``x`` with length 1 at the reduced axes."""
+    return reduced(x, axis=axis, keepdims=True)
+
+
+def spread(reduction: Var, x: Var, axis: Axis) -> Any:  # noqa: ANN401
+    """What was reduced over ``axis``, repeated to the shape of ``x``."""
+    return broadcast_to(reshape(reduction, shape=kept(x.shape, axis)), shape=x.shape)
+
+
+# Sums ------------------------------------------------------------------------------------------
+
+
+def _sum_dtype(x: VarType) -> DType:
+    kind, size = x.dtype.kind, x.dtype.itemsize
+    if kind not in "biu" or size > default_int().itemsize:
+        return x.dtype
+    return np.dtype(f"{'u' if kind == 'u' else 'i'}{default_int().itemsize}")
+
+
+@op(
+    shape=reduced,
+    dtype=_sum_dtype,
+    reference=np.sum,
+    aliases=["sum_along", "reduce_sum"],
+    cases=[
+        case(x=(3, 4)),
+        case(x=(3, 4), axis=0),
+        case(x=(2, 3, 4), axis=(0, -1), keepdims=True),
+        case(x=(2, 3), axis=()),
+        case(x=()),
+        case(x=(0, 2), axis=0),
+        case(x=integers(3, high=9)),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+        misuse("axes must be distinct, got (0, -2)", x=(3, 4), axis=(0, -2)),
+    ],
+)
+def sum(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """Sum over ``axis``, by default over all axes; ``keepdims`` leaves them with length 1.
+
+    Small integers and booleans are summed in the default integer dtype.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> sum(jnp.ones((2, 3)), axis=0)
+        Array([2., 2., 2.], dtype=float32)
+    """
+    return jnp.sum(x, axis=axis, keepdims=keepdims)
+
+
+@sum.gradient
+def _sum_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
+    return {"x": spread(d_out, x, axis)}
+
+
+@sum.simplify
+def _sum_simplify(x: Var, *, axis: Axis) -> Var | None:
+    return x if not normalize_axes(axis, x.ndim) else None
+
+
+def _mean_dtype(x: VarType) -> DType:
+    return floating(x)[0]
+
+
+@op(
+    shape=reduced,
+    dtype=_mean_dtype,
+    reference=np.mean,
+    aliases=["reduce_mean"],
+    cases=[
+        case(x=(3, 4)),
+        case(x=(3, 4), axis=0),
+        case(x=(2, 3, 4), axis=(0, -1), keepdims=True),
+        case(x=()),
+        case(x=(0, 2), axis=1),
+        case(x=integers(3, high=9), dtypes=("float32",)),
+        misuse("axis must be in [-2, 2), got -3", x=(3, 4), axis=-3),
+    ],
+)
+def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """Arithmetic mean over ``axis``, by default over all axes; not a number over no entries.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> mean(jnp.asarray([[1.0, 2.0], [3.0, 6.0]]), axis=1)
+        Array([1.5, 4.5], dtype=float32)
+    """
+    return jnp.mean(x, axis=axis, keepdims=keepdims)
+
+
+@mean.gradient
+def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
+    if not is_inexact(x.dtype):
+        return {"x": None}
+    return {"x": spread(d_out / count(x.shape, axis), x, axis)}
+
+
+def count(x: Shape, axis: Axis) -> int:
+    """How many entries of ``x`` each result of a reduction over ``axis`` sees."""
+    return int(np.prod([x[i] for i in normalize_axes(axis, len(x))], dtype=np.int64))
+
+
+def _add_n_reference(*xs: np.ndarray) -> np.ndarray:
+    return functools.reduce(operator.add, xs)
+
+
+@op(
+    shape=same,
+    dtype=promote,
+    reference=_add_n_reference,
+    aliases=["ElementWiseSum", "accumulate"],
+    cases=[
+        case(xs=[(3, 4), (3, 4), (3, 4)]),
+        case(xs=[(2,)]),
+        case(xs=[(), ()]),
+        case(xs=[(0, 2), (0, 2)]),
+        case(xs=[(3,), integers(3, high=9)]),
+        misuse("the inputs must have the same shape, got (3,) and (4,)", xs=[(3,), (4,)]),
+    ],
+)
+def add_n(*xs: Array) -> Array:
+    """Sum of arrays of one shape, from left to right.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> add_n(jnp.asarray(1.0), jnp.asarray(2.0), jnp.asarray(3.0))
+        Array(6., dtype=float32, weak_type=True)
+    """
+    return functools.reduce(operator.add, xs)
+
+
+@add_n.gradient
+def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
+    return {"xs": [unbroadcast(d_out, x) for x in xs]}
+
+
+@add_n.simplify
+def _add_n_simplify(xs: Sequence[Var]) -> Var | None:
+    if len(xs) == 1:
+        return xs[0]
+    terms = [x for x in xs if x.constant != 0]
+    if not terms:
+        return xs[0]
+    shorter: Var | None = add_n(*terms) if len(terms) < len(xs) else None
+    return shorter
+
+
+# Extrema ---------------------------------------------------------------------------------------
+
+
+def _extremum_shape(x: Shape, *, axis: Axis, keepdims: bool) -> Shape:
+    if count(x, axis) == 0:
+        raise ShapeError(f"the reduced axes must not be empty, got shape {x}")
+    return reduced(x, axis=axis, keepdims=keepdims)
+
+
+def _extremum_dtype(x: VarType) -> DType:
+    return real(x)[0]
+
+
+def _extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
+    """Entries that tie for the extremum share its cotangent equally."""
+    if not is_inexact(x.dtype):
+        return {"x": None}
+    chosen = equal(x, spread(out, x, axis))
+    ties = sum(cast(chosen, dtype=d_out.dtype), axis=axis)
+    return {"x": where(chosen, spread(d_out / reshape(ties, shape=d_out.shape), x, axis), 0.0)}
+
+
+_EXTREMUM_CASES = [
+    case(x=distinct(3, 4)),
+    case(x=distinct(3, 4), axis=0),
+    case(x=distinct(2, 3, 4), axis=(0, -1), keepdims=True),
+    case(x=()),
+    case(x=(0, 2), axis=1),
+    case(x=integers(3, high=9)),
+    misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+    misuse("the reduced axes must not be empty, got shape (0, 2)", x=(0, 2), axis=0),
+    misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+]
+
+
+@op(
+    shape=_extremum_shape,
+    dtype=_extremum_dtype,
+    reference=np.max,
+    aliases=["reduce_max"],
+    cases=_EXTREMUM_CASES,
+)
+def max(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """Largest entry over ``axis``, by default over all axes; ties share the gradient equally.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> max(jnp.asarray([[1.0, 2.0], [4.0, 3.0]]), axis=1)
+        Array([2., 4.], dtype=float32)
+    """
+    return jnp.max(x, axis=axis, keepdims=keepdims)
+
+
+@max.gradient
+def _max_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
+    return _extremum_gradient(x, out, d_out, axis)
+
+
+@op(
+    shape=_extremum_shape,
+    dtype=_extremum_dtype,
+    reference=np.min,
+    aliases=["reduce_min"],
+    cases=_EXTREMUM_CASES,
+)
+def min(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """Smallest entry over ``axis``, by default over all axes; ties share the gradient equally.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> min(jnp.asarray([[1.0, 2.0], [4.0, 3.0]]), axis=1)
+        Array([1., 3.], dtype=float32)
+    """
+    return jnp.min(x, axis=axis, keepdims=keepdims)
+
+
+@min.gradient
+def _min_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
+    return _extremum_gradient(x, out, d_out, axis)
