@@ -101,7 +101,7 @@ class _Sample:
 def uniform(*shape: int, low: float, high: float) -> Sample:
     """Floating draws between ``low`` and ``high``."""
     return _Sample(
-        f"uniform({_lengths(shape)}, low={low}, high={high})",
+        f"uniform({_arguments(shape, low=low, high=high)})",
         lambda generator, dtype: generator.uniform(low, high, shape).astype(dtype),
     )
 
@@ -109,7 +109,7 @@ def uniform(*shape: int, low: float, high: float) -> Sample:
 def positive(*shape: int) -> Sample:
     """Floating draws between 1/2 and 2."""
     return _Sample(
-        f"positive({_lengths(shape)})",
+        f"positive({_arguments(shape)})",
         lambda generator, dtype: generator.uniform(0.5, 2.0, shape).astype(dtype),
     )
 
@@ -117,7 +117,7 @@ def positive(*shape: int) -> Sample:
 def nonzero(*shape: int) -> Sample:
     """Floating draws of either sign whose magnitude lies between 1/2 and 2."""
     return _Sample(
-        f"nonzero({_lengths(shape)})",
+        f"nonzero({_arguments(shape)})",
         lambda generator, dtype: (
             generator.uniform(0.5, 2.0, shape) * generator.choice([-1.0, 1.0], shape)
         ).astype(dtype),
@@ -127,7 +127,7 @@ def nonzero(*shape: int) -> Sample:
 def distinct(*shape: int) -> Sample:
     """Floating draws of which no two are near each other: maxima without ties."""
     return _Sample(
-        f"distinct({_lengths(shape)})",
+        f"distinct({_arguments(shape)})",
         lambda generator, dtype: (
             (
                 (generator.permutation(int(np.prod(shape))) - np.prod(shape) / 2.0 + 0.25)
@@ -142,7 +142,7 @@ def distinct(*shape: int) -> Sample:
 def integers(*shape: int, high: int, low: int = 0) -> Sample:
     """int32 draws from ``low`` up to and without ``high``."""
     return _Sample(
-        f"integers({_lengths(shape)}, low={low}, high={high})",
+        f"integers({_arguments(shape, low=low, high=high)})",
         lambda generator, _: generator.integers(low, high, shape).astype(np.int32),
     )
 
@@ -150,13 +150,14 @@ def integers(*shape: int, high: int, low: int = 0) -> Sample:
 def booleans(*shape: int) -> Sample:
     """Draws of true and false."""
     return _Sample(
-        f"booleans({_lengths(shape)})",
+        f"booleans({_arguments(shape)})",
         lambda generator, _: generator.integers(0, 2, shape).astype(np.bool_),
     )
 
 
-def _lengths(shape: tuple[int, ...]) -> str:
-    return ", ".join(map(str, shape))
+def _arguments(shape: tuple[int, ...], **bounds: float) -> str:
+    """The arguments of a sample as they are written."""
+    return ", ".join([*map(str, shape), *(f"{name}={value}" for name, value in bounds.items())])
 
 
 def _show(value: Any) -> str:  # noqa: ANN401

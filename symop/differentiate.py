@@ -333,7 +333,7 @@ def _propagated(
         (source,) = node.operands
         return (moved[source][node.attributes[0]] if source in moved else None,)
     active = tuple(i for i, child in enumerate(node.inputs) if child in moved)
-    if not active or not isinstance(node.op, Operator):
+    if not active or not carries_cotangent(node) or not isinstance(node.op, Operator):
         return (None,)
     with origin_of(node):
         return _pushed(node, active, [moved[_known(node.inputs[i])][0] for i in active])

@@ -464,7 +464,7 @@ def _power_simplify(x: Var, y: Var) -> Var | None:
         case(x=(0, 2), y=(2,)),
         case(x=integers(3, high=9), y=integers(3, high=9)),
         misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
-        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64), y=(2,)),
+        misuse("the inputs must be real, got complex", x=np.ones(2, np.complex64), y=(2,)),
     ],
 )
 def maximum(x: Array, y: Array) -> Array:
