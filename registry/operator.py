@@ -127,6 +127,7 @@ class Operator:
         roles = [slot.role for slot in self.slots]
         self.training_index = roles.index("training") if "training" in roles else None
         self.creates = any(slot.created for slot in self.slots)
+        self.fillable = self.creates or any(slot.implicit for slot in self.slots)
         plain = all(s.role == "input" and not (s.optional or s.variadic) for s in self.slots)
         defaults = tuple(attribute.default for attribute in self.attributes)
         self._direct_count = len(self.slots) if plain and REQUIRED not in defaults else -1

@@ -22,10 +22,23 @@ class Role:
     name: str
 
 
+@dataclasses.dataclass(frozen=True)
+class Initial:
+    """The number that a new variable for a slot starts from; without one it starts random."""
+
+    value: float
+
+
 Parameter = Annotated[jax.Array, Role("parameter")]
 """A slot that a symbolic call fills with a new variable, named after the call."""
-State = Annotated[jax.Array, Role("state")]
+Bias = Annotated[jax.Array, Role("parameter"), Initial(0.0)]
+"""A parameter that starts at zero."""
+Gain = Annotated[jax.Array, Role("parameter"), Initial(1.0)]
+"""A parameter that starts at one."""
+State = Annotated[jax.Array, Role("state"), Initial(0.0)]
 """A parameter that a training step updates and no gradient reaches: running statistics."""
+GainState = Annotated[jax.Array, Role("state"), Initial(1.0)]
+"""A state that starts at one: a running variance."""
 Key = Annotated[jax.Array, Role("key")]
 """A random key, supplied by the surroundings: a fresh one for each call."""
 Training = Annotated[bool, Role("training")]
@@ -41,12 +54,14 @@ class Slot:
         role: ``input``, ``parameter``, ``state``, ``key`` or ``training``.
         optional: the slot may be absent; the kernel then sees None.
         variadic: the slot takes any number of values; it is the last.
+        initial: what a new variable for the slot starts from, or None for random numbers.
     """
 
     name: str
     role: str = "input"
     optional: bool = False
     variadic: bool = False
+    initial: float | None = None
 
     @property
     def implicit(self) -> bool:
@@ -85,22 +100,21 @@ def _slot(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Slot:
             f"{kernel.__name__}: the default of slot {parameter.name!r} must be None, "
             f"got {parameter.default!r}"
         )
+    marks = _marks(parameter.annotation)
     return Slot(
         parameter.name,
-        _role(parameter.annotation),
+        next((mark.name for mark in marks if isinstance(mark, Role)), "input"),
         optional=parameter.default is None,
         variadic=parameter.kind is parameter.VAR_POSITIONAL,
+        initial=next((mark.value for mark in marks if isinstance(mark, Initial)), None),
     )
 
 
-def _role(annotation: Any) -> str:  # noqa: ANN401
+def _marks(annotation: Any) -> list[Any]:  # noqa: ANN401
+    """What ``Annotated`` says of a slot; of ``X | None`` what it says of ``X``."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        roles = {_role(arg) for arg in typing.get_args(annotation)} - {"input"}
-        return roles.pop() if roles else "input"
-    for extra in getattr(annotation, "__metadata__", ()):
-        if isinstance(extra, Role):
-            return extra.name
-    return "input"
+        return [mark for arg in typing.get_args(annotation) for mark in _marks(arg)]
+    return list(getattr(annotation, "__metadata__", ()))
 
 
 def _attribute(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Attribute:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import VarType
 from symop import random
-from symop.function import bare_where_native, fed, settle
+from symop.function import Settled, bare_where_native, fed, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.lowering import Call, Schedule
@@ -54,6 +54,7 @@ class Executor:
     def __init__(
         self,
         outputs: Sequence[Node],
+        also: Sequence[Node],
         arguments: Mapping[str, Any],
         states: Mapping[str, Any],
         grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
@@ -62,7 +63,7 @@ class Executor:
         """Bind ``outputs`` to arrays; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         names = names_of(topological(outputs))
         self.output_names = [output_name(node, names) for node in outputs]
-        variables = variables_of(outputs)
+        variables = variables_of([*also, *outputs])
         self.arg_dict = _arrays(variables, "argument", arguments)
         self.aux_dict = _arrays(variables, "state", states)
         self.outputs: list[Any] = []
@@ -71,7 +72,7 @@ class Executor:
             for name, array in {**self.arg_dict, **self.aux_dict}.items()
         }
         self._modes = {
-            training: _Mode(outputs, types, training=training) for training in (False, True)
+            training: _Mode(outputs, also, types, training=training) for training in (False, True)
         }
         self._requests = _requests(variables, grad_req, types, explicit=grad_req != "write")
         self.grad_dict = self._initial_gradients(gradients)
@@ -191,11 +192,16 @@ class _Mode:
     """The graph for training or for prediction, compiled when first run."""
 
     def __init__(
-        self, outputs: Sequence[Node], types: Mapping[str, Any], *, training: bool
+        self,
+        outputs: Sequence[Node],
+        also: Sequence[Node],
+        types: Mapping[str, Any],
+        *,
+        training: bool,
     ) -> None:
-        self.settled = settle(outputs, types, training=training)
+        roots, variables, keys = settle([*also, *outputs], types, training=training)
+        self.settled = Settled(roots[len(also) :], variables, keys)
         self.training = training
-        variables = self.settled.variables
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.names = [n for n in variables if roles[n] == "argument"]
         self.names += [n for n in variables if roles[n] == "state"]

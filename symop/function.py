@@ -77,11 +77,20 @@ class GraphFunction:
     """
 
     def __init__(
-        self, outputs: Sequence[Node], *, training: bool = False, rules: bool | None = None
+        self,
+        outputs: Sequence[Node],
+        also: Sequence[Node] = (),
+        *,
+        training: bool = False,
+        rules: bool | None = None,
     ) -> None:
-        """With ``rules`` None, a graph that contains its gradient already gets bare kernels."""
+        """A function of the variables that ``outputs`` need and of those in ``also``.
+
+        With ``rules`` None, a graph that contains its gradient already gets bare kernels.
+        """
         self.outputs = tuple(outputs)
-        variables = variables_of(outputs)
+        self._roots = (*also, *outputs)
+        variables = variables_of(self._roots)
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.arguments = [name for name in variables if roles[name] == "argument"]
         self.states = [name for name in variables if roles[name] == "state"]
@@ -90,7 +99,7 @@ class GraphFunction:
         self._training = training
         bare_kernels = contains_gradient(outputs) if rules is None else not rules
         self._how = bare_where_native if bare_kernels else _with_rules
-        self._typed = is_typed(outputs)
+        self._typed = is_typed(self._roots)
         self._schedules: dict[Any, Schedule] = {}
 
     def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
@@ -133,7 +142,8 @@ class GraphFunction:
             name: (tuple(jnp.shape(value)), type_of(value).dtype)
             for name, value in zip(self.names, values, strict=True)
         }
-        outputs, variables, keys = settle(self.outputs, given, training=self._training)
+        roots, variables, keys = settle(self._roots, given, training=self._training)
+        outputs = roots[len(roots) - len(self.outputs) :]
         order = [variables[name] for name in self.names]
         return Schedule(outputs, order, self._how, training=self._training, keys=keys)
 
@@ -194,11 +204,13 @@ def _converted(name: str, dtype: DType | None, value: Any) -> Any:  # noqa: ANN4
 
 # One function for each graph -------------------------------------------------------------------
 
-def evaluate(outputs: Sequence[Node], arrays: Mapping[str, Any], *, training: bool) -> Any:  # noqa: ANN401
+def evaluate(
+    outputs: Sequence[Node], also: Sequence[Node], arrays: Mapping[str, Any], *, training: bool
+) -> Any:  # noqa: ANN401
     """Run a graph, compiled once for each structure and types, drawing from the global seed."""
     if any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
-        return GraphFunction(outputs, training=training)(**arrays)
-    function, compiled = _compiled(tuple(outputs), training)
+        return GraphFunction(outputs, also, training=training)(**arrays)
+    function, compiled = _compiled(tuple(outputs), tuple(also), training=training)
     values = function.values((), arrays)
     try:
         schedule = function.schedule(values)
@@ -209,15 +221,17 @@ def evaluate(outputs: Sequence[Node], arrays: Mapping[str, Any], *, training: bo
     return function.result(result, schedule, new)
 
 
-def _compiled(outputs: tuple[Node, ...], training: bool) -> tuple[GraphFunction, Function]:  # noqa: FBT001
+def _compiled(
+    outputs: tuple[Node, ...], also: tuple[Node, ...], *, training: bool
+) -> tuple[GraphFunction, Function]:
     """The compiled function, kept by the first output: it is gone when the graph is gone."""
     memo = outputs[0].memo
     if memo is None:
         memo = outputs[0].memo = {}
-    key = (outputs[1:], training)
+    key = (outputs[1:], also, training)
     found = memo.get(key)
     if found is None:
-        function = GraphFunction(outputs, training=training, rules=False)
+        function = GraphFunction(outputs, also, training=training, rules=False)
         found = memo[key] = (function, _jitted(function))
     pair: tuple[GraphFunction, Function] = found
     return pair

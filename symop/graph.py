@@ -388,7 +388,7 @@ def _later(first: Node | None, second: Node | None) -> bool:
 
 def _filled(operator: Operator, inputs: Inputs) -> Inputs:
     """``inputs`` with random key and training flag where the call left them out."""
-    if LEFT_OUT not in inputs:
+    if not operator.fillable:
         return inputs
     return tuple(
         _implicit(operator, i) if value is LEFT_OUT else value for i, value in enumerate(inputs)

@@ -14,7 +14,7 @@ from symop import graph
 from symop.executor import Executor
 from symop.function import GraphFunction, evaluate
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
-from symop.graph import TRAINING, VARIABLE, Node, as_node, substitute, topological
+from symop.graph import TRAINING, VARIABLE, Node, as_node, leaves, substitute, topological
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
 
@@ -33,12 +33,27 @@ class Symbol(Var):
         [2.0, 2.0]
     """
 
-    __slots__ = ("__weakref__", "nodes")
+    __slots__ = ("__weakref__", "also", "nodes")
     nodes: tuple[Node, ...]
+    also: tuple[Node, ...]
+    """Variables that are arguments although no value needs them (any more)."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        """The values ``nodes``; users call ``so.var`` and operators instead."""
+    def __init__(self, nodes: Sequence[Node], also: tuple[Node, ...] = ()) -> None:
+        """The values ``nodes``; users call ``so.var`` and operators instead.
+
+        A derivative has the arguments of the function that it is the derivative of, also where it
+        turns out not to need one; ``also`` lists them.
+        """
         self.nodes = tuple(nodes)
+        self.also = also
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """All that the symbol reaches: its values and its arguments."""
+        return (*self.also, *self.nodes)
+
+    def _variables(self) -> dict[str, Node]:
+        return variables_of(self.roots)
 
     # One value ----------------------------------------------------------------------------------
 
@@ -77,7 +92,7 @@ class Symbol(Var):
 
     def __iter__(self) -> Iterator["Symbol"]:
         if len(self.nodes) > 1:
-            return (Symbol([node]) for node in self.nodes)
+            return (Symbol([node], self.also) for node in self.nodes)
         return (self[i] for i in range(Var.__len__(self)))
 
     def __getitem__(self, index: Any) -> "Symbol":  # noqa: ANN401
@@ -88,7 +103,7 @@ class Symbol(Var):
             if not isinstance(index, (int, np.integer, slice)):
                 raise ArgumentError(f"symbol: an output is chosen by number or name, got {index!r}")
             chosen = self.nodes[index]
-            return Symbol(chosen if isinstance(chosen, tuple) else [chosen])
+            return Symbol(chosen if isinstance(chosen, tuple) else [chosen], self.also)
         result: Symbol = infix["[]"](self, index)
         return result
 
@@ -96,7 +111,7 @@ class Symbol(Var):
         outputs = self.list_outputs()
         if name not in outputs:
             raise ArgumentError(f"symbol: no output is called {name!r}{nearest(name, outputs)}")
-        return Symbol([self.nodes[outputs.index(name)]])
+        return Symbol([self.nodes[outputs.index(name)]], self.also)
 
     def __eq__(self, other: object) -> Any:  # noqa: ANN401
         return infix["=="](self, other)
@@ -110,6 +125,14 @@ class Symbol(Var):
     def same_as(self, other: "Symbol") -> bool:
         """Whether both are the very same values of the same graph."""
         return self.nodes == other.nodes
+
+    def __repr__(self) -> str:
+        names = names_of(topological(self.nodes))
+        shown = [
+            names[node] if node.types is None else f"{names[node]}: {node.types[0]}"
+            for node in self.nodes
+        ]
+        return f"<Symbol {', '.join(shown)}>"
 
     def __copy__(self) -> "Symbol":
         return self
@@ -129,10 +152,10 @@ class Symbol(Var):
 
     def list_inputs(self) -> list[str]:
         """Names of all variables: arguments and auxiliary states."""
-        return list(variables_of(self.nodes))
+        return list(self._variables())
 
     def _listed(self, role: str) -> list[str]:
-        return [n for n, node in variables_of(self.nodes).items() if node.attributes[2] == role]
+        return [n for n, node in self._variables().items() if node.attributes[2] == role]
 
     def list_outputs(self) -> list[str]:
         """Names of the outputs."""
@@ -197,7 +220,7 @@ class Symbol(Var):
         Raises:
             UnknownTypeError: a shape that a dtype depends on is not known.
         """
-        variables = variables_of(self.nodes)
+        variables = self._variables()
         require_known("infer_type", dtypes, variables)
         asked = {name: as_dtype(dtype) for name, dtype in dtypes.items()}
         given = {
@@ -210,10 +233,10 @@ class Symbol(Var):
     def _dtypes(
         self, given: Mapping[Node, VarType]
     ) -> tuple[list[DType], list[DType], list[DType]]:
-        known = infer_types(self.nodes, given)
+        known = infer_types(self.roots, given)
         found = [[_type(known, node) for node in nodes] for nodes in self._three()]
         if any(one is None for types in found for one in types):
-            unknown = [n for n, v in variables_of(self.nodes).items() if v not in known]
+            unknown = [n for n, v in self._variables().items() if v not in known]
             raise UnknownTypeError(
                 f"infer_type: shapes must be known, got none for {', '.join(unknown)}"
             )
@@ -223,16 +246,16 @@ class Symbol(Var):
         return arguments, outputs, states
 
     def _three(self) -> tuple[list[Node], list[Node], list[Node]]:
-        variables = variables_of(self.nodes).values()
+        variables = self._variables().values()
         arguments = [node for node in variables if node.attributes[2] == "argument"]
         states = [node for node in variables if node.attributes[2] == "state"]
         return arguments, list(self.nodes), states
 
     def _known(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Known:
-        variables = variables_of(self.nodes)
+        variables = self._variables()
         require_known("symbol", given, variables)
         types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
-        return infer_types(self.nodes, types)
+        return infer_types(self.roots, types)
 
     def with_types(self, **types: Any) -> "Symbol":  # noqa: ANN401
         """The same graph with types of variables filled in, and others inferred from them.
@@ -247,7 +270,13 @@ class Symbol(Var):
             (2, 3)
         """
         known = self._known({name: _shape_and_dtype(given) for name, given in types.items()})
-        return Symbol(declared(self.nodes, known))
+        return self._with_roots(declared(self.roots, known))
+
+    def _with_roots(self, roots: Sequence[Node]) -> "Symbol":
+        """The symbol whose roots these are, in the order of this symbol's."""
+        count = len(self.also)
+        variables = [root for root in roots[:count] if root.op is VARIABLE]
+        return Symbol(roots[count:], tuple(variables))
 
     def replace(self, **others: Any) -> "Symbol":  # noqa: ANN401
         """The same graph with variables replaced by other symbols, arrays or numbers: composition.
@@ -258,10 +287,10 @@ class Symbol(Var):
             >>> so.sin(x).replace(x=so.exp(y)).list_arguments()
             ['y']
         """
-        variables = variables_of(self.nodes)
+        variables = self._variables()
         require_known("replace", others, variables)
         nodes = {variables[name]: to_node(other) for name, other in others.items()}
-        return Symbol(substitute(self.nodes, nodes))
+        return self._with_roots(substitute(self.roots, nodes))
 
     def __call__(self, **others: Any) -> "Symbol":  # noqa: ANN401
         """``replace``."""
@@ -280,7 +309,7 @@ class Symbol(Var):
         Raises:
             FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
         """
-        return evaluate(self.nodes, arrays, training=is_train)
+        return evaluate(self.nodes, self.also, arrays, training=is_train)
 
     def to_jax(self, *, is_train: bool = False, rules: bool | None = None) -> Callable[..., Any]:
         """The graph as a pure JAX function ``f(*arrays, key=None, **arrays)``.
@@ -303,7 +332,7 @@ class Symbol(Var):
             >>> float(jax.grad((x * x).to_jax())(3.0))
             6.0
         """
-        function = GraphFunction(self.nodes, training=is_train, rules=rules)
+        function = GraphFunction(self.nodes, self.also, training=is_train, rules=rules)
 
         def call(*args: Any, key: Any = None, **arrays: Any) -> Any:  # noqa: ANN401
             return function(*args, key=key, **arrays)
@@ -333,6 +362,7 @@ class Symbol(Var):
         arguments = self.list_arguments()
         return Executor(
             self.nodes,
+            self.also,
             _by_name("args", args, arguments),
             _by_name("aux_states", aux_states or {}, self.list_auxiliary_states()),
             grad_req,
@@ -355,7 +385,7 @@ class Symbol(Var):
         require_known("simple_bind", {**given, **dtypes}, self.list_inputs())
         zeros = {
             name: jnp.zeros(node.type.shape, node.type.dtype)
-            for name, node in variables_of(typed(self.nodes, given)).items()
+            for name, node in variables_of(typed(self.roots, given)).items()
         }
         states = self.list_auxiliary_states()
         return self.bind(
@@ -413,13 +443,14 @@ class SymbolEmitter:
     ) -> Symbol:
         """The symbol of the operator's visible outputs."""
         nodes: Sequence[Any] = [v.node if type(v) is Symbol else v for v in inputs]
+        also = _united([v for v in inputs if type(v) is Symbol and v.also])
         if name is not None:
             name = scoped(name)
         if operator.creates and LEFT_OUT in nodes:
             name = name or layer_name(operator.name)
             nodes = _with_parameters(operator, nodes, attributes, name)
         result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
-        return Symbol(result if type(result) is tuple else (result,))
+        return Symbol(result if type(result) is tuple else (result,), also)
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:  # noqa: A002
         """A constant of ``type``."""
@@ -427,6 +458,11 @@ class SymbolEmitter:
 
 
 Symbol.emitter = SymbolEmitter()
+
+
+def _united(symbols: Sequence[Symbol]) -> tuple[Node, ...]:
+    """The arguments that ``symbols`` list although they do not need them."""
+    return tuple(dict.fromkeys(node for symbol in symbols for node in symbol.also))
 
 
 def _with_parameters(
@@ -445,7 +481,8 @@ def _with_parameters(
     for i, slot in enumerate(operator.slots[: operator.n_fixed]):
         if made[i] is LEFT_OUT and slot.created:
             role = "state" if slot.role == "state" else "argument"
-            made[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role)
+            extra = () if slot.initial is None else (("initial", repr(slot.initial)),)
+            made[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role, extra)
     return made
 
 
@@ -501,7 +538,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that M
     """One symbol with the outputs of all ``symbols``."""
     if not symbols:
         raise ArgumentError("Group: at least one symbol must be given, got none")
-    return Symbol([node for symbol in symbols for node in symbol.nodes])
+    return Symbol([node for symbol in symbols for node in symbol.nodes], _united(symbols))
 
 
 # Derivatives -----------------------------------------------------------------------------------
@@ -555,7 +592,8 @@ def grad(
         [None if head is None else to_node(head) for head in heads],
         unreachable,
     )
-    symbols = [None if node is None else Symbol([node]) for node in found]
+    also = _arguments([*y_list, *heads])
+    symbols = [None if node is None else Symbol([node], also) for node in found]
     return symbols if isinstance(xs, (list, tuple)) else symbols[0]
 
 
@@ -580,11 +618,18 @@ def jvp(ys: Any, xs: Any, tangents: Any) -> Any:  # noqa: ANN401
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
         )
     found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
-    symbols = [Symbol([node]) for node in found]
+    also = _arguments([*y_list, *t_list])
+    symbols = [Symbol([node], also) for node in found]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
+
+
+def _arguments(values: Sequence[Any]) -> tuple[Node, ...]:
+    """The variables of all symbols among ``values``, in the order in which they list them."""
+    roots = [node for one in values if isinstance(one, Symbol) for node in one.roots]
+    return tuple(leaves(topological(roots), VARIABLE))
 
 
 def _listed(values: Any) -> list[Any]:  # noqa: ANN401
     if isinstance(values, Symbol):
-        return [Symbol([node]) for node in values.nodes]
+        return [Symbol([node], values.also) for node in values.nodes]
     return list(values) if isinstance(values, (list, tuple)) else [values]

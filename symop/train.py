@@ -1,0 +1,232 @@
+"""Training: one compiled step with forward, backward and update, and the loop around it.
+
+Example:
+    >>> import numpy as np, optax, symop as so
+    >>> from symop import train
+    >>> x, y = so.var("x", shape=(8, 2)), so.var("y", shape=(8,))
+    >>> w = so.var("w", shape=(2,))
+    >>> loss = so.mean(so.square(so.matmul(x, w) - y))
+    >>> trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x", "y"])
+    >>> state = trainer.init(seed=0)
+    >>> points = np.random.default_rng(0).normal(size=(8, 2)).astype("float32")
+    >>> batch = {"x": points, "y": points @ np.array([1.0, -1.0], "float32")}
+    >>> for _ in range(200):
+    ...     state, metrics = trainer.step(state, batch)
+    >>> np.round(state.params["w"], 2).tolist()
+    [1.0, -1.0]
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from registry.errors import ArgumentError, missing_extra
+from symop.function import GraphFunction
+from symop.graph import Node
+from symop.inference import typed
+from symop.naming import require_known, variables_of
+from symop.symbol import Group, Symbol, grad
+
+Arrays = dict[str, Any]
+Batch = Mapping[str, Any]
+
+
+class TrainState(NamedTuple):
+    """Everything that a training step reads and replaces; a pytree.
+
+    Attributes:
+        params: the trained arguments, by name.
+        states: the auxiliary states, by name.
+        opt_state: the optimizer's own state.
+        key: the random key of the next step.
+        step: how many steps were taken.
+    """
+
+    params: Arrays
+    states: Arrays
+    opt_state: Any
+    key: Any
+    step: Any
+
+
+class Trainer:
+    """Trains the parameters of a loss: every argument of the symbol that is not an input.
+
+    The step is compiled once: forward, backward and update in one program, the old state donated
+    to the new one.
+    """
+
+    def __init__(
+        self,
+        loss: Symbol,
+        optimizer: optax.GradientTransformation,
+        *,
+        inputs: Sequence[str],
+        metrics: Mapping[str, Symbol] | None = None,
+    ) -> None:
+        """Prepare to minimize ``loss``.
+
+        Args:
+            loss: a symbol of shape ``()``.
+            optimizer: any optax gradient transformation.
+            inputs: names of the arguments that a batch feeds.
+            metrics: further symbols to compute in each step.
+        """
+        require_known("Trainer", inputs, loss.list_arguments())
+        self.loss, self.optimizer = loss, optimizer
+        self.inputs = list(inputs)
+        self.metrics = dict(metrics or {})
+        self.parameters = [n for n in loss.list_arguments() if n not in inputs]
+        self._step: Callable[..., Any] = jax.jit(self._run, donate_argnums=0)
+
+    def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
+        """The state before the first step: random parameters, zero moments.
+
+        Args:
+            seed: of the parameters and of what the steps draw.
+            **shapes: of the inputs, where the graph does not declare them.
+        """
+        key = jax.random.key(seed)
+        own, steps = jax.random.split(key)
+        given = initialize(self.loss, own, **shapes)
+        params = {name: given[name] for name in self.parameters}
+        states = {name: given[name] for name in self.loss.list_auxiliary_states()}
+        return TrainState(params, states, self.optimizer.init(params), steps, jnp.int32(0))
+
+    def step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Arrays]:
+        """One update; returns the new state, and the loss and metrics before it.
+
+        ``state`` is donated: its arrays must not be used afterwards.
+        """
+        result: tuple[TrainState, Arrays] = self._step(state, dict(batch))
+        return result
+
+    def _run(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
+        function = self._graph(state, batch)
+        key = jax.random.fold_in(state.key, state.step)
+        result = function(**batch, **state.params, **state.states, key=key)
+        outputs, updated = result if function.states else (result, {})
+        count = len(self.metrics) + 1
+        values = dict(zip(["loss", *self.metrics], outputs[:count], strict=True))
+        gradients = dict(zip(self.parameters, outputs[count:], strict=True))
+        updates, opt_state = self.optimizer.update(gradients, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        states = {**state.states, **updated}
+        return TrainState(params, states, opt_state, state.key, state.step + 1), values
+
+    def _graph(self, state: TrainState, batch: Arrays) -> GraphFunction:
+        """Loss, metrics and gradients as one graph, differentiated when the types are known."""
+        types = {**batch, **state.params, **state.states}
+        outputs = Group([self.loss, *self.metrics.values()])
+        settled = outputs.with_types(**{name: types[name] for name in outputs.list_inputs()})
+        loss, variables = settled[0], variables_of(settled.nodes)
+        if loss.shape != ():
+            raise ArgumentError(f"Trainer: the loss must be of shape (), got {loss.shape}")
+        gradients = grad(loss, [Symbol([variables[name]]) for name in self.parameters])
+        return GraphFunction([*settled.nodes, *(g.node for g in gradients)], training=True)
+
+    def fit(
+        self,
+        state: TrainState,
+        data: Mapping[str, np.ndarray],
+        *,
+        epochs: int,
+        batch_size: int,
+        seed: int = 0,
+        progress: bool = True,
+        after_epoch: Callable[[int, TrainState, Arrays], Arrays | None] | None = None,
+    ) -> tuple[TrainState, list[Arrays]]:
+        """Train for some epochs over shuffled batches.
+
+        Args:
+            state: where to start; donated.
+            data: an array for each input, of equal first lengths.
+            epochs: passes over the data.
+            batch_size: examples in a step; a last smaller batch is left out.
+            seed: of the shuffling.
+            progress: whether to show a progress bar.
+            after_epoch: called with the epoch, the state and the epoch's mean metrics; what it
+                returns is added to them.
+
+        Returns:
+            The last state, and the metrics of each epoch.
+        """
+        length = _common_length(data, self.inputs)
+        generator = np.random.default_rng(seed)
+        history: list[Arrays] = []
+        steps = length // batch_size
+        if steps == 0:
+            raise ArgumentError(
+                f"fit: the batch size must be at most {length}, the number of examples, "
+                f"got {batch_size}"
+            )
+        with _bar(epochs * steps, enabled=progress) as bar:
+            for epoch in range(epochs):
+                seen = []
+                for batch in batches(data, batch_size, generator):
+                    state, values = self.step(state, batch)
+                    seen.append(values)
+                    bar.update(1)
+                means = {n: float(np.mean([float(v[n]) for v in seen])) for n in seen[0]}
+                means.update((after_epoch(epoch, state, means) if after_epoch else None) or {})
+                history.append(means)
+                bar.set_postfix({name: f"{value:.4f}" for name, value in means.items()})
+        return state, history
+
+
+def batches(
+    data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
+) -> Iterator[dict[str, np.ndarray]]:
+    """The examples of ``data`` in a new random order, in full batches."""
+    length = _common_length(data, list(data))
+    order = generator.permutation(length)
+    for start in range(0, length - batch_size + 1, batch_size):
+        chosen = order[start : start + batch_size]
+        yield {name: array[chosen] for name, array in data.items()}
+
+
+def _common_length(data: Mapping[str, np.ndarray], inputs: Sequence[str]) -> int:
+    require_known("fit", data, inputs)
+    lengths = {name: len(data[name]) for name in inputs if name in data}
+    if len(lengths) < len(inputs) or len(set(lengths.values())) != 1:
+        raise ArgumentError(
+            f"fit: data must hold arrays of one length for {', '.join(inputs)}, got {lengths}"
+        )
+    return next(iter(lengths.values()))
+
+
+def _bar(total: int, *, enabled: bool) -> Any:  # noqa: ANN401
+    try:
+        from tqdm.auto import tqdm  # optional dependency
+    except ImportError:
+        raise missing_extra("fit", "tqdm", "train") from None
+    return tqdm(total=total, disable=not enabled, unit="step")
+
+
+def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:  # noqa: ANN401
+    """Arrays for every variable of ``symbol``: what each declares, or random numbers.
+
+    A variable with the attribute ``initial`` starts at that number. Any other is drawn normally
+    with variance 2 / fan-in, where fan-in is the product of all axes but the first (He et al.,
+    "Delving Deep into Rectifiers", 2015); integer variables start at zero.
+    """
+    nodes = typed(symbol.nodes, {name: (tuple(shape), None) for name, shape in shapes.items()})
+    variables = variables_of(nodes)
+    keys = jax.random.split(key, max(len(variables), 1))
+    return {
+        name: _initial(node, own)
+        for (name, node), own in zip(variables.items(), keys, strict=False)
+    }
+
+
+def _initial(node: Node, key: Any) -> Any:  # noqa: ANN401
+    shape, dtype = node.type.shape, node.type.dtype
+    declared = dict(node.attributes[3]).get("initial")
+    if declared is not None or not jnp.issubdtype(dtype, jnp.floating):
+        return jnp.full(shape, float(declared or 0.0), dtype)
+    fan_in = int(np.prod(shape[1:])) if len(shape) > 1 else node.type.size
+    return jax.random.normal(key, shape, dtype) * np.sqrt(2.0 / max(fan_in, 1)).astype(dtype)
