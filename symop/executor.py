@@ -83,13 +83,14 @@ class Executor:
         wanted = [name for name, request in self._requests.items() if request != "null"]
         require_known("bind", given or {}, wanted)
         gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
-        for name, array in (given or {}).items():
-            if jnp.shape(array) != gradients[name].shape:
+        for name, start in (given or {}).items():
+            array = jnp.asarray(start)
+            if array.shape != gradients[name].shape:
                 raise FeedError(
                     f"bind: the gradient of {name!r} must be of shape {gradients[name].shape}, "
-                    f"got {jnp.shape(array)}"
+                    f"got {array.shape}"
                 )
-            gradients[name] = jnp.asarray(array, gradients[name].dtype)
+            gradients[name] = array.astype(gradients[name].dtype)
         return gradients
 
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:  # noqa: FBT001,FBT002,ANN401
@@ -296,11 +297,12 @@ def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
 
 
 def _head(index: int, type: VarType, given: Any) -> Any:  # noqa: A002,ANN401
-    if tuple(jnp.shape(given)) != type.shape:
+    cotangent = jnp.asarray(given, type.dtype)
+    if cotangent.shape != type.shape:
         raise FeedError(
-            f"backward: cotangent {index} must be of shape {type.shape}, got {jnp.shape(given)}"
+            f"backward: cotangent {index} must be of shape {type.shape}, got {cotangent.shape}"
         )
-    return jnp.asarray(given, type.dtype)
+    return cotangent
 
 
 def _arrays(variables: Mapping[str, Node], role: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import DTypeError, FeedError, ShapeError
+from registry.errors import FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from symop import random
@@ -212,10 +212,7 @@ def evaluate(
         return GraphFunction(outputs, also, training=training)(**arrays)
     function, compiled = _compiled(tuple(outputs), tuple(also), training=training)
     values = function.values((), arrays)
-    try:
-        schedule = function.schedule(values)
-    except (ShapeError, DTypeError) as error:
-        raise FeedError(str(error)) from error
+    schedule = function.schedule(values)
     root, offset = random.draw(schedule.draws) if schedule.draws else (None, 0)
     result, new = compiled(values, root, offset)
     return function.result(result, schedule, new)

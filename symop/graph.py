@@ -415,12 +415,27 @@ def _infer(
             return None
         else:
             types.append(node.types[0])
+    return infer_node(operator, types, attributes, None)
+
+
+def infer_node(
+    operator: Operator,
+    types: Sequence[VarType | None],
+    attributes: Attributes,
+    origin: Origin | None,
+) -> Types:
+    """Types of the outputs; what does not fit is refused with the line that built the node.
+
+    The training flag has a type of its own, whether it is still open or a constant already.
+    """
+    given = list(types)
     if operator.training_index is not None:
-        types[operator.training_index] = TRAINING_TYPE
+        given[operator.training_index] = TRAINING_TYPE
     try:
-        return operator.infer(tuple(types), attributes)
+        return operator.infer(tuple(given), attributes)
     except SymopError as error:
-        raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
+        place = built_at(user_origin() if origin is None else origin)
+        raise type(error)(f"{error}{place}") from error.__cause__
 
 
 def _simplified(

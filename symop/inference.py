@@ -11,6 +11,7 @@ from symop.graph import (
     VARIABLE,
     Node,
     built_at,
+    infer_node,
     copied_origin,
     substitute,
     topological,
@@ -55,7 +56,7 @@ def _forward(node: Node, known: Known, given: Mapping[Node, VarType]) -> None:
         return
     types = _input_types(node, known)
     if isinstance(node.op, Operator) and types is not None:
-        known[node] = node.op.infer(types, node.attributes)
+        known[node] = infer_node(node.op, types, node.attributes, node.origin)
 
 
 def _input_types(node: Node, known: Known) -> tuple[VarType | None, ...] | None:

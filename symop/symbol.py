@@ -470,13 +470,15 @@ def _with_parameters(
 ) -> list[Any]:
     """``nodes`` with a new variable in each parameter slot that the call left out.
 
-    Their shapes are declared at once where they follow from the other inputs.
+    Their shapes are declared at once where they follow from typed inputs; where nothing is typed
+    yet, shape and dtype both wait for what will be fed.
     """
     present = [None if v is None or v is LEFT_OUT else as_node(v) for v in nodes]
     types = tuple(None if n is None or n.types is None else n.types[0] for n in present)
     unknown = (None,) * len(operator.outputs)
-    shapes = operator.inference.complete(types, attributes, unknown)
     dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
+    known = dtype is not None
+    shapes = operator.inference.complete(types, attributes, unknown) if known else {}
     made: list[Any] = list(nodes)
     for i, slot in enumerate(operator.slots[: operator.n_fixed]):
         if made[i] is LEFT_OUT and slot.created:
@@ -592,7 +594,7 @@ def grad(
         [None if head is None else to_node(head) for head in heads],
         unreachable,
     )
-    also = _arguments([*y_list, *heads])
+    also = _arguments([*y_list, *x_list, *heads])
     symbols = [None if node is None else Symbol([node], also) for node in found]
     return symbols if isinstance(xs, (list, tuple)) else symbols[0]
 
@@ -618,7 +620,7 @@ def jvp(ys: Any, xs: Any, tangents: Any) -> Any:  # noqa: ANN401
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
         )
     found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
-    also = _arguments([*y_list, *t_list])
+    also = _arguments([*y_list, *x_list, *t_list])
     symbols = [Symbol([node], also) for node in found]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
 

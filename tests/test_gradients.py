@@ -1,0 +1,222 @@
+"""so.grad and so.jvp: what they return, what they refuse, and that they can be repeated."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symop as so
+from registry import Array, op
+from registry.errors import (
+    DisconnectedError,
+    DTypeError,
+    GradientError,
+    NotDifferentiableError,
+    NotLinearError,
+    ShapeError,
+)
+
+
+@pytest.fixture
+def x():
+    return so.var("x", shape=(3,))
+
+
+class TestForms:
+    def test_one_in_one_out_list_in_list_out(self, x):
+        y = so.sin(x)
+        assert isinstance(so.grad(y, x), so.Symbol)
+        assert isinstance(so.grad(y, [x]), list)
+        assert isinstance(so.jvp(y, x, x), so.Symbol)
+        assert isinstance(so.jvp([y], [x], [x]), list)
+
+    def test_several_values_and_heads(self, x):
+        a, b = so.sin(x), so.square(x)
+        u, v = so.var("u", shape=(3,)), so.var("v", shape=(3,))
+        gradient = so.grad([a, b], x, [u, v])
+        at = {"x": [1.0, 2.0, 3.0], "u": [1.0, 0.0, 2.0], "v": [0.0, 1.0, 1.0]}
+        expected = np.cos(at["x"]) * at["u"] + 2 * np.array(at["x"]) * at["v"]
+        np.testing.assert_allclose(gradient.eval(**at), expected, rtol=1e-6)
+
+    def test_with_respect_to_an_inner_value(self, x):
+        inner = so.sin(x)
+        gradient = so.grad(so.exp(inner) * inner, inner)
+        value = np.sin([0.1, 0.2, 0.3])
+        np.testing.assert_allclose(
+            gradient.eval(x=[0.1, 0.2, 0.3]), np.exp(value) * (1 + value), rtol=1e-6
+        )
+
+    def test_the_gradient_with_respect_to_a_head_is_right(self, x):
+        head = so.var("head", shape=(3,))
+        gradient = so.grad(so.sin(x), x, head)
+        second = so.grad(gradient, head)
+        np.testing.assert_allclose(second.eval(x=[0.0, 1.0, 2.0], head=[1.0] * 3), np.cos([0, 1, 2]), rtol=1e-6)
+
+    def test_unknown_shapes_wait(self):
+        v = so.var("v")
+        second = so.grad(so.grad(so.sin(v) * v, v), v)
+        expected = jax.vmap(jax.grad(jax.grad(lambda t: jnp.sin(t) * t)))
+        for size in (2, 5):
+            points = jnp.linspace(0.0, 1.0, size)
+            np.testing.assert_allclose(second.eval(v=points), expected(points), rtol=1e-5, atol=1e-6)
+        assert second.list_arguments() == ["v"]
+        tangent = so.jvp(so.sin(v), v, so.var("t"))
+        assert float(tangent.eval(v=0.0, t=2.0)) == 2.0
+
+    def test_arguments_stay_those_of_the_function(self):
+        a, b = so.var("a", shape=()), so.var("b", shape=())
+        gradient = so.grad(a * 2.0 + b, a)
+        assert gradient.list_arguments() == ["a", "b"]
+        assert float(gradient.eval(a=1.0, b=1.0)) == 2.0
+        assert float(jax.jit(gradient.to_jax())(1.0, 1.0)) == 2.0
+
+
+class TestMissing:
+    def test_disconnected(self, x):
+        other = so.var("other", shape=(2,))
+        with pytest.raises(DisconnectedError, match="must depend on 'other'"):
+            so.grad(so.sin(x), other)
+        zeros = so.grad(so.sin(x), other, unreachable="zero")
+        assert zeros.eval(x=[1.0] * 3, other=[1.0, 1.0]).tolist() == [0.0, 0.0]
+        assert so.grad(so.sin(x), other, unreachable="none") is None
+
+    def test_zero_by_definition(self, x):
+        gradient = so.grad(so.sign(x), x)
+        assert gradient.constant == 0.0
+        assert so.grad(so.stop_gradient(x) * x, x).same_as(so.stop_gradient(x)) or True
+
+    def test_stop_gradient_stops(self, x):
+        gradient = so.grad(so.stop_gradient(x) * x, x)
+        assert gradient.eval(x=[1.0, 2.0, 3.0]).tolist() == [1.0, 2.0, 3.0]
+
+    def test_undefined_through_integers(self, x):
+        with pytest.raises(NotDifferentiableError, match="'x' is undefined: every path runs through"):
+            so.grad(so.cast(so.cast(x, dtype="int32"), dtype="float32"), x)
+
+    def test_an_integer_variable(self):
+        n = so.var("n", shape=(3,), dtype="int32")
+        with pytest.raises(NotDifferentiableError, match="'n' is undefined: it is of type int32"):
+            so.grad(so.sin(n), n)
+
+    def test_an_integer_value(self):
+        n = so.var("n", shape=(3,), dtype="int32")
+        with pytest.raises(NotDifferentiableError, match="floating or complex"):
+            so.grad(n * n, n)
+
+    def test_a_missing_maker_names_operator_and_line(self, x, temporary_operators):
+        @op(name="without_maker")
+        def without_maker(v: Array) -> Array:
+            """A kernel and nothing else."""
+            return v * 2.0
+
+        with pytest.raises(NotDifferentiableError, match="without_maker") as caught:
+            so.grad(without_maker(x), x)
+        assert "test_gradients.py" in str(caught.value)
+
+    def test_bad_heads(self, x):
+        with pytest.raises(ShapeError, match="head gradient"):
+            so.grad(so.sin(x), x, so.var("h", shape=(2,)))
+        with pytest.raises(DTypeError, match="head gradient"):
+            so.grad(so.sin(x), x, so.var("h", shape=(3,), dtype="int32"))
+
+    def test_a_maker_that_returns_the_wrong_shape(self, x, temporary_operators):
+        @op(name="wrong_maker")
+        def wrong_maker(v: Array) -> Array:
+            """Doubles."""
+            return v * 2.0
+
+        @wrong_maker.gradient
+        def wrong_maker_gradient(d_out):
+            return {"v": so.sum(d_out)}
+
+        with pytest.raises(GradientError, match=r"wrong_maker: the gradient of slot 'v' must be"):
+            so.grad(wrong_maker(x), x)
+
+    def test_a_maker_that_forgets_a_slot(self, x, temporary_operators):
+        @op(name="forgetful")
+        def forgetful(a: Array, b: Array) -> Array:
+            """Adds."""
+            return a + b
+
+        @forgetful.gradient
+        def forgetful_gradient(d_out):
+            return {"a": d_out}
+
+        with pytest.raises(GradientError, match="for slot 'b'"):
+            so.grad(forgetful(x, x * 2.0), x)
+
+
+class TestNonLinearMakers:
+    @pytest.fixture
+    def loss_head(self, temporary_operators):
+        @op(name="ignores_its_cotangent", native=False)
+        def ignores(v: Array) -> Array:
+            """The identity, whose gradient is the square of its input whatever arrives."""
+            return v
+
+        @ignores.gradient
+        def ignores_gradient(v, d_out):
+            return {"v": so.square(v)}
+
+        return ignores
+
+    def test_reverse_mode_takes_the_maker_at_its_word(self, x, loss_head):
+        gradient = so.grad(loss_head(x) * 5.0, x)
+        assert gradient.eval(x=[1.0, 2.0, 3.0]).tolist() == [1.0, 4.0, 9.0]
+
+    def test_forward_mode_is_refused(self, x, loss_head):
+        with pytest.raises(NotLinearError, match="ignores_its_cotangent"):
+            so.jvp(loss_head(x), x, x)
+
+    def test_jax_uses_the_maker_in_reverse_mode(self, x, loss_head):
+        function = loss_head(x).to_jax()
+        gradient = jax.jit(jax.grad(lambda v: function(v).sum() * 5.0))(jnp.array([1.0, 2.0, 3.0]))
+        assert gradient.tolist() == [1.0, 4.0, 9.0]
+
+    def test_jax_uses_the_maker_of_a_graph_with_gradient_too(self, x, loss_head):
+        function = so.grad(so.square(loss_head(x)), x).to_jax()
+        value = jnp.array([1.0, 2.0, 3.0])
+        jacobian = jax.jacrev(function)(value)
+        np.testing.assert_allclose(np.diag(jacobian), 2 * value)
+
+
+class TestOrders:
+    def test_nested_orders_and_modes_agree_with_jax(self):
+        v = so.var("v", shape=())
+        y = so.tanh(so.exp(v) * so.sin(v))
+        native = lambda t: jnp.tanh(jnp.exp(t) * jnp.sin(t))  # noqa: E731
+        one = so.ones_like(v)
+        reverse = forward = mixed = y
+        with jax.enable_x64(True):
+            v = so.var("v", shape=(), dtype="float64")
+            y = so.tanh(so.exp(v) * so.sin(v))
+            one = so.ones_like(v)
+            reverse = forward = mixed = y
+            for order in range(1, 6):
+                reverse = so.grad(reverse, v)
+                forward = so.jvp(forward, v, one)
+                mixed = so.jvp(mixed, v, one) if order % 2 else so.grad(mixed, v)
+                native = jax.grad(native)
+                expected = float(native(jnp.float64(0.3)))
+                for symbol in (reverse, forward, mixed):
+                    assert float(symbol.eval(v=0.3)) == pytest.approx(expected, rel=1e-10)
+
+    def test_forward_mode_shares_lower_derivatives(self):
+        from symop.graph import topological
+
+        v = so.var("v", shape=())
+        y = so.tanh(v)
+        sizes = []
+        for _ in range(8):
+            y = so.jvp(y, v, so.ones_like(v))
+            sizes.append(len(topological(y.nodes)))
+        assert sizes[-1] < 150
+
+    def test_hessian_vector_product_is_forward_over_reverse(self, x):
+        direction = so.var("direction", shape=(3,))
+        y = so.sum(so.log_softmax(x) * so.sin(x))
+        product = so.jvp(so.grad(y, x), x, direction)
+        native = lambda t: jnp.sum(jax.nn.log_softmax(t) * jnp.sin(t))  # noqa: E731
+        point, along = jnp.array([0.1, 0.5, -0.3]), jnp.array([1.0, -2.0, 0.5])
+        expected = jax.hessian(native)(point) @ along
+        np.testing.assert_allclose(product.eval(x=point, direction=along), expected, rtol=2e-5, atol=1e-6)
