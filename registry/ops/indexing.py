@@ -1,0 +1,341 @@
+"""Operators that pick entries by index, and their adjoints that put entries back."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, distinct, integers, misuse
+from registry.errors import AttributeValueError, DTypeError, ShapeError
+from registry.operator import Grads, op
+from registry.ops.comparison import not_equal
+from registry.ops.elementwise import where
+from registry.ops.shape import permute_dims, reshape
+from registry.shapes import (
+    canonical,
+    default_float,
+    default_int,
+    normalize_axis,
+    reduced,
+)
+from registry.signature import Array
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+Mode = Literal["fill", "clip", "wrap"]
+"""What an index beyond the axis means: nothing, the nearest entry, or counting on."""
+
+
+def _require_integers(ids: VarType) -> None:
+    if ids.dtype.kind not in "iu":
+        raise DTypeError(f"ids must be integers, got {ids.dtype.name}")
+
+
+# take and add_rows -----------------------------------------------------------------------------
+
+
+def _take_shape(x: Shape, ids: Shape, *, axis: int) -> Shape:
+    at = normalize_axis(axis, len(x))
+    return (*x[:at], *ids, *x[at + 1 :])
+
+
+def _take_dtype(x: VarType, ids: VarType) -> DType:
+    _require_integers(ids)
+    return x.dtype
+
+
+def _take_reference(
+    x: np.ndarray, ids: np.ndarray, *, axis: int = 0, mode: Mode = "fill"
+) -> np.ndarray:
+    if mode == "fill":
+        return np.take(x, ids, axis)
+    return np.take(x, ids, axis, mode=mode)
+
+
+@op(
+    shape=_take_shape,
+    dtype=_take_dtype,
+    reference=_take_reference,
+    aliases=["gather"],
+    cases=[
+        case(x=(5, 3), ids=integers(4, high=5)),
+        case(x=(2, 5, 3), ids=integers(2, 2, high=5), axis=1),
+        case(x=(3, 5), ids=integers(low=-5, high=5), axis=-1),
+        case(x=(4,), ids=integers(6, low=-9, high=9), mode="clip"),
+        case(x=(4,), ids=integers(6, low=-9, high=9), mode="wrap"),
+        case(x=(5, 3), ids=integers(0, high=5)),
+        case(x=integers(5, high=9), ids=integers(4, high=5)),
+        misuse("axis must be in [-2, 2), got 2", x=(5, 3), ids=integers(4, high=5), axis=2),
+        misuse("ids must be integers, got float", x=(5, 3), ids=(4,)),
+        misuse("did you mean 'clip'", x=(5,), ids=integers(4, high=5), mode="clop"),
+    ],
+)
+def take(
+    x: Array, ids: Array, *, axis: int = 0, mode: Literal["fill", "clip", "wrap"] = "fill"
+) -> Array:
+    """Entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis.
+
+    Beyond the axis, ``mode`` decides: ``fill`` gives NaN (negative indices count from the end),
+    ``clip`` the nearest entry, ``wrap`` counts on from the other end.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
+        Array([30., 10.], dtype=float32)
+    """
+    return jnp.take(x, ids, axis=axis, mode=mode)
+
+
+@take.gradient
+def _take_gradient(x: Var, ids: Var, d_out: Var, *, axis: int, mode: Mode) -> Grads:
+    at, height = axis % x.ndim, x.shape[axis]
+    if at == 0:
+        return {"x": add_rows(d_out, ids, height=height, mode=mode), "ids": None}
+    # add_rows adds along the first axis: bring the axes of ids to the front, and the sum back.
+    front = tuple(range(at, at + ids.ndim))
+    rest = (*range(at), *range(at + ids.ndim, d_out.ndim))
+    rows = add_rows(permute_dims(d_out, axes=(*front, *rest)), ids, height=height, mode=mode)
+    back = (*range(1, at + 1), 0, *range(at + 1, x.ndim))
+    return {"x": permute_dims(rows, axes=back), "ids": None}
+
+
+def _add_rows_shape(values: Shape, ids: Shape, *, height: int) -> Shape:
+    if values[: len(ids)] != ids:
+        raise ShapeError(f"values must begin with the shape of ids, got {values} and {ids}")
+    if height < 0:
+        raise AttributeValueError(f"height must not be negative, got {height}")
+    return (height, *values[len(ids) :])
+
+
+def _add_rows_dtype(values: VarType, ids: VarType) -> DType:
+    _require_integers(ids)
+    return values.dtype
+
+
+def _add_rows_reference(
+    values: np.ndarray, ids: np.ndarray, *, height: int, mode: Mode = "fill"
+) -> np.ndarray:
+    out = np.zeros((height, *values.shape[ids.ndim :]), values.dtype)
+    rows = np.clip(ids, 0, height - 1) if mode == "clip" else ids % height
+    np.add.at(out, rows, values)
+    return out
+
+
+@op(
+    shape=_add_rows_shape,
+    dtype=_add_rows_dtype,
+    reference=_add_rows_reference,
+    cases=[
+        case(values=(4, 3), ids=integers(4, high=5), height=5),
+        case(values=(2, 2, 3), ids=integers(2, 2, low=-5, high=5), height=5),
+        case(values=(), ids=integers(high=5), height=5),
+        case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="clip"),
+        case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="wrap"),
+        case(values=(0, 3), ids=integers(0, high=5), height=2),
+        misuse(
+            "values must begin with the shape of ids, got (3, 4) and (4,)",
+            values=(3, 4),
+            ids=integers(4, high=5),
+            height=5,
+        ),
+        misuse("ids must be integers, got float", values=(4, 3), ids=(4,), height=5),
+    ],
+)
+def add_rows(
+    values: Array, ids: Array, *, height: int, mode: Literal["fill", "clip", "wrap"] = "fill"
+) -> Array:
+    """Zeros of ``height`` rows to which ``values`` are added at the rows ``ids``.
+
+    The adjoint of ``take`` along the first axis: rows named twice receive the sum. ``mode`` is
+    that of ``take``; with ``fill`` what lies beyond ``height`` is dropped.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> add_rows(jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([0, 2, 0]), height=3)
+        Array([4., 0., 2.], dtype=float32)
+    """
+    values, ids = jnp.asarray(values), jnp.asarray(ids)
+    out = jnp.zeros((height, *values.shape[ids.ndim :]), values.dtype)
+    if mode == "clip":
+        ids = jnp.clip(ids, 0, height - 1)
+    elif mode == "wrap":
+        ids = ids % height
+    return out.at[ids].add(values, mode="drop")
+
+
+@add_rows.gradient
+def _add_rows_gradient(ids: Var, d_out: Var, *, mode: Mode) -> Grads:
+    return {"values": take(d_out, ids, axis=0, mode=mode), "ids": None}
+
+
+# lookup_table ----------------------------------------------------------------------------------
+
+
+def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) -> Shape:
+    if len(table) != 2:  # noqa: PLR2004
+        raise ShapeError(f"table must have two axes, got shape {table}")
+    if padding_idx is not None and not -table[0] <= padding_idx < table[0]:
+        raise AttributeValueError(
+            f"padding_idx must be in [{-table[0]}, {table[0]}), got {padding_idx}"
+        )
+    return (*ids, table[1])
+
+
+def _lookup_table_dtype(table: VarType, ids: VarType) -> DType:
+    _require_integers(ids)
+    return table.dtype
+
+
+def _lookup_table_reference(
+    table: np.ndarray, ids: np.ndarray, *, padding_idx: int | None = None
+) -> np.ndarray:
+    rows = table[ids].copy()
+    if padding_idx is not None:
+        rows[ids == padding_idx % len(table)] = 0
+    return rows
+
+
+@op(
+    shape=_lookup_table_shape,
+    dtype=_lookup_table_dtype,
+    reference=_lookup_table_reference,
+    aliases=["embedding"],
+    cases=[
+        case(table=(5, 3), ids=integers(4, high=5)),
+        case(table=(5, 3), ids=integers(2, 4, high=5), padding_idx=1),
+        case(table=(3, 2), ids=integers(8, high=3), padding_idx=-1),
+        case(table=(5, 3), ids=integers(high=5)),
+        case(table=(5, 3), ids=integers(0, high=5)),
+        misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
+        misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
+        misuse(
+            "padding_idx must be in [-5, 5), got 5",
+            table=(5, 3),
+            ids=integers(4, high=5),
+            padding_idx=5,
+        ),
+    ],
+)
+def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) -> Array:
+    """Rows ``ids`` of ``table``: the embedding of each id.
+
+    Where an id is ``padding_idx`` (counted from the end when negative) the row is zero and no
+    gradient reaches the table. An id beyond the table gives NaN.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> lookup_table(jnp.asarray([[1.0, 2.0], [3.0, 4.0]]), jnp.asarray([1, 0]), padding_idx=0)
+        Array([[3., 4.],
+               [0., 0.]], dtype=float32)
+    """
+    rows = jnp.take(table, ids, axis=0)
+    if padding_idx is None:
+        return rows
+    real = jnp.not_equal(ids, padding_idx % table.shape[0])
+    return jnp.where(real[..., None], rows, 0)
+
+
+@lookup_table.gradient
+def _lookup_table_gradient(table: Var, ids: Var, d_out: Var, *, padding_idx: int | None) -> Grads:
+    height = table.shape[0]
+    if padding_idx is not None:
+        real = not_equal(reshape(ids, shape=(*ids.shape, 1)), padding_idx % height)
+        d_out = where(real, d_out, 0.0)
+    return {"table": add_rows(d_out, ids, height=height), "ids": None}
+
+
+# one_hot and argmax ----------------------------------------------------------------------------
+
+
+def _one_hot_shape(ids: Shape, *, num_classes: int, axis: int) -> Shape:
+    at = normalize_axis(axis, len(ids) + 1)
+    return (*ids[:at], num_classes, *ids[at:])
+
+
+def _one_hot_dtype(ids: VarType, *, dtype: DType | None) -> DType:
+    _require_integers(ids)
+    return default_float() if dtype is None else canonical(dtype)
+
+
+def _one_hot_reference(
+    ids: np.ndarray, *, num_classes: int, axis: int = -1, dtype: DType | None = None
+) -> np.ndarray:
+    hot = np.equal(ids[..., None], np.arange(num_classes))
+    return np.moveaxis(hot, -1, axis).astype(default_float() if dtype is None else dtype)
+
+
+@op(
+    shape=_one_hot_shape,
+    dtype=_one_hot_dtype,
+    reference=_one_hot_reference,
+    cases=[
+        case(ids=integers(4, high=3), num_classes=3),
+        case(ids=integers(2, 4, low=-1, high=5), num_classes=3, axis=0),
+        case(ids=integers(high=3), num_classes=3, dtype="int32"),
+        case(ids=integers(2, 3, high=3), num_classes=2, axis=1, dtype="bool"),
+        case(ids=integers(0, high=3), num_classes=3),
+        misuse("ids must be integers, got float", ids=(4,), num_classes=3),
+        misuse("axis must be in [-2, 2), got 2", ids=integers(4, high=3), num_classes=3, axis=2),
+    ],
+)
+def one_hot(
+    ids: Array, *, num_classes: int, axis: int = -1, dtype: np.dtype | None = None
+) -> Array:
+    """One where the position along the new ``axis`` is the id, zero elsewhere.
+
+    An id outside of ``range(num_classes)`` gives zeros. ``dtype`` is by default the default
+    floating dtype.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one_hot(jnp.asarray([1, 0]), num_classes=3)
+        Array([[0., 1., 0.],
+               [1., 0., 0.]], dtype=float32)
+    """
+    of = default_float() if dtype is None else canonical(dtype)
+    return jax.nn.one_hot(ids, num_classes, dtype=of, axis=axis)
+
+
+one_hot.no_gradient("its input is an integer")
+
+
+def _argmax_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
+    out = reduced(x, axis=axis, keepdims=keepdims)
+    if 0 in (x if axis is None else (x[axis],)):
+        raise ShapeError(f"the reduced axes must not be empty, got shape {x}")
+    return out
+
+
+def _argmax_dtype() -> DType:
+    return default_int()
+
+
+@op(
+    shape=_argmax_shape,
+    dtype=_argmax_dtype,
+    reference=np.argmax,
+    cases=[
+        case(x=distinct(3, 4)),
+        case(x=distinct(3, 4), axis=-1),
+        case(x=distinct(3, 4), axis=0, keepdims=True),
+        case(x=(0, 3), axis=1),
+        case(x=integers(6, high=3)),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+        misuse("the reduced axes must not be empty, got shape (0, 3)", x=(0, 3), axis=0),
+    ],
+)
+def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Position of the largest entry along ``axis``; the first of several. A NaN counts as largest.
+
+    Without an axis, the position among all entries in row-major order.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> argmax(jnp.asarray([[1.0, 3.0], [4.0, 2.0]]), axis=1)
+        Array([1, 0], dtype=int32)
+    """
+    return jnp.argmax(x, axis=axis, keepdims=keepdims)
+
+
+argmax.no_gradient("its result is an integer")
