@@ -1,0 +1,480 @@
+"""Convolution and its two adjoints: each is linear in both operands, and they close on each other.
+
+With ``<., .>`` for the sum of products, the three share one trilinear form:
+``<convolution(data, weight), cotangent> = <data, data_gradient(cotangent, weight)>
+= <weight, weight_gradient(data, cotangent)>``. So the gradient of each is made of the other two.
+"""
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import case, misuse
+from registry.errors import AttributeValueError, ShapeError
+from registry.operator import Grads, op
+from registry.ops.broadcasting import unbroadcast
+from registry.ops.reductions import sum as sum_over
+from registry.ops.windows import Layout, Lengths, Padding, Window, full_layout, window, windows_of
+from registry.shapes import inexact
+from registry.signature import Array, Bias, Parameter
+from registry.types import Shape
+from registry.var import Var
+
+
+def _convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
+    spatial = over.layout.replace("N", "").replace("C", "")
+    return lax.conv_general_dilated(
+        x,
+        weight,
+        over.stride,
+        over.pads,
+        rhs_dilation=over.dilation,
+        dimension_numbers=(over.layout, f"OI{spatial}", over.layout),
+        feature_group_count=groups,
+    )
+
+
+def _weight_shape(
+    data: Shape, *, channels: int, kernel: Lengths, groups: int, layout: Layout | None
+) -> Shape:
+    layout = full_layout(data, layout)
+    features = data[layout.index("C")]
+    if groups < 1 or features % groups or channels % groups:
+        raise AttributeValueError(
+            f"groups must divide the {features} channels of data and the {channels} of the "
+            f"result, got {groups}"
+        )
+    lengths = (kernel,) * (len(data) - 2) if isinstance(kernel, int) else kernel
+    return (channels, features // groups, *lengths)
+
+
+def _how(
+    stride: Lengths, padding: Padding, dilation: Lengths, groups: int, layout: Layout | None
+) -> dict[str, Any]:
+    """The attributes that the three operators share."""
+    return {
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+        "layout": layout,
+    }
+
+
+# convolution -----------------------------------------------------------------------------------
+
+
+def _convolution_shape(
+    data: Shape,
+    weight: Shape,
+    bias: Shape | None,
+    *,
+    channels: int,
+    kernel: Lengths,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Shape:
+    over = window(
+        data, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    )
+    expected = _weight_shape(data, channels=channels, kernel=kernel, groups=groups, layout=layout)
+    if weight != expected:
+        raise ShapeError(f"weight must have shape {expected} for data of {data}, got {weight}")
+    if bias is not None and bias != (channels,):
+        raise ShapeError(f"bias must have shape {(channels,)}, got {bias}")
+    return over.out_shape(data, channels)
+
+
+def _convolution_reference(
+    data: np.ndarray,
+    weight: np.ndarray,
+    bias: np.ndarray | None,
+    *,
+    channels: int,
+    kernel: Lengths,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+    use_bias: bool,
+) -> np.ndarray:
+    over = window(
+        data.shape, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    )
+    at, ndim = over.layout.index("C"), data.ndim
+    seen = np.moveaxis(windows_of(data, over), at, ndim - 1)  # batch, places, channels, window
+    parts = [
+        np.tensordot(group, filters, (range(ndim - 1, seen.ndim), range(1, weight.ndim)))
+        for group, filters in zip(
+            np.split(seen, groups, ndim - 1), np.split(weight, groups), strict=True
+        )
+    ]
+    out = np.concatenate(parts, -1)
+    return np.moveaxis(out + bias if use_bias else out, -1, at)
+
+
+_IMAGE: dict[str, Any] = {"data": (2, 3, 6, 5), "weight": (4, 3, 3, 2), "bias": (4,)}
+_SMALL: dict[str, Any] = {"data": (1, 2, 4, 4), "weight": (2, 2, 2, 2), "use_bias": False}
+_VOLUME: dict[str, Any] = {"data": (1, 2, 3, 4, 3), "weight": (2, 2, 2, 2, 2), "bias": (2,)}
+_GROUPED: dict[str, Any] = {"data": (2, 4, 5, 5), "weight": (6, 2, 2, 2), "bias": (6,)}
+_CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), "bias": (4,)}
+
+
+@op(
+    shape=_convolution_shape,
+    dtype=inexact,
+    reference=_convolution_reference,
+    cases=[
+        case(**_IMAGE, channels=4, kernel=(3, 2), order=2),
+        case(**_IMAGE, channels=4, kernel=(3, 2), stride=2, padding=1, order=1),
+        case(**_IMAGE, channels=4, kernel=(3, 2), padding="same", stride=(2, 1), order=1),
+        case(**_IMAGE, channels=4, kernel=(3, 2), padding=((0, 2), 1), dilation=(2, 1), order=1),
+        case(**_SMALL, channels=2, kernel=2),
+        case(data=(2, 3, 7), weight=(4, 3, 3), bias=(4,), channels=4, kernel=3, padding="valid"),
+        case(
+            data=(1, 2, 3, 4, 3), weight=(2, 2, 2, 2, 2), bias=(2,), channels=2, kernel=2, order=1
+        ),
+        case(
+            data=(2, 4, 5, 5),
+            weight=(6, 2, 2, 2),
+            bias=(6,),
+            channels=6,
+            kernel=2,
+            groups=2,
+            order=1,
+        ),
+        case(
+            data=(2, 5, 5, 3),
+            weight=(4, 3, 3, 3),
+            bias=(4,),
+            channels=4,
+            kernel=3,
+            layout="NHWC",
+            order=1,
+        ),
+        case(data=(0, 3, 6, 5), weight=(4, 3, 3, 2), bias=(4,), channels=4, kernel=(3, 2), order=1),
+        misuse(
+            "weight must have shape (4, 3, 3, 3) for data of (2, 3, 6, 5), got (4, 3, 3, 2)",
+            **_IMAGE,
+            channels=4,
+            kernel=3,
+        ),
+        misuse("groups must divide the 3 channels", **_IMAGE, channels=4, kernel=(3, 2), groups=2),
+        misuse("kernel must have 2 entries, got (3,)", **_IMAGE, channels=4, kernel=(3,)),
+        misuse("stride must be at least 1, got 0", **_IMAGE, channels=4, kernel=(3, 2), stride=0),
+        misuse(
+            "must be one of 'same', 'valid'", **_IMAGE, channels=4, kernel=(3, 2), padding="full"
+        ),
+        misuse(
+            "data must have 3, 4 or 5 axes",
+            data=(2, 3),
+            weight=(4, 3),
+            bias=(4,),
+            channels=4,
+            kernel=1,
+        ),
+        misuse("data must have the axes NCW", **_IMAGE, channels=4, kernel=(3, 2), layout="NCW"),
+        misuse(
+            "the kernel, (7, 2) with its dilation, must fit into the padded data, (6, 5)",
+            data=(2, 3, 6, 5),
+            weight=(4, 3, 7, 2),
+            bias=(4,),
+            channels=4,
+            kernel=(7, 2),
+        ),
+    ],
+)
+def convolution(
+    data: Array,
+    weight: Parameter,
+    bias: Bias | None = None,
+    *,
+    channels: int,
+    kernel: int | tuple[int, ...],
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    use_bias: bool = True,
+) -> Array:
+    """Cross-correlation of ``data`` with ``weight`` over one to three spatial axes, plus ``bias``.
+
+    ``out[n, o, y, x] = bias[o] + sum over c, i, j of weight[o, c, i, j]
+    * data[n, c, y * stride + i * dilation - padding, x * stride + j * dilation - padding]``
+
+    ``weight`` has shape ``(channels, in_channels / groups, *kernel)`` whatever the ``layout`` of
+    data and result, which by default is channels first. ``padding`` is a number of zeros on both
+    sides, for each axis, before and after each axis, or a rule: ``"same"`` makes the result
+    ``length / stride`` long, rounded up, with the odd zero at the end; ``"valid"`` adds none.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> image, filters = jnp.ones((1, 3, 8, 8)), jnp.ones((4, 3, 3, 3))
+        >>> convolution(image, filters, jnp.zeros(4), channels=4, kernel=3, padding="same").shape
+        (1, 4, 8, 8)
+    """
+    del channels, use_bias
+    over = window(
+        data.shape, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
+    )
+    dtype = jnp.result_type(data, weight)
+    out = _convolve(data.astype(dtype), weight.astype(dtype), over, groups)
+    if bias is None:
+        return out
+    at = over.layout.index("C")
+    return out + bias.reshape([-1 if i == at else 1 for i in range(out.ndim)])
+
+
+@convolution.gradient
+def _convolution_gradient(
+    data: Var,
+    weight: Var,
+    bias: Var | None,
+    d_out: Var,
+    *,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Grads:
+    how = _how(stride, padding, dilation, groups, layout)
+    at = full_layout(data.shape, layout).index("C")
+    others = tuple(i for i in range(data.ndim) if i != at)
+    by_data = convolution_data_gradient(d_out, weight, shape=data.shape, **how)
+    by_weight = convolution_weight_gradient(data, d_out, shape=weight.shape, **how)
+    return {
+        "data": unbroadcast(by_data, data),
+        "weight": unbroadcast(by_weight, weight),
+        "bias": None if bias is None else unbroadcast(sum_over(d_out, axis=others), bias),
+    }
+
+
+@convolution.complete
+def _convolution_complete(
+    data: Shape | None,
+    *,
+    channels: int,
+    kernel: Lengths,
+    groups: int,
+    layout: Layout | None,
+    use_bias: bool,
+) -> dict[str, Shape]:
+    found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
+    if data is not None:
+        found["weight"] = _weight_shape(
+            data, channels=channels, kernel=kernel, groups=groups, layout=layout
+        )
+    return found
+
+
+# The adjoint in the data -----------------------------------------------------------------------
+
+
+def _data_gradient_shape(
+    cotangent: Shape,
+    weight: Shape,
+    *,
+    shape: Shape,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Shape:
+    expected = _convolution_shape(
+        shape,
+        weight,
+        None,
+        channels=weight[0],
+        kernel=weight[2:],
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        layout=layout,
+    )
+    if cotangent != expected:
+        raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
+    return shape
+
+
+@op(
+    shape=_data_gradient_shape,
+    dtype=inexact,
+    cases=[
+        case(cotangent=(2, 4, 4, 4), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), order=2),
+        case(cotangent=(2, 4, 3, 3), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), stride=2, padding=1),
+        case(cotangent=(1, 4, 3), weight=(4, 1, 3), shape=(1, 2, 7), dilation=2, groups=2),
+        misuse(
+            "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
+            cotangent=(1, 4, 4),
+            weight=(4, 2, 3),
+            shape=(1, 2, 7),
+        ),
+    ],
+)
+def convolution_data_gradient(
+    cotangent: Array,
+    weight: Array,
+    *,
+    shape: tuple[int, ...],
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+) -> Array:
+    """Adjoint of ``convolution`` in data of ``shape``: a transposed convolution.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> convolution_data_gradient(jnp.ones((1, 1, 2)), jnp.ones((1, 1, 2)), shape=(1, 1, 3))
+        Array([[[1., 2., 1.]]], dtype=float32)
+    """
+    over = window(
+        shape,
+        layout=layout,
+        kernel=weight.shape[2:],
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    )
+    dtype = jnp.result_type(cotangent, weight)
+    weight = weight.astype(dtype)
+    of = jax.ShapeDtypeStruct(shape, dtype)
+    (out,) = jax.linear_transpose(lambda x: _convolve(x, weight, over, groups), of)(
+        cotangent.astype(dtype)
+    )
+    return out
+
+
+@convolution_data_gradient.gradient
+def _data_gradient_gradient(
+    cotangent: Var,
+    weight: Var,
+    d_out: Var,
+    *,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Grads:
+    how = _how(stride, padding, dilation, groups, layout)
+    forward = convolution(
+        d_out, weight, channels=weight.shape[0], kernel=weight.shape[2:], use_bias=False, **how
+    )
+    by_weight = convolution_weight_gradient(d_out, cotangent, shape=weight.shape, **how)
+    return {
+        "cotangent": unbroadcast(forward, cotangent),
+        "weight": unbroadcast(by_weight, weight),
+    }
+
+
+# The adjoint in the weight ---------------------------------------------------------------------
+
+
+def _weight_gradient_shape(
+    data: Shape,
+    cotangent: Shape,
+    *,
+    shape: Shape,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Shape:
+    return (
+        _data_gradient_shape(
+            cotangent,
+            shape,
+            shape=data,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            layout=layout,
+        )
+        and shape
+    )
+
+
+@op(
+    shape=_weight_gradient_shape,
+    dtype=inexact,
+    cases=[
+        case(data=(2, 3, 6, 5), cotangent=(2, 4, 4, 4), shape=(4, 3, 3, 2), order=2),
+        case(data=(2, 3, 6, 5), cotangent=(2, 4, 3, 3), shape=(4, 3, 3, 2), stride=2, padding=1),
+        case(data=(1, 2, 7), cotangent=(1, 4, 3), shape=(4, 1, 3), dilation=2, groups=2),
+        misuse(
+            "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
+            data=(1, 2, 7),
+            cotangent=(1, 4, 4),
+            shape=(4, 2, 3),
+        ),
+    ],
+)
+def convolution_weight_gradient(
+    data: Array,
+    cotangent: Array,
+    *,
+    shape: tuple[int, ...],
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+) -> Array:
+    """Adjoint of ``convolution`` in a weight of ``shape``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> data, cotangent = jnp.arange(3.0).reshape(1, 1, 3), jnp.ones((1, 1, 2))
+        >>> convolution_weight_gradient(data, cotangent, shape=(1, 1, 2))
+        Array([[[1., 3.]]], dtype=float32)
+    """
+    over = window(
+        data.shape,
+        layout=layout,
+        kernel=shape[2:],
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    )
+    dtype = jnp.result_type(data, cotangent)
+    data = data.astype(dtype)
+    of = jax.ShapeDtypeStruct(shape, dtype)
+    (out,) = jax.linear_transpose(lambda w: _convolve(data, w, over, groups), of)(
+        cotangent.astype(dtype)
+    )
+    return out
+
+
+@convolution_weight_gradient.gradient
+def _weight_gradient_gradient(
+    data: Var,
+    cotangent: Var,
+    d_out: Var,
+    *,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+) -> Grads:
+    how = _how(stride, padding, dilation, groups, layout)
+    by_data = convolution_data_gradient(cotangent, d_out, shape=data.shape, **how)
+    forward = convolution(
+        data, d_out, channels=d_out.shape[0], kernel=d_out.shape[2:], use_bias=False, **how
+    )
+    return {"data": unbroadcast(by_data, data), "cotangent": unbroadcast(forward, cotangent)}
