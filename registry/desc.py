@@ -22,8 +22,12 @@ class OpDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     inputs: dict[str, Names] = {}
     outputs: dict[str, Names] = {}
     attrs: dict[str, Any] = {}
+    name: str | None = None
+    """The name that the user gave the call; a call that a user named is never simplified away."""
     site: str | None = None
-    """Where the user built it, as ``file:line``."""
+    """Where the user built it, as ``file:line``, the file without its folders."""
+    gradient_of: str | None = None
+    """In a gradient, the forward operator that it belongs to."""
 
 
 class VarDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

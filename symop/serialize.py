@@ -1,0 +1,189 @@
+"""Graphs as JSON: versioned, one record a line, so that a person reads it and a diff shows it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from registry.desc import BlockDesc, ProgramDesc
+from registry.errors import FormatError
+from symop.files import PathLike, read_bounded, write_atomically
+from symop.graph import Node
+from symop.records import check_version, deferred_factories, from_desc, to_desc
+
+__all__ = [
+    "LIMIT",
+    "decode",
+    "deferred_factories",
+    "dumps",
+    "encode",
+    "from_desc",
+    "load",
+    "loads",
+    "save",
+    "to_desc",
+]
+
+LIMIT = 1 << 30
+"""How many bytes of JSON are read unless the caller allows more."""
+
+
+def save(path: PathLike, outputs: Sequence[Node]) -> None:
+    """Write the graph of ``outputs`` to a file, all of it or nothing.
+
+    Raises:
+        NameConflictError: two nodes were given one name.
+        OSError: the file cannot be written; an old one is as it was.
+    """
+    write_atomically(path, dumps(outputs).encode())
+
+
+def load(path: PathLike, *, limit: int = LIMIT) -> list[Node]:
+    """The outputs of the graph that ``save`` wrote.
+
+    Raises:
+        FormatError: the file is damaged, too large or of a newer version; nothing is loaded.
+        OSError: the file cannot be read.
+    """
+    data = read_bounded(path, limit)
+    try:
+        return loads(data, limit=limit)
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error.__cause__
+
+
+def dumps(outputs: Sequence[Node]) -> str:
+    """The graph of ``outputs`` as JSON.
+
+    Raises:
+        NameConflictError: two nodes were given one name.
+    """
+    return encode(to_desc(outputs))
+
+
+def loads(text: str | bytes, *, limit: int = LIMIT) -> list[Node]:
+    """The outputs of the graph in ``text``; nothing in it is executed.
+
+    Nodes that exist already are shared, so what was saved in this process is the same graph.
+
+    Raises:
+        FormatError: the text is damaged, too large or of a newer version; nothing is loaded.
+    """
+    return from_desc(decode(text, limit=limit))
+
+
+def encode(desc: ProgramDesc) -> str:
+    """``desc`` as JSON: each variable and each operator on one line."""
+    blocks = ",\n".join([_block(block) for block in desc.blocks])
+    return (
+        f'{{\n "format": {_line(desc.format)},\n "version": {desc.version},\n'
+        f' "blocks": [\n{blocks}\n ],\n "fetch": {_line(desc.fetch)}\n}}\n'
+    )
+
+
+def _block(block: BlockDesc) -> str:
+    parent = "" if block.parent == BlockDesc().parent else f'   "parent": {block.parent},\n'
+    return f'  {{\n{parent}   "vars": {_lines(block.vars)},\n   "ops": {_lines(block.ops)}\n  }}'
+
+
+def _lines(records: Iterable[Any]) -> str:
+    lines = ",\n    ".join([_line(record) for record in records])
+    return f"[\n    {lines}\n   ]" if lines else "[]"
+
+
+def _line(value: Any) -> str:  # noqa: ANN401
+    # Without indentation, format() puts spaces behind commas and colons and breaks no line.
+    return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+class _Head(msgspec.Struct):
+    """What tells whether the rest can be read; a newer version may differ in everything else."""
+
+    format: str = ""
+    version: int = 0
+
+
+_head_decoder = msgspec.json.Decoder(_Head)
+_decoder = msgspec.json.Decoder(ProgramDesc)
+
+
+def decode(text: str | bytes, *, limit: int = LIMIT) -> ProgramDesc:
+    """The records in ``text``, their fields checked; what they mean is not.
+
+    Raises:
+        FormatError: the text is not such JSON, is longer than ``limit`` bytes, or of a version
+            that is not known here.
+    """
+    data = _bytes(text)
+    if len(data) > limit:
+        raise FormatError(
+            f"the text must be at most {limit} bytes long, got {len(data)}; pass limit= to read it"
+        )
+    try:
+        head = _head_decoder.decode(data)
+        check_version(head.format, head.version)
+        return _decoder.decode(data)
+    except FormatError:
+        raise
+    except msgspec.ValidationError as error:
+        raise FormatError(_validation_message(data, str(error))) from None
+    except msgspec.DecodeError as error:
+        raise FormatError(_syntax_message(data, str(error))) from None
+    except RecursionError:
+        raise FormatError("the text nests too deeply") from None
+    except ValueError as error:
+        raise FormatError(f"the text must be UTF-8 JSON; {error}") from None
+
+
+def _bytes(text: str | bytes) -> bytes:
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        raise FormatError(f"the text must be UTF-8 JSON; {error}") from None
+
+
+def _syntax_message(data: bytes, message: str) -> str:
+    """``message`` with a line and a column in place of a number of bytes."""
+    found = re.search(r" \(byte (\d+)\)$", message)
+    before = data if found is None else data[: int(found[1])]
+    line = before.count(b"\n") + 1
+    column = len(before) - before.rfind(b"\n")
+    return f"line {line}, column {column}: {message if found is None else message[: found.start()]}"
+
+
+def _validation_message(data: bytes, message: str) -> str:
+    """``message``, which ends with a JSON path, with the record it points into."""
+    reason, _, path = message.partition(" - at ")
+    path = path.strip("`").removeprefix("$").removeprefix(".")
+    found = re.match(r"blocks\[(\d+)\]\.(ops|vars)\[(\d+)\]", path)
+    what = "" if found is None else _named(data, int(found[1]), found[2], int(found[3]))
+    return f"{path or 'the text'}{what}: {reason}"
+
+
+class _LooseRecord(msgspec.Struct):
+    """As much of a record as is needed to name it."""
+
+    type: Any = None
+    name: Any = None
+
+
+class _LooseBlock(msgspec.Struct):
+    ops: list[_LooseRecord] = []
+    vars: list[_LooseRecord] = []
+
+
+class _Loose(msgspec.Struct):
+    blocks: list[_LooseBlock] = []
+
+
+def _named(data: bytes, block: int, part: str, index: int) -> str:
+    try:
+        record = getattr(msgspec.json.decode(data, type=_Loose).blocks[block], part)[index]
+    except (msgspec.MsgspecError, RecursionError, ValueError, IndexError):
+        return ""
+    words = [f"{word!s:.100}" for word in (record.type, record.name) if word is not None]
+    return f" ({' '.join(words)})" if words else ""
