@@ -182,7 +182,11 @@ class _KernelEmitter:
 
     def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:  # noqa: ANN401
         del name
-        return operator.run(inputs, attributes)
+        result = operator.run(inputs, attributes)
+        if operator.single:
+            return result
+        shown = tuple(result[i] for i in operator.visible)
+        return shown[0] if len(shown) == 1 else shown
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
         return jnp.full(type.shape, value, type.dtype)

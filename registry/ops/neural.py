@@ -137,10 +137,11 @@ def choose(training: Training, when_training: Array, otherwise: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> choose(jnp.asarray(1.0), jnp.asarray(2.0), training=False)
-        Array(2., dtype=float32)
+        >>> choose(jnp.asarray([1.0]), jnp.asarray([2.0]), training=False)
+        Array([2.], dtype=float32)
     """
-    return jnp.asarray(when_training if training else otherwise)
+    chosen = jnp.asarray(when_training if training else otherwise)
+    return lax.convert_element_type(chosen, chosen.dtype)
 
 
 @choose.gradient
@@ -335,6 +336,13 @@ def batch_norm(
 
     Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing
     internal covariate shift, 2015.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> one, zero = jnp.ones(1), jnp.zeros(1)
+        >>> batch_norm(jnp.asarray([[1.0], [3.0]]), one, zero, zero, one, training=True, eps=0.0)
+        Array([[-1.],
+               [ 1.]], dtype=float32)
     """
     at, shape = axis % data.ndim, _channels_last_to(axis, data.ndim)
     others = tuple(i for i in range(data.ndim) if i != at)
