@@ -10,7 +10,7 @@ Sample = Callable[[np.random.Generator, np.dtype], np.ndarray]
 """Draws one input: ``sample(generator, dtype)``."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Case:
     """One legal call: inputs by slot (a shape, an array or a ``Sample``) and attributes.
 
@@ -37,7 +37,7 @@ class Case:
         return ", ".join(f"{name}={_show(value)}" for name, value in self.values.items())
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Misuse:
     """One call that must be refused, and a piece of the message that refuses it."""
 

@@ -122,7 +122,8 @@ class Inference:
         said = self.kind_rule(kinds, attributes)
         each = said if isinstance(said, tuple) else (said,) * len(result)
         return tuple(
-            VarType(one.shape, one.dtype, kind) for one, kind in zip(result, each, strict=True)
+            VarType(one.shape, one.dtype, kind, one.weak)
+            for one, kind in zip(result, each, strict=True)
         )
 
     # Shapes and dtypes

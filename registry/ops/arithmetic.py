@@ -8,7 +8,16 @@ from registry.operator import Grads, op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, greater, logical_and
 from registry.ops.elementwise import log, where
-from registry.shapes import broadcast, floating, numeric, promote, real, same, x_equals_y
+from registry.shapes import (
+    broadcast,
+    default_float,
+    floating,
+    numeric,
+    promote,
+    real,
+    same,
+    x_equals_y,
+)
 from registry.signature import Array
 from registry.types import DType, VarType, is_inexact
 from registry.var import Var, filled
@@ -240,8 +249,7 @@ def _divide_simplify(x: Var, y: Var) -> Var | None:
 
 
 def _scale_dtype(x: VarType) -> tuple[DType, bool]:
-    dtype, weak = floating(x)
-    return dtype, weak or not is_inexact(x.dtype)
+    return promote(x, VarType((), default_float(), weak=True))
 
 
 @op(
@@ -385,7 +393,10 @@ def _sqrt_gradient(x: Var, out: Var, d_out: Var) -> Grads:
 
 def _power_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
     dtype, weak = promote(x, y)
-    return (np.dtype(np.int32), False) if dtype == np.bool_ else (dtype, weak and is_inexact(dtype))
+    if not is_inexact(dtype):
+        return (np.dtype(np.int32) if dtype == np.bool_ else dtype), False
+    # JAX converts the base to the exponent's company before it raises to an integer array.
+    return dtype, weak and (y.weak or y.dtype.kind not in "iu")
 
 
 @op(

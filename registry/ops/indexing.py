@@ -17,6 +17,7 @@ from registry.shapes import (
     default_float,
     default_int,
     normalize_axis,
+    numeric,
     reduced,
 )
 from registry.signature import Array
@@ -40,9 +41,9 @@ def _take_shape(x: Shape, ids: Shape, *, axis: int) -> Shape:
     return (*x[:at], *ids, *x[at + 1 :])
 
 
-def _take_dtype(x: VarType, ids: VarType) -> DType:
+def _take_dtype(x: VarType, ids: VarType) -> tuple[DType, bool]:
     _require_integers(ids)
-    return x.dtype
+    return x.dtype, x.weak
 
 
 def _take_reference(
@@ -110,7 +111,7 @@ def _add_rows_shape(values: Shape, ids: Shape, *, height: int) -> Shape:
 
 def _add_rows_dtype(values: VarType, ids: VarType) -> DType:
     _require_integers(ids)
-    return values.dtype
+    return numeric(values)[0]
 
 
 def _add_rows_reference(
@@ -182,9 +183,9 @@ def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) ->
     return (*ids, table[1])
 
 
-def _lookup_table_dtype(table: VarType, ids: VarType) -> DType:
+def _lookup_table_dtype(table: VarType, ids: VarType) -> tuple[DType, bool]:
     _require_integers(ids)
-    return table.dtype
+    return table.dtype, table.weak
 
 
 def _lookup_table_reference(
@@ -193,7 +194,7 @@ def _lookup_table_reference(
     rows = table[ids].copy()
     if padding_idx is not None:
         rows[ids == padding_idx % len(table)] = 0
-    return rows
+    return np.asarray(rows)
 
 
 @op(
@@ -233,7 +234,7 @@ def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) ->
     if padding_idx is None:
         return rows
     real = jnp.not_equal(ids, padding_idx % table.shape[0])
-    return jnp.where(real[..., None], rows, 0)
+    return jnp.where(real[..., None], rows, jnp.zeros_like(rows))
 
 
 @lookup_table.gradient
@@ -262,7 +263,7 @@ def _one_hot_reference(
     ids: np.ndarray, *, num_classes: int, axis: int = -1, dtype: DType | None = None
 ) -> np.ndarray:
     hot = np.equal(ids[..., None], np.arange(num_classes))
-    return np.moveaxis(hot, -1, axis).astype(default_float() if dtype is None else dtype)
+    return np.asarray(np.moveaxis(hot, -1, axis), default_float() if dtype is None else dtype)
 
 
 @op(

@@ -13,7 +13,7 @@ from registry.ops.broadcasting import sum_to, unbroadcast
 from registry.ops.shape import permute_dims, reshape, swapped
 from registry.shapes import promote
 from registry.signature import Array, Bias, Parameter
-from registry.types import Shape
+from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 
 # matmul ----------------------------------------------------------------------------------------
@@ -37,9 +37,14 @@ def _matmul_shape(x: Shape, y: Shape) -> Shape:
     return (*batch, *x[-2:-1], *(y[-1:] if len(y) > 1 else ()))
 
 
+def _matmul_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
+    dtype, weak = promote(x, y)
+    return dtype, weak and is_inexact(dtype)
+
+
 @op(
     shape=_matmul_shape,
-    dtype=promote,
+    dtype=_matmul_dtype,
     reference=np.matmul,
     infix="@",
     aliases=["batch_dot"],
@@ -71,6 +76,9 @@ def matmul(x: Array, y: Array) -> Array:
         >>> matmul(jnp.asarray([[1.0, 2.0]]), jnp.asarray([[3.0], [4.0]]))
         Array([[11.]], dtype=float32)
     """
+    dtype = jnp.result_type(x, y)
+    if not is_inexact(dtype):  # JAX refuses a weak integer beside one of another width
+        x, y = jnp.asarray(x, dtype), jnp.asarray(y, dtype)
     return jnp.matmul(x, y)
 
 
@@ -191,7 +199,7 @@ def _fully_connected_reference(
 ) -> np.ndarray:
     rows = data.reshape(data.shape[0], -1) if flatten and data.size else data
     product = rows @ weight.T
-    return product + bias if use_bias else product
+    return np.asarray(product + bias if use_bias else product)
 
 
 @op(
