@@ -4,6 +4,7 @@ Binding builds the gradient graph once and cuts it where the cotangents enter: t
 returns the outputs and the residuals that the backward half reads, and each half is compiled.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -145,9 +146,9 @@ class Executor:
         return tuple(name for name, request in self._requests.items() if request != "null")
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:  # noqa: ANN401
-        types = [mode.settled.outputs[i].type for i in mode.differentiable]
         if given is None:
-            return [jnp.ones(type.shape, type.dtype) for type in types]
+            return mode.ones
+        types = [mode.settled.outputs[i].type for i in mode.differentiable]
         listed = list(given) if isinstance(given, (list, tuple)) else [given]
         if len(listed) == len(mode.settled.outputs):
             listed = [listed[i] for i in mode.differentiable]
@@ -224,6 +225,12 @@ class _Mode:
             training=self.training,
             keys=self.settled.keys,
         )
+
+    @functools.cached_property
+    def ones(self) -> list[Any]:
+        """The cotangents of the sum of all outputs."""
+        types = [self.settled.outputs[i].type for i in self.differentiable]
+        return [jnp.ones(type.shape, type.dtype) for type in types]
 
     def half(self, wanted: tuple[str, ...]) -> "_Halves":
         """The gradient graph with respect to ``wanted``, cut in two."""
