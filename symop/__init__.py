@@ -4,15 +4,15 @@ Every registered operator is a function of this module: ``so.sin(v)`` works on s
 arrays and returns the same kind.
 """
 
-
 import registry
 from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator, find, get
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
-from symop import random
+from symop import random, sym
 from symop.executor import Executor
+from symop.files import load_parameters, save_parameters
 from symop.naming import name_scope
-from symop.symbol import Group, Symbol, grad, jvp, var
+from symop.symbol import Group, Symbol, from_desc, grad, jvp, load, load_json, var
 
 __version__ = "0.1.0"
 
@@ -21,10 +21,16 @@ __all__ = [
     "Group",
     "Symbol",
     "SymopError",
+    "from_desc",
     "grad",
     "jvp",
+    "load",
+    "load_json",
+    "load_parameters",
     "name_scope",
     "random",
+    "save_parameters",
+    "sym",
     "var",
 ]
 
@@ -45,5 +51,3 @@ def __getattr__(name: str) -> Operator:
 def __dir__() -> list[str]:
     """Names of this module, operators included."""
     return sorted([*globals(), *registry.names(aliases=True)])
-
-

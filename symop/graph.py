@@ -321,15 +321,14 @@ def as_node(value: Any) -> Node:  # noqa: ANN401
     """``value`` as a node: numbers and arrays become constants."""
     if isinstance(value, Node):
         return value
+    if isinstance(value, np.generic):
+        return constant(value.item(), VarType((), canonical(value.dtype)))
     if isinstance(value, (bool, int, float, complex)):
         return constant(value)
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(
-            "a traced array must not enter a symbol; make it a variable and feed it, got "
-            f"{value!r}"
+            f"a traced array must not enter a symbol; make it a variable and feed it, got {value!r}"
         )
-    if isinstance(value, np.generic):
-        return constant(value.item(), VarType((), canonical(value.dtype)))
     if isinstance(value, (np.ndarray, jax.Array, list, tuple)):
         return array(value)
     raise ArgumentError(f"an input must be a symbol, an array or a number, got {value!r}")
@@ -367,7 +366,9 @@ def apply(
     Raises:
         ShapeError, DTypeError, KindError: the inputs do not fit together.
     """
-    nodes = tuple([v if v is None or type(v) is Node else as_node(v) for v in _filled(operator, inputs)])
+    nodes = tuple(
+        [v if v is None or type(v) is Node else as_node(v) for v in _filled(operator, inputs)]
+    )
     types = _infer(operator, nodes, attributes)
     if name is None and types is not None:
         simpler = _simplified(operator, nodes, attributes, types)

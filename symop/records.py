@@ -130,22 +130,24 @@ class NoAttrs(_Attrs):
 # Writing ---------------------------------------------------------------------------------------
 
 
-def to_desc(outputs: Sequence[Node]) -> ProgramDesc:
+def to_desc(outputs: Sequence[Node], also: Sequence[Node] = ()) -> ProgramDesc:
     """The graph of ``outputs`` as records: one block, operators in topological order.
 
-    All attributes are recorded, defaults too, so that a later change of a default does not change
+    The variables in ``also`` are recorded first, whether or not an output needs them. All attributes are recorded, defaults too, so that a later change of a default does not change
     what a file means. Of the place where a node was built only the file's base name is kept.
 
     Raises:
         NameConflictError: two nodes were given one name.
         ArgumentError: an output is all the outputs of an operator at once.
     """
-    return describe(outputs).desc
+    return describe(outputs, also).desc
 
 
-def describe(outputs: Sequence[Node], *, array_limit: float = math.inf) -> Description:
+def describe(
+    outputs: Sequence[Node], also: Sequence[Node] = (), *, array_limit: float = math.inf
+) -> Description:
     """``to_desc`` with the types of the values; arrays of more entries leave out their data."""
-    writer = _Writer(topological(outputs), array_limit)
+    writer = _Writer(topological([*also, *outputs]), array_limit)
     for i, node in enumerate(outputs):
         if isinstance(node.op, Operator) and not node.op.single:
             raise ArgumentError(
@@ -333,6 +335,18 @@ def from_desc(desc: ProgramDesc, place: Place | None = None) -> list[Node]:
     """
     place = _json_place(desc) if place is None else place
     return fetched(desc, rebuild(desc, place), place)
+
+
+def graph_of(desc: ProgramDesc) -> tuple[list[Node], list[Node]]:
+    """The graph that ``desc`` records: its values, and all its variables in their order.
+
+    Raises:
+        FormatError: something in the records is wrong; nothing is kept of them.
+    """
+    place = _json_place(desc)
+    values = rebuild(desc, place)
+    variables = [values[var.name] for var in desc.blocks[0].vars]
+    return fetched(desc, values, place), variables
 
 
 def fetched(desc: ProgramDesc, values: Mapping[str, Node], place: Place) -> list[Node]:

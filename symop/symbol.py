@@ -6,17 +6,23 @@ from typing import Any, SupportsIndex
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import ArgumentError, FeedError, UnknownTypeError, nearest
+from registry.desc import ProgramDesc
+from registry.errors import ArgumentError, FeedError, FormatError, UnknownTypeError, nearest
 from registry.operator import LEFT_OUT, Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop import graph
+from symop.draw import MAX_NODES, draw, html
 from symop.executor import Executor
+from symop.files import PathLike, read_bounded, write_atomically
 from symop.function import GraphFunction, evaluate
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import TRAINING, VARIABLE, Node, as_node, leaves, substitute, topological
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
+from symop.records import graph_of, to_desc
+from symop.serialize import LIMIT, decode, encode
+from symop.text import text
 
 
 class Symbol(Var):
@@ -134,6 +140,21 @@ class Symbol(Var):
         ]
         return f"<Symbol {', '.join(shown)}>"
 
+    def __str__(self) -> str:
+        """The graph as a program that a person reads."""
+        return text(self.nodes, self.also).rstrip()
+
+    def _repr_html_(self) -> str:
+        """The drawing that a notebook shows."""
+        return html(self.nodes, self.list_outputs())
+
+    def to_svg(self, *, max_nodes: int = MAX_NODES, title: str | None = None) -> str:
+        """The graph drawn as SVG; what is more than ``max_nodes`` boxes is folded."""
+        return draw(self.nodes, max_nodes=max_nodes, title=title, names=self.list_outputs())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_json, (self.tojson(),)
+
     def __copy__(self) -> "Symbol":
         return self
 
@@ -182,9 +203,7 @@ class Symbol(Var):
 
     # Types ---------------------------------------------------------------------------------------
 
-    def infer_shape(
-        self, **shapes: Sequence[int]
-    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+    def infer_shape(self, **shapes: Sequence[int]) -> tuple[list[Shape], list[Shape], list[Shape]]:
         """Shapes of the arguments, the outputs and the auxiliary states.
 
         A layer's parameters follow from its data, and data from what it meets.
@@ -224,7 +243,9 @@ class Symbol(Var):
         require_known("infer_type", dtypes, variables)
         asked = {name: as_dtype(dtype) for name, dtype in dtypes.items()}
         given = {
-            node: variable_type(node, () if node.types is None else node.types[0].shape, asked.get(n))
+            node: variable_type(
+                node, () if node.types is None else node.types[0].shape, asked.get(n)
+            )
             for n, node in variables.items()
             if node.types is not None or n in asked
         }
@@ -296,6 +317,23 @@ class Symbol(Var):
         """``replace``."""
         return self.replace(**others)
 
+    # Files -------------------------------------------------------------------------------------
+
+    def to_desc(self) -> ProgramDesc:
+        """The graph as records: variables, and OpDescs in an order in which they can run."""
+        return to_desc(self.nodes, self.also)
+
+    def tojson(self) -> str:
+        """The graph as JSON that ``so.load_json`` reads."""
+        return encode(self.to_desc())
+
+    def save(self, path: PathLike) -> None:
+        """Write the graph as JSON that ``so.load`` reads; the file is replaced whole or not at all.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        write_atomically(path, self.tojson().encode())
 
     # Running ------------------------------------------------------------------------------------
 
@@ -420,7 +458,7 @@ def _type(known: Known, node: Node) -> VarType | None:
 
 
 def _shapes(types: Sequence[VarType | None]) -> list[Shape | None]:
-    return [None if type is None else type.shape for type in types]  # noqa: A001
+    return [None if type is None else type.shape for type in types]
 
 
 def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:  # noqa: ANN401
@@ -429,7 +467,6 @@ def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:  # noqa: ANN401
     if len(given) == 2 and isinstance(given[0], (tuple, list)):  # noqa: PLR2004
         return tuple(given[0]), as_dtype(given[1])
     return tuple(given), None
-
 
 
 # Emission --------------------------------------------------------------------------------------
@@ -452,7 +489,7 @@ class SymbolEmitter:
         result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
         return Symbol(result if type(result) is tuple else (result,), also)
 
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:  # noqa: A002
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:
         """A constant of ``type``."""
         return Symbol([graph.constant(value, type)])
 
@@ -541,6 +578,46 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that M
     if not symbols:
         raise ArgumentError("Group: at least one symbol must be given, got none")
     return Symbol([node for symbol in symbols for node in symbol.nodes], _united(symbols))
+
+
+# Loading ----------------------------------------------------------------------------------------
+
+
+def from_desc(desc: ProgramDesc) -> Symbol:
+    """The symbol that ``desc`` records.
+
+    Raises:
+        FormatError: something in the records is wrong; the message tells where.
+    """
+    nodes, variables = graph_of(desc)
+    return Symbol(nodes, tuple(variables))
+
+
+def load_json(text: str | bytes) -> Symbol:
+    """The symbol that ``Symbol.tojson`` wrote.
+
+    Raises:
+        FormatError: the text is damaged, too large or of a newer version; the message tells where.
+    """
+    return from_desc(decode(text))
+
+
+def load(path: PathLike, *, limit: int = LIMIT) -> Symbol:
+    """The symbol that ``Symbol.save`` wrote; nothing in the file is executed.
+
+    Args:
+        path: the file.
+        limit: how many bytes are read at most.
+
+    Raises:
+        FormatError: the file is damaged, too large or of a newer version; the message tells where.
+        OSError: the file cannot be read.
+    """
+    data = read_bounded(path, limit)
+    try:
+        return from_desc(decode(data, limit=limit))
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error.__cause__
 
 
 # Derivatives -----------------------------------------------------------------------------------

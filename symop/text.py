@@ -55,17 +55,18 @@ _GRADIENT = "# gradient of "
 # Printing --------------------------------------------------------------------------------------
 
 
-def text(outputs: Sequence[Node], *, types: bool = True) -> str:
+def text(outputs: Sequence[Node], also: Sequence[Node] = (), *, types: bool = True) -> str:
     """The graph of ``outputs`` as a program that a person reads.
 
     Args:
         outputs: the values that the program computes.
+        also: variables to show among the arguments, whether or not an output needs them.
         types: whether each computed value is shown with its type, where that is known.
 
     Raises:
         NameConflictError: two nodes were given one name.
     """
-    desc, known = describe(outputs, array_limit=_ARRAY_LIMIT)
+    desc, known = describe(outputs, also, array_limit=_ARRAY_LIMIT)
     return program_text(desc, known if types else {})
 
 

@@ -230,3 +230,33 @@ def _initial(node: Node, key: Any) -> Any:  # noqa: ANN401
         return jnp.full(shape, float(declared or 0.0), dtype)
     fan_in = int(np.prod(shape[1:])) if len(shape) > 1 else node.type.size
     return jax.random.normal(key, shape, dtype) * np.sqrt(2.0 / max(fan_in, 1)).astype(dtype)
+
+
+def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:  # noqa: ANN401
+    """The metrics of each epoch as curves: losses on the left axis, the others on the right.
+
+    Args:
+        history: what ``Trainer.fit`` returned.
+        path: where to write a picture, if anywhere.
+
+    Returns:
+        The matplotlib figure.
+    """
+    try:
+        from matplotlib.figure import Figure  # optional dependency
+    except ImportError:
+        raise missing_extra("plot_history", "matplotlib", "train") from None
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left = figure.add_subplot(xlabel="epoch", ylabel="loss")
+    right = left.twinx()
+    epochs = np.arange(1, len(history) + 1)
+    for i, name in enumerate(history[0] if history else ()):
+        axes = left if "loss" in name else right
+        axes.plot(epochs, [values[name] for values in history], color=f"C{i}", label=name)
+    others = [name for name in (history[0] if history else ()) if "loss" not in name]
+    right.set_ylabel(", ".join(others))
+    right.set_visible(bool(others))
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
+    if path is not None:
+        figure.savefig(path, dpi=120)
+    return figure
