@@ -31,6 +31,8 @@ class Box:
         fold: how several nodes came to be one box: ``run``, ``gradient``, ``stretch`` or nothing.
         times: how many equal blocks it stands for.
         shown: the nodes of one block.
+        node: the first of them that computes something, if there is one.
+        backward: whether the box belongs to a gradient.
     """
 
     nodes: list[Node]
@@ -39,16 +41,14 @@ class Box:
     fold: str = ""
     times: int = 1
     shown: list[Node] = dataclasses.field(default_factory=list)
+    node: Node = dataclasses.field(init=False)
+    backward: bool = dataclasses.field(init=False)
 
-    @property
-    def node(self) -> Node:
-        """The first node that computes something, if there is one."""
-        return next(filter(is_operator, self.shown), self.shown[0])
-
-    @property
-    def backward(self) -> bool:
-        """Whether the box belongs to a gradient."""
-        return is_backward(self.node)
+    def __post_init__(self) -> None:
+        """Derive what many passes ask for."""
+        self.shown = self.shown or self.nodes
+        self.node = next(filter(is_operator, self.shown), self.shown[0])
+        self.backward = is_backward(self.node)
 
     @property
     def operators(self) -> int:
@@ -90,7 +90,7 @@ def boxes_of(outputs: Sequence[Node]) -> tuple[list[Box], frozenset[Node]]:
         read = [value_of(child) for child in node.operands]
         sources = dict.fromkeys((number[n], i) for n, i in read if n in number)
         number[node] = len(boxes)
-        boxes.append(Box([node], list(sources), shown=[node]))
+        boxes.append(Box([node], list(sources)))
     for i, output in enumerate(outputs):
         boxes[number[value_of(output)[0]]].outputs.append(i)
     return boxes, inside
@@ -115,8 +115,8 @@ def _deepest_first(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]
             elif node not in seen:
                 seen.add(node)
                 stack.append((node, True))
-                inputs = sorted(node.operands, key=depth.__getitem__)
-                stack += [(child, False) for child in inputs if child not in seen]
+                inputs = sorted(node.operands, key=lambda child: -depth[child])
+                stack += [(child, False) for child in reversed(inputs) if child not in seen]
     return found
 
 

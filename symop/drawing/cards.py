@@ -72,10 +72,10 @@ class Labels:
             head = _clipped(node.name)
         elif node.name is not None:
             head = f"{_clipped(node.name, 30)}: {head}"
-        details = ", ".join([*self._numbers(node), *_attributes(node)])
-        lines = [_bold(f"{head} {details}".strip())]
+        details = [*self._numbers(node), *_attributes(node)]
+        lines = [_bold(" ".join([head, ", ".join(details)]).strip())]
         if lines[0].width > HEADING_WIDTH and details:
-            lines = [_bold(head), _small(_clipped(details), INK)]
+            lines = [_bold(head), *(_small(text, INK) for text in _wrapped(details))]
         return lines + self._type_line(node)
 
     def _type_line(self, node: Node) -> list[Line]:
@@ -232,6 +232,18 @@ def _clipped(text: str, longest: int = LONGEST_TEXT) -> str:
         return text
     half = longest // 2 - 1
     return f"{text[:half]}…{text[-half:]}"
+
+
+def _wrapped(parts: Sequence[str]) -> list[str]:
+    """``parts`` joined by commas, on as many lines as they need."""
+    lines = [""]
+    for part in parts:
+        text = _clipped(part)
+        if lines[-1] and len(lines[-1]) + len(text) > LONGEST_TEXT - 10:
+            lines[-1] += ","
+            lines.append("")
+        lines[-1] += f", {text}" if lines[-1] else text
+    return lines
 
 
 def _bold(text: str) -> Line:

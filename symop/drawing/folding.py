@@ -4,7 +4,6 @@ A box then is a run of operators, the gradient of one layer, one of the equal bl
 pattern or, when nothing else helps, a stretch of the graph.
 """
 
-import dataclasses
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -20,7 +19,8 @@ from registry.operator import Operator
 from symop.drawing.boxes import Box, is_backward, is_operator, value_of
 from symop.graph import CONSTANT, Node, Origin
 
-RUN_LENGTHS = (6, 12, 24)
+RUN_FACTORS = (2, 4)
+"""How much longer than needed a run may become, as not every operator is in one."""
 LONGEST_PERIOD = 160
 FEWEST_REPEATS = 3
 DEEPEST_BRANCH = 8
@@ -30,7 +30,7 @@ MOST_STRETCHES = 30
 """Stretches mean little, so there are few of them."""
 FARTHEST_OWNER = 64
 SHARED = 3
-"""A variable with as many uses is one shared value, not one of each repeated block."""
+"""A parameter with as many uses is one shared value, not one of each repeated block."""
 
 Fold = Callable[[Sequence[Box]], list[Box]]
 Owners = dict[Node, Node | Origin]
@@ -40,8 +40,8 @@ def folded(boxes: list[Box], limit: int) -> list[Box]:
     """At most ``limit`` boxes (at least 4) that stand for all of ``boxes``; gently, if possible."""
     limit = max(limit, FEWEST_BOXES)
     best = boxes
-    owners = _owners(boxes) if len(boxes) > limit else {}
-    for pipeline in _pipelines(owners):
+    owners = _owners(boxes) if len(boxes) > limit and any(box.backward for box in boxes) else {}
+    for pipeline in _pipelines(owners, -(-len(boxes) // limit)):
         if len(best) <= limit:
             break
         attempt = boxes
@@ -51,13 +51,13 @@ def folded(boxes: list[Box], limit: int) -> list[Box]:
     return best if len(best) <= limit else _stretches(best, owners, limit)
 
 
-def _pipelines(owners: Owners) -> Iterator[list[Fold]]:
-    """Ways to fold, from the gentlest on."""
+def _pipelines(owners: Owners, excess: int) -> Iterator[list[Fold]]:
+    """Ways to fold ``excess`` times too many boxes, from the gentlest on."""
     gradients: Fold = partial(_gradients, owners=owners)
     runs: Fold = partial(_runs, longest=sys.maxsize)
     yield [_repeats]
-    for length in RUN_LENGTHS:
-        yield [partial(_runs, longest=length)]
+    for factor in RUN_FACTORS:
+        yield [partial(_runs, longest=factor * excess)]
     yield [gradients]
     yield [gradients, _repeats]
     yield [runs, _repeats]
@@ -69,6 +69,8 @@ def _merged(boxes: Sequence[Box], keys: Sequence[Hashable], fold: str) -> list[B
 
     With ``fold`` "" the boxes of one key are repetitions of each other.
     """
+    if len(set(keys)) == len(boxes):
+        return list(boxes)
     number: dict[Hashable, int] = {}
     parts: list[list[Box]] = []
     for box, key in zip(boxes, keys, strict=True):
@@ -103,20 +105,19 @@ def _in_order(boxes: Sequence[Box]) -> list[Box]:
             waiting[reader] -= 1
             if not waiting[reader]:
                 heappush(ready, reader)
-    return [
-        dataclasses.replace(boxes[i], sources=[(number[s], k) for s, k in boxes[i].sources])
-        for i in number
-    ]
+    for box in boxes:
+        box.sources = [(number[source], output) for source, output in box.sources]
+    return [boxes[i] for i in number]
 
 
 def _joined(group: list[Box], sources: list[tuple[int, int]], fold: str) -> Box:
     first = group[0]
     if len(group) == 1:
-        return dataclasses.replace(first, sources=sources)
+        return Box(first.nodes, sources, first.outputs, first.fold, first.times, first.shown)
     nodes = [node for box in group for node in box.nodes]
     outputs = [i for box in group for i in box.outputs]
     if fold:
-        return Box(nodes, sources, outputs, fold, 1, nodes)
+        return Box(nodes, sources, outputs, fold)
     times = sum(box.times for box in group)
     return Box(nodes, sources, outputs, first.fold, times, first.shown)
 
@@ -234,6 +235,8 @@ def _repeats(boxes: Sequence[Box]) -> list[Box]:
     """Equal consecutive blocks as one: the forward part first, as the gradient reads it."""
     for backward in (False, True):
         part = [i for i, box in enumerate(boxes) if box.backward == backward]
+        if not part:
+            continue
         keys: list[Hashable] = list(range(len(boxes)))
         for start, period, count in _periodic(_tokens(boxes, part), boxes, part):
             for k in range(start, start + period * count):
@@ -263,8 +266,14 @@ def _twins(boxes: Sequence[Box]) -> list[Box]:
     return boxes
 
 
+def _near_leaf(boxes: Sequence[Box], box: int) -> bool:
+    """Whether a box reads variables alone: a parameter, or a parameter transposed."""
+    return all(not boxes[source].sources for source, _ in boxes[box].sources)
+
+
 def _kinds(box: Box) -> Hashable:
-    return box.fold, tuple(sorted(map(_kind, box.shown), key=repr))
+    kinds = list(map(_kind, box.shown))
+    return box.fold, tuple(sorted(kinds, key=repr) if len(kinds) > 1 else kinds)
 
 
 def _tokens(boxes: Sequence[Box], part: Sequence[int]) -> np.ndarray:
@@ -276,7 +285,7 @@ def _tokens(boxes: Sequence[Box], part: Sequence[int]) -> np.ndarray:
     for i, box in enumerate(part):
         links = []
         for source, output in boxes[box].sources:
-            shared = not boxes[source].sources and uses[source] >= SHARED
+            shared = uses[source] >= SHARED and _near_leaf(boxes, source)
             near = source in place and i - place[source] <= LONGEST_PERIOD
             links.append((output, i - place[source]) if near and not shared else (output, ~source))
         token = (_kinds(boxes[box]), tuple(links), bool(boxes[box].outputs))
@@ -288,10 +297,10 @@ def _kind(node: Node) -> tuple[Any, ...]:
     """What a node does, and with which numbers and parameters."""
     leaves = [child for child in node.operands if not child.inputs]
     read = tuple(
-        identity_key(leaf.attributes) if leaf.op is CONSTANT else str(leaf.types) for leaf in leaves
+        identity_key(leaf.attributes) if leaf.op is CONSTANT else leaf.types for leaf in leaves
     )
     attributes = identity_key(node.attributes) if isinstance(node.op, Operator) else ()
-    return (node.op.name, attributes, str(node.types), read)
+    return (node.op.name, attributes, node.types, read)
 
 
 def _periodic(
@@ -302,13 +311,13 @@ def _periodic(
     inputs = [len(boxes[i].node.inputs) for i in part]
     for period in range(1, min(LONGEST_PERIOD, len(tokens) // 2) + 1):
         equal = np.concatenate([[False], tokens[period:] == tokens[:-period], [False]])
-        edges = np.flatnonzero(equal[1:] != equal[:-1])
-        for first, stop in edges.reshape(-1, 2).tolist():
+        spans = np.flatnonzero(equal[1:] != equal[:-1]).reshape(-1, 2)
+        long = spans[:, 1] - spans[:, 0] >= (FEWEST_REPEATS - 1) * period
+        for first, stop in spans[long].tolist():
             count, spare = divmod(stop - first + period, period)
-            if count >= FEWEST_REPEATS:
-                # Where the cut is free, a block starts with the operator that has most inputs.
-                start = max(range(first, first + spare + 1), key=lambda k: inputs[k])
-                found.append((-period * (count - 1), period, start, count))
+            # Where the cut is free, a block starts with the operator that has most inputs.
+            start = max(range(first, first + spare + 1), key=inputs.__getitem__)
+            found.append((-period * (count - 1), period, start, count))
     taken = np.zeros(len(tokens), bool)
     chosen = []
     for _, period, start, count in sorted(found):

@@ -295,8 +295,7 @@ def _straightened(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[floa
         at[chain] = max(at[chain], low)
     for sweep in range(POSITION_SWEEPS):
         for chain in reversed(order) if sweep % 2 == 0 else order:
-            spots = [at[c] for c in chain_of]
-            wanted = _chain_pull(wires, spots, chains[chain], chain_of)
+            wanted = _chain_pull(wires, at, chains[chain], chain_of)
             low = max([at[o] + gap for o, gap in left[chain].items()], default=wanted)
             high = min([at[o] - gap for o, gap in right[chain].items()], default=wanted)
             at[chain] = max(min(wanted, high), low)
@@ -304,17 +303,18 @@ def _straightened(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[floa
 
 
 def _chain_pull(
-    wires: _Wires, x: Sequence[float], chain: Sequence[int], chain_of: Sequence[int]
+    wires: _Wires, at: Sequence[float], chain: Sequence[int], chain_of: Sequence[int]
 ) -> float:
-    """The weighted mean of the points that the chain has edges with."""
-    total, weight = 0.0, 0.0
+    """The weighted mean of the chains that this one has edges with."""
+    total = weight = 0.0
+    own = chain_of[chain[0]]
     for point in chain:
         for other in (*wires.up[point], *wires.down[point]):
-            if chain_of[other] != chain_of[point]:
+            if chain_of[other] != own:
                 strength = _strength(wires, point, other)
-                total += strength * x[other]
+                total += strength * at[chain_of[other]]
                 weight += strength
-    return total / weight if weight else x[chain[0]]
+    return total / weight if weight else at[own]
 
 
 def _chains(

@@ -156,9 +156,11 @@ def picture(
             f'fill="{PAPER}" stroke="{FRAME}"/>',
             *head.parts,
             f'<g transform="translate({left:.1f},{top:.1f})">',
-            *(_wire(wire) for wire in wires),
-            *(_label(wire) for wire in wires if wire.label),
+            *(_line(wire) for wire in wires),
             *(_card(card, *at) for card, at in zip(cards, layout.centers, strict=True)),
+            # After the cards: a tip touches its box, and labels stay readable.
+            *(_tip(wire) for wire in wires),
+            *dict.fromkeys(_label(wire) for wire in wires if wire.label),
             "</g>",
             "</svg>",
             "",
@@ -195,18 +197,23 @@ def _head(title: str, notes: Sequence[str], cards: Sequence[Card]) -> _Head:
 _OPERATORS = ("forward", "gradient")
 
 
-def _wire(wire: Wire) -> str:
-    color = WIRES[wire.kind]
+def _line(wire: Wire) -> str:
     dash = ' stroke-dasharray="5 3"' if wire.returns else ""
     x, y = wire.points[-1]
-    up = y < wire.points[0][1]
-    tip = 6.0 if up else -6.0
-    points = [*wire.points[:-1], (x, y + tip * 0.8)]
-    head = f"M{_n(x)} {_n(y)}l-3.5 {_n(tip)}h7z"
-    return (
-        f'<path d="{_curve(points)}" fill="none" stroke="{color}" stroke-width="1.3"{dash}/>'
-        f'<path d="{head}" fill="{color}"/>'
-    )
+    curve = _curve([*wire.points[:-1], (x, y + 0.8 * _back(wire))])
+    color = WIRES[wire.kind]
+    return f'<path d="{curve}" fill="none" stroke="{color}" stroke-width="1.3"{dash}/>'
+
+
+def _tip(wire: Wire) -> str:
+    """The arrow at the end, which is always vertical."""
+    x, y = wire.points[-1]
+    return f'<path d="M{_n(x)} {_n(y)}l-3.5 {_n(_back(wire))}h7z" fill="{WIRES[wire.kind]}"/>'
+
+
+def _back(wire: Wire) -> float:
+    """Length of the arrow, towards where the edge comes from."""
+    return 6.0 if wire.points[-1][1] < wire.points[0][1] else -6.0
 
 
 def _curve(points: Sequence[Point]) -> str:
