@@ -1,30 +1,32 @@
 """Layered layout: boxes in rows from top to bottom, edges as curves that run between the boxes.
 
-The method is Sugiyama's: rank the boxes, thread long edges through the rows that they pass, order
-each row so that few edges cross, then choose positions. A box of side 0 belongs to the forward
-part, one of side 1 to the gradient. The gradient is drawn from bottom to top beside the forward
-part when that makes the edges shorter, as it does for reverse mode.
+A box of side 0 belongs to the forward part, one of side 1 to the gradient. The gradient is drawn
+from bottom to top beside the forward part when that makes the edges shorter, as it does for
+reverse mode.
 """
 
-from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-Point = tuple[float, float]
-Neighbors = list[list[int]]
+from symop.drawing.rows import (
+    BOX_GAP,
+    Neighbors,
+    Point,
+    Wires,
+    mean,
+    orders,
+    ranks_of,
+    split_wide,
+    uncrossed,
+)
 
 ROW_GAP = 30.0
-BOX_GAP = 26.0
 WIRE_GAP = 12.0
 SIDE_GAP = 34.0
 PORT_GAP = 14.0
-ROW_WIDTH = 1500.0
-"""A row of boxes wider than this becomes several rows."""
-CROSSING_SWEEPS = 14
 POSITION_SWEEPS = 30
-RANK_SWEEPS = 8
 
 
 class Layout(NamedTuple):
@@ -53,218 +55,25 @@ def arrange(
     is drawn upwards. Edges are pairs of different boxes, each pair once.
     """
     ranks = min(
-        (_ranks(order, edges) for order in _orders(sides)),
+        (ranks_of(order, edges) for order in orders(sides)),
         key=lambda ranks: sum(abs(ranks[u] - ranks[v]) for u, v in edges),
     )
-    wires = _Wires(sizes, edges, sides, _split_wide(ranks, sizes))
-    rows = _uncrossed(wires)
+    wires = Wires(sizes, edges, sides, split_wide(ranks, sizes))
+    rows = uncrossed(wires)
     x = _positions(wires, rows)
     return _routed(wires, rows, x)
-
-
-# Ranks -----------------------------------------------------------------------------------------
-
-
-def _orders(sides: Sequence[int]) -> list[list[int]]:
-    """From top to bottom: all boxes as numbered; or the gradient, last first, below the rest."""
-    plain = list(range(len(sides)))
-    return [plain, sorted(plain, key=lambda i: (sides[i], -i if sides[i] else i))]
-
-
-def _ranks(order: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
-    """A row for each box: below the boxes before it in ``order`` that it has edges with."""
-    place = {box: position for position, box in enumerate(order)}
-    above: Neighbors = [[] for _ in order]
-    below: Neighbors = [[] for _ in order]
-    for u, v in edges:
-        upper, lower = (u, v) if place[u] < place[v] else (v, u)
-        above[lower].append(upper)
-        below[upper].append(lower)
-    ranks = [0] * len(order)
-    for box in order:
-        ranks[box] = max((ranks[other] + 1 for other in above[box]), default=0)
-    _tighten(order, above, below, ranks)
-    return ranks
-
-
-def _tighten(order: Sequence[int], above: Neighbors, below: Neighbors, ranks: list[int]) -> None:
-    """Move each box within its slack to where most of its edges are short."""
-    last = max(ranks, default=0)
-    for sweep in range(RANK_SWEEPS):
-        for box in order if sweep % 2 else reversed(order):
-            uppers = [ranks[other] + 1 for other in above[box]]
-            lowers = [ranks[other] - 1 for other in below[box]]
-            wanted = sorted(uppers + lowers)
-            if wanted:
-                middle = wanted[len(wanted) // 2]
-                high = min(lowers, default=last)
-                ranks[box] = min(max(middle, max(uppers, default=0)), high)
-
-
-def _split_wide(ranks: Sequence[int], sizes: Sequence[Point]) -> list[int]:
-    """Ranks without gaps in which no row is much wider than ``ROW_WIDTH``."""
-    rows: dict[int, list[int]] = defaultdict(list)
-    for box, rank in enumerate(ranks):
-        rows[rank].append(box)
-    result, current = [0] * len(ranks), -1
-    for rank in sorted(rows):
-        filled = ROW_WIDTH + 1
-        for box in rows[rank]:
-            if filled + sizes[box][0] > ROW_WIDTH:
-                current, filled = current + 1, 0.0
-            result[box] = current
-            filled += sizes[box][0] + BOX_GAP
-    return result
-
-
-class _Wires:
-    """Boxes and the bends of long edges, as points that have neighbors in adjacent rows only.
-
-    Points are numbered, boxes first. Edges that leave one box share their bends as far as they run
-    together, so that a value with many uses is one line with branches.
-    """
-
-    def __init__(
-        self,
-        sizes: Sequence[Point],
-        edges: Sequence[tuple[int, int]],
-        sides: Sequence[int],
-        ranks: Sequence[int],
-    ) -> None:
-        self.sizes = sizes
-        self.rank = list(ranks)
-        self.group = [2 * side for side in sides]
-        """0 forward, 2 gradient, 1 what runs from one to the other."""
-        self.up: Neighbors = [[] for _ in sizes]
-        self.down: Neighbors = [[] for _ in sizes]
-        self._bends: dict[tuple[int, int, int, bool], int] = {}
-        self.threads = [self._thread(u, v) for u, v in edges]
-
-    def is_box(self, point: int) -> bool:
-        """Whether a point is a box, not a bend."""
-        return point < len(self.sizes)
-
-    def width(self, point: int) -> float:
-        """Width to keep free in the row."""
-        return self.sizes[point][0] if self.is_box(point) else 2.0
-
-    def _thread(self, source: int, target: int) -> list[int]:
-        step = 1 if self.rank[source] < self.rank[target] else -1
-        group = (self.group[source] + self.group[target]) // 2
-        thread = [source]
-        for rank in range(self.rank[source] + step, self.rank[target], step):
-            thread.append(self._bend((source, rank, group, step > 0)))
-            self._join(*thread[-2:])
-        thread.append(target)
-        self._join(*thread[-2:])
-        return thread
-
-    def _bend(self, key: tuple[int, int, int, bool]) -> int:
-        if key not in self._bends:
-            self._bends[key] = len(self.rank)
-            self.rank.append(key[1])
-            self.group.append(key[2])
-            self.up.append([])
-            self.down.append([])
-        return self._bends[key]
-
-    def _join(self, one: int, other: int) -> None:
-        upper, lower = (one, other) if self.rank[one] < self.rank[other] else (other, one)
-        if lower not in self.down[upper]:
-            self.down[upper].append(lower)
-            self.up[lower].append(upper)
-
-
-# Order within the rows -------------------------------------------------------------------------
-
-
-def _uncrossed(wires: _Wires) -> list[list[int]]:
-    """The points of each row from left to right, with few crossings."""
-    rows: list[list[int]] = [[] for _ in range(max(wires.rank, default=-1) + 1)]
-    for point, rank in enumerate(wires.rank):
-        rows[rank].append(point)
-    for row in rows:
-        row.sort(key=lambda point: wires.group[point])
-    best, fewest = [list(row) for row in rows], _crossings(wires, rows)
-    for sweep in range(CROSSING_SWEEPS):
-        downwards = sweep % 2 == 0
-        for row, fixed in _adjacent(rows, downwards):
-            _sort_by_neighbors(wires, row, fixed, wires.up if downwards else wires.down)
-        _transpose(wires, rows)
-        count = _crossings(wires, rows)
-        if count < fewest:
-            best, fewest = [list(row) for row in rows], count
-        if fewest == 0:
-            break
-    return best
-
-
-def _adjacent(
-    rows: list[list[int]],
-    downwards: bool,
-) -> Iterable[tuple[list[int], list[int]]]:
-    """Each row with the one that is settled before it."""
-    ordered = rows if downwards else rows[::-1]
-    return zip(ordered[1:], ordered, strict=False)
-
-
-def _sort_by_neighbors(
-    wires: _Wires, row: list[int], fixed: Sequence[int], neighbors: Neighbors
-) -> None:
-    place = {point: i for i, point in enumerate(fixed)}
-    scale = len(fixed) / max(len(row), 1)
-    center = {
-        point: _mean([place[other] for other in neighbors[point]], i * scale)
-        for i, point in enumerate(row)
-    }
-    row.sort(key=lambda point: (wires.group[point], center[point]))
-
-
-def _mean(values: Sequence[float], default: float) -> float:
-    return sum(values) / len(values) if values else default
-
-
-def _crossings(wires: _Wires, rows: Sequence[Sequence[int]]) -> int:
-    total = 0
-    for upper, lower in pairwise(rows):
-        place = {point: i for i, point in enumerate(lower)}
-        seen: list[int] = []
-        for point in upper:
-            ends = sorted(place[other] for other in wires.down[point])
-            total += sum(len(seen) - bisect_right(seen, end) for end in ends)
-            for end in ends:
-                insort(seen, end)
-    return total
-
-
-def _transpose(wires: _Wires, rows: Sequence[list[int]]) -> None:
-    """Swap neighbors in a row while that removes crossings."""
-    place = {point: i for row in rows for i, point in enumerate(row)}
-    for row in rows:
-        for i in range(len(row) - 1):
-            left, right = row[i], row[i + 1]
-            if wires.group[left] != wires.group[right]:
-                continue
-            gain = 0
-            for side in (wires.up, wires.down):
-                for a in side[left]:
-                    for b in side[right]:
-                        gain += (place[a] > place[b]) - (place[a] < place[b])
-            if gain > 0:
-                row[i], row[i + 1] = right, left
-                place[left], place[right] = i + 1, i
 
 
 # Positions -------------------------------------------------------------------------------------
 
 
-def _positions(wires: _Wires, rows: Sequence[Sequence[int]]) -> list[float]:
+def _positions(wires: Wires, rows: Sequence[Sequence[int]]) -> list[float]:
     """x of each point: edges as straight as the distances within the rows allow."""
     x = _balanced(wires, rows)
     return _straightened(wires, rows, x)
 
 
-def _balanced(wires: _Wires, rows: Sequence[Sequence[int]]) -> list[float]:
+def _balanced(wires: Wires, rows: Sequence[Sequence[int]]) -> list[float]:
     """Each point near the mean of its neighbors."""
     x = [0.0] * len(wires.rank)
     gaps = [[_distance(wires, a, b) for a, b in pairwise(row)] for row in rows]
@@ -279,7 +88,7 @@ def _balanced(wires: _Wires, rows: Sequence[Sequence[int]]) -> list[float]:
     return x
 
 
-def _straightened(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> list[float]:
+def _straightened(wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> list[float]:
     """Chains of points one exactly below the other, near the positions ``x``."""
     chain_of, chains = _chains(wires, rows, x)
     left: list[dict[int, float]] = [{} for _ in chains]
@@ -288,7 +97,7 @@ def _straightened(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[floa
         for a, b in pairwise(row):
             gap = max(_distance(wires, a, b), left[chain_of[b]].get(chain_of[a], 0.0))
             left[chain_of[b]][chain_of[a]] = right[chain_of[a]][chain_of[b]] = gap
-    at = [_mean([x[point] for point in chain], 0.0) for chain in chains]
+    at = [mean([x[point] for point in chain], 0.0) for chain in chains]
     order = _left_to_right(left, right)
     for chain in order:
         low = max([at[other] + gap for other, gap in left[chain].items()], default=at[chain])
@@ -303,7 +112,7 @@ def _straightened(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[floa
 
 
 def _chain_pull(
-    wires: _Wires, at: Sequence[float], chain: Sequence[int], chain_of: Sequence[int]
+    wires: Wires, at: Sequence[float], chain: Sequence[int], chain_of: Sequence[int]
 ) -> float:
     """The weighted mean of the chains that this one has edges with."""
     total = weight = 0.0
@@ -318,7 +127,7 @@ def _chain_pull(
 
 
 def _chains(
-    wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[float]
+    wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]
 ) -> tuple[list[int], list[list[int]]]:
     """Points joined with at most one neighbor in each adjacent row, no two joints crossing."""
     above: dict[int, int] = {}
@@ -361,7 +170,7 @@ def _left_to_right(
     return order
 
 
-def _distance(wires: _Wires, left: int, right: int) -> float:
+def _distance(wires: Wires, left: int, right: int) -> float:
     both = wires.is_box(left) and wires.is_box(right)
     gap = BOX_GAP if both else WIRE_GAP
     if wires.group[left] != wires.group[right] and (both or wires.group[left] == 0):
@@ -370,7 +179,7 @@ def _distance(wires: _Wires, left: int, right: int) -> float:
 
 
 def _pull(
-    wires: _Wires, x: Sequence[float], point: int, sides: Sequence[Neighbors]
+    wires: Wires, x: Sequence[float], point: int, sides: Sequence[Neighbors]
 ) -> tuple[float, float]:
     """Where its neighbors want a point, and how much."""
     total = weight = 0.0
@@ -382,7 +191,7 @@ def _pull(
     return (total / weight, weight) if weight else (x[point], 0.01)
 
 
-def _strength(wires: _Wires, point: int, other: int) -> float:
+def _strength(wires: Wires, point: int, other: int) -> float:
     """How much the edge between two points wants to be straight."""
     bends = 2 - wires.is_box(point) - wires.is_box(other)
     strength = (3.0, 2.0, 8.0)[bends]
@@ -419,7 +228,7 @@ class _Frame(NamedTuple):
     bottom: list[float]
 
 
-def _frame(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> _Frame:
+def _frame(wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> _Frame:
     top, bottom, y = [], [], 0.0
     for row in rows:
         height = max((wires.sizes[p][1] for p in row if wires.is_box(p)), default=4.0)
@@ -431,7 +240,7 @@ def _frame(wires: _Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> 
     return _Frame(top, bottom)
 
 
-def _routed(wires: _Wires, rows: Sequence[Sequence[int]], x: list[float]) -> Layout:
+def _routed(wires: Wires, rows: Sequence[Sequence[int]], x: list[float]) -> Layout:
     left = min((x[p] - wires.width(p) / 2 for row in rows for p in row[:1]), default=0.0)
     x = [value - left for value in x]
     width = max((x[p] + wires.width(p) / 2 for row in rows for p in row[-1:]), default=0.0)
@@ -453,7 +262,7 @@ def _routed(wires: _Wires, rows: Sequence[Sequence[int]], x: list[float]) -> Lay
 
 
 def _path(
-    wires: _Wires,
+    wires: Wires,
     thread: Sequence[int],
     frame: _Frame,
     x: Sequence[float],
@@ -478,7 +287,7 @@ class _Attached(NamedTuple):
     upwards: bool
 
 
-def _attached(wires: _Wires, thread: Sequence[int]) -> tuple[_Attached, _Attached]:
+def _attached(wires: Wires, thread: Sequence[int]) -> tuple[_Attached, _Attached]:
     """Both ends of an edge."""
     upwards = wires.rank[thread[0]] > wires.rank[thread[-1]]
     return (
@@ -487,7 +296,7 @@ def _attached(wires: _Wires, thread: Sequence[int]) -> tuple[_Attached, _Attache
     )
 
 
-def _ports(wires: _Wires, x: Sequence[float]) -> dict[_Attached, float]:
+def _ports(wires: Wires, x: Sequence[float]) -> dict[_Attached, float]:
     """Where on the border of its box each edge ends: where it can be vertical, if there is room."""
     borders: dict[tuple[int, bool], dict[_Attached, float]] = defaultdict(dict)
     for thread in wires.threads:
@@ -506,7 +315,7 @@ def _ports(wires: _Wires, x: Sequence[float]) -> dict[_Attached, float]:
     return ports
 
 
-def _facing(wires: _Wires, x: Sequence[float], box: int, other: int) -> float:
+def _facing(wires: Wires, x: Sequence[float], box: int, other: int) -> float:
     """Where an edge between two points is vertical, if it can be."""
     if not wires.is_box(other):
         return x[other]

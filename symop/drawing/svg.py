@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from symop.drawing.layout import Layout, Point
+from symop.drawing.layout import Layout
+from symop.drawing.rows import Point
 
 MARGIN = 18.0
 PADDING = 10.0
