@@ -122,7 +122,7 @@ def _by_jvp(
 
 def _moves(tangent: Any) -> bool:  # noqa: ANN401
     still = tangent is None or isinstance(tangent, (bool, SymbolicZero))
-    return not still and tangent.dtype != jax.dtypes.float0
+    return not still and getattr(tangent, "dtype", None) != jax.dtypes.float0
 
 
 def _run(

@@ -123,11 +123,12 @@ class Trainer:
         types = {**batch, **state.params, **state.states}
         outputs = Group([self.loss, *self.metrics.values()])
         settled = outputs.with_types(**{name: types[name] for name in outputs.list_inputs()})
-        loss, variables = settled[0], variables_of(settled.nodes)
+        loss, variables = Symbol([settled.nodes[0]]), variables_of(settled.roots)
         if loss.shape != ():
             raise ArgumentError(f"Trainer: the loss must be of shape (), got {loss.shape}")
         gradients = grad(loss, [Symbol([variables[name]]) for name in self.parameters])
-        return GraphFunction([*settled.nodes, *(g.node for g in gradients)], training=True)
+        values = [*settled.nodes, *(gradient.node for gradient in gradients)]
+        return GraphFunction(values, settled.also, training=True)
 
     def fit(
         self,
