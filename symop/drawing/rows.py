@@ -88,6 +88,7 @@ class Wires:
         sides: Sequence[int],
         ranks: Sequence[int],
     ) -> None:
+        """The points of ``edges`` between boxes of known rows."""
         self.sizes = sizes
         self.rank = list(ranks)
         self.group = [2 * side for side in sides]
