@@ -155,7 +155,7 @@ class GraphFunction:
         """
         values = self.values(args, arrays)
         schedule = self.schedule(values)
-        if schedule.draws and key is None:
+        if schedule.needs_key and key is None:
             raise FeedError("symbol: the graph draws random numbers, so key= must be given")
         outputs, new = schedule(values, None if key is None else random.as_key(key))
         return self.result(outputs, schedule, new)

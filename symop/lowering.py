@@ -46,7 +46,8 @@ class Schedule:
     """The steps that compute ``outputs`` from ``variables``.
 
     Attributes:
-        draws: how many random keys the graph folds from the one it is given.
+        draws: how many random keys the calls of the graph drew when they were made.
+        needs_key: whether one of them is still used.
         updates: for each variable whose state an operator updates, its place in ``variables``.
     """
 
@@ -72,6 +73,7 @@ class Schedule:
         self._variables = [self._place(node) for node in variables]
         ranks = {node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)}
         self.draws = len(ranks)
+        self.needs_key = any(node.op is KEY for node in order)
         for node in order:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
