@@ -1,7 +1,6 @@
 """How values of different shape and dtype meet: broadcast_to, its adjoint sum_to, and cast."""
 
 import warnings
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +15,7 @@ from registry.types import DType, Shape, is_inexact
 from registry.var import Var
 
 
-def unbroadcast(d: Var, like: Var) -> Any:  # noqa: ANN401
+def unbroadcast(d: Var, like: Var) -> Var | None:
     """The cotangent ``d`` of a broadcast and promoted ``like``, back in its shape and dtype.
 
     None where ``like`` has no cotangent because its dtype is integer or boolean.
@@ -144,7 +143,8 @@ def summed_axes(x: Shape, shape: Shape) -> tuple[int, ...]:
 
 
 def _sum_to_reference(x: np.ndarray, *, shape: Shape) -> np.ndarray:
-    return np.sum(x, axis=summed_axes(np.shape(x), shape), dtype=x.dtype).reshape(shape)
+    axes = summed_axes(np.shape(x), shape)
+    return np.asarray(np.sum(x, axis=axes, dtype=x.dtype)).reshape(shape)
 
 
 @op(

@@ -142,7 +142,8 @@ def logical_and(x: Array, y: Array) -> Array:
 def _logical_and_simplify(x: Var, y: Var) -> Var | None:
     for one, other in ((x, y), (y, x)):
         if one.constant is False:
-            return filled(other, value=False)
+            false: Var = filled(other, value=False)
+            return false
         if one.constant is True:
             return other
     return None

@@ -7,7 +7,6 @@ With ``<., .>`` for the sum of products, the three share one trilinear form:
 
 from typing import Any, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -17,7 +16,16 @@ from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads, op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.reductions import sum as sum_over
-from registry.ops.windows import Layout, Lengths, Padding, Window, full_layout, window, windows_of
+from registry.ops.windows import (
+    Layout,
+    Lengths,
+    Padding,
+    Window,
+    full_layout,
+    transposed,
+    window,
+    windows_of,
+)
 from registry.shapes import inexact
 from registry.signature import Array, Bias, Parameter
 from registry.types import Shape
@@ -350,11 +358,7 @@ def convolution_data_gradient(
     )
     dtype = jnp.result_type(cotangent, weight)
     weight = weight.astype(dtype)
-    of = jax.ShapeDtypeStruct(shape, dtype)
-    (out,) = jax.linear_transpose(lambda x: _convolve(x, weight, over, groups), of)(
-        cotangent.astype(dtype)
-    )
-    return out
+    return transposed(lambda x: _convolve(x, weight, over, groups), shape, cotangent.astype(dtype))
 
 
 @convolution_data_gradient.gradient
@@ -453,11 +457,7 @@ def convolution_weight_gradient(
     )
     dtype = jnp.result_type(data, cotangent)
     data = data.astype(dtype)
-    of = jax.ShapeDtypeStruct(shape, dtype)
-    (out,) = jax.linear_transpose(lambda w: _convolve(data, w, over, groups), of)(
-        cotangent.astype(dtype)
-    )
-    return out
+    return transposed(lambda w: _convolve(data, w, over, groups), shape, cotangent.astype(dtype))
 
 
 @convolution_weight_gradient.gradient

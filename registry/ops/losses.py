@@ -47,7 +47,7 @@ def _softmax_cross_entropy_reference(
     shifted = logits - np.max(logits, axis=axis, keepdims=True)
     logs = shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
     if labels.ndim == logits.ndim:
-        return -np.sum(labels * logs, axis=axis)
+        return np.asarray(-np.sum(labels * logs, axis=axis))
     return -np.take_along_axis(logs, np.expand_dims(labels, axis), axis).squeeze(axis)
 
 
@@ -118,7 +118,7 @@ def _one_shape(logits: Shape, labels: Shape) -> Shape:
 
 
 def _sigmoid_cross_entropy_reference(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0, logits) - logits * labels
+    return np.asarray(np.logaddexp(0, logits) - logits * labels)
 
 
 @op(

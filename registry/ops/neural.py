@@ -11,9 +11,9 @@ from jax import lax
 from registry.cases import case, integers, misuse, positive, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads, op
-from registry.ops.arithmetic import sqrt
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import exp
+from registry.ops.powers import sqrt
 from registry.ops.reductions import count
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
@@ -38,12 +38,12 @@ def _strong_inexact(x: VarType) -> DType:
 
 def _softmax_reference(x: np.ndarray, *, axis: Axis = -1) -> np.ndarray:
     powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
-    return powers / np.sum(powers, axis=axis, keepdims=True)
+    return np.asarray(powers / np.sum(powers, axis=axis, keepdims=True))
 
 
 def _log_softmax_reference(x: np.ndarray, *, axis: Axis = -1) -> np.ndarray:
     shifted = x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True)))
 
 
 _SOFTMAX_CASES = [

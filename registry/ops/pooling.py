@@ -11,7 +11,16 @@ from jax import lax
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads, op
-from registry.ops.windows import Layout, Lengths, Padding, Window, full_layout, window, windows_of
+from registry.ops.windows import (
+    Layout,
+    Lengths,
+    Padding,
+    Window,
+    full_layout,
+    transposed,
+    window,
+    windows_of,
+)
 from registry.shapes import inexact, real
 from registry.signature import Array
 from registry.types import DType, Shape, VarType, is_inexact
@@ -81,7 +90,8 @@ def _strong_real(data: VarType) -> DType:
 
 def _reduce(x: Array, over: Window, start: Any, combine: Any) -> Array:  # noqa: ANN401
     kernel, stride = over.over_all_axes(over.kernel), over.over_all_axes(over.stride)
-    return lax.reduce_window(x, start, combine, kernel, stride, over.all_pads())
+    out: Array = lax.reduce_window(x, start, combine, kernel, stride, over.all_pads())
+    return out
 
 
 # max_pooling -----------------------------------------------------------------------------------
@@ -100,7 +110,7 @@ def _lowest(dtype: DType) -> float | bool | int:
 
 def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:  # noqa: ANN401
     seen = windows_of(data, _window(data.shape, **how), _lowest(data.dtype))
-    return seen.max(axis=tuple(range(data.ndim, seen.ndim)))
+    return np.asarray(seen.max(axis=tuple(range(data.ndim, seen.ndim))))
 
 
 @op(
@@ -217,7 +227,7 @@ def max_pooling_gradient(
     """
     over = _window(data.shape, **_how(kernel, stride, padding, layout, global_pool))
     _, pull = jax.vjp(lambda x: _max_pool(x, over), data.astype(cotangent.dtype))
-    (out,) = pull(cotangent)
+    out: Array = pull(cotangent)[0]
     return out
 
 
@@ -292,6 +302,7 @@ def max_pooling_select(
         Array([[[6., 7.]]], dtype=float32)
     """
     over = _window(data.shape, **_how(kernel, stride, padding, layout, global_pool))
+    out: Array
     _, out = jax.jvp(lambda x: _max_pool(x, over), (data.astype(tangent.dtype),), (tangent,))
     return out
 
@@ -332,7 +343,7 @@ def _counts(data: Shape, over: Window, *, count_include_pad: bool) -> np.ndarray
         return np.array(math.prod(over.kernel), np.float64)
     counted = np.ones([n if i in over.axes else 1 for i, n in enumerate(data)])
     seen = windows_of(counted, over)
-    return seen.sum(axis=tuple(range(len(data), seen.ndim)))
+    return np.asarray(seen.sum(axis=tuple(range(len(data), seen.ndim))))
 
 
 def _average_pooling_reference(
@@ -344,7 +355,7 @@ def _average_pooling_reference(
     over = _window(data.shape, **how)
     seen = windows_of(data, over)
     total = seen.sum(axis=tuple(range(data.ndim, seen.ndim)))
-    return total / _counts(data.shape, over, count_include_pad=count_include_pad)
+    return np.asarray(total / _counts(data.shape, over, count_include_pad=count_include_pad))
 
 
 @op(
@@ -459,11 +470,9 @@ def average_pooling_gradient(
         Array([[[1., 1., 2., 2.]]], dtype=float32)
     """
     over = _window(shape, **_how(kernel, stride, padding, layout, global_pool))
-    of = jax.ShapeDtypeStruct(shape, cotangent.dtype)
-    (out,) = jax.linear_transpose(
-        lambda x: _average_pool(x, over, count_include_pad=count_include_pad), of
-    )(cotangent)
-    return out
+    return transposed(
+        lambda x: _average_pool(x, over, count_include_pad=count_include_pad), shape, cotangent
+    )
 
 
 @average_pooling_gradient.gradient

@@ -13,7 +13,6 @@ from registry.errors import ShapeError
 from registry.operator import Grads, op
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal
-from registry.ops.elementwise import where
 from registry.ops.shape import reshape
 from registry.shapes import (
     default_int,
@@ -195,9 +194,9 @@ def _extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     """Entries that tie for the extremum share its cotangent equally."""
     if not is_inexact(x.dtype):
         return {"x": None}
-    chosen = equal(x, spread(out, x, axis))
-    ties = sum(cast(chosen, dtype=d_out.dtype), axis=axis)
-    return {"x": where(chosen, spread(d_out / reshape(ties, shape=d_out.shape), x, axis), 0.0)}
+    chosen = cast(equal(x, spread(out, x, axis)), dtype=d_out.dtype)
+    ties = reshape(sum(chosen, axis=axis), shape=d_out.shape)
+    return {"x": chosen * spread(d_out / ties, x, axis)}
 
 
 _EXTREMUM_CASES = [

@@ -1,11 +1,14 @@
 """Windows that slide over the spatial axes of an array: what convolution and pooling share."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import jax
 import numpy as np
 
 from registry.errors import AttributeValueError, ShapeError
-from registry.types import Shape
+from registry.infer import abstract
+from registry.types import Shape, VarType
 
 Layout = Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"]
 """What each axis is: batch, channels, and width, height and depth."""
@@ -157,6 +160,16 @@ def _same_pads(length: int, kernel: int, stride: int, dilation: int) -> tuple[in
     span = dilation * (kernel - 1) + 1
     total = max((places - 1) * stride + span - length, 0)
     return total // 2, total - total // 2
+
+
+def transposed(
+    linear: Callable[[jax.Array], jax.Array], shape: Shape, cotangent: jax.Array
+) -> jax.Array:
+    """The transpose of ``linear``, a function of arrays of ``shape``, applied to ``cotangent``."""
+    of = abstract(VarType(shape, np.dtype(cotangent.dtype)))
+    (out,) = jax.linear_transpose(linear, of)(cotangent)
+    found: jax.Array = out
+    return found
 
 
 def windows_of(data: np.ndarray, over: Window, fill: float = 0.0) -> np.ndarray:
