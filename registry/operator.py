@@ -3,7 +3,7 @@
 import enum
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from registry import infer, var
 from registry.attributes import REQUIRED
@@ -92,10 +92,10 @@ class Operator:
 
     def _check(self) -> None:
         slots = [slot.name for slot in self.slots]
-        for slot, output in self.updates.items():
-            if slot not in slots or output not in self.outputs:
+        for state, output in self.updates.items():
+            if state not in slots or output not in self.outputs:
                 raise DeclarationError(
-                    f"{self.name}: an update must name a slot and an output, got {slot}: {output}"
+                    f"{self.name}: an update must name a slot and an output, got {state}: {output}"
                 )
         for i, slot in enumerate(self.slots):
             if slot.variadic and i + 1 < len(self.slots):
@@ -382,12 +382,24 @@ def register(operator: Operator, *, replace: bool = False) -> Operator:
     return operator
 
 
+@overload
+def op(kernel: Callable[..., Any], *, replace: bool = False) -> Operator: ...
+
+
+@overload
+def op(
+    *,
+    replace: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Callable[[Callable[..., Any]], Operator]: ...
+
+
 def op(
     kernel: Callable[..., Any] | None = None,
     *,
     replace: bool = False,
-    **options: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    **options: Any,
+) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """Declare an operator by its kernel, a function on JAX arrays.
 
     Positional parameters are input slots, keyword-only ones attributes, the docstring is its page.
