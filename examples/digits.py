@@ -49,7 +49,9 @@ def digits(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]
     )
 
 
-def run(epochs: int = 30, batch_size: int = 64, *, folder: Path = RUN, progress: bool = True) -> float:
+def run(
+    epochs: int = 30, batch_size: int = 64, *, folder: Path = RUN, progress: bool = True
+) -> float:
     """Train, write the results to ``folder`` and return the accuracy on the test images."""
     training, test = digits()
     logits = network()
@@ -60,8 +62,12 @@ def run(epochs: int = 30, batch_size: int = 64, *, folder: Path = RUN, progress:
     state = trainer.init(0, image=(batch_size, 1, 8, 8), label=(batch_size,))
     predict = jax.jit(logits.to_jax())
 
-    def test_accuracy(epoch: int, state: train.TrainState, metrics: dict[str, Any]) -> dict[str, Any]:
-        return {"accuracy": accuracy(predict(image=test["image"], **state.params, **state.states), test)}
+    def test_accuracy(
+        epoch: int, state: train.TrainState, metrics: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {
+            "accuracy": accuracy(predict(image=test["image"], **state.params, **state.states), test)
+        }
 
     state, history = trainer.fit(
         state,

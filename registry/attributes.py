@@ -24,7 +24,7 @@ Scalar = bool | int | float | complex
 """Annotation of an attribute that holds one number of any type."""
 
 
-class _Mismatch(Exception):
+class _MismatchError(Exception):
     """A value that one converter does not take; the message says what it would."""
 
 
@@ -44,7 +44,7 @@ class Attribute:
     convert: Converter
     default: Any = REQUIRED
 
-    def canonical(self, value: Any, owner: str) -> Any:  # noqa: ANN401
+    def canonical(self, value: Any, owner: str) -> Any:
         """The canonical form of ``value`` for the operator called ``owner``.
 
         Raises:
@@ -53,7 +53,7 @@ class Attribute:
         """
         try:
             return self.convert(value)
-        except _Mismatch as mismatch:
+        except _MismatchError as mismatch:
             raise AttributeTypeError(
                 f"{owner}: attribute {self.name!r} must be {mismatch}, got {value!r}"
             ) from None
@@ -61,7 +61,7 @@ class Attribute:
             raise AttributeValueError(f"{owner}: attribute {self.name!r} {error}") from None
 
 
-def make_attribute(name: str, annotation: Any, default: Any) -> Attribute:  # noqa: ANN401
+def make_attribute(name: str, annotation: Any, default: Any) -> Attribute:
     """The attribute that a keyword-only parameter of a kernel declares."""
     convert = converter(annotation)
     return Attribute(
@@ -69,7 +69,7 @@ def make_attribute(name: str, annotation: Any, default: Any) -> Attribute:  # no
     )
 
 
-def converter(annotation: Any) -> Converter:  # noqa: ANN401
+def converter(annotation: Any) -> Converter:
     """The function that checks a value against ``annotation`` and makes it canonical.
 
     Raises:
@@ -87,56 +87,56 @@ def converter(annotation: Any) -> Converter:  # noqa: ANN401
     raise TypeError(f"no attribute can be annotated {annotation!r}")
 
 
-def _boolean(value: Any) -> bool:  # noqa: ANN401
+def _boolean(value: Any) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise _Mismatch("a bool")
+    raise _MismatchError("a bool")
 
 
-def _integer(value: Any) -> int:  # noqa: ANN401
+def _integer(value: Any) -> int:
     if not isinstance(value, (bool, np.bool_)):
         try:
             return operator.index(value)
         except TypeError:
             pass
-    raise _Mismatch("an int")
+    raise _MismatchError("an int")
 
 
-def _floating(value: Any) -> float:  # noqa: ANN401
+def _floating(value: Any) -> float:
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if is_number and not isinstance(value, (bool, np.bool_)):
         return float(value)
-    raise _Mismatch("a float")
+    raise _MismatchError("a float")
 
 
-def _complex(value: Any) -> complex:  # noqa: ANN401
+def _complex(value: Any) -> complex:
     if isinstance(value, (complex, np.complexfloating)):
         return complex(value)
-    raise _Mismatch("a complex number")
+    raise _MismatchError("a complex number")
 
 
-def _string(value: Any) -> str:  # noqa: ANN401
+def _string(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise _Mismatch("a str")
+    raise _MismatchError("a str")
 
 
-def _none(value: Any) -> None:  # noqa: ANN401
+def _none(value: Any) -> None:
     if value is not None:
-        raise _Mismatch("None")
+        raise _MismatchError("None")
 
 
-def _dtype(value: Any) -> np.dtype:  # noqa: ANN401
+def _dtype(value: Any) -> np.dtype:
     if value is not None and not isinstance(value, (int, float, tuple, list)):
         try:
             return as_dtype(value)
         except TypeError:
             pass
-    raise _Mismatch("a dtype")
+    raise _MismatchError("a dtype")
 
 
 def _literal(allowed: tuple[Any, ...]) -> Converter:
-    def convert(value: Any) -> Any:  # noqa: ANN401
+    def convert(value: Any) -> Any:
         for one in allowed:
             if type(one) is type(value) and one == value:
                 return one
@@ -150,37 +150,37 @@ def _literal(allowed: tuple[Any, ...]) -> Converter:
 
 
 def _union(options: Sequence[Converter]) -> Converter:
-    def convert(value: Any) -> Any:  # noqa: ANN401
+    def convert(value: Any) -> Any:
         expected = []
         refusal: AttributeValueError | None = None
         for option in options:
             try:
                 return option(value)
-            except _Mismatch as mismatch:
+            except _MismatchError as mismatch:
                 expected.append(str(mismatch))
             except AttributeValueError as error:
                 refusal = error
         if refusal is not None:
             raise refusal
-        raise _Mismatch(" or ".join(expected))
+        raise _MismatchError(" or ".join(expected))
 
     return convert
 
 
 def _tuple(args: tuple[Any, ...]) -> Converter:
-    variadic = len(args) == 2 and args[1] is Ellipsis  # noqa: PLR2004
+    variadic = len(args) == 2 and args[1] is Ellipsis
     items = [converter(args[0])] if variadic else [converter(arg) for arg in args]
 
-    def convert(value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    def convert(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (tuple, list, np.ndarray)):
-            raise _Mismatch("a tuple")
+            raise _MismatchError("a tuple")
         if not variadic and len(value) != len(items):
-            raise _Mismatch(f"a tuple of {len(items)}")
+            raise _MismatchError(f"a tuple of {len(items)}")
         each = items * len(value) if variadic else items
         try:
             return tuple(one(entry) for one, entry in zip(each, value, strict=True))
-        except _Mismatch as mismatch:
-            raise _Mismatch(f"a tuple whose entries are each {mismatch}") from None
+        except _MismatchError as mismatch:
+            raise _MismatchError(f"a tuple whose entries are each {mismatch}") from None
 
     return convert
 
@@ -196,13 +196,15 @@ _SIMPLE: dict[Any, Converter] = {
 }
 
 
-def identity_key(value: Any) -> Any:  # noqa: ANN401
+def identity_key(value: Any) -> Any:
     """A key that is equal for two canonical values only if nothing tells them apart.
 
     Python calls ``0.0 == -0.0`` and ``1 == 1.0 == True`` equal and ``nan != nan``; caches must not.
     """
     if type(value) is float:
-        return value if math.isfinite(value) and value != 0.0 else ("float", repr(value))
+        return ("float", value if value and not math.isnan(value) else repr(value))
+    if type(value) is bool:
+        return ("bool", value)
     if type(value) is tuple:
         return tuple(identity_key(entry) for entry in value)
     if type(value) is complex:
@@ -232,7 +234,7 @@ def dtype_named(name: str) -> np.dtype:
     raise ValueError(f"no dtype is called {name!r}{nearest(name, _DTYPES)}")
 
 
-def to_plain(value: Any) -> Any:  # noqa: ANN401
+def to_plain(value: Any) -> Any:
     """``value`` as JSON can hold it; ``from_plain`` brings it back."""
     if isinstance(value, np.dtype):
         return {"dtype": value.name}
@@ -245,7 +247,7 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def from_plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
+def from_plain(value: Any, depth: int = 0) -> Any:
     """What ``to_plain`` encoded.
 
     Raises:
@@ -267,7 +269,7 @@ def from_plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
     raise ValueError(f"cannot read the attribute value {value!r:.200}")
 
 
-def _real(value: Any) -> float:  # noqa: ANN401
+def _real(value: Any) -> float:
     number = from_plain(value, _DEPTH_LIMIT)
     if isinstance(number, float):
         return number

@@ -1,4 +1,4 @@
-"""case() and misuse(): the sample calls that stand beside an operator and drive its tests and page."""
+"""case() and misuse(): the sample calls beside an operator that drive its tests and its page."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Case:
     order: int = 3
     seed: int = 0
 
-    def draw(self, name: str, dtype: np.dtype) -> Any:  # noqa: ANN401
+    def draw(self, name: str, dtype: np.dtype) -> Any:
         """The value for slot ``name``: floating arrays are drawn in ``dtype``."""
         generator = np.random.default_rng([self.seed, *name.encode()])
         return draw(self.values[name], generator, dtype)
@@ -54,7 +54,7 @@ def case(
     dtypes: tuple[str, ...] = ("float32", "float64"),
     order: int = 3,
     seed: int = 0,
-    **values: Any,  # noqa: ANN401
+    **values: Any,
 ) -> Case:
     """A legal call of the operator it stands beside.
 
@@ -68,12 +68,12 @@ def case(
     return Case(values, rtol, dtypes, order, seed)
 
 
-def misuse(message: str, **values: Any) -> Misuse:  # noqa: ANN401
+def misuse(message: str, **values: Any) -> Misuse:
     """A call that must raise an error containing ``message``."""
     return Misuse(message, values)
 
 
-def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:  # noqa: ANN401
+def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
     """The array that ``value`` stands for in a case; values that are no sample stay as they are."""
     if isinstance(value, tuple) and all(isinstance(length, int) for length in value):
         return generator.standard_normal(value).astype(dtype)
@@ -160,5 +160,5 @@ def _arguments(shape: tuple[int, ...], **bounds: float) -> str:
     return ", ".join([*map(str, shape), *(f"{name}={value}" for name, value in bounds.items())])
 
 
-def _show(value: Any) -> str:  # noqa: ANN401
+def _show(value: Any) -> str:
     return f"array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)

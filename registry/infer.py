@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from registry.attributes import Attribute, identity_key
 from registry.errors import DTypeError, KindError, ShapeError, SymopError
-from registry.attributes import Attribute
 from registry.rule import Rule
 from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, Shape, VarKind, VarType
@@ -31,7 +31,7 @@ class Declared(Protocol):
     def slot_of(self, index: int) -> Slot:
         """The slot that a flat input fills."""
 
-    def run(self, inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401
+    def run(self, inputs: Inputs, attributes: Attributes) -> Any:
         """The kernel on arrays."""
 
 
@@ -77,7 +77,8 @@ class Inference:
         Raises:
             ShapeError, DTypeError, KindError: the inputs do not fit together.
         """
-        key = (types, attributes, jax.config.jax_enable_x64)
+        x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by jax at run time
+        key = (types, identity_key(attributes) if attributes else (), x64)
         found = self._memo.get(key)
         if found is None:
             found = self._infer(types, attributes)
@@ -158,7 +159,7 @@ class Inference:
             self._shapes(types, attributes)
         arrays = [given for given in types if given is not None and given is not TRAINING_TYPE]
 
-        def run(*values: Any) -> Any:  # noqa: ANN401
+        def run(*values: Any) -> Any:
             supply = iter(values)
             inputs = [
                 None if given is None else False if given is TRAINING_TYPE else next(supply)
@@ -215,7 +216,7 @@ class _OverAll:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    def __call__(self, inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401
+    def __call__(self, inputs: Inputs, attributes: Attributes) -> Any:
         del attributes
         return self.function(*[one for one in inputs if one is not None])
 
@@ -244,7 +245,7 @@ def _over_all_completion(owner: Declared, completes: Callable[..., Any]) -> Call
     return complete
 
 
-def _strong(said: Any) -> tuple[DType, bool]:  # noqa: ANN401
+def _strong(said: Any) -> tuple[DType, bool]:
     return said if isinstance(said, tuple) else (np.dtype(said), False)
 
 
@@ -252,11 +253,12 @@ def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
     return tuple(None if given is None else given.shape for given in types)
 
 
-def abstract(given: VarType) -> Any:  # noqa: ANN401
+def abstract(given: VarType) -> Any:
     """What JAX traces for a value of type ``given``."""
     if given is KEY_TYPE:
         return jax.eval_shape(lambda: jax.random.key(0))
-    return jax.ShapeDtypeStruct(given.shape, given.dtype, weak_type=given.weak)
+    struct: Any = jax.ShapeDtypeStruct
+    return struct(given.shape, given.dtype, weak_type=given.weak)
 
 
 def promoted(*types: VarType) -> tuple[DType, bool]:
@@ -266,7 +268,7 @@ def promoted(*types: VarType) -> tuple[DType, bool]:
     return np.dtype(dtype), weak
 
 
-def _stand_in(given: VarType) -> Any:  # noqa: ANN401
+def _stand_in(given: VarType) -> Any:
     """A weak type promotes as the Python scalar it came from."""
     if not given.weak:
         return given.dtype

@@ -58,7 +58,7 @@ class Rule:
             if source[0] == _COTANGENT and _allows_none(parameter.annotation):
                 self.optional_cotangents.add(source[1])
 
-    def _find(self, name: str, among: dict[str, Any], what: str) -> Any:  # noqa: ANN401
+    def _find(self, name: str, among: dict[str, Any], what: str) -> Any:
         if name not in among:
             legal = ", ".join(sorted(among)) or "none"
             raise DeclarationError(
@@ -73,7 +73,7 @@ class Rule:
         attributes: Attributes,
         outputs: Inputs = (),
         cotangents: Inputs = (),
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """Call the function with what its parameters name."""
         values = (inputs, inputs, outputs, cotangents)
         positional = [
@@ -111,6 +111,6 @@ def _sources(
         yield COTANGENT + output, (_COTANGENT, i)
 
 
-def _allows_none(annotation: Any) -> bool:  # noqa: ANN401
+def _allows_none(annotation: Any) -> bool:
     is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
     return is_union and type(None) in typing.get_args(annotation)

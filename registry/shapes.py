@@ -135,7 +135,7 @@ def floating(*types: VarType) -> Weak:
 
 
 def _float_for(dtype: DType) -> DType:
-    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)  # noqa: PLR2004
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
 def inexact(*types: VarType) -> Weak:

@@ -110,7 +110,7 @@ def _slot(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Slot:
     )
 
 
-def _marks(annotation: Any) -> list[Any]:  # noqa: ANN401
+def _marks(annotation: Any) -> list[Any]:
     """What ``Annotated`` says of a slot; of ``X | None`` what it says of ``X``."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return [mark for arg in typing.get_args(annotation) for mark in _marks(arg)]

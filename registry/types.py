@@ -1,7 +1,7 @@
 """Shape, DType, VarKind and VarType: what is known of a value before it exists."""
 
 import enum
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import ml_dtypes
@@ -48,7 +48,7 @@ class VarType:
         shape: Shape,
         dtype: DType,
         kind: VarKind = VarKind.LOD_TENSOR,
-        weak: bool = False,  # noqa: FBT001,FBT002
+        weak: bool = False,
     ) -> "VarType":
         """The one ``VarType`` of these properties."""
         key = (shape, dtype, kind, weak)
@@ -86,7 +86,7 @@ class VarType:
 
     def __str__(self) -> str:
         if self.kind is VarKind.RANDOM_KEY or self.kind is VarKind.TRAINING:
-            return self.kind.value
+            return str(self.kind.value)
         tensor = f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
         return tensor if self.kind is VarKind.LOD_TENSOR else f"{self.kind.value} {tensor}"
 
@@ -106,11 +106,7 @@ def is_extended_float(dtype: DType) -> bool:
     """Whether ``dtype`` is one of the small floats that NumPy itself does not know."""
     if dtype.kind != "V":
         return False
-    try:
-        ml_dtypes.finfo(dtype)
-    except ValueError:
-        return False
-    return True
+    return str(dtype.name).startswith(("bfloat", "float"))
 
 
 def as_dtype(name: object) -> DType:
@@ -119,6 +115,7 @@ def as_dtype(name: object) -> DType:
     Raises:
         TypeError: nothing has that name.
     """
-    if isinstance(name, str) and hasattr(ml_dtypes, name):
-        return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)  # type: ignore[call-overload,no-any-return]
+    known = isinstance(name, str) and hasattr(ml_dtypes, name)
+    scalar: Any = getattr(ml_dtypes, str(name)) if known else name
+    dtype: DType = np.dtype(scalar)
+    return dtype

@@ -5,14 +5,14 @@ eager array. Its ``emitter`` says what calling an operator on it does: build a n
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
 from registry.types import DType, Shape, VarKind, VarType
 
 Inputs = tuple[Any, ...]
-"""The values in an operator's slots, in declared order; those of a variadic slot follow one by one."""
+"""The values in an operator's slots, in order; those of a variadic slot follow one by one."""
 Attributes = tuple[Any, ...]
 """The canonical values of an operator's attributes, in declared order."""
 
@@ -20,10 +20,10 @@ Attributes = tuple[Any, ...]
 class Emitter(Protocol):
     """What happens when an operator is called on one kind of value."""
 
-    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:  # noqa: ANN401
+    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:
         """The operator's result: one value, or a tuple when it has several visible outputs."""
 
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:
         """A value of ``type`` filled with one number."""
 
 
@@ -33,7 +33,7 @@ methods: Callable[[str], Callable[..., Any] | None] = infix.get
 """Finds the operator behind a fluent method; installed by the table of operators."""
 
 
-def _apply(symbol: str, *operands: Any) -> Any:  # noqa: ANN401
+def _apply(symbol: str, *operands: Any) -> Any:
     return infix[symbol](*operands)
 
 
@@ -84,12 +84,12 @@ class Var:
         """The Python scalar that this value is known to be, or None."""
         return None
 
-    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:  # noqa: ANN401
+    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:
         """Inputs and attributes, when this unnamed value is known to apply ``operator``."""
         del operator
         return None
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
             operator = methods(name)
             if operator is not None:
@@ -107,80 +107,80 @@ class Var:
             "use where(condition, a, b)"
         )
 
-    def __add__(self, other: Any) -> Any:  # noqa: ANN401
+    def __add__(self, other: Any) -> Any:
         return _apply("+", self, other)
 
-    def __radd__(self, other: Any) -> Any:  # noqa: ANN401
+    def __radd__(self, other: Any) -> Any:
         return _apply("+", other, self)
 
-    def __sub__(self, other: Any) -> Any:  # noqa: ANN401
+    def __sub__(self, other: Any) -> Any:
         return _apply("-", self, other)
 
-    def __rsub__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rsub__(self, other: Any) -> Any:
         return _apply("-", other, self)
 
-    def __mul__(self, other: Any) -> Any:  # noqa: ANN401
+    def __mul__(self, other: Any) -> Any:
         return _apply("*", self, other)
 
-    def __rmul__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rmul__(self, other: Any) -> Any:
         return _apply("*", other, self)
 
-    def __truediv__(self, other: Any) -> Any:  # noqa: ANN401
+    def __truediv__(self, other: Any) -> Any:
         return _apply("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rtruediv__(self, other: Any) -> Any:
         return _apply("/", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:  # noqa: ANN401
+    def __floordiv__(self, other: Any) -> Any:
         return _apply("//", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rfloordiv__(self, other: Any) -> Any:
         return _apply("//", other, self)
 
-    def __mod__(self, other: Any) -> Any:  # noqa: ANN401
+    def __mod__(self, other: Any) -> Any:
         return _apply("%", self, other)
 
-    def __rmod__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rmod__(self, other: Any) -> Any:
         return _apply("%", other, self)
 
-    def __pow__(self, other: Any) -> Any:  # noqa: ANN401
+    def __pow__(self, other: Any) -> Any:
         return _apply("**", self, other)
 
-    def __rpow__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rpow__(self, other: Any) -> Any:
         return _apply("**", other, self)
 
-    def __matmul__(self, other: Any) -> Any:  # noqa: ANN401
+    def __matmul__(self, other: Any) -> Any:
         return _apply("@", self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:  # noqa: ANN401
+    def __rmatmul__(self, other: Any) -> Any:
         return _apply("@", other, self)
 
-    def __neg__(self) -> Any:  # noqa: ANN401
+    def __neg__(self) -> Any:
         return _apply("neg", self)
 
-    def __pos__(self) -> Any:  # noqa: ANN401
+    def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Any:  # noqa: ANN401
+    def __abs__(self) -> Any:
         return _apply("abs", self)
 
-    def __lt__(self, other: Any) -> Any:  # noqa: ANN401
+    def __lt__(self, other: Any) -> Any:
         return _apply("<", self, other)
 
-    def __le__(self, other: Any) -> Any:  # noqa: ANN401
+    def __le__(self, other: Any) -> Any:
         return _apply("<=", self, other)
 
-    def __gt__(self, other: Any) -> Any:  # noqa: ANN401
+    def __gt__(self, other: Any) -> Any:
         return _apply(">", self, other)
 
-    def __ge__(self, other: Any) -> Any:  # noqa: ANN401
+    def __ge__(self, other: Any) -> Any:
         return _apply(">=", self, other)
 
 
 class _KernelEmitter:
     """Runs the kernel on plain arrays; symop installs one that honors gradient makers."""
 
-    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:  # noqa: ANN401
+    def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:
         del name
         result = operator.run(inputs, attributes)
         if operator.single:
@@ -188,7 +188,7 @@ class _KernelEmitter:
         shown = tuple(result[i] for i in operator.visible)
         return shown[0] if len(shown) == 1 else shown
 
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:
         return jnp.full(type.shape, value, type.dtype)
 
 
@@ -197,7 +197,7 @@ array_emitter: Emitter = _KernelEmitter()
 
 def set_array_emitter(emitter: Emitter) -> None:
     """Make ``emitter`` what a call on plain arrays does."""
-    globals()["array_emitter"] = cast(Emitter, emitter)
+    globals()["array_emitter"] = emitter
 
 
 def emitter_of(values: Inputs) -> Emitter:
@@ -208,7 +208,7 @@ def emitter_of(values: Inputs) -> Emitter:
     return array_emitter
 
 
-def filled(like: Any, value: bool | int | float | complex) -> Any:  # noqa: ANN401
+def filled(like: Any, value: bool | int | float | complex) -> Any:
     """A value of the shape and dtype of ``like``, filled with one number."""
     if isinstance(like, Var):
         return like.emitter.filled(value, like.type.strong())

@@ -9,10 +9,11 @@ from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator, find, get
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop import random, sym
+from symop.building import Group, grad, jvp, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.naming import name_scope
-from symop.symbol import Group, Symbol, from_desc, grad, jvp, load, load_json, var
+from symop.symbol import Symbol, from_desc, load_json
 
 __version__ = "0.1.0"
 

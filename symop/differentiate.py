@@ -32,17 +32,17 @@ from symop.graph import (
 Contributions = dict[Node, list[Node]]
 
 
-def zeros(type: VarType) -> Node:  # noqa: A002
+def zeros(type: VarType) -> Node:
     """A zero of ``type``."""
     return constant(_number(type, 0), type)
 
 
-def ones(type: VarType) -> Node:  # noqa: A002
+def ones(type: VarType) -> Node:
     """A one in every entry of ``type``."""
     return constant(_number(type, 1), type)
 
 
-def _number(type: VarType, value: int) -> complex | float:  # noqa: A002
+def _number(type: VarType, value: int) -> complex | float:
     return complex(value) if type.dtype.kind == "c" else float(value)
 
 
@@ -70,9 +70,7 @@ def carries_cotangent(node: Node) -> bool:
 # Reverse ---------------------------------------------------------------------------------------
 
 
-def pullback(
-    ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node]
-) -> list[Node | None]:
+def pullback(ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node]) -> list[Node | None]:
     """Gradients of ``sum(ys * heads)`` with respect to ``xs``; None where no gradient arrives.
 
     Raises:
@@ -212,7 +210,7 @@ def pushforward_of(
     attributes: Attributes,
     types: tuple[VarType | None, ...],
     active: tuple[int, ...],
-    training: bool | None = None,  # noqa: FBT001
+    training: bool | None = None,
 ) -> Pushforward:
     """The pushforward of ``operator`` along the inputs at ``active``, built once.
 
@@ -228,11 +226,11 @@ def pushforward_of(
 @functools.lru_cache(maxsize=4096)
 def _pushforward(
     operator: Operator,
-    _key: Any,  # noqa: ANN401
+    _key: Any,
     attributes: Attributes,
     types: tuple[VarType | None, ...],
     active: tuple[int, ...],
-    training: bool | None,  # noqa: FBT001
+    training: bool | None,
 ) -> Pushforward:
     inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
     application = _unsimplified(operator, inputs, attributes)
@@ -248,9 +246,7 @@ def _pushforward(
     pairs = input_gradients(application, cotangents, set(targets))
     sources = [c for c in cotangents if c is not None]
     _require_dependence(operator, [gradient for _, gradient in pairs], sources)
-    pulled = iter(
-        pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs])
-    )
+    pulled = iter(pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs]))
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
     return Pushforward(inputs, application, tangents, results)
@@ -259,8 +255,8 @@ def _pushforward(
 def _stand_in(
     operator: Operator,
     index: int,
-    type: VarType | None,  # noqa: A002
-    training: bool | None,  # noqa: FBT001
+    type: VarType | None,
+    training: bool | None,
 ) -> Node | None:
     slot = operator.slot_of(index)
     if type is None:
@@ -291,9 +287,7 @@ def _require_dependence(
         raise NotLinearError(_not_linear(operator))
 
 
-def _require_gone(
-    operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]
-) -> None:
+def _require_gone(operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]) -> None:
     if not set(cotangents).isdisjoint(topological(results)):
         raise NotLinearError(_not_linear(operator))
 

@@ -22,7 +22,7 @@ class ArrayEmitter:
 
     def emit(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """The result: an array, or a tuple of the visible outputs and the updated states."""
         if name is not None:
             raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
@@ -36,12 +36,12 @@ class ArrayEmitter:
             )
         return _shown(operator, result)
 
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:  # noqa: A002,ANN401
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Any:
         """An array of ``type`` filled with one number."""
         return jax.numpy.full(type.shape, value, type.dtype)
 
 
-def _value(operator: Operator, index: int, value: Any) -> Any:  # noqa: ANN401
+def _value(operator: Operator, index: int, value: Any) -> Any:
     if value is LEFT_OUT:
         slot = operator.slot_of(index)
         if slot.role == "key":
@@ -62,7 +62,7 @@ def _value(operator: Operator, index: int, value: Any) -> Any:  # noqa: ANN401
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, jax.Array)
 
 
-def _require_array(operator: Operator, index: int, value: Any) -> None:  # noqa: ANN401
+def _require_array(operator: Operator, index: int, value: Any) -> None:
     if not hasattr(value, "__jax_array__") and not isinstance(value, jax.core.Tracer):
         slot = operator.slot_of(index).name
         raise ArgumentError(
@@ -80,7 +80,7 @@ def _training(operator: Operator, values: list[Any]) -> bool | None:
     return bool(value)
 
 
-def _checked(operator: Operator, attributes: Attributes, values: list[Any]) -> Any:  # noqa: ANN401
+def _checked(operator: Operator, attributes: Attributes, values: list[Any]) -> Any:
     """Run with rules; inputs that do not fit are refused with the operator's own message."""
     types = [None if value is None else type_of(value) for value in values]
     if operator.training_index is not None:
@@ -92,13 +92,13 @@ def _checked(operator: Operator, attributes: Attributes, values: list[Any]) -> A
 @functools.lru_cache(maxsize=8192)
 def _compiled(
     operator: Operator,
-    _key: Any,  # noqa: ANN401
+    _key: Any,
     attributes: Attributes,
-    training: bool | None,  # noqa: FBT001
+    training: bool | None,
 ) -> Call:
     """The operator compiled once for each type of its inputs."""
 
-    def run(*rest: Any) -> Any:  # noqa: ANN401
+    def run(*rest: Any) -> Any:
         values = list(rest)
         if training is not None:
             values.insert(operator.training_index or 0, training)
@@ -109,7 +109,7 @@ def _compiled(
     return call
 
 
-def _shown(operator: Operator, result: Any) -> Any:  # noqa: ANN401
+def _shown(operator: Operator, result: Any) -> Any:
     if operator.single:
         return result
     updated = sorted(operator.update_indices.values())

@@ -94,7 +94,7 @@ class Executor:
             gradients[name] = array.astype(gradients[name].dtype)
         return gradients
 
-    def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:  # noqa: FBT001,FBT002,ANN401
+    def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
         """Compute the outputs; ``arrays`` replace arguments first.
 
         With ``is_train`` operators behave as in training, auxiliary states are updated, and
@@ -119,7 +119,7 @@ class Executor:
             self.aux_dict.update(zip(mode.updated, new, strict=True))
         return self.outputs
 
-    def backward(self, out_grads: Any = None) -> None:  # noqa: ANN401
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients into ``grad_dict``, as each argument's request says.
 
         Args:
@@ -145,7 +145,7 @@ class Executor:
     def _wanted(self) -> tuple[str, ...]:
         return tuple(name for name, request in self._requests.items() if request != "null")
 
-    def _heads(self, given: Any, mode: "_Mode") -> list[Any]:  # noqa: ANN401
+    def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
         if given is None:
             return mode.ones
         types = [mode.settled.outputs[i].type for i in mode.differentiable]
@@ -156,7 +156,9 @@ class Executor:
             raise FeedError(
                 f"backward: out_grads must be one for each output ({len(types)}), got {len(listed)}"
             )
-        return [_head(i, type, one) for i, (type, one) in enumerate(zip(types, listed, strict=True))]
+        return [
+            _head(i, type, one) for i, (type, one) in enumerate(zip(types, listed, strict=True))
+        ]
 
     def _feed(self, arrays: Mapping[str, Any]) -> None:
         held = self._modes[False].settled.variables
@@ -262,7 +264,7 @@ class _Halves:
         first = mode.plan([*settled.outputs, *carried], mode.order)
         second = mode.plan(gradients, [*(mode.order[i] for i in self.kept), *carried, *heads])
 
-        def forward(values: list[Any], root: Any, offset: Any) -> Any:  # noqa: ANN401
+        def forward(values: list[Any], root: Any, offset: Any) -> Any:
             results, new = first(values, root, offset)
             return results[: self.count], results[self.count :], new
 
@@ -303,7 +305,7 @@ def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
     return [node for node in read if node.op is not CONSTANT]
 
 
-def _head(index: int, type: VarType, given: Any) -> Any:  # noqa: A002,ANN401
+def _head(index: int, type: VarType, given: Any) -> Any:
     cotangent = jnp.asarray(given, type.dtype)
     if cotangent.shape != type.shape:
         raise FeedError(

@@ -115,7 +115,7 @@ def save_parameters(path: PathLike, parameters: Mapping[str, Any]) -> None:
     write_atomically(path, safetensors.numpy.save(arrays))
 
 
-def _as_saved(name: str, value: Any) -> np.ndarray:  # noqa: ANN401
+def _as_saved(name: str, value: Any) -> np.ndarray:
     array = np.asarray(value, order="C")
     if array.dtype.name not in _CODES.values():
         raise DTypeError(

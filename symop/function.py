@@ -147,7 +147,7 @@ class GraphFunction:
         order = [variables[name] for name in self.names]
         return Schedule(outputs, order, self._how, training=self._training, keys=keys)
 
-    def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:
         """The outputs: one value, or a list; when training updates states, also their values.
 
         Raises:
@@ -160,7 +160,7 @@ class GraphFunction:
         outputs, new = schedule(values, None if key is None else random.as_key(key))
         return self.result(outputs, schedule, new)
 
-    def result(self, outputs: list[Any], schedule: Schedule, new: Sequence[Any]) -> Any:  # noqa: ANN401
+    def result(self, outputs: list[Any], schedule: Schedule, new: Sequence[Any]) -> Any:
         """What a call returns for the outputs and the new values of updated states."""
         shown = outputs[0] if len(self.outputs) == 1 else outputs
         if not (self._training and self.states):
@@ -168,7 +168,7 @@ class GraphFunction:
         return shown, {self.names[i]: v for i, v in zip(schedule.updates, new, strict=True)}
 
 
-def fed(name: str, node: Node, value: Any) -> Any:  # noqa: ANN401
+def fed(name: str, node: Node, value: Any) -> Any:
     """``value`` as variable ``node`` takes it: numbers and lists become arrays of its dtype.
 
     Raises:
@@ -195,7 +195,7 @@ def fed(name: str, node: Node, value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def _converted(name: str, dtype: DType | None, value: Any) -> Any:  # noqa: ANN401
+def _converted(name: str, dtype: DType | None, value: Any) -> Any:
     try:
         return jnp.asarray(value, dtype)
     except (TypeError, ValueError) as error:
@@ -204,9 +204,10 @@ def _converted(name: str, dtype: DType | None, value: Any) -> Any:  # noqa: ANN4
 
 # One function for each graph -------------------------------------------------------------------
 
+
 def evaluate(
     outputs: Sequence[Node], also: Sequence[Node], arrays: Mapping[str, Any], *, training: bool
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Run a graph, compiled once for each structure and types, drawing from the global seed."""
     if any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
         return GraphFunction(outputs, also, training=training)(**arrays)
@@ -235,7 +236,7 @@ def _compiled(
 
 
 def _jitted(function: GraphFunction) -> Function:
-    def run(values: list[Any], root: Any, offset: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401
+    def run(values: list[Any], root: Any, offset: Any) -> tuple[list[Any], list[Any]]:
         return function.schedule(values)(values, root, offset)
 
     compiled: Function = jax.jit(run)

@@ -9,7 +9,7 @@ a graph has no cycle; nothing here recurses, so its depth is bounded by memory a
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
@@ -59,7 +59,9 @@ DEFERRED = Structure("deferred")
 class Expansion(Protocol):
     """A rewrite that waits until the types of its inputs are known."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What kind of derivative it is."""
 
     def expand(self, inputs: Sequence["Node"]) -> list["Node"]:
         """The values that it stands for; ``SELECT`` nodes choose among them."""
@@ -136,8 +138,8 @@ class Node(Var):
         """The number that fills this value, when the graph knows it."""
         return self.attributes[0] if self.op is CONSTANT else None
 
-    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:  # noqa: ANN401
-        """Inputs and attributes, when this node applies ``operator`` and the user did not name it."""
+    def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:
+        """Inputs and attributes, when this node applies ``operator`` and has no given name."""
         return (self.inputs, self.attributes) if self.op is operator and not self.name else None
 
     @property
@@ -203,7 +205,7 @@ def user_origin() -> Origin:
     """The innermost line outside of symop that led here."""
     if _ambient.origin is not None:
         return _ambient.origin
-    frame = sys._getframe(1)  # noqa: SLF001  # the public inspect.stack() reads source files
+    frame = sys._getframe(1)  # the public inspect.stack() reads source files
     while frame.f_back is not None:
         file = frame.f_code.co_filename
         own = _own_files.get(file)
@@ -238,7 +240,7 @@ def _make(
 
 
 def _interned(
-    key: Any,  # noqa: ANN401
+    key: Any,
     op: Operator | Structure,
     inputs: tuple[Node | None, ...],
     attributes: Attributes,
@@ -269,12 +271,12 @@ def variable(
     return _interned((VARIABLE, name, attributes), VARIABLE, (), attributes, types, name)
 
 
-def placeholder(name: str, type: VarType) -> Node:  # noqa: A002
+def placeholder(name: str, type: VarType) -> Node:
     """A variable of a template: it equals no other."""
     return _make(VARIABLE, (), (type.shape, type.dtype, "argument", ()), (type,), name)
 
 
-def constant(value: bool | int | float | complex, type: VarType | None = None) -> Node:  # noqa: A002
+def constant(value: bool | int | float | complex, type: VarType | None = None) -> Node:
     """A value filled with one number: of ``type``, or a Python scalar without one."""
     of = _scalar_type(value) if type is None else type.strong()
     attributes = (value, None if type is None else of.dtype, of.shape)
@@ -292,7 +294,7 @@ def _scalar_type(value: bool | int | float | complex) -> VarType:
     return VarType((), canonical(np.dtype(np.complex128)), weak=True)
 
 
-def array(value: Any) -> Node:  # noqa: ANN401
+def array(value: Any) -> Node:
     """A constant that holds the array ``value``."""
     held = value if isinstance(value, jax.Array) else np.asarray(value)
     if held.dtype == object:
@@ -317,7 +319,7 @@ def select(node: Node, index: int) -> Node:
     return _interned((SELECT, node, index), SELECT, (node,), (index,), types)
 
 
-def as_node(value: Any) -> Node:  # noqa: ANN401
+def as_node(value: Any) -> Node:
     """``value`` as a node: numbers and arrays become constants."""
     if isinstance(value, Node):
         return value
@@ -342,7 +344,7 @@ class GraphEmitter:
 
     def emit(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """One node, or a tuple of them when the operator has several visible outputs."""
         node = apply(operator, inputs, attributes, name)
         if operator.single:
@@ -350,7 +352,7 @@ class GraphEmitter:
         chosen = tuple(select(node, i) for i in operator.visible)
         return chosen[0] if len(chosen) == 1 else chosen
 
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Node:  # noqa: A002
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Node:
         """A constant of ``type``."""
         return constant(value, type)
 
@@ -377,7 +379,7 @@ def apply(
     if operator.stateful:
         return _make(operator, nodes, attributes, types, name)
     operands: Any = nodes
-    if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):  # noqa: PLR2004
+    if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
     key = (operator, operands, identity_key(attributes) if attributes else (), name)
     return _interned(key, operator, nodes, attributes, types, name)
@@ -408,7 +410,7 @@ def _implicit(operator: Operator, index: int) -> Node:
 def _infer(
     operator: Operator, nodes: Sequence[Node | None], attributes: Attributes
 ) -> Types | None:
-    types = []
+    types: list[VarType | None] = []
     for node in nodes:
         if node is None:
             types.append(None)
@@ -444,7 +446,7 @@ def _simplified(
 ) -> Node | None:
     """A node of equal value and type that needs no new one, or None."""
     if operator.simplify_rule is not None:
-        simpler = operator.simplify_rule(nodes, attributes)
+        simpler: Node | None = operator.simplify_rule(nodes, attributes)
         if simpler is not None and simpler.types == types:
             return simpler
     if operator.foldable and all(node is not None and node.op is CONSTANT for node in nodes):

@@ -1,4 +1,4 @@
-"""Types of a whole graph from those of some variables: forwards, and back to a layer's parameters."""
+"""Types of a whole graph from those of some variables: forwards, and back to parameters."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +11,8 @@ from symop.graph import (
     VARIABLE,
     Node,
     built_at,
-    infer_node,
     copied_origin,
+    infer_node,
     substitute,
     topological,
     variable,
@@ -94,7 +94,7 @@ def _dtype_for(
     """The dtype that a variable declares, else that of the floating values around it."""
     if child.op is VARIABLE and child.attributes[1] is not None:
         return canonical(child.attributes[1])
-    for type in (*inputs, *outputs):  # noqa: A001
+    for type in (*inputs, *outputs):
         if type is not None and type.differentiable:
             return type.dtype
     return default_float()
@@ -138,7 +138,7 @@ def declared(outputs: Sequence[Node], known: Known) -> list[Node]:
     """``outputs`` over variables that declare what is ``known`` of them."""
     changed: dict[Node, Node] = {}
     for name, node in variables_of(outputs).items():
-        type = known[node][0] if node in known else None  # noqa: A001
+        type = known[node][0] if node in known else None
         if type is not None and node.types != (type,):
             _, _, role, extra = node.attributes
             with copied_origin(node.origin):
@@ -146,9 +146,7 @@ def declared(outputs: Sequence[Node], known: Known) -> list[Node]:
     return substitute(outputs, changed) if changed else list(outputs)
 
 
-def typed(
-    outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
-) -> list[Node]:
+def typed(outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]) -> list[Node]:
     """``outputs`` with the types of all variables known: ``given``, declared or inferred.
 
     Raises:
@@ -170,9 +168,7 @@ def typed(
     return declared(outputs, known)
 
 
-def check_types(
-    outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
-) -> None:
+def check_types(outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]) -> None:
     """Refuse ``given`` types that contradict declared ones."""
     variables = variables_of(outputs)
     for name, (shape, dtype) in given.items():

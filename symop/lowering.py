@@ -71,7 +71,9 @@ class Schedule:
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
         self._states: dict[int, int] = {}
         self._variables = [self._place(node) for node in variables]
-        ranks = {node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)}
+        ranks = {
+            node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
+        }
         self.draws = len(ranks)
         self.needs_key = any(node.op is KEY for node in order)
         for node in order:
@@ -87,8 +89,9 @@ class Schedule:
         self._size += 1
         return place
 
-    def _plan(self, node: Node, how: How, ranks: Mapping[Node, int], training: bool) -> None:  # noqa: FBT001
+    def _plan(self, node: Node, how: How, ranks: Mapping[Node, int], training: bool) -> None:
         operator = node.op
+        step: tuple[Call, tuple[int, ...]]
         if operator is SELECT:
             step = (functools.partial(_take, node.attributes[0]), self._inputs(node))
         elif operator is CONSTANT:
@@ -132,8 +135,8 @@ class Schedule:
     def __call__(
         self,
         values: Sequence[Any],
-        key: Any = None,  # noqa: ANN401
-        offset: Any = 0,  # noqa: ANN401
+        key: Any = None,
+        offset: Any = 0,
     ) -> tuple[list[Any], list[Any]]:
         """The outputs, and the new values of the updated variables in the order of ``updates``.
 
@@ -154,15 +157,15 @@ def random_keys(order: Sequence[Node]) -> list[Node]:
     return sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
 
 
-def _take(index: int, values: Sequence[Any]) -> Any:  # noqa: ANN401
+def _take(index: int, values: Sequence[Any]) -> Any:
     return values[index]
 
 
-def _held(value: Any) -> Any:  # noqa: ANN401
+def _held(value: Any) -> Any:
     return value
 
 
-def _folded_key(rank: int, key: Any, offset: Any) -> Any:  # noqa: ANN401
+def _folded_key(rank: int, key: Any, offset: Any) -> Any:
     return jax.random.fold_in(key, offset + rank)
 
 
@@ -175,9 +178,9 @@ def _filler(node: Node) -> Call:
     return functools.partial(jnp.full, shape, value, dtype)
 
 
-def type_of(value: Any) -> VarType:  # noqa: ANN401
+def type_of(value: Any) -> VarType:
     """The type of a JAX value, tracer, NumPy array or Python number."""
     seen = jax.typeof(value)
-    if jax.dtypes.issubdtype(seen.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
         return KEY_TYPE
     return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))

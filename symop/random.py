@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 class _Source:
@@ -21,7 +22,7 @@ class _Source:
             first, self.drawn = self.drawn, self.drawn + count
             return self.root, first
 
-    def reset(self, root: Any) -> None:  # noqa: ANN401
+    def reset(self, root: Any) -> None:
         with self.lock:
             self.root, self.drawn = root, 0
 
@@ -44,14 +45,14 @@ def draw(count: int = 1) -> tuple[Any, int]:
     return _source.draw(count)
 
 
-def next_key() -> Any:  # noqa: ANN401
+def next_key() -> Any:
     """The key of one draw."""
     root, number = draw()
     return jax.random.fold_in(root, number)
 
 
-def as_key(key: Any) -> Any:  # noqa: ANN401
+def as_key(key: Any) -> Any:
     """``key`` as a typed key: old-style raw keys (uint32 arrays) are wrapped."""
-    if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return key
     return jax.random.wrap_key_data(key)

@@ -133,7 +133,8 @@ class NoAttrs(_Attrs):
 def to_desc(outputs: Sequence[Node], also: Sequence[Node] = ()) -> ProgramDesc:
     """The graph of ``outputs`` as records: one block, operators in topological order.
 
-    The variables in ``also`` are recorded first, whether or not an output needs them. All attributes are recorded, defaults too, so that a later change of a default does not change
+    The variables in ``also`` are recorded first, whether or not an output needs them. All
+    attributes are recorded, defaults too, so that a later change of a default does not change
     what a file means. Of the place where a node was built only the file's base name is kept.
 
     Raises:
@@ -307,7 +308,7 @@ def _array_attrs(value: np.ndarray, limit: float) -> ArrayAttrs:
     return ArrayAttrs(value.dtype.name, list(value.shape), data)
 
 
-def _expansion_attrs(expansion: Any) -> dict[str, Any]:  # noqa: ANN401
+def _expansion_attrs(expansion: Any) -> dict[str, Any]:
     if not hasattr(expansion, "to_attrs"):
         raise ArgumentError(f"{expansion.name}: a deferred value of this kind cannot be saved")
     attrs = {key: to_plain(value) for key, value in expansion.to_attrs().items()}
@@ -563,7 +564,7 @@ def _shape(lengths: Sequence[int]) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _attrs_of(op: OpDesc, kind: type[Any]) -> Any:  # noqa: ANN401
+def _attrs_of(op: OpDesc, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(op.attrs, kind)
     except msgspec.ValidationError as error:

@@ -40,10 +40,10 @@ def with_rule(operator: Operator, attributes: Attributes) -> Call:
 
 
 @functools.lru_cache(maxsize=4096)
-def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:  # noqa: ANN401
+def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
     flag = operator.training_index
 
-    def call(*inputs: Any) -> Any:  # noqa: ANN401
+    def call(*inputs: Any) -> Any:
         training = None if flag is None else bool(inputs[flag])
         types = tuple(None if one is None else type_of(one) for one in inputs)
         rest = [one for i, one in enumerate(inputs) if i != flag]
@@ -57,10 +57,10 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:  
 @functools.lru_cache(maxsize=4096)
 def _is_linear(
     operator: Operator,
-    _key: Any,  # noqa: ANN401
+    _key: Any,
     attributes: Attributes,
     types: Types,
-    training: bool | None,  # noqa: FBT001
+    training: bool | None,
 ) -> bool:
     active = tuple(i for i, one in enumerate(types) if one is not None and one.differentiable)
     try:
@@ -94,14 +94,14 @@ class _Flagged(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def _by_jvp(
     operator: Operator,
-    _key: Any,  # noqa: ANN401
+    _key: Any,
     attributes: Attributes,
-    training: bool | None,  # noqa: FBT001
+    training: bool | None,
 ) -> Call:
     kernel = bare_kernel(operator, attributes)
     flagged = _Flagged(operator, training)
 
-    def primal(*rest: Any) -> Any:  # noqa: ANN401
+    def primal(*rest: Any) -> Any:
         result = kernel(*flagged.inputs(rest))
         return result if operator.single else tuple(result)
 
@@ -120,7 +120,7 @@ def _by_jvp(
     return call
 
 
-def _moves(tangent: Any) -> bool:  # noqa: ANN401
+def _moves(tangent: Any) -> bool:
     still = tangent is None or isinstance(tangent, (bool, SymbolicZero))
     return not still and getattr(tangent, "dtype", None) != jax.dtypes.float0
 
@@ -157,7 +157,7 @@ def _schedule_of(push: Pushforward) -> Schedule:
     return Schedule(outputs, [*variables, *push.tangents], _rules_off(linear), order=order)
 
 
-def _rules_off(linear: set[Node]) -> Any:  # noqa: ANN401
+def _rules_off(linear: set[Node]) -> Any:
     """Nodes in ``linear`` run as bare kernels, the others with their rules."""
 
     def how(node: Node) -> Call:
@@ -168,7 +168,7 @@ def _rules_off(linear: set[Node]) -> Any:  # noqa: ANN401
     return how
 
 
-def _no_tangent(type: VarType) -> Any:  # noqa: A002,ANN401
+def _no_tangent(type: VarType) -> Any:
     if type.differentiable:
         return jnp.zeros(type.shape, type.dtype)
     return np.zeros(type.shape, jax.dtypes.float0)
@@ -180,17 +180,17 @@ def _no_tangent(type: VarType) -> Any:  # noqa: A002,ANN401
 @functools.lru_cache(maxsize=4096)
 def _by_vjp(
     operator: Operator,
-    _key: Any,  # noqa: ANN401
+    _key: Any,
     attributes: Attributes,
     types: Types,
-    training: bool | None,  # noqa: FBT001
+    training: bool | None,
 ) -> Call:
     kernel = bare_kernel(operator, attributes)
     flagged = _Flagged(operator, training)
     back = _Pullback(operator, attributes, types, training)
     rules = with_rule(operator, attributes)
 
-    def primal(*rest: Any) -> Any:  # noqa: ANN401
+    def primal(*rest: Any) -> Any:
         result = kernel(*flagged.inputs(rest))
         return result if operator.single else tuple(result)
 
@@ -200,9 +200,9 @@ def _by_vjp(
         outputs = (result,) if operator.single else tuple(result)
         return result, ([inputs[i] for i in back.kept], [outputs[i] for i in back.kept_outputs])
 
-    def backward(residuals: Any, cotangent: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        cotangents = (cotangent,) if operator.single else tuple(cotangent)
-        return back.run(*residuals, cotangents)
+    def backward(residuals: Any, cotangent: Any) -> tuple[Any, ...]:
+        inputs, outputs = residuals
+        return back.run(inputs, outputs, (cotangent,) if operator.single else tuple(cotangent))
 
     primal.__name__ = operator.name
     wrapped: Any = jax.custom_vjp(primal)
@@ -219,7 +219,7 @@ class _Pullback:
         operator: Operator,
         attributes: Attributes,
         types: Types,
-        training: bool | None,  # noqa: FBT001
+        training: bool | None,
     ) -> None:
         rule = operator.gradient_rule
         assert rule is not None

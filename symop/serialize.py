@@ -92,7 +92,7 @@ def _lines(records: Iterable[Any]) -> str:
     return f"[\n    {lines}\n   ]" if lines else "[]"
 
 
-def _line(value: Any) -> str:  # noqa: ANN401
+def _line(value: Any) -> str:
     # Without indentation, format() puts spaces behind commas and colons and breaks no line.
     return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
 

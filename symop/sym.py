@@ -1,7 +1,8 @@
-"""``so.sym``: the operators under the name that MXNet users know; the same functions as ``so.*``."""
+"""``so.sym``: the operators under the name that MXNet users know; the functions of ``so.*``."""
 
 from registry.operator import Operator, get, names
-from symop.symbol import Group, Symbol, var
+from symop.building import Group, var
+from symop.symbol import Symbol
 
 __all__ = ["Group", "Symbol", "Variable", "var"]
 

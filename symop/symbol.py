@@ -1,27 +1,26 @@
 """Symbol: the front door to graphs; one or several values that are not computed yet."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from registry.desc import ProgramDesc
-from registry.errors import ArgumentError, FeedError, FormatError, UnknownTypeError, nearest
+from registry.errors import ArgumentError, FeedError, UnknownTypeError, nearest
 from registry.operator import LEFT_OUT, Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop import graph
 from symop.draw import MAX_NODES, draw, html
 from symop.executor import Executor
-from symop.files import PathLike, read_bounded, write_atomically
+from symop.files import PathLike, write_atomically
 from symop.function import GraphFunction, evaluate
-from symop.gradients import Unreachable, grad_nodes, jvp_nodes
-from symop.graph import TRAINING, VARIABLE, Node, as_node, leaves, substitute, topological
+from symop.graph import TRAINING, VARIABLE, Node, as_node, substitute, topological
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
 from symop.records import graph_of, to_desc
-from symop.serialize import LIMIT, decode, encode
+from symop.serialize import decode, encode
 from symop.text import text
 
 
@@ -101,7 +100,7 @@ class Symbol(Var):
             return (Symbol([node], self.also) for node in self.nodes)
         return (self[i] for i in range(Var.__len__(self)))
 
-    def __getitem__(self, index: Any) -> "Symbol":  # noqa: ANN401
+    def __getitem__(self, index: Any) -> "Symbol":
         """One of several outputs, by position or name; of a single value, a slice of it."""
         if isinstance(index, str):
             return self._output_named(index)
@@ -119,10 +118,10 @@ class Symbol(Var):
             raise ArgumentError(f"symbol: no output is called {name!r}{nearest(name, outputs)}")
         return Symbol([self.nodes[outputs.index(name)]], self.also)
 
-    def __eq__(self, other: object) -> Any:  # noqa: ANN401
+    def __eq__(self, other: object) -> Any:
         return infix["=="](self, other)
 
-    def __ne__(self, other: object) -> Any:  # noqa: ANN401
+    def __ne__(self, other: object) -> Any:
         return infix["!="](self, other)
 
     def __hash__(self) -> int:
@@ -233,7 +232,7 @@ class Symbol(Var):
         )
         return _shapes(arguments), _shapes(outputs), _shapes(states)
 
-    def infer_type(self, **dtypes: Any) -> tuple[list[DType], list[DType], list[DType]]:  # noqa: ANN401
+    def infer_type(self, **dtypes: Any) -> tuple[list[DType], list[DType], list[DType]]:
         """Dtypes of the arguments, the outputs and the auxiliary states.
 
         Raises:
@@ -278,7 +277,7 @@ class Symbol(Var):
         types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
         return infer_types(self.roots, types)
 
-    def with_types(self, **types: Any) -> "Symbol":  # noqa: ANN401
+    def with_types(self, **types: Any) -> "Symbol":
         """The same graph with types of variables filled in, and others inferred from them.
 
         Args:
@@ -299,7 +298,7 @@ class Symbol(Var):
         variables = [root for root in roots[:count] if root.op is VARIABLE]
         return Symbol(roots[count:], tuple(variables))
 
-    def replace(self, **others: Any) -> "Symbol":  # noqa: ANN401
+    def replace(self, **others: Any) -> "Symbol":
         """The same graph with variables replaced by other symbols, arrays or numbers: composition.
 
         Example:
@@ -313,7 +312,7 @@ class Symbol(Var):
         nodes = {variables[name]: to_node(other) for name, other in others.items()}
         return self._with_roots(substitute(self.roots, nodes))
 
-    def __call__(self, **others: Any) -> "Symbol":  # noqa: ANN401
+    def __call__(self, **others: Any) -> "Symbol":
         """``replace``."""
         return self.replace(**others)
 
@@ -337,7 +336,7 @@ class Symbol(Var):
 
     # Running ------------------------------------------------------------------------------------
 
-    def eval(self, *, is_train: bool = False, **arrays: Any) -> Any:  # noqa: ANN401
+    def eval(self, *, is_train: bool = False, **arrays: Any) -> Any:
         """The values for the given arrays: one array, or a list of them for several outputs.
 
         Compiled once for each structure and types. Random operators draw from
@@ -372,7 +371,7 @@ class Symbol(Var):
         """
         function = GraphFunction(self.nodes, self.also, training=is_train, rules=rules)
 
-        def call(*args: Any, key: Any = None, **arrays: Any) -> Any:  # noqa: ANN401
+        def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
             return function(*args, key=key, **arrays)
 
         call.__name__ = call.__qualname__ = "_".join(self.list_outputs()[:1])
@@ -383,7 +382,7 @@ class Symbol(Var):
         self,
         args: Mapping[str, Any] | Sequence[Any],
         args_grad: Mapping[str, Any] | Sequence[Any] | None = None,
-        grad_req: Any = "write",  # noqa: ANN401
+        grad_req: Any = "write",
         aux_states: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> Executor:
         """An executor over given arrays.
@@ -409,7 +408,7 @@ class Symbol(Var):
 
     def simple_bind(
         self,
-        grad_req: Any = "write",  # noqa: ANN401
+        grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
         **shapes: Sequence[int],
     ) -> Executor:
@@ -433,7 +432,7 @@ class Symbol(Var):
         )
 
 
-def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:  # noqa: ANN401
+def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
     if len(given) != len(names):
@@ -461,10 +460,10 @@ def _shapes(types: Sequence[VarType | None]) -> list[Shape | None]:
     return [None if type is None else type.shape for type in types]
 
 
-def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:  # noqa: ANN401
+def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:
     if hasattr(given, "shape") and hasattr(given, "dtype"):
         return tuple(given.shape), np.dtype(given.dtype)
-    if len(given) == 2 and isinstance(given[0], (tuple, list)):  # noqa: PLR2004
+    if len(given) == 2 and isinstance(given[0], (tuple, list)):
         return tuple(given[0]), as_dtype(given[1])
     return tuple(given), None
 
@@ -480,7 +479,7 @@ class SymbolEmitter:
     ) -> Symbol:
         """The symbol of the operator's visible outputs."""
         nodes: Sequence[Any] = [v.node if type(v) is Symbol else v for v in inputs]
-        also = _united([v for v in inputs if type(v) is Symbol and v.also])
+        also = united([v for v in inputs if type(v) is Symbol and v.also])
         if name is not None:
             name = scoped(name)
         if operator.creates and LEFT_OUT in nodes:
@@ -497,7 +496,7 @@ class SymbolEmitter:
 Symbol.emitter = SymbolEmitter()
 
 
-def _united(symbols: Sequence[Symbol]) -> tuple[Node, ...]:
+def united(symbols: Sequence[Symbol]) -> tuple[Node, ...]:
     """The arguments that ``symbols`` list although they do not need them."""
     return tuple(dict.fromkeys(node for symbol in symbols for node in symbol.also))
 
@@ -525,59 +524,9 @@ def _with_parameters(
     return made
 
 
-def to_node(value: Any) -> Node:  # noqa: ANN401
+def to_node(value: Any) -> Node:
     """The node of a symbol with one value; arrays and numbers become constants."""
     return value.node if isinstance(value, Symbol) else as_node(value)
-
-
-# Making symbols --------------------------------------------------------------------------------
-
-
-def var(
-    name: str,
-    shape: Sequence[int] | int | None = None,
-    dtype: Any = None,  # noqa: ANN401
-    *,
-    state: bool = False,
-    attr: Mapping[str, str] | None = None,
-) -> Symbol:
-    """A variable: an input of a graph, fed when the graph runs.
-
-    Args:
-        name: what it is fed by; unique within a graph.
-        shape: its shape, when it is known already.
-        dtype: its dtype; without one, JAX's default float unless what is fed says otherwise.
-        state: whether it is an auxiliary state, which training updates and no gradient reaches.
-        attr: strings to attach.
-
-    Example:
-        >>> import symop as so
-        >>> so.var("x", shape=(2, 3)).type
-        VarType(float32[2,3])
-    """
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"var: the name must be a non-empty str, got {name!r}")
-    extra = tuple(sorted((attr or {}).items()))
-    declared = None if dtype is None else as_dtype(dtype)
-    role = "state" if state else "argument"
-    return Symbol([graph.variable(scoped(name), _lengths(name, shape), declared, role, extra)])
-
-
-def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
-    if shape is None:
-        return None
-    lengths = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
-    for length in lengths:
-        if not isinstance(length, SupportsIndex) or length.__index__() < 0:
-            raise ArgumentError(f"var {name!r}: shape must hold lengths of axes, got {shape!r}")
-    return tuple(length.__index__() for length in lengths)
-
-
-def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that MXNet users know
-    """One symbol with the outputs of all ``symbols``."""
-    if not symbols:
-        raise ArgumentError("Group: at least one symbol must be given, got none")
-    return Symbol([node for symbol in symbols for node in symbol.nodes], _united(symbols))
 
 
 # Loading ----------------------------------------------------------------------------------------
@@ -600,115 +549,3 @@ def load_json(text: str | bytes) -> Symbol:
         FormatError: the text is damaged, too large or of a newer version; the message tells where.
     """
     return from_desc(decode(text))
-
-
-def load(path: PathLike, *, limit: int = LIMIT) -> Symbol:
-    """The symbol that ``Symbol.save`` wrote; nothing in the file is executed.
-
-    Args:
-        path: the file.
-        limit: how many bytes are read at most.
-
-    Raises:
-        FormatError: the file is damaged, too large or of a newer version; the message tells where.
-        OSError: the file cannot be read.
-    """
-    data = read_bounded(path, limit)
-    try:
-        return from_desc(decode(data, limit=limit))
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error.__cause__
-
-
-# Derivatives -----------------------------------------------------------------------------------
-
-
-def grad(
-    ys: Any,  # noqa: ANN401
-    xs: Any,  # noqa: ANN401
-    head_grads: Any = None,  # noqa: ANN401
-    *,
-    unreachable: Unreachable = "error",
-) -> Any:  # noqa: ANN401
-    """Gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
-
-    The result is a graph like any other: it can be differentiated again, to any order.
-
-    Args:
-        ys: a symbol or a list of them.
-        xs: a symbol, variable or not, or a list of them.
-        head_grads: for each of ``ys`` its cotangent, or None for ones.
-        unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
-            return zeros, or return None. A derivative that is zero by definition is zeros always.
-
-    Returns:
-        One symbol for one ``x``, a list for a list.
-
-    Raises:
-        DisconnectedError: ``ys`` do not depend on one of ``xs``.
-        NotDifferentiableError: the derivative is undefined; the message says by which operator.
-
-    Example:
-        >>> import symop as so
-        >>> x = so.var("x", shape=())
-        >>> y = so.grad(so.grad(so.sin(x), x), x)
-        >>> print(y)
-        (x: float32[]) {
-          # gradient of cos0
-          sin0: float32[] = sin(x)
-          negative0: float32[] = negative(sin0)
-        } -> negative0
-    """
-    y_list, x_list = _listed(ys), _listed(xs)
-    heads = _listed(head_grads) if head_grads is not None else [None] * len(y_list)
-    if len(heads) != len(y_list):
-        raise ArgumentError(
-            f"grad: head_grads must be one for each y ({len(y_list)}), got {len(heads)}"
-        )
-    found = grad_nodes(
-        [to_node(y) for y in y_list],
-        [to_node(x) for x in x_list],
-        [None if head is None else to_node(head) for head in heads],
-        unreachable,
-    )
-    also = _arguments([*y_list, *x_list, *heads])
-    symbols = [None if node is None else Symbol([node], also) for node in found]
-    return symbols if isinstance(xs, (list, tuple)) else symbols[0]
-
-
-def jvp(ys: Any, xs: Any, tangents: Any) -> Any:  # noqa: ANN401
-    """Tangents of ``ys`` when ``xs`` move along ``tangents``, as symbols: forward mode.
-
-    Every gradient maker is linear in its cotangent, and its transpose is used here.
-
-    Raises:
-        NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
-        NotDifferentiableError: the derivative is undefined.
-
-    Example:
-        >>> import symop as so
-        >>> x = so.var("x", shape=())
-        >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
-        6.0
-    """
-    y_list, x_list, t_list = _listed(ys), _listed(xs), _listed(tangents)
-    if len(x_list) != len(t_list):
-        raise ArgumentError(
-            f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
-        )
-    found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
-    also = _arguments([*y_list, *x_list, *t_list])
-    symbols = [Symbol([node], also) for node in found]
-    return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
-
-
-def _arguments(values: Sequence[Any]) -> tuple[Node, ...]:
-    """The variables of all symbols among ``values``, in the order in which they list them."""
-    roots = [node for one in values if isinstance(one, Symbol) for node in one.roots]
-    return tuple(leaves(topological(roots), VARIABLE))
-
-
-def _listed(values: Any) -> list[Any]:  # noqa: ANN401
-    if isinstance(values, Symbol):
-        return [Symbol([node], values.also) for node in values.nodes]
-    return list(values) if isinstance(values, (list, tuple)) else [values]

@@ -204,7 +204,7 @@ def _array(attrs: ArrayAttrs) -> str:
     return f"array({', '.join([f'{attrs.dtype}[{shape}]', *map(_entry, entries)])})"
 
 
-def _entry(entry: Any) -> str:  # noqa: ANN401
+def _entry(entry: Any) -> str:
     """One entry of an array: the shortest decimals that its own dtype reads back."""
     if entry.dtype.kind in "biu":
         return repr(entry.item())
@@ -213,7 +213,7 @@ def _entry(entry: Any) -> str:  # noqa: ANN401
     return str(float(str(entry))) if entry.dtype == np.float32 else str(float(entry))
 
 
-def _value(plain: Any) -> str:  # noqa: ANN401
+def _value(plain: Any) -> str:
     """An attribute's value, given as JSON holds it."""
     match plain:
         case str():
@@ -542,7 +542,7 @@ class _Parser:
                 operands.append(None if self.take("None") else self.operand())
         return operands
 
-    def attribute(self, depth: int = 0) -> Any:  # noqa: ANN401
+    def attribute(self, depth: int = 0) -> Any:
         """A value as JSON holds it."""
         if depth > _DEPTH_LIMIT:
             self.fail("the value nests too deeply")
@@ -564,7 +564,7 @@ class _Parser:
         self.need("complex")
         self.need("(")
         parts = [float(self.scalar().real) for _ in self.listed(")")]
-        if len(parts) != 2:  # noqa: PLR2004
+        if len(parts) != 2:
             self.fail("a complex number must have two parts")
         return complex(*parts)
 

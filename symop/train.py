@@ -25,11 +25,12 @@ import numpy as np
 import optax
 
 from registry.errors import ArgumentError, missing_extra
+from symop.building import Group, grad
 from symop.function import GraphFunction
 from symop.graph import Node
 from symop.inference import typed
 from symop.naming import require_known, variables_of
-from symop.symbol import Group, Symbol, grad
+from symop.symbol import Symbol
 
 Arrays = dict[str, Any]
 Batch = Mapping[str, Any]
@@ -200,15 +201,15 @@ def _common_length(data: Mapping[str, np.ndarray], inputs: Sequence[str]) -> int
     return next(iter(lengths.values()))
 
 
-def _bar(total: int, *, enabled: bool) -> Any:  # noqa: ANN401
+def _bar(total: int, *, enabled: bool) -> Any:
     try:
-        from tqdm.auto import tqdm  # optional dependency
+        from tqdm.auto import tqdm  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise missing_extra("fit", "tqdm", "train") from None
     return tqdm(total=total, disable=not enabled, unit="step")
 
 
-def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:  # noqa: ANN401
+def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Arrays for every variable of ``symbol``: what each declares, or random numbers.
 
     A variable with the attribute ``initial`` starts at that number. Any other is drawn normally
@@ -224,7 +225,7 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:  # 
     }
 
 
-def _initial(node: Node, key: Any) -> Any:  # noqa: ANN401
+def _initial(node: Node, key: Any) -> Any:
     shape, dtype = node.type.shape, node.type.dtype
     declared = dict(node.attributes[3]).get("initial")
     if declared is not None or not jnp.issubdtype(dtype, jnp.floating):
@@ -233,7 +234,7 @@ def _initial(node: Node, key: Any) -> Any:  # noqa: ANN401
     return jax.random.normal(key, shape, dtype) * np.sqrt(2.0 / max(fan_in, 1)).astype(dtype)
 
 
-def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:  # noqa: ANN401
+def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:
     """The metrics of each epoch as curves: losses on the left axis, the others on the right.
 
     Args:
@@ -244,7 +245,7 @@ def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> An
         The matplotlib figure.
     """
     try:
-        from matplotlib.figure import Figure  # optional dependency
+        from matplotlib.figure import Figure  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise missing_extra("plot_history", "matplotlib", "train") from None
     figure = Figure(figsize=(7, 4), layout="constrained")

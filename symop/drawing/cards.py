@@ -110,7 +110,7 @@ class Labels:
         return chips
 
     def _output_chips(self, box: Box) -> list[Chip]:
-        if len(box.outputs) > 3:  # noqa: PLR2004  # more would hide the operator
+        if len(box.outputs) > 3:  # more would hide the operator
             listed = "\n".join(self.outputs[i] for i in box.outputs[:LONGEST_LIST])
             return [Chip(f"→ {len(box.outputs)} outputs", "output", listed)]
         return [Chip(f"→ {_clipped(self.outputs[i], 24)}", "output") for i in box.outputs]
@@ -175,9 +175,9 @@ def _attributes(node: Node) -> list[str]:
     ]
 
 
-def _value_text(value: Any) -> str:  # noqa: ANN401
+def _value_text(value: Any) -> str:
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) and len(repr(value)) < 8 else f"{value:.4g}"  # noqa: PLR2004
+        return repr(value) if math.isfinite(value) and len(repr(value)) < 8 else f"{value:.4g}"
     if isinstance(value, tuple):
         inner = ",".join(_value_text(entry) for entry in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"

@@ -155,7 +155,7 @@ def _continues(before: Box, box: Box) -> bool:
     return plain and box.backward == before.backward and _shape(box.node) == _shape(before.node)
 
 
-def _shape(node: Node) -> Any:  # noqa: ANN401
+def _shape(node: Node) -> Any:
     return None if node.types is None else [one.shape for one in node.types]
 
 

@@ -1,0 +1,173 @@
+"""How users make symbols: variables, groups, files, and derivatives of other symbols."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex
+
+from registry.errors import ArgumentError, FormatError
+from registry.types import Shape, as_dtype
+from symop import graph
+from symop.files import PathLike, read_bounded
+from symop.gradients import Unreachable, grad_nodes, jvp_nodes
+from symop.graph import VARIABLE, Node, leaves, topological
+from symop.naming import scoped
+from symop.serialize import LIMIT, decode
+from symop.symbol import Symbol, from_desc, to_node, united
+
+
+def var(
+    name: str,
+    shape: Sequence[int] | int | None = None,
+    dtype: Any = None,
+    *,
+    state: bool = False,
+    attr: Mapping[str, str] | None = None,
+) -> Symbol:
+    """A variable: an input of a graph, fed when the graph runs.
+
+    Args:
+        name: what it is fed by; unique within a graph.
+        shape: its shape, when it is known already.
+        dtype: its dtype; without one, JAX's default float unless what is fed says otherwise.
+        state: whether it is an auxiliary state, which training updates and no gradient reaches.
+        attr: strings to attach.
+
+    Example:
+        >>> import symop as so
+        >>> so.var("x", shape=(2, 3)).type
+        VarType(float32[2,3])
+    """
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"var: the name must be a non-empty str, got {name!r}")
+    extra = tuple(sorted((attr or {}).items()))
+    declared = None if dtype is None else as_dtype(dtype)
+    role = "state" if state else "argument"
+    return Symbol([graph.variable(scoped(name), _lengths(name, shape), declared, role, extra)])
+
+
+def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
+    if shape is None:
+        return None
+    lengths = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
+    for length in lengths:
+        if not isinstance(length, SupportsIndex) or length.__index__() < 0:
+            raise ArgumentError(f"var {name!r}: shape must hold lengths of axes, got {shape!r}")
+    return tuple(length.__index__() for length in lengths)
+
+
+def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that MXNet users know
+    """One symbol with the outputs of all ``symbols``."""
+    if not symbols:
+        raise ArgumentError("Group: at least one symbol must be given, got none")
+    return Symbol([node for symbol in symbols for node in symbol.nodes], united(symbols))
+
+
+def load(path: PathLike, *, limit: int = LIMIT) -> Symbol:
+    """The symbol that ``Symbol.save`` wrote; nothing in the file is executed.
+
+    Args:
+        path: the file.
+        limit: how many bytes are read at most.
+
+    Raises:
+        FormatError: the file is damaged, too large or of a newer version; the message tells where.
+        OSError: the file cannot be read.
+    """
+    data = read_bounded(path, limit)
+    try:
+        return from_desc(decode(data, limit=limit))
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error.__cause__
+
+
+# Derivatives -----------------------------------------------------------------------------------
+
+
+def grad(
+    ys: Any,
+    xs: Any,
+    head_grads: Any = None,
+    *,
+    unreachable: Unreachable = "error",
+) -> Any:
+    """Gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
+
+    The result is a graph like any other: it can be differentiated again, to any order.
+
+    Args:
+        ys: a symbol or a list of them.
+        xs: a symbol, variable or not, or a list of them.
+        head_grads: for each of ``ys`` its cotangent, or None for ones.
+        unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
+            return zeros, or return None. A derivative that is zero by definition is zeros always.
+
+    Returns:
+        One symbol for one ``x``, a list for a list.
+
+    Raises:
+        DisconnectedError: ``ys`` do not depend on one of ``xs``.
+        NotDifferentiableError: the derivative is undefined; the message says by which operator.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> y = so.grad(so.grad(so.sin(x), x), x)
+        >>> print(y)
+        (x: float32[]) {
+          # gradient of cos0
+          sin0: float32[] = sin(x)
+          negative0: float32[] = negative(sin0)
+        } -> negative0
+    """
+    y_list, x_list = _listed(ys), _listed(xs)
+    heads = _listed(head_grads) if head_grads is not None else [None] * len(y_list)
+    if len(heads) != len(y_list):
+        raise ArgumentError(
+            f"grad: head_grads must be one for each y ({len(y_list)}), got {len(heads)}"
+        )
+    found = grad_nodes(
+        [to_node(y) for y in y_list],
+        [to_node(x) for x in x_list],
+        [None if head is None else to_node(head) for head in heads],
+        unreachable,
+    )
+    also = _arguments([*y_list, *x_list, *heads])
+    symbols = [None if node is None else Symbol([node], also) for node in found]
+    return symbols if isinstance(xs, (list, tuple)) else symbols[0]
+
+
+def jvp(ys: Any, xs: Any, tangents: Any) -> Any:
+    """Tangents of ``ys`` when ``xs`` move along ``tangents``, as symbols: forward mode.
+
+    Every gradient maker is linear in its cotangent, and its transpose is used here.
+
+    Raises:
+        NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
+        NotDifferentiableError: the derivative is undefined.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
+        6.0
+    """
+    y_list, x_list, t_list = _listed(ys), _listed(xs), _listed(tangents)
+    if len(x_list) != len(t_list):
+        raise ArgumentError(
+            f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
+        )
+    found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
+    also = _arguments([*y_list, *x_list, *t_list])
+    symbols = [Symbol([node], also) for node in found]
+    return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
+
+
+def _arguments(values: Sequence[Any]) -> tuple[Node, ...]:
+    """The variables of all symbols among ``values``, in the order in which they list them."""
+    roots = [node for one in values if isinstance(one, Symbol) for node in one.roots]
+    return tuple(leaves(topological(roots), VARIABLE))
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, Symbol):
+        return [Symbol([node], values.also) for node in values.nodes]
+    return list(values) if isinstance(values, (list, tuple)) else [values]
