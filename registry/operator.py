@@ -417,6 +417,7 @@ def op(
 
     Example:
         >>> import jax.numpy as jnp
+        >>> from registry import Array, case, op
         >>> @op(name="doc_cube", cases=[case(x=(3,))])
         ... def cube(x: Array) -> Array:
         ...     "Cube of each entry."

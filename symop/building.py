@@ -112,8 +112,8 @@ def grad(
         >>> x = so.var("x", shape=())
         >>> y = so.grad(so.grad(so.sin(x), x), x)
         >>> print(y)
-        (x: float32[]) {
-          # gradient of cos0
+        (x: float[]) {
+          # gradient of cos
           sin0: float32[] = sin(x)
           negative0: float32[] = negative(sin0)
         } -> negative0

@@ -340,9 +340,15 @@ def batch_norm(
     Example:
         >>> import jax.numpy as jnp
         >>> one, zero = jnp.ones(1), jnp.zeros(1)
-        >>> batch_norm(jnp.asarray([[1.0], [3.0]]), one, zero, zero, one, training=True, eps=0.0)
+        >>> data = jnp.asarray([[1.0], [3.0]])
+        >>> out, moving_mean, moving_var = batch_norm(
+        ...     data, one, zero, zero, one, training=True, eps=0.0
+        ... )
+        >>> out
         Array([[-1.],
                [ 1.]], dtype=float32)
+        >>> moving_mean
+        Array([0.2], dtype=float32)
     """
     at, shape = axis % data.ndim, _channels_last_to(axis, data.ndim)
     others = tuple(i for i in range(data.ndim) if i != at)
