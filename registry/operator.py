@@ -66,6 +66,7 @@ class Operator:
         aliases: Sequence[str] = (),
         commutative: bool = False,
         foldable: bool = False,
+        rearranges: bool = False,
         native: bool = True,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
@@ -81,7 +82,8 @@ class Operator:
         self.misuses = [c for c in cases if isinstance(c, Misuse)]
         self.reference = reference
         self.infix, self.aliases = infix, tuple(aliases)
-        self.commutative, self.foldable, self.native = commutative, foldable, native
+        self.commutative, self.foldable = commutative, foldable
+        self.rearranges, self.native = rearranges, native
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None
@@ -412,7 +414,8 @@ def op(
             ``shape`` and ``dtype`` (rules; without them the kernel is traced for its result's
             type); ``cases``; ``reference`` (the same function in NumPy or SciPy); ``infix``
             (Python's operator); ``aliases``; ``commutative``; ``foldable`` (may be computed on
-            constants while a graph is built); ``native=False`` (JAX's derivative of the kernel is
+            constants while a graph is built); ``rearranges`` (every entry of the result is an entry
+            of an input, so a constant stays that constant); ``native=False`` (JAX's derivative of the kernel is
             not the declared one: a loss layer, a reversed gradient).
 
     Example:

@@ -449,9 +449,20 @@ def _simplified(
         simpler: Node | None = operator.simplify_rule(nodes, attributes)
         if simpler is not None and simpler.types == types:
             return simpler
+    if operator.rearranges:
+        return _rearranged(nodes, types[0])
     if operator.foldable and all(node is not None and node.op is CONSTANT for node in nodes):
         return _folded(operator, nodes, attributes, types[0])
     return None
+
+
+def _rearranged(nodes: tuple[Node | None, ...], out: VarType) -> Node | None:
+    """Entries of arrays that all hold one number, in another arrangement: that number."""
+    filled = [node for node in nodes if node is not None and node.op is CONSTANT]
+    if len(filled) < len(nodes):
+        return None
+    keys = {identity_key(node.attributes[0]) for node in filled}
+    return constant(filled[0].attributes[0], out) if len(keys) == 1 else None
 
 
 def _folded(

@@ -93,6 +93,7 @@ def _broadcast_to_shape(x: Shape, *, shape: Shape) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_broadcast_to_shape,
     dtype=promote,
     reference=np.broadcast_to,

@@ -11,6 +11,7 @@ import numpy as np
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import ShapeError
 from registry.operator import Grads, op
+from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal
 from registry.ops.shape import reshape
@@ -170,6 +171,9 @@ def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
 def _add_n_simplify(xs: Sequence[Var]) -> Var | None:
     if len(xs) == 1:
         return xs[0]
+    if len(xs) == 2:
+        pair: Var = add(*xs)
+        return pair
     terms = [x for x in xs if x.constant != 0]
     if not terms:
         return xs[0]

@@ -31,6 +31,7 @@ def _reshape_shape(x: Shape, *, shape: Shape) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_reshape_shape,
     dtype=promote,
     reference=lambda x, *, shape: np.reshape(x, shape),
@@ -82,6 +83,7 @@ def _expand_dims_shape(x: Shape, *, axis: int | tuple[int, ...]) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_expand_dims_shape,
     dtype=promote,
     reference=lambda x, *, axis: np.expand_dims(x, axis),
@@ -118,6 +120,7 @@ def _squeeze_shape(x: Shape, *, axis: int | tuple[int, ...] | None) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_squeeze_shape,
     dtype=promote,
     reference=lambda x, *, axis=None: np.squeeze(x, axis),
@@ -152,6 +155,7 @@ def _flatten_shape(x: Shape) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_flatten_shape,
     dtype=promote,
     reference=lambda x: x.reshape(x.shape[0], math.prod(x.shape[1:])),
@@ -195,6 +199,7 @@ def _permute_dims_shape(x: Shape, *, axes: tuple[int, ...] | None) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_permute_dims_shape,
     dtype=promote,
     reference=lambda x, *, axes=None: np.transpose(x, axes),

@@ -27,6 +27,7 @@ def _concat_shape(xs: Sequence[Shape], *, axis: int) -> Shape:
 
 
 @op(
+    rearranges=True,
     shape=_concat_shape,
     dtype=promote,
     reference=lambda *xs, axis=0: np.concatenate(xs, axis),
@@ -107,6 +108,7 @@ def _slice_reference(
 
 
 @op(
+    rearranges=True,
     name="slice",
     shape=_slice_shape,
     dtype=promote,
