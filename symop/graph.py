@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import jax
 import numpy as np
@@ -160,8 +160,32 @@ class _Ambient(threading.local):
 _ambient = _Ambient()
 _serial = itertools.count()
 _key_serial = itertools.count()
-_table: WeakValueDictionary[Any, Node] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""Held while the table changes. Reentrant: collecting garbage may drop a node in the midst."""
+_table: dict[Any, "_Reference"] = {}
+
+
+class _Reference(ref[Node]):
+    """A weak reference to an interned node that knows under which key the table holds it.
+
+    Building is mostly this: making the entries of a ``WeakValueDictionary`` takes a quarter of it.
+    """
+
+    __slots__ = ("key",)
+    key: Any
+
+
+def _drop(reference: "ref[Node]") -> None:
+    """Take a node that is gone off the table, unless an equal one took its place."""
+    assert isinstance(reference, _Reference)
+    with _lock:
+        if _table.get(reference.key) is reference:
+            del _table[reference.key]
+
+
+def _found(key: Any) -> Node | None:
+    reference = _table.get(key)
+    return None if reference is None else reference()
 
 
 def built_at(origin: Origin | None) -> str:
@@ -203,8 +227,9 @@ def _is_own(code_file: str, module: str) -> bool:
 
 def user_origin() -> Origin:
     """The innermost line outside of symop that led here."""
-    if _ambient.origin is not None:
-        return _ambient.origin
+    origin = _ambient.origin
+    if origin is not None:
+        return origin
     frame = sys._getframe(1)  # the public inspect.stack() reads source files
     while frame.f_back is not None:
         file = frame.f_code.co_filename
@@ -248,12 +273,18 @@ def _interned(
     name: str | None = None,
 ) -> Node:
     """The node of ``key``; made when there is none."""
-    found = _table.get(key)
+    found = _found(key)
     if found is not None:
         return found
     node = _make(op, inputs, attributes, types, name)
+    reference = _Reference(node, _drop)
+    reference.key = key
     with _lock:
-        return _table.setdefault(key, node)
+        found = _found(key)  # another thread may have made it meanwhile
+        if found is not None:
+            return found
+        _table[key] = reference
+    return node
 
 
 def variable(
@@ -368,9 +399,8 @@ def apply(
     Raises:
         ShapeError, DTypeError, KindError: the inputs do not fit together.
     """
-    nodes = tuple(
-        [v if v is None or type(v) is Node else as_node(v) for v in _filled(operator, inputs)]
-    )
+    given = _filled(operator, inputs) if operator.fillable else inputs
+    nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
     types = _infer(operator, nodes, attributes)
     if name is None and types is not None:
         simpler = _simplified(operator, nodes, attributes, types)
@@ -391,8 +421,6 @@ def _later(first: Node | None, second: Node | None) -> bool:
 
 def _filled(operator: Operator, inputs: Inputs) -> Inputs:
     """``inputs`` with random key and training flag where the call left them out."""
-    if not operator.fillable:
-        return inputs
     return tuple(
         _implicit(operator, i) if value is LEFT_OUT else value for i, value in enumerate(inputs)
     )
@@ -414,10 +442,10 @@ def _infer(
     for node in nodes:
         if node is None:
             types.append(None)
-        elif node.types is None:
+        elif (known := node.types) is None:
             return None
         else:
-            types.append(node.types[0])
+            types.append(known[0])
     return infer_node(operator, types, attributes, None)
 
 
@@ -431,11 +459,11 @@ def infer_node(
 
     The training flag has a type of its own, whether it is still open or a constant already.
     """
-    given = list(types)
     if operator.training_index is not None:
-        given[operator.training_index] = TRAINING_TYPE
+        types = list(types)
+        types[operator.training_index] = TRAINING_TYPE
     try:
-        return operator.infer(tuple(given), attributes)
+        return operator.inference(tuple(types), attributes)
     except SymopError as error:
         place = built_at(user_origin() if origin is None else origin)
         raise type(error)(f"{error}{place}") from error.__cause__

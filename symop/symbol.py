@@ -478,8 +478,17 @@ class SymbolEmitter:
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
     ) -> Symbol:
         """The symbol of the operator's visible outputs."""
-        nodes: Sequence[Any] = [v.node if type(v) is Symbol else v for v in inputs]
-        also = united([v for v in inputs if type(v) is Symbol and v.also])
+        nodes: list[Any] = []
+        extended: list[Symbol] = []
+        for value in inputs:
+            if type(value) is not Symbol:
+                nodes.append(value)
+                continue
+            own = value.nodes
+            nodes.append(own[0] if len(own) == 1 else value.node)
+            if value.also:
+                extended.append(value)
+        also = united(extended) if extended else ()
         if name is not None:
             name = scoped(name)
         if operator.creates and LEFT_OUT in nodes:
