@@ -16,6 +16,7 @@ Example:
     [1.0, -1.0]
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -201,12 +202,24 @@ def _common_length(data: Mapping[str, np.ndarray], inputs: Sequence[str]) -> int
     return next(iter(lengths.values()))
 
 
+class _NoBar:
+    """Stands in for a progress bar that nobody looks at; tqdm need not be there."""
+
+    def update(self, count: int) -> None:
+        """Count nothing."""
+
+    def set_postfix(self, values: Mapping[str, str]) -> None:
+        """Show nothing."""
+
+
 def _bar(total: int, *, enabled: bool) -> Any:
+    if not enabled:
+        return contextlib.nullcontext(_NoBar())
     try:
         from tqdm.auto import tqdm  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise missing_extra("fit", "tqdm", "train") from None
-    return tqdm(total=total, disable=not enabled, unit="step")
+    return tqdm(total=total, unit="step")
 
 
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
