@@ -298,6 +298,8 @@ def _data_gradient_shape(
     groups: int,
     layout: Layout | None,
 ) -> Shape:
+    if len(weight) != len(shape):
+        raise ShapeError(f"weight and data must have the same axes, got {weight} and {shape}")
     expected = _convolution_shape(
         shape,
         weight,

@@ -29,7 +29,7 @@ class _Plan(NamedTuple):
     added: list[int]
 
 
-def getitem(x: Any, index: Any) -> Any:  # noqa: ANN401
+def getitem(x: Any, index: Any) -> Any:
     """``x[index]`` for integers, slices, ``...``, ``None`` and integer arrays (one per index).
 
     Raises:
@@ -103,7 +103,7 @@ def _plan_slice(plan: _Plan, entry: slice, axis: int, length: int) -> None:
         plan.bounds.append((entry.start, entry.stop, entry.step))
 
 
-def _is_position(entry: Any) -> bool:  # noqa: ANN401
+def _is_position(entry: Any) -> bool:
     return isinstance(entry, SupportsIndex) and not isinstance(entry, (bool, np.ndarray, Var))
 
 
@@ -116,7 +116,7 @@ def _position(entry: SupportsIndex, axis: int, length: int) -> int:
     return place % length
 
 
-def _positions(entry: Any) -> Any:  # noqa: ANN401
+def _positions(entry: Any) -> Any:
     if isinstance(entry, Var):
         return entry
     positions = np.asarray(entry)
@@ -128,7 +128,7 @@ def _positions(entry: Any) -> Any:  # noqa: ANN401
     return positions.astype(np.int32)
 
 
-def _rank(entry: Any) -> int:  # noqa: ANN401
+def _rank(entry: Any) -> int:
     return entry.ndim if hasattr(entry, "ndim") else np.ndim(entry)
 
 

@@ -174,7 +174,7 @@ def _add_rows_gradient(ids: Var, d_out: Var, *, mode: Mode) -> Grads:
 
 
 def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) -> Shape:
-    if len(table) != 2:  # noqa: PLR2004
+    if len(table) != 2:
         raise ShapeError(f"table must have two axes, got shape {table}")
     if padding_idx is not None and not -table[0] <= padding_idx < table[0]:
         raise AttributeValueError(

@@ -14,7 +14,7 @@ from registry.ops.indexing import one_hot
 from registry.ops.neural import log_softmax, softmax
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
-from registry.shapes import inexact, normalize_axis
+from registry.shapes import inexact, normalize_axis, real
 from registry.signature import Array
 from registry.types import DType, Shape, VarType
 from registry.var import Var
@@ -86,6 +86,7 @@ def softmax_cross_entropy(logits: Array, labels: Array, *, axis: int = -1) -> Ar
     """
     logits, labels = jnp.asarray(logits), jnp.asarray(labels)
     if labels.ndim == logits.ndim:
+        logits = logits.astype(jnp.result_type(logits, labels))
         return -jnp.sum(labels * jax.nn.log_softmax(logits, axis), axis)
     shifted = logits - lax.stop_gradient(jnp.max(logits, axis, keepdims=True, initial=-jnp.inf))
     classes = jnp.expand_dims(labels, axis)
@@ -117,13 +118,18 @@ def _one_shape(logits: Shape, labels: Shape) -> Shape:
     return logits
 
 
+def _sigmoid_cross_entropy_dtype(logits: VarType, labels: VarType) -> tuple[DType, bool]:
+    inexact(logits)
+    return real(logits, labels)
+
+
 def _sigmoid_cross_entropy_reference(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.asarray(np.logaddexp(0, logits) - logits * labels)
 
 
 @op(
     shape=_one_shape,
-    dtype=inexact,
+    dtype=_sigmoid_cross_entropy_dtype,
     reference=_sigmoid_cross_entropy_reference,
     cases=[
         case(logits=(4, 3), labels=uniform(4, 3, low=0.0, high=1.0)),

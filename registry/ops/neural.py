@@ -17,7 +17,7 @@ from registry.ops.powers import sqrt
 from registry.ops.reductions import count
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
-from registry.shapes import inexact, normalize_axes, normalize_axis
+from registry.shapes import inexact, normalize_axes, normalize_axis, real, strong
 from registry.signature import Array, Bias, Gain, GainState, Key, State, Training
 from registry.types import DType, Shape, VarType
 from registry.var import Var, filled
@@ -250,10 +250,14 @@ def _batch_norm_shape(
     return data, features, features, features, features
 
 
-def _batch_norm_dtype(data: VarType, moving_mean: VarType, moving_var: VarType) -> list[DType]:
-    statistics = inexact(data, moving_mean, moving_var)[0]
-    inexact(data)
-    return [data.dtype, statistics, statistics, moving_mean.dtype, moving_var.dtype]
+def _batch_norm_dtype(
+    data: VarType, gamma: VarType, beta: VarType, moving_mean: VarType, moving_var: VarType
+) -> list[DType]:
+    real(data, gamma, beta, moving_mean, moving_var)
+    for one in (data, moving_mean, moving_var):
+        inexact(one)
+    wide = strong(data.strong(), moving_mean.strong(), moving_var.strong())
+    return [data.dtype, wide, wide, moving_mean.dtype, moving_var.dtype]
 
 
 def _channels_last_to(axis: int, ndim: int) -> tuple[int, ...]:

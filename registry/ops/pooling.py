@@ -88,7 +88,8 @@ def _strong_real(data: VarType) -> DType:
     return real(data)[0]
 
 
-def _reduce(x: Array, over: Window, start: Any, combine: Any) -> Array:  # noqa: ANN401
+def _reduce(x: Array, over: Window, start: Any, combine: Any) -> Array:
+    x = lax.convert_element_type(x, x.dtype)  # a Python number's dtype becomes the array's own
     kernel, stride = over.over_all_axes(over.kernel), over.over_all_axes(over.stride)
     out: Array = lax.reduce_window(x, start, combine, kernel, stride, over.all_pads())
     return out
@@ -108,7 +109,7 @@ def _lowest(dtype: DType) -> float | bool | int:
     return False if dtype == np.bool_ else int(np.iinfo(dtype).min)
 
 
-def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:  # noqa: ANN401
+def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:
     seen = windows_of(data, _window(data.shape, **how), _lowest(data.dtype))
     return np.asarray(seen.max(axis=tuple(range(data.ndim, seen.ndim))))
 
@@ -189,7 +190,8 @@ def _max_pooling_gradient_shape(
     return data
 
 
-def _dtype_of_cotangent(cotangent: VarType) -> DType:
+def _dtype_of_cotangent(data: VarType, cotangent: VarType) -> DType:
+    real(data, cotangent)
     return inexact(cotangent)[0]
 
 
@@ -262,7 +264,8 @@ def _max_pooling_select_shape(
     return _window(data, **_how(kernel, stride, padding, layout, global_pool)).out_shape(data)
 
 
-def _dtype_of_tangent(tangent: VarType) -> DType:
+def _dtype_of_tangent(data: VarType, tangent: VarType) -> DType:
+    real(data, tangent)
     return inexact(tangent)[0]
 
 
@@ -350,7 +353,7 @@ def _average_pooling_reference(
     data: np.ndarray,
     *,
     count_include_pad: bool,
-    **how: Any,  # noqa: ANN401
+    **how: Any,
 ) -> np.ndarray:
     over = _window(data.shape, **how)
     seen = windows_of(data, over)

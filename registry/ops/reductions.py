@@ -36,7 +36,7 @@ def kept(x: Shape, axis: Axis) -> Shape:
     return reduced(x, axis=axis, keepdims=True)
 
 
-def spread(reduction: Var, x: Var, axis: Axis) -> Any:  # noqa: ANN401
+def spread(reduction: Var, x: Var, axis: Axis) -> Any:
     """What was reduced over ``axis``, repeated to the shape of ``x``."""
     return broadcast_to(reshape(reduction, shape=kept(x.shape, axis)), shape=x.shape)
 

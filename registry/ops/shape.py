@@ -245,7 +245,7 @@ def _permute_dims_simplify(x: Var, *, axes: tuple[int, ...] | None) -> Var | Non
     return simpler
 
 
-def swapped(x: Var) -> Any:  # noqa: ANN401
+def swapped(x: Var) -> Any:
     """``x`` with its last two axes exchanged."""
     *batch, rows, columns = range(x.ndim)
     return permute_dims(x, axes=(*batch, columns, rows))

@@ -65,7 +65,7 @@ def _concat_gradient(xs: Sequence[Var], d_out: Var, *, axis: int) -> Grads:
     }
 
 
-def _span(x: Var, axis: int, start: int, end: int) -> Any:  # noqa: ANN401
+def _span(x: Var, axis: int, start: int, end: int) -> Any:
     """Entries ``start`` to ``end`` of one axis."""
     begins, ends = [0] * x.ndim, list(x.shape)
     begins[axis], ends[axis] = start, end
