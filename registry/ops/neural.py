@@ -356,6 +356,8 @@ def batch_norm(
     """
     at, shape = axis % data.ndim, _channels_last_to(axis, data.ndim)
     others = tuple(i for i in range(data.ndim) if i != at)
+    moving_mean = lax.convert_element_type(moving_mean, moving_mean.dtype)
+    moving_var = lax.convert_element_type(moving_var, moving_var.dtype)
     wide = jnp.promote_types(data.dtype, jnp.promote_types(moving_mean.dtype, moving_var.dtype))
     x = data.astype(wide)
     mean, variance = moving_mean.astype(wide), moving_var.astype(wide)
