@@ -197,7 +197,8 @@ class Inference:
         """
         if self.complete_rule is None:
             return {}
-        said = self.complete_rule(_shapes_of(types), attributes, _shapes_of(outputs))
+        with self._named():
+            said = self.complete_rule(_shapes_of(types), attributes, _shapes_of(outputs))
         found: dict[int, Shape] = {}
         for slot, shape in (said or {}).items():
             start = self.operator.slot_index[slot]

@@ -236,7 +236,7 @@ def _pushforward(
     application = _unsimplified(operator, inputs, attributes)
     assert application.types is not None
     tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
-    if operator.derivative is Derivative.ZERO:
+    if operator.derivative is Derivative.ZERO or not active:
         return Pushforward(inputs, application, tangents, (None,) * len(application.types))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = tuple(

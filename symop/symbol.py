@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.desc import ProgramDesc
-from registry.errors import ArgumentError, FeedError, UnknownTypeError, nearest
+from registry.errors import ArgumentError, FeedError, SymopError, UnknownTypeError, nearest
 from registry.operator import LEFT_OUT, Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
@@ -16,7 +16,16 @@ from symop.draw import MAX_NODES, draw, html
 from symop.executor import Executor
 from symop.files import PathLike, write_atomically
 from symop.function import GraphFunction, evaluate
-from symop.graph import TRAINING, VARIABLE, Node, as_node, substitute, topological
+from symop.graph import (
+    TRAINING,
+    VARIABLE,
+    Node,
+    as_node,
+    built_at,
+    substitute,
+    topological,
+    user_origin,
+)
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
 from symop.records import graph_of, to_desc
@@ -523,7 +532,10 @@ def _with_parameters(
     unknown = (None,) * len(operator.outputs)
     dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
     known = dtype is not None
-    shapes = operator.inference.complete(types, attributes, unknown) if known else {}
+    try:
+        shapes = operator.inference.complete(types, attributes, unknown) if known else {}
+    except SymopError as error:
+        raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
     made: list[Any] = list(nodes)
     for i, slot in enumerate(operator.slots[: operator.n_fixed]):
         if made[i] is LEFT_OUT and slot.created:
