@@ -5,6 +5,7 @@ are differentiable to every order.
 """
 
 from registry import ops as _ops  # the catalogue registers itself
+from registry.audit import audit
 from registry.cases import case, misuse
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import SymopError
@@ -32,6 +33,7 @@ __all__ = [
     "VarDesc",
     "VarKind",
     "VarType",
+    "audit",
     "case",
     "get",
     "misuse",

@@ -1,0 +1,383 @@
+"""The audit: which operators are differentiable to every order, told from the table alone.
+
+A gradient maker composes operators. If each operator that it composes has a derivative, and each
+that their makers compose, and so on, no gradient of any order meets an operator without one. The
+makers run here on probes: values that have a type and remember the call that made them.
+"""
+
+import dataclasses
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from registry.attributes import identity_key
+from registry.cases import Case
+from registry.errors import SymopError
+from registry.operator import LEFT_OUT, Derivative, Operator, operators
+from registry.shapes import canonical, default_float, default_int
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
+from registry.var import Attributes, Inputs, Var
+
+_CALLS_LIMIT = 64
+"""How many different calls of one operator are looked into; its maker hardly has more branches."""
+_WITHOUT = (Derivative.MISSING, Derivative.UNDEFINED)
+
+
+# What it says ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Gap:
+    """Why an operator is not differentiable to every order.
+
+    Attributes:
+        path: from the operator to the one at fault, each composed by the maker of the one before.
+        reason: what is wrong there.
+    """
+
+    path: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{' -> '.join(self.path)}: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """What the audit says of one operator.
+
+    Attributes:
+        name: the operator's name.
+        derivative: whether it has a maker, is zero or undefined by definition, or is missing.
+        reason: why, in the words of its declaration.
+        reaches: the operators that its gradients of all orders are made of.
+        gap: what breaks the chain, or None.
+    """
+
+    name: str
+    derivative: Derivative
+    reason: str
+    reaches: tuple[str, ...]
+    gap: Gap | None
+
+    @property
+    def every_order(self) -> bool:
+        """Whether it is differentiable to every order."""
+        return self.gap is None and self.derivative in (Derivative.MAKER, Derivative.ZERO)
+
+    def __str__(self) -> str:
+        if self.gap is not None:
+            return f"GAP {self.gap}"
+        if self.derivative is Derivative.MAKER:
+            return f"every order; {', '.join(self.reaches) or 'needs no other operator'}"
+        return f"{self.derivative.value}: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Audit:
+    """What the audit says of every operator, by name.
+
+    ``print`` it to read a table.
+    """
+
+    entries: Mapping[str, Entry]
+
+    @property
+    def gaps(self) -> dict[str, Gap]:
+        """The operators that are not differentiable to every order although they should be."""
+        return {name: one.gap for name, one in self.entries.items() if one.gap is not None}
+
+    def __getitem__(self, name: str) -> Entry:
+        return self.entries[name]
+
+    def __str__(self) -> str:
+        width = max(map(len, self.entries), default=0)
+        lines = [f"{name:<{width}}  {entry}" for name, entry in self.entries.items()]
+        every = sum(entry.every_order for entry in self.entries.values())
+        return "\n".join(
+            [
+                *lines,
+                "",
+                f"{len(self.entries)} operators, {every} differentiable to every order, "
+                f"{len(self.gaps)} with a gap",
+            ]
+        )
+
+
+def audit() -> Audit:
+    """For each operator, what its gradients of all orders are made of and whether that has a gap.
+
+    Example:
+        >>> import registry
+        >>> print(registry.audit()["sin"])
+        every order; broadcast_to, cos, multiply, negative, sin, sum_to
+    """
+    table = {operator.name: operator for operator in operators()}
+    survey = _Survey()
+    for operator in table.values():
+        survey.look_at_cases(operator)
+    survey.follow()
+    return Audit({name: survey.entry(operator) for name, operator in table.items()})
+
+
+# Probes ----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Call:
+    """One call that a maker makes."""
+
+    operator: Operator
+    inputs: Inputs
+    attributes: Attributes
+    types: tuple[VarType | None, ...]
+
+    @property
+    def sources(self) -> list["_Probe"]:
+        """The inputs through which a derivative can flow."""
+        return [one for one in self.inputs if isinstance(one, _Probe) and one.type.differentiable]
+
+
+class _Probe(Var):
+    """A value that has a type, and no more."""
+
+    __slots__ = ("_constant", "_type", "call")
+
+    def __init__(
+        self,
+        type: VarType,
+        call: _Call | None = None,
+        constant: bool | int | float | complex | None = None,
+    ) -> None:
+        self._type, self.call, self._constant = type, call, constant
+
+    @property
+    def type(self) -> VarType:
+        return self._type
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        return self._constant
+
+
+class _Prober:
+    """Calling an operator on probes makes probes of the types that it infers."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:
+        del name
+        given = tuple(_implicit(operator, i, one) for i, one in enumerate(inputs))
+        types = tuple(map(_type_of, given))
+        call = _Call(operator, given, attributes, types)
+        results = [_Probe(one, call) for one in operator.infer(types, attributes)]
+        shown = [results[i] for i in operator.visible]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> _Probe:
+        return _Probe(type, constant=value)
+
+
+_Probe.emitter = _Prober()
+
+
+def _implicit(operator: Operator, index: int, value: Any) -> Any:
+    if value is not LEFT_OUT:
+        return value
+    return _Probe(KEY_TYPE if operator.slot_of(index).role == "key" else TRAINING_TYPE)
+
+
+def _type_of(value: Any) -> VarType | None:
+    if value is None or isinstance(value, Var):
+        return None if value is None else value.type
+    if isinstance(value, (int, float, complex)) and not isinstance(value, (bool, np.generic)):
+        return VarType((), _scalar_dtype(value), weak=True)
+    array = value if hasattr(value, "dtype") else np.asarray(value)
+    return VarType(tuple(array.shape), canonical(array.dtype))
+
+
+def _scalar_dtype(value: int | float | complex) -> np.dtype:
+    if isinstance(value, complex):
+        return canonical(np.dtype(np.complex128))
+    return default_int() if isinstance(value, int) else default_float()
+
+
+# The survey ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Question:
+    """A call whose maker is to be run: the operator, types and attributes."""
+
+    operator: Operator
+    types: tuple[VarType | None, ...]
+    attributes: Attributes
+    training: bool | None
+
+    @property
+    def key(self) -> Any:
+        return self.types, identity_key(self.attributes), self.training
+
+
+class _Survey:
+    """Runs makers, and makers of what they call, until nothing new is called."""
+
+    def __init__(self) -> None:
+        self.edges: dict[str, dict[str, None]] = defaultdict(dict)
+        self.faults: dict[str, str] = {}
+        self._asked: dict[str, set[Any]] = defaultdict(set)
+        self._open: deque[_Question] = deque()
+
+    def look_at_cases(self, operator: Operator) -> None:
+        """Ask for the maker of ``operator`` on each of its cases."""
+        if operator.derivative is Derivative.MISSING:
+            self.faults[operator.name] = operator.reason
+        for case in operator.cases:
+            inputs, attributes = _bound(operator, case)
+            if all(one is not LEFT_OUT for one in inputs):
+                self._ask(operator, tuple(map(_type_of, inputs)), attributes)
+
+    def _ask(
+        self, operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
+    ) -> None:
+        if operator.derivative is not Derivative.MAKER:
+            return
+        flags = (None,) if operator.training_index is None else (False, True)
+        for flag in flags:
+            question = _Question(operator, types, attributes, flag)
+            asked = self._asked[operator.name]
+            if question.key not in asked and len(asked) < _CALLS_LIMIT:
+                asked.add(question.key)
+                self._open.append(question)
+
+    def follow(self) -> None:
+        """Run the makers that are asked for, and ask for those of what they call."""
+        while self._open:
+            question = self._open.popleft()
+            name = question.operator.name
+            try:
+                calls = list(_calls(question))
+            except Exception as error:
+                self.faults.setdefault(name, f"its maker fails: {_first_line(error)}")
+                continue
+            for call in calls:
+                self.edges[name][call.operator.name] = None
+                if call.operator.derivative in _WITHOUT:
+                    self.faults.setdefault(call.operator.name, call.operator.reason)
+                self._ask(call.operator, call.types, call.attributes)
+
+    def entry(self, operator: Operator) -> Entry:
+        """What was found out about ``operator``."""
+        before = self._closure(operator.name)
+        return Entry(
+            operator.name,
+            operator.derivative,
+            operator.reason,
+            tuple(sorted(set(before) - {operator.name} | self._itself(operator.name))),
+            self._gap(operator, before),
+        )
+
+    def _itself(self, name: str) -> set[str]:
+        """An operator that its own gradient calls again reaches itself."""
+        return {name} if any(name in self.edges[one] for one in self._closure(name)) else set()
+
+    def _closure(self, name: str) -> dict[str, str | None]:
+        """Every operator that ``name`` reaches, breadth first, with the one that calls it."""
+        before: dict[str, str | None] = {name: None}
+        waiting = deque([name])
+        while waiting:
+            one = waiting.popleft()
+            for called in self.edges[one]:
+                if called not in before:
+                    before[called] = one
+                    waiting.append(called)
+        return before
+
+    def _gap(self, operator: Operator, before: Mapping[str, str | None]) -> Gap | None:
+        if operator.derivative in (Derivative.ZERO, Derivative.UNDEFINED):
+            return None
+        for name in before:
+            if name in self.faults:
+                return Gap(tuple(_path(name, before)), self.faults[name])
+        if operator.derivative is Derivative.MAKER and not self._asked[operator.name]:
+            return Gap((operator.name,), "no case runs its maker")
+        return None
+
+
+def _path(name: str | None, before: Mapping[str, str | None]) -> list[str]:
+    path: list[str] = []
+    while name is not None:
+        path.append(name)
+        name = before[name]
+    return path[::-1]
+
+
+def _bound(operator: Operator, case: Case) -> tuple[list[Any], Attributes]:
+    """The flat inputs and attributes of a case."""
+    drawn = {
+        name: case.draw(name, np.dtype(np.float32)) if name in operator.slot_index else value
+        for name, value in case.values.items()
+        if name != "training"
+    }
+    inputs, attributes, _ = operator.bind((), drawn)
+    filled = [
+        _implicit(operator, i, one) if operator.slot_of(i).implicit else one
+        for i, one in enumerate(inputs)
+    ]
+    return filled, attributes
+
+
+def _calls(question: _Question) -> Iterator[_Call]:
+    """The calls of a maker through which a derivative can flow to its result."""
+    operator = question.operator
+    rule = operator.gradient_rule
+    assert rule is not None
+    inputs = tuple(
+        None
+        if one is None
+        else _Probe(one, constant=question.training if one is TRAINING_TYPE else None)
+        for one in question.types
+    )
+    # A maker that names an output differentiates through it: the operator reaches itself.
+    itself = _Call(operator, inputs, question.attributes, question.types)
+    types = operator.infer(question.types, question.attributes)
+    outputs = tuple(_Probe(one, itself) for one in types)
+    cotangents = tuple(
+        _Probe(one.type.strong()) if one.type.differentiable else None for one in outputs
+    )
+    if not any(one is not None and one.type.differentiable for one in inputs):
+        return
+    if all(one is None for one in cotangents):
+        return
+    grads = rule(inputs, question.attributes, outputs, cotangents)
+    yield from _differentiated(_probes(grads.values()))
+
+
+def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:
+    for one in gradients:
+        if isinstance(one, _Probe):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from _probes(one)
+
+
+def _differentiated(results: Iterable[_Probe]) -> Iterator[_Call]:
+    """The calls that a derivative of ``results`` runs through."""
+    waiting, seen = list(results), set[int]()
+    while waiting:
+        probe = waiting.pop()
+        call = probe.call
+        if call is None or not probe.type.differentiable or id(call) in seen:
+            continue
+        seen.add(id(call))
+        if call.sources:
+            yield call
+        if call.operator.derivative is not Derivative.ZERO:
+            waiting += call.sources
+
+
+def _first_line(error: Exception) -> str:
+    kind = "" if isinstance(error, SymopError) else f"{type(error).__name__}: "
+    return kind + str(error).partition("\n")[0]

@@ -1,0 +1,63 @@
+"""Fixtures that all tests share; JAX runs on the CPU, which plays two devices."""
+
+import itertools
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+)
+
+import jax  # the flags above are read when JAX is imported
+import pytest
+
+from registry import operator, var
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the texts in tests/golden"
+    )
+
+
+TESTS_BETWEEN_CLEARINGS = 250
+_finished = itertools.count(1)
+
+
+def pytest_runtest_teardown():
+    """Forget what JAX compiled, every now and then: it would fill the memory."""
+    if next(_finished) % TESTS_BETWEEN_CLEARINGS == 0:
+        jax.clear_caches()
+
+
+@pytest.fixture
+def golden(request):
+    """``golden(path, text)`` compares a text with the stored one, or stores it."""
+    update = request.config.getoption("--update-golden")
+
+    def compare(path, text):
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.exists(), f"{path.name} is missing: run  make golden"
+        assert text == path.read_text(), f"{path.name} differs: look at it, then run  make golden"
+
+    return compare
+
+
+@pytest.fixture
+def x64():
+    """JAX with 64-bit dtypes."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def temporary_operators():
+    """Operators that a test registers are forgotten after it."""
+    tables = (operator._table, operator._aliases, var.infix)
+    before = [dict(table) for table in tables]
+    yield
+    for table, content in zip(tables, before, strict=True):
+        table.clear()
+        table.update(content)

@@ -1,0 +1,135 @@
+import pytest
+
+import registry
+from registry import Array, Derivative, case, op
+
+pytestmark = pytest.mark.usefixtures("temporary_operators")
+
+
+def test_catalogue_has_no_gap():
+    found = registry.audit()
+    assert not found.gaps, "\n".join(map(str, found.gaps.values()))
+    assert list(found.entries) == registry.names()
+
+
+def test_entry_tells_what_the_gradients_are_made_of():
+    entry = registry.audit()["sin"]
+    assert entry.derivative is Derivative.MAKER
+    assert entry.every_order
+    assert {"cos", "multiply", "negative", "sin"} <= set(entry.reaches)
+    assert "exp" not in entry.reaches
+
+
+def test_operator_whose_maker_names_its_output_reaches_itself():
+    assert "tanh" in registry.audit()["tanh"].reaches
+
+
+def test_declared_derivatives_are_no_gaps():
+    found = registry.audit()
+    assert found["sign"].every_order
+    assert "zero by definition" in str(found["sign"])
+    assert not found["equal"].every_order
+    assert found["equal"].gap is None
+
+
+def test_table_names_every_operator_and_counts():
+    lines = str(registry.audit()).splitlines()
+    assert [line.split()[0] for line in lines[:-2]] == registry.names()
+    assert lines[-1].startswith(f"{len(registry.names())} operators, ")
+    assert lines[-1].endswith("0 with a gap")
+
+
+# Operators that are declared with a gap on purpose ----------------------------------------------
+
+
+def declare(name, maker=None, **options):
+    def kernel(x: Array) -> Array:
+        """``x``."""
+        return x
+
+    declared = op(name=name, cases=[case(x=(3,))], **options)(kernel)
+    if maker is not None:
+        declared.gradient(maker)
+    return declared
+
+
+def gap(name):
+    return registry.audit().gaps.get(name)
+
+
+def test_missing_derivative_is_a_gap():
+    declare("bare")
+    assert str(gap("bare")) == "bare: no gradient maker is registered"
+
+
+def test_gap_is_found_behind_other_makers_with_the_path_to_it():
+    bare = declare("bare")
+    middle = declare("middle", lambda x, d_out: {"x": d_out * bare(x)})
+    declare("top", lambda x, d_out: {"x": d_out * middle(x)})
+    assert gap("top").path == ("top", "middle", "bare")
+    assert "top -> middle -> bare: no gradient maker" in str(registry.audit())
+
+
+def test_undefined_derivative_on_the_way_is_a_gap():
+    rough = declare("rough")
+    rough.no_gradient("it is rough")
+    declare("top", lambda x, d_out: {"x": d_out * rough(x)})
+    assert str(gap("top")) == "top -> rough: it is rough"
+    assert gap("rough") is None
+
+
+def test_zero_derivative_ends_the_way():
+    bare = declare("bare")
+    flat = declare("flat")
+    flat.zero_gradient("it is flat")
+    declare("top", lambda x, d_out: {"x": d_out * flat(bare(x))})
+    assert gap("top") is None
+
+
+def test_booleans_carry_no_derivative():
+    bare = declare("bare")
+    declare("top", lambda x, d_out: {"x": registry.get("where")(bare(x) > 0, d_out, 0.0)})
+    assert gap("top") is None
+
+
+def test_what_the_gradient_does_not_use_is_no_gap():
+    bare = declare("bare")
+
+    def maker(x, d_out):
+        bare(x)
+        return {"x": d_out}
+
+    declare("top", maker)
+    assert gap("top") is None
+
+
+def test_branch_that_only_another_makers_call_takes_is_looked_into():
+    bare = declare("bare")
+    branchy = declare("branchy", lambda x, d_out: {"x": bare(d_out) if x.ndim == 2 else d_out})
+    reshape = registry.get("reshape")
+
+    def maker(x, d_out):
+        grown = branchy(reshape(x, shape=(1, *x.shape)))
+        return {"x": d_out * reshape(grown, shape=x.shape)}
+
+    declare("top", maker)
+    assert gap("top").path == ("top", "branchy", "bare")
+
+
+def test_maker_that_fails_is_a_gap():
+    declare("broken", lambda x, d_out: {"x": d_out @ x.there_is_no_such_operator()})
+    assert gap("broken").reason.startswith("its maker fails: AttributeError: ")
+
+
+def test_maker_that_no_case_runs_is_a_gap():
+    @op(name="untried", cases=[])
+    def untried(x: Array) -> Array:
+        """``x``."""
+        return x
+
+    untried.gradient(lambda d_out: {"x": d_out})
+    assert gap("untried").reason == "no case runs its maker"
+
+
+def test_temporary_operators_are_gone():
+    assert not {"bare", "middle", "top", "rough", "flat"} & set(registry.names())
