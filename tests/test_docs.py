@@ -1,0 +1,82 @@
+"""Every example in README.md, in docs/ and in docstrings runs and shows what it says it shows."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import registry
+import symop as so
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCE = re.compile(r"^```(?:python|pycon)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)")
+
+
+def modules():
+    for package in (registry, so):
+        yield package.__name__
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield found.name
+
+
+def run(test):
+    """Run one docstring or page; the report of what failed is the message."""
+    report = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
+    runner.run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def page_id(path):
+    return str(path.relative_to(ROOT))
+
+
+def examples(path):
+    """The code of a page with every other line blank, so that line numbers stay."""
+    text = path.read_text(encoding="utf-8")
+    kept = [False] * len(text)
+    for block in FENCE.finditer(text):
+        kept[block.start(1) : block.end(1)] = [True] * (block.end(1) - block.start(1))
+    return "".join(c if keep or c == "\n" else "" for c, keep in zip(text, kept, strict=True))
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestPages:
+    @pytest.mark.parametrize("path", PAGES, ids=page_id)
+    def test_examples_run(self, path, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        so.random.seed(0)
+        code = examples(path)
+        run(doctest.DocTestParser().get_doctest(code, {}, page_id(path), str(path), 0))
+
+    @pytest.mark.parametrize("path", PAGES, ids=page_id)
+    def test_links_lead_somewhere(self, path):
+        broken = [
+            target
+            for target in LINK.findall(path.read_text(encoding="utf-8"))
+            if not (path.parent / target).exists()
+        ]
+        assert not broken
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestDocstrings:
+    @pytest.mark.parametrize("name", sorted(set(modules())))
+    def test_examples_of_a_module_run(self, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        module = importlib.import_module(name)
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+            if test.examples:
+                run(test)
+
+    @pytest.mark.parametrize("operator", registry.operators(), ids=lambda operator: operator.name)
+    def test_examples_of_an_operator_run(self, operator):
+        finder = doctest.DocTestFinder(recurse=False)
+        for test in finder.find(operator.kernel, operator.name, globs=operator.kernel.__globals__):
+            run(test)
