@@ -1,6 +1,7 @@
 """The command ``symop``: look at saved graphs and at the catalogue from a shell."""
 
 import argparse
+import inspect
 import sys
 from pathlib import Path
 
@@ -54,8 +55,9 @@ def _ops(options: argparse.Namespace) -> None:
             print(f"{operator.name:<28} {(operator.__doc__ or '').strip().splitlines()[0]}")
         return
     operator = registry.get(options.name)
-    print(f"{operator.signature()}\n\n{(operator.__doc__ or '').strip()}")
-    print(f"\nderivative: {operator.derivative.value} ({operator.reason})")
+    known, reason = operator.derivative.value, operator.reason
+    print(f"{operator.signature()}\n\n{inspect.cleandoc(operator.__doc__ or '')}")
+    print(f"\nderivative: {known}" + (f" ({reason})" if reason != known else ""))
 
 
 def _audit(options: argparse.Namespace) -> None:
