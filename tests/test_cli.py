@@ -1,0 +1,121 @@
+"""The command line: what it prints, where, and its exit status."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import registry
+import symop as so
+from symop import cli
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file with a saved graph."""
+    x = so.var("x", shape=(2, 3))
+    path = tmp_path / "graph.json"
+    so.softmax(so.fully_connected(x, units=4, name="fc")).save(path)
+    return path
+
+
+def test_show_prints_the_program(saved, capsys):
+    assert cli.main(["show", str(saved)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{so.load(saved)}\n"
+    assert printed.err == ""
+
+
+def test_draw_writes_a_picture(saved, tmp_path, capsys):
+    target = tmp_path / "graph.svg"
+    assert cli.main(["draw", str(saved), "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"wrote {target}\n"
+    assert without_lines(target.read_text()) == without_lines(so.load(saved).to_svg())
+
+
+def without_lines(svg):
+    """A picture without its tooltips, which tell at which line each operator was made."""
+    return re.sub(r"<title>.*?</title>", "", svg, flags=re.DOTALL)
+
+
+def test_draw_needs_to_know_where(saved, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["draw", str(saved)])
+    assert stopped.value.code == 2
+    assert "-o" in capsys.readouterr().err
+
+
+def test_ops_lists_every_operator(capsys):
+    assert cli.main(["ops"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == registry.names()
+    assert all(len(line.split()) > 1 for line in lines)
+
+
+def test_ops_explains_one(capsys):
+    assert cli.main(["ops", "softmax"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("softmax(x, *, axis=-1)\n\n")
+    assert "sum to one" in printed
+    assert "\n\nExample:\n    >>> " in printed
+    assert printed.endswith("\n\nderivative: a gradient maker composes it\n")
+
+
+def test_ops_says_why_there_is_no_derivative(capsys):
+    assert cli.main(["ops", "argmax"]) == 0
+    end = "derivative: undefined by definition (its result is an integer)\n"
+    assert capsys.readouterr().out.endswith(end)
+
+
+def test_ops_knows_aliases(capsys):
+    assert cli.main(["ops", "elemwise_add"]) == 0
+    assert capsys.readouterr().out.startswith("add(x, y)\n")
+
+
+def test_audit_names_every_operator(capsys):
+    assert cli.main(["audit"]) == 0
+    printed = capsys.readouterr().out
+    assert [name for name in registry.names() if name not in printed] == []
+
+
+class TestRefusals:
+    def refused(self, capsys, *arguments):
+        """What a refused command says on stderr; it says nothing on stdout."""
+        assert cli.main([str(one) for one in arguments]) == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("symop: ")
+        assert "Traceback" not in printed.err
+        return printed.err
+
+    @pytest.mark.parametrize("command", [["show"], ["draw", "-o", "graph.svg"]])
+    def test_no_such_file(self, capsys, tmp_path, command):
+        path = tmp_path / "absent.json"
+        assert str(path) in self.refused(capsys, *command, path)
+
+    def test_a_truncated_file(self, capsys, saved):
+        saved.write_text(saved.read_text()[:100])
+        assert str(saved) in self.refused(capsys, "show", saved)
+
+    def test_a_file_that_is_no_graph(self, capsys, tmp_path):
+        path = tmp_path / "other.json"
+        path.write_text('{"a": 1}')
+        assert str(path) in self.refused(capsys, "show", path)
+
+    def test_an_unknown_operator(self, capsys):
+        assert "did you mean 'softmax'" in self.refused(capsys, "ops", "sofmax")
+
+    def test_no_place_to_draw_to(self, capsys, saved, tmp_path):
+        target = tmp_path / "absent" / "graph.svg"
+        assert str(target) in self.refused(capsys, "draw", saved, "-o", target)
+
+
+def test_as_a_process(saved, tmp_path):
+    command = [sys.executable, "-m", "symop.cli", "show"]
+    shown = subprocess.run([*command, str(saved)], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{so.load(saved)}\n"
+    absent = [*command, str(tmp_path / "absent.json")]
+    refused = subprocess.run(absent, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("symop: ")
