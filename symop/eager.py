@@ -1,7 +1,8 @@
 """Eager calls: operators on JAX arrays and tracers, with their gradient makers as JAX's rules."""
 
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -26,9 +27,11 @@ class ArrayEmitter:
         """The result: an array, or a tuple of the visible outputs and the updated states."""
         if name is not None:
             raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
-        values = [_value(operator, i, value) for i, value in enumerate(inputs)]
-        training = _training(operator, values)
-        if any(isinstance(value, jax.core.Tracer) for value in values):
+        traced = any(isinstance(value, jax.core.Tracer) for value in inputs)
+        training = _training(operator, inputs)
+        supplied = {"training": training or False, "key": _Draw(traced, training is False)}
+        values = [_value(operator, i, value, supplied) for i, value in enumerate(inputs)]
+        if traced:
             result = _checked(operator, attributes, values)
         else:
             result = _compiled(operator, identity_key(attributes), attributes, training)(
@@ -41,17 +44,36 @@ class ArrayEmitter:
         return jax.numpy.full(type.shape, value, type.dtype)
 
 
-def _value(operator: Operator, index: int, value: Any) -> Any:
+class _Draw(NamedTuple):
+    """How a random key that a call left out is supplied.
+
+    Inside a trace a drawn key would be a constant: every run would draw the same numbers. Only an
+    operator that predicts, and so does not use its key, may leave it out there.
+    """
+
+    traced: bool
+    unused: bool
+
+    def __call__(self, operator: Operator) -> Any:
+        if not self.traced:
+            return random.next_key()
+        if self.unused:
+            return jax.random.key(0)
+        raise ArgumentError(
+            f"{operator.name}: key= must be given inside a JAX transformation, got nothing"
+        )
+
+
+def _value(operator: Operator, index: int, value: Any, supplied: Mapping[str, Any]) -> Any:
     if value is LEFT_OUT:
         slot = operator.slot_of(index)
-        if slot.role == "key":
-            return random.next_key()
-        if slot.role == "training":
-            return False
-        raise ArgumentError(
-            f"{operator.name}: slot {slot.name!r} must be filled when the inputs are arrays, "
-            "got nothing"
-        )
+        if slot.role not in supplied:
+            raise ArgumentError(
+                f"{operator.name}: slot {slot.name!r} must be filled when the inputs are arrays, "
+                "got nothing"
+            )
+        supply = supplied[slot.role]
+        return supply(operator) if slot.role == "key" else supply
     if isinstance(value, (list, tuple)):
         return np.asarray(value)
     if value is not None and not isinstance(value, _NUMBERS):
@@ -71,10 +93,13 @@ def _require_array(operator: Operator, index: int, value: Any) -> None:
         )
 
 
-def _training(operator: Operator, values: list[Any]) -> bool | None:
+def _training(operator: Operator, inputs: Inputs) -> bool | None:
+    """What the training flag says; None for an operator without one."""
     if operator.training_index is None:
         return None
-    value = values[operator.training_index]
+    value = inputs[operator.training_index]
+    if value is LEFT_OUT:
+        return False
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{operator.name}: training must be True or False, got {value!r}")
     return bool(value)

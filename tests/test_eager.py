@@ -87,3 +87,12 @@ def test_an_eager_call_compiles_once_for_each_type():
     once = len(traced)
     counts_traces(jnp.ones(3))
     assert len(traced) == once
+
+
+def test_a_key_must_be_given_inside_a_transformation():
+    with pytest.raises(ArgumentError, match="dropout: key= must be given inside"):
+        jax.jit(lambda x: so.dropout(x, training=True))(jnp.ones(3))
+    assert jax.jit(so.dropout)(jnp.ones(3)).tolist() == [1.0] * 3
+    key = jax.random.key(0)
+    traced = jax.jit(lambda x: so.dropout(x, key=key, training=True))(jnp.ones(8))
+    assert np.array_equal(traced, so.dropout(jnp.ones(8), key=key, training=True))
