@@ -125,7 +125,7 @@ def _choose_dtype(when_training: VarType, otherwise: VarType) -> DType:
 @op(
     shape=_choose_shape,
     dtype=_choose_dtype,
-    reference=lambda training, when_training, otherwise: when_training if training else otherwise,
+    reference=lambda when_training, otherwise, training: when_training if training else otherwise,
     cases=[
         case(training=True, when_training=(3, 4), otherwise=(3, 4)),
         case(training=False, when_training=(3, 4), otherwise=(3, 4)),
