@@ -6,6 +6,7 @@ node applies a registered operator. Nodes are immutable, and inputs exist before
 a graph has no cycle; nothing here recurses, so its depth is bounded by memory alone.
 """
 
+import functools
 import itertools
 import sys
 import threading
@@ -225,12 +226,12 @@ def _is_own(code_file: str, module: str) -> bool:
     return _own_files.setdefault(code_file, own)
 
 
-def user_origin() -> Origin:
-    """The innermost line outside of symop that led here."""
+def user_origin(own_frames: int = 1) -> Origin:
+    """The innermost line outside of symop that led here, ``own_frames`` calls out or more."""
     origin = _ambient.origin
     if origin is not None:
         return origin
-    frame = sys._getframe(1)  # the public inspect.stack() reads source files
+    frame = sys._getframe(own_frames)  # the public inspect.stack() reads source files
     while frame.f_back is not None:
         file = frame.f_code.co_filename
         own = _own_files.get(file)
@@ -239,7 +240,13 @@ def user_origin() -> Origin:
         if not own:
             break
         frame = frame.f_back
-    return Origin(frame.f_code.co_filename, frame.f_lineno)
+    return _origin(frame.f_code.co_filename, frame.f_lineno)
+
+
+@functools.lru_cache(maxsize=1024)
+def _origin(file: str, line: int) -> Origin:
+    """One object for each line: a loop builds many nodes on the same."""
+    return Origin(file, line)
 
 
 # Making nodes ----------------------------------------------------------------------------------
@@ -259,7 +266,7 @@ def _make(
     node.types = types
     node.name = name
     node.serial = next(_serial)
-    node.origin = user_origin()
+    node.origin = user_origin(2)
     node.memo = None
     return node
 
@@ -402,7 +409,8 @@ def apply(
     given = _filled(operator, inputs) if operator.fillable else inputs
     nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
     types = _infer(operator, nodes, attributes)
-    if name is None and types is not None:
+    simplifies = operator.foldable or operator.simplify_rule is not None
+    if simplifies and name is None and types is not None:
         simpler = _simplified(operator, nodes, attributes, types)
         if simpler is not None:
             return simpler
