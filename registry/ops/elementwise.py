@@ -304,7 +304,7 @@ def _where_simplify(condition: Var, x: Var, y: Var) -> Var | None:
     shape=same,
     dtype=promote,
     reference=lambda x: x,
-    aliases=["BlockGrad"],
+    aliases=["block_grad"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
 )
 def stop_gradient(x: Array) -> Array:

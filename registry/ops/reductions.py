@@ -141,7 +141,7 @@ def _add_n_reference(*xs: np.ndarray) -> np.ndarray:
     shape=same,
     dtype=promote,
     reference=_add_n_reference,
-    aliases=["ElementWiseSum", "accumulate"],
+    aliases=["accumulate"],
     cases=[
         case(xs=[(3, 4), (3, 4), (3, 4)]),
         case(xs=[(2,)]),
