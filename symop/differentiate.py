@@ -15,17 +15,16 @@ from registry.errors import GradientError, NotDifferentiableError, NotLinearErro
 from registry.operator import Derivative, Operator, get
 from registry.types import VarType
 from registry.var import Attributes
+from symop.emission import apply, substitute
 from symop.graph import (
     SELECT,
     Node,
-    apply,
     built_at,
     constant,
     origin_of,
     placeholder,
     reaching,
     select,
-    substitute,
     topological,
 )
 

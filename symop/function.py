@@ -11,7 +11,8 @@ from registry.errors import FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from symop import random
-from symop.graph import TRAINING, Node, constant, leaves, substitute, topological
+from symop.emission import substitute
+from symop.graph import TRAINING, Node, constant, leaves, topological
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, random_keys, type_of
 from symop.naming import require_known, variables_of

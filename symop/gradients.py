@@ -12,18 +12,8 @@ from registry.errors import (
 )
 from registry.operator import Operator, get
 from symop.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
-from symop.graph import (
-    KEY,
-    Image,
-    Node,
-    as_node,
-    built_at,
-    constant,
-    expanded,
-    reaching,
-    select,
-    topological,
-)
+from symop.emission import Image, expanded
+from symop.graph import KEY, Node, as_node, built_at, constant, reaching, select, topological
 
 Unreachable = Literal["error", "zero", "none"]
 """What to do where no path leads: raise, return zeros, or return None."""

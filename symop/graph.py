@@ -10,7 +10,7 @@ import functools
 import itertools
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
@@ -19,9 +19,8 @@ import jax
 import numpy as np
 
 from registry.attributes import identity_key
-from registry.errors import ArgumentError, SymopError, UnknownTypeError
-from registry.infer import promoted
-from registry.operator import LEFT_OUT, Operator
+from registry.errors import ArgumentError, UnknownTypeError
+from registry.operator import Operator
 from registry.shapes import canonical, default_float, default_int
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs, Var
@@ -252,13 +251,14 @@ def _origin(file: str, line: int) -> Origin:
 # Making nodes ----------------------------------------------------------------------------------
 
 
-def _make(
+def make(
     op: Operator | Structure,
     inputs: tuple[Node | None, ...],
     attributes: Attributes,
     types: Types | None,
     name: str | None,
 ) -> Node:
+    """A new node, whether or not an equal one exists."""
     node = Node()
     node.op = op
     node.inputs = inputs
@@ -271,7 +271,7 @@ def _make(
     return node
 
 
-def _interned(
+def interned(
     key: Any,
     op: Operator | Structure,
     inputs: tuple[Node | None, ...],
@@ -283,7 +283,7 @@ def _interned(
     found = _found(key)
     if found is not None:
         return found
-    node = _make(op, inputs, attributes, types, name)
+    node = make(op, inputs, attributes, types, name)
     reference = _Reference(node, _drop)
     reference.key = key
     with _lock:
@@ -306,12 +306,12 @@ def variable(
     if shape is not None:
         types = (VarType(shape, default_float() if dtype is None else canonical(dtype)),)
     attributes = (shape, dtype, role, extra)
-    return _interned((VARIABLE, name, attributes), VARIABLE, (), attributes, types, name)
+    return interned((VARIABLE, name, attributes), VARIABLE, (), attributes, types, name)
 
 
 def placeholder(name: str, type: VarType) -> Node:
     """A variable of a template: it equals no other."""
-    return _make(VARIABLE, (), (type.shape, type.dtype, "argument", ()), (type,), name)
+    return make(VARIABLE, (), (type.shape, type.dtype, "argument", ()), (type,), name)
 
 
 def constant(value: bool | int | float | complex, type: VarType | None = None) -> Node:
@@ -319,7 +319,7 @@ def constant(value: bool | int | float | complex, type: VarType | None = None) -
     of = _scalar_type(value) if type is None else type.strong()
     attributes = (value, None if type is None else of.dtype, of.shape)
     key = (CONSTANT, of, identity_key(value), value.__class__, type is None)
-    return _interned(key, CONSTANT, (), attributes, (of,))
+    return interned(key, CONSTANT, (), attributes, (of,))
 
 
 def _scalar_type(value: bool | int | float | complex) -> VarType:
@@ -338,23 +338,23 @@ def array(value: Any) -> Node:
     if held.dtype == object:
         raise ArgumentError(f"array: the entries must be numbers, got {value!r}")
     made = VarType(tuple(held.shape), canonical(held.dtype))
-    return _make(ARRAY, (), (HeldArray(held),), (made,), None)
+    return make(ARRAY, (), (HeldArray(held),), (made,), None)
 
 
 def fresh_key() -> Node:
     """A random key that no other node shares."""
-    return _make(KEY, (), (next(_key_serial),), (KEY_TYPE,), None)
+    return make(KEY, (), (next(_key_serial),), (KEY_TYPE,), None)
 
 
 def training_flag() -> Node:
     """The node that tells whether the graph runs for training."""
-    return _interned((TRAINING,), TRAINING, (), (), (TRAINING_TYPE,))
+    return interned((TRAINING,), TRAINING, (), (), (TRAINING_TYPE,))
 
 
 def select(node: Node, index: int) -> Node:
     """Output ``index`` of a node that has several."""
     types = None if node.types is None else (node.types[index],)
-    return _interned((SELECT, node, index), SELECT, (node,), (index,), types)
+    return interned((SELECT, node, index), SELECT, (node,), (index,), types)
 
 
 def as_node(value: Any) -> Node:
@@ -374,159 +374,7 @@ def as_node(value: Any) -> Node:
     raise ArgumentError(f"an input must be a symbol, an array or a number, got {value!r}")
 
 
-# Applying operators ----------------------------------------------------------------------------
-
-
-class GraphEmitter:
-    """Calling an operator on nodes makes a node."""
-
-    def emit(
-        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
-    ) -> Any:
-        """One node, or a tuple of them when the operator has several visible outputs."""
-        node = apply(operator, inputs, attributes, name)
-        if operator.single:
-            return node
-        chosen = tuple(select(node, i) for i in operator.visible)
-        return chosen[0] if len(chosen) == 1 else chosen
-
-    def filled(self, value: bool | int | float | complex, type: VarType) -> Node:
-        """A constant of ``type``."""
-        return constant(value, type)
-
-
-Node.emitter = GraphEmitter()
-
-
-def apply(
-    operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None = None
-) -> Node:
-    """The node that applies ``operator``; an equal one that exists already, when there is one.
-
-    Raises:
-        ShapeError, DTypeError, KindError: the inputs do not fit together.
-    """
-    given = _filled(operator, inputs) if operator.fillable else inputs
-    nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
-    types = _infer(operator, nodes, attributes)
-    simplifies = operator.foldable or operator.simplify_rule is not None
-    if simplifies and name is None and types is not None:
-        simpler = _simplified(operator, nodes, attributes, types)
-        if simpler is not None:
-            return simpler
-    if operator.stateful:
-        return _make(operator, nodes, attributes, types, name)
-    operands: Any = nodes
-    if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
-        operands = (nodes[1], nodes[0])
-    key = (operator, operands, identity_key(attributes) if attributes else (), name)
-    return _interned(key, operator, nodes, attributes, types, name)
-
-
-def _later(first: Node | None, second: Node | None) -> bool:
-    return first is not None and second is not None and first.serial > second.serial
-
-
-def _filled(operator: Operator, inputs: Inputs) -> Inputs:
-    """``inputs`` with random key and training flag where the call left them out."""
-    return tuple(
-        _implicit(operator, i) if value is LEFT_OUT else value for i, value in enumerate(inputs)
-    )
-
-
-def _implicit(operator: Operator, index: int) -> Node:
-    slot = operator.slot_of(index)
-    if slot.role == "key":
-        return fresh_key()
-    if slot.role == "training":
-        return training_flag()
-    raise ArgumentError(f"{operator.name}: slot {slot.name!r} must be filled, got nothing")
-
-
-def _infer(
-    operator: Operator, nodes: Sequence[Node | None], attributes: Attributes
-) -> Types | None:
-    types: list[VarType | None] = []
-    for node in nodes:
-        if node is None:
-            types.append(None)
-        elif (known := node.types) is None:
-            return None
-        else:
-            types.append(known[0])
-    return infer_node(operator, types, attributes, None)
-
-
-def infer_node(
-    operator: Operator,
-    types: Sequence[VarType | None],
-    attributes: Attributes,
-    origin: Origin | None,
-) -> Types:
-    """Types of the outputs; what does not fit is refused with the line that built the node.
-
-    The training flag has a type of its own, whether it is still open or a constant already.
-    """
-    if operator.training_index is not None:
-        types = list(types)
-        types[operator.training_index] = TRAINING_TYPE
-    try:
-        return operator.inference(tuple(types), attributes)
-    except SymopError as error:
-        place = built_at(user_origin() if origin is None else origin)
-        raise type(error)(f"{error}{place}") from error.__cause__
-
-
-def _simplified(
-    operator: Operator, nodes: tuple[Node | None, ...], attributes: Attributes, types: Types
-) -> Node | None:
-    """A node of equal value and type that needs no new one, or None."""
-    if operator.simplify_rule is not None:
-        simpler: Node | None = operator.simplify_rule(nodes, attributes)
-        if simpler is not None and simpler.types == types:
-            return simpler
-    if operator.rearranges:
-        return _rearranged(nodes, types[0])
-    if operator.foldable and all(node is not None and node.op is CONSTANT for node in nodes):
-        return _folded(operator, nodes, attributes, types[0])
-    return None
-
-
-def _rearranged(nodes: tuple[Node | None, ...], out: VarType) -> Node | None:
-    """Entries of arrays that all hold one number, in another arrangement: that number."""
-    filled = [node for node in nodes if node is not None and node.op is CONSTANT]
-    if len(filled) < len(nodes):
-        return None
-    keys = {identity_key(node.attributes[0]) for node in filled}
-    return constant(filled[0].attributes[0], out) if len(keys) == 1 else None
-
-
-def _folded(
-    operator: Operator, nodes: tuple[Node | None, ...], attributes: Attributes, out: VarType
-) -> Node | None:
-    """The constant that ``operator`` makes of constants, computed in the dtype of the result.
-
-    Python scalars stay Python scalars: they are computed in double precision, as Python would.
-    """
-    if operator.reference is None:
-        return None
-    weak = all(node is not None and node.attributes[1] is None for node in nodes)
-    with np.errstate(all="ignore"):
-        if weak:
-            numbers = [node.attributes[0] for node in nodes if node is not None]
-        else:
-            # A comparison compares in its operands' dtype, not in that of its result.
-            operands = [node.type for node in nodes if node is not None]
-            dtype = promoted(*operands)[0] if out.dtype == np.bool_ else out.dtype
-            numbers = [np.asarray(node.attributes[0], dtype) for node in nodes if node is not None]
-        value = np.asarray(
-            operator.reference(*numbers, **operator.attribute_dict(attributes))
-        ).item()
-    folded = constant(value) if weak else constant(value, out)
-    return folded if folded.types == (out,) else None
-
-
-# Walking and rebuilding ------------------------------------------------------------------------
+# Walking ------------------------------------------------------------------------------------
 
 
 def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Node]:
@@ -564,49 +412,6 @@ def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:
         if node not in found and any(child in found for child in node.inputs if child is not None):
             found.add(node)
     return found
-
-
-Image = Node | list[Node]
-"""What a node becomes when a graph is rebuilt: a list for a deferred node that expanded."""
-
-
-def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
-    """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
-    image: dict[Node, Image] = dict(replacements)
-    for node in topological(outputs):
-        if node not in image:
-            with copied_origin(node.origin):
-                image[node] = _rebuilt(node, image)
-    return [_value(image[output]) for output in outputs]
-
-
-def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
-    """``node`` over the images of its inputs; inferred and simplified anew."""
-    if node.op is SELECT:
-        (source,) = node.operands
-        became = image[source]
-        if isinstance(became, list):
-            return became[node.attributes[0]]
-        return node if became is source else select(became, node.attributes[0])
-    inputs = tuple([None if child is None else _value(image[child]) for child in node.inputs])
-    if node.op is DEFERRED:
-        return expanded(node.attributes[0], [child for child in inputs if child is not None])
-    if inputs == node.inputs:
-        return node
-    assert isinstance(node.op, Operator)
-    return apply(node.op, inputs, node.attributes, node.name)
-
-
-def _value(image: Image) -> Node:
-    assert not isinstance(image, list)
-    return image
-
-
-def expanded(expansion: Expansion, inputs: Sequence[Node]) -> Image:
-    """What ``expansion`` stands for when all types are known, else a node that waits for them."""
-    if all(node.types is not None for node in topological(inputs)):
-        return expansion.expand(inputs)
-    return _make(DEFERRED, tuple(inputs), (expansion,), None, None)
 
 
 def leaves(order: Iterable[Node], structure: Structure) -> list[Node]:

@@ -6,17 +6,8 @@ from registry.errors import DTypeError, ShapeError, SymopError, UnknownTypeError
 from registry.operator import Operator
 from registry.shapes import canonical, default_float
 from registry.types import DType, Shape, VarType
-from symop.graph import (
-    SELECT,
-    VARIABLE,
-    Node,
-    built_at,
-    copied_origin,
-    infer_node,
-    substitute,
-    topological,
-    variable,
-)
+from symop.emission import infer_node, substitute
+from symop.graph import SELECT, VARIABLE, Node, built_at, copied_origin, topological, variable
 from symop.naming import variables_of
 
 Known = dict[Node, tuple[VarType | None, ...]]

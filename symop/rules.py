@@ -26,7 +26,8 @@ from symop.differentiate import (
     output_values,
     pushforward_of,
 )
-from symop.graph import Node, apply, constant, placeholder, reaching, topological
+from symop.emission import apply
+from symop.graph import Node, constant, placeholder, reaching, topological
 from symop.lowering import Call, Schedule, bare_kernel, type_of
 
 Types = tuple[VarType | None, ...]

@@ -10,7 +10,8 @@ from registry.desc import BlockDesc, ProgramDesc
 from registry.errors import FormatError
 from symop.files import PathLike, read_bounded, write_atomically
 from symop.graph import Node
-from symop.records import check_version, deferred_factories, from_desc, to_desc
+from symop.rebuilding import check_version, deferred_factories, from_desc
+from symop.records import to_desc
 
 __all__ = [
     "LIMIT",

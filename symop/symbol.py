@@ -13,22 +13,15 @@ from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop import graph
 from symop.draw import MAX_NODES, draw, html
+from symop.emission import substitute
 from symop.executor import Executor
 from symop.files import PathLike, write_atomically
 from symop.function import GraphFunction, evaluate
-from symop.graph import (
-    TRAINING,
-    VARIABLE,
-    Node,
-    as_node,
-    built_at,
-    substitute,
-    topological,
-    user_origin,
-)
+from symop.graph import TRAINING, VARIABLE, Node, as_node, built_at, topological, user_origin
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
-from symop.records import graph_of, to_desc
+from symop.rebuilding import graph_of
+from symop.records import to_desc
 from symop.serialize import decode, encode
 from symop.text import text
 

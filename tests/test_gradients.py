@@ -15,6 +15,7 @@ from registry.errors import (
     NotLinearError,
     ShapeError,
 )
+from symop.graph import topological
 
 
 @pytest.fixture
@@ -50,7 +51,8 @@ class TestForms:
         head = so.var("head", shape=(3,))
         gradient = so.grad(so.sin(x), x, head)
         second = so.grad(gradient, head)
-        np.testing.assert_allclose(second.eval(x=[0.0, 1.0, 2.0], head=[1.0] * 3), np.cos([0, 1, 2]), rtol=1e-6)
+        found = second.eval(x=[0.0, 1.0, 2.0], head=[1.0] * 3)
+        np.testing.assert_allclose(found, np.cos([0, 1, 2]), rtol=1e-6)
 
     def test_unknown_shapes_wait(self):
         v = so.var("v")
@@ -58,7 +60,8 @@ class TestForms:
         expected = jax.vmap(jax.grad(jax.grad(lambda t: jnp.sin(t) * t)))
         for size in (2, 5):
             points = jnp.linspace(0.0, 1.0, size)
-            np.testing.assert_allclose(second.eval(v=points), expected(points), rtol=1e-5, atol=1e-6)
+            found = second.eval(v=points)
+            np.testing.assert_allclose(found, expected(points), rtol=1e-5, atol=1e-6)
         assert second.list_arguments() == ["v"]
         tangent = so.jvp(so.sin(v), v, so.var("t"))
         assert float(tangent.eval(v=0.0, t=2.0)) == 2.0
@@ -83,14 +86,13 @@ class TestMissing:
     def test_zero_by_definition(self, x):
         gradient = so.grad(so.sign(x), x)
         assert gradient.constant == 0.0
-        assert so.grad(so.stop_gradient(x) * x, x).same_as(so.stop_gradient(x)) or True
 
     def test_stop_gradient_stops(self, x):
         gradient = so.grad(so.stop_gradient(x) * x, x)
         assert gradient.eval(x=[1.0, 2.0, 3.0]).tolist() == [1.0, 2.0, 3.0]
 
     def test_undefined_through_integers(self, x):
-        with pytest.raises(NotDifferentiableError, match="'x' is undefined: every path runs through"):
+        with pytest.raises(NotDifferentiableError, match="'x' is undefined: every path runs"):
             so.grad(so.cast(so.cast(x, dtype="int32"), dtype="float32"), x)
 
     def test_an_integer_variable(self):
@@ -202,8 +204,6 @@ class TestOrders:
                     assert float(symbol.eval(v=0.3)) == pytest.approx(expected, rel=1e-10)
 
     def test_forward_mode_shares_lower_derivatives(self):
-        from symop.graph import topological
-
         v = so.var("v", shape=())
         y = so.tanh(v)
         sizes = []
@@ -219,4 +219,5 @@ class TestOrders:
         native = lambda t: jnp.sum(jax.nn.log_softmax(t) * jnp.sin(t))  # noqa: E731
         point, along = jnp.array([0.1, 0.5, -0.3]), jnp.array([1.0, -2.0, 0.5])
         expected = jax.hessian(native)(point) @ along
-        np.testing.assert_allclose(product.eval(x=point, direction=along), expected, rtol=2e-5, atol=1e-6)
+        found = product.eval(x=point, direction=along)
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)

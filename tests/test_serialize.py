@@ -46,8 +46,9 @@ from registry.operator import Operator
 from registry.types import VarKind, VarType
 from symop import files
 from symop.differentiate import ones, pullback
+from symop.emission import apply
 from symop.files import load_parameters, save_parameters
-from symop.graph import KEY, Origin, apply, constant, leaves, topological, variable
+from symop.graph import KEY, Origin, constant, leaves, topological, variable
 from symop.records import describe
 from symop.serialize import decode, dumps, encode, from_desc, load, loads, save, to_desc
 

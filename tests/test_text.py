@@ -29,9 +29,11 @@ from saved_graphs import (
 import symop as so
 from registry.errors import FormatError
 from registry.types import VarKind, VarType
-from symop.graph import apply, array, constant, variable
+from symop.emission import apply
+from symop.graph import array, constant, variable
+from symop.parsing import parse
 from symop.serialize import decode, dumps, to_desc
-from symop.text import parse, text
+from symop.text import text
 
 DEPTH = 100_000
 SEEDS = range(40)

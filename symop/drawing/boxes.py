@@ -8,16 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from registry.operator import Operator
-from symop.graph import (
-    ARRAY,
-    CONSTANT,
-    KEY,
-    SELECT,
-    TRAINING,
-    VARIABLE,
-    Node,
-    topological,
-)
+from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
 
 
 @dataclasses.dataclass(slots=True)

@@ -1,0 +1,227 @@
+"""Applying operators to nodes: inference, simplification, and a graph over other inputs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from registry.attributes import identity_key
+from registry.errors import ArgumentError, SymopError
+from registry.infer import promoted
+from registry.operator import LEFT_OUT, Operator
+from registry.types import TRAINING_TYPE, VarType
+from registry.var import Attributes, Inputs
+from symop.graph import (
+    CONSTANT,
+    DEFERRED,
+    SELECT,
+    Expansion,
+    Node,
+    Origin,
+    Types,
+    as_node,
+    built_at,
+    constant,
+    copied_origin,
+    fresh_key,
+    interned,
+    make,
+    select,
+    topological,
+    training_flag,
+    user_origin,
+)
+
+
+class GraphEmitter:
+    """Calling an operator on nodes makes a node."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:
+        """One node, or a tuple of them when the operator has several visible outputs."""
+        node = apply(operator, inputs, attributes, name)
+        if operator.single:
+            return node
+        chosen = tuple(select(node, i) for i in operator.visible)
+        return chosen[0] if len(chosen) == 1 else chosen
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Node:
+        """A constant of ``type``."""
+        return constant(value, type)
+
+
+Node.emitter = GraphEmitter()
+
+
+def apply(
+    operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None = None
+) -> Node:
+    """The node that applies ``operator``; an equal one that exists already, when there is one.
+
+    Raises:
+        ShapeError, DTypeError, KindError: the inputs do not fit together.
+    """
+    given = _filled(operator, inputs) if operator.fillable else inputs
+    nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
+    types = _infer(operator, nodes, attributes)
+    simplifies = operator.foldable or operator.simplify_rule is not None
+    if simplifies and name is None and types is not None:
+        simpler = _simplified(operator, nodes, attributes, types)
+        if simpler is not None:
+            return simpler
+    if operator.stateful:
+        return make(operator, nodes, attributes, types, name)
+    operands: Any = nodes
+    if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
+        operands = (nodes[1], nodes[0])
+    key = (operator, operands, identity_key(attributes) if attributes else (), name)
+    return interned(key, operator, nodes, attributes, types, name)
+
+
+def _later(first: Node | None, second: Node | None) -> bool:
+    return first is not None and second is not None and first.serial > second.serial
+
+
+def _filled(operator: Operator, inputs: Inputs) -> Inputs:
+    """``inputs`` with random key and training flag where the call left them out."""
+    return tuple(
+        _implicit(operator, i) if value is LEFT_OUT else value for i, value in enumerate(inputs)
+    )
+
+
+def _implicit(operator: Operator, index: int) -> Node:
+    slot = operator.slot_of(index)
+    if slot.role == "key":
+        return fresh_key()
+    if slot.role == "training":
+        return training_flag()
+    raise ArgumentError(f"{operator.name}: slot {slot.name!r} must be filled, got nothing")
+
+
+def _infer(
+    operator: Operator, nodes: Sequence[Node | None], attributes: Attributes
+) -> Types | None:
+    types: list[VarType | None] = []
+    for node in nodes:
+        if node is None:
+            types.append(None)
+        elif (known := node.types) is None:
+            return None
+        else:
+            types.append(known[0])
+    return infer_node(operator, types, attributes, None)
+
+
+def infer_node(
+    operator: Operator,
+    types: Sequence[VarType | None],
+    attributes: Attributes,
+    origin: Origin | None,
+) -> Types:
+    """Types of the outputs; what does not fit is refused with the line that built the node.
+
+    The training flag has a type of its own, whether it is still open or a constant already.
+    """
+    if operator.training_index is not None:
+        types = list(types)
+        types[operator.training_index] = TRAINING_TYPE
+    try:
+        return operator.inference(tuple(types), attributes)
+    except SymopError as error:
+        place = built_at(user_origin() if origin is None else origin)
+        raise type(error)(f"{error}{place}") from error.__cause__
+
+
+def _simplified(
+    operator: Operator, nodes: tuple[Node | None, ...], attributes: Attributes, types: Types
+) -> Node | None:
+    """A node of equal value and type that needs no new one, or None."""
+    if operator.simplify_rule is not None:
+        simpler: Node | None = operator.simplify_rule(nodes, attributes)
+        if simpler is not None and simpler.types == types:
+            return simpler
+    if operator.rearranges:
+        return _rearranged(nodes, types[0])
+    if operator.foldable and all(node is not None and node.op is CONSTANT for node in nodes):
+        return _folded(operator, nodes, attributes, types[0])
+    return None
+
+
+def _rearranged(nodes: tuple[Node | None, ...], out: VarType) -> Node | None:
+    """Entries of arrays that all hold one number, in another arrangement: that number."""
+    filled = [node for node in nodes if node is not None and node.op is CONSTANT]
+    if len(filled) < len(nodes):
+        return None
+    keys = {identity_key(node.attributes[0]) for node in filled}
+    return constant(filled[0].attributes[0], out) if len(keys) == 1 else None
+
+
+def _folded(
+    operator: Operator, nodes: tuple[Node | None, ...], attributes: Attributes, out: VarType
+) -> Node | None:
+    """The constant that ``operator`` makes of constants, computed in the dtype of the result.
+
+    Python scalars stay Python scalars: they are computed in double precision, as Python would.
+    """
+    if operator.reference is None:
+        return None
+    weak = all(node is not None and node.attributes[1] is None for node in nodes)
+    with np.errstate(all="ignore"):
+        if weak:
+            numbers = [node.attributes[0] for node in nodes if node is not None]
+        else:
+            # A comparison compares in its operands' dtype, not in that of its result.
+            operands = [node.type for node in nodes if node is not None]
+            dtype = promoted(*operands)[0] if out.dtype == np.bool_ else out.dtype
+            numbers = [np.asarray(node.attributes[0], dtype) for node in nodes if node is not None]
+        value = np.asarray(
+            operator.reference(*numbers, **operator.attribute_dict(attributes))
+        ).item()
+    folded = constant(value) if weak else constant(value, out)
+    return folded if folded.types == (out,) else None
+
+
+# Rebuilding ------------------------------------------------------------------------------------
+
+Image = Node | list[Node]
+"""What a node becomes when a graph is rebuilt: a list for a deferred node that expanded."""
+
+
+def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
+    """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
+    image: dict[Node, Image] = dict(replacements)
+    for node in topological(outputs):
+        if node not in image:
+            with copied_origin(node.origin):
+                image[node] = _rebuilt(node, image)
+    return [_value(image[output]) for output in outputs]
+
+
+def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
+    """``node`` over the images of its inputs; inferred and simplified anew."""
+    if node.op is SELECT:
+        (source,) = node.operands
+        became = image[source]
+        if isinstance(became, list):
+            return became[node.attributes[0]]
+        return node if became is source else select(became, node.attributes[0])
+    inputs = tuple([None if child is None else _value(image[child]) for child in node.inputs])
+    if node.op is DEFERRED:
+        return expanded(node.attributes[0], [child for child in inputs if child is not None])
+    if inputs == node.inputs:
+        return node
+    assert isinstance(node.op, Operator)
+    return apply(node.op, inputs, node.attributes, node.name)
+
+
+def _value(image: Image) -> Node:
+    assert not isinstance(image, list)
+    return image
+
+
+def expanded(expansion: Expansion, inputs: Sequence[Node]) -> Image:
+    """What ``expansion`` stands for when all types are known, else a node that waits for them."""
+    if all(node.types is not None for node in topological(inputs)):
+        return expansion.expand(inputs)
+    return make(DEFERRED, tuple(inputs), (expansion,), None, None)

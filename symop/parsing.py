@@ -1,0 +1,429 @@
+"""Programs as text, read back: ``parse(text(outputs))`` is the same graph; see ``symop.text``."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import msgspec
+import numpy as np
+
+from registry.attributes import dtype_named, to_plain
+from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from registry.errors import FormatError, SymopError
+from registry.operator import Operator, get
+from symop.graph import ARRAY, CONSTANT, TRAINING, Node
+from symop.rebuilding import fetched, rebuild
+from symop.records import INPUTS, LEAVES, ArrayAttrs, ConstantAttrs
+from symop.text import DEFAULT_FLOAT, GRADIENT, RESERVED, WORD, looks_automatic
+
+_TOKEN = re.compile(
+    rf"""
+    [ \t\r]*
+    (?:
+    (?P<comment>\#[^\n]*)
+  | (?P<newline>\n)
+  | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
+  | (?P<number>-inf\b|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)
+  | (?P<word>{WORD})
+  | (?P<sign>->|\.\.\.|[(){{}}\[\],:=?])
+  | (?P<end>\Z)
+  | (?P<other>.)
+    )
+    """,
+    re.VERBOSE,
+)
+_ASSIGNS = re.compile(r"\s*=")
+_CONSTANTS = {"True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
+_DEPTH_LIMIT = 32
+_SHOWN_FILE = "<text>"
+
+
+def parse(text: str) -> list[Node]:
+    """The outputs of the graph that ``text`` printed; nodes that exist already are shared.
+
+    Raises:
+        FormatError: the text is no such program; the message tells the line and the column.
+    """
+    parser = _Parser(text)
+    parser.program()
+    return parser.build()
+
+
+class _Spot(NamedTuple):
+    """A place in the text."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class _Parser:
+    """Reads a program token by token into records, and remembers where each of them stands."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.position, self.line, self.line_start, self.depth = 0, 1, 0, 0
+        self.kind, self.value = "", ""
+        self.spot = _Spot(1, 1)
+        self.vars: list[VarDesc] = []
+        self.ops: list[OpDesc] = []
+        self.fetch: list[str] = []
+        self.spots: dict[str, list[_Spot]] = {"vars": [], "ops": [], "fetch": []}
+        self.inline: dict[str, str] = {}
+        self.annotations: list[tuple[str, str, _Spot]] = []
+        self.mark: str | None = None
+        self.advance()
+
+    # Tokens
+
+    def advance(self) -> str:
+        """Go to the next token; returns the text of the one before."""
+        before = self.value
+        while True:
+            found = _TOKEN.match(self.source, self.position)
+            assert found is not None
+            self.kind = found.lastgroup or ""
+            self.value = found[self.kind]
+            self.spot = _Spot(self.line, found.start(self.kind) - self.line_start + 1)
+            self.position = found.end()
+            if self.kind == "newline":
+                self.line, self.line_start = self.line + 1, self.position
+            # Inside parentheses a line may be broken anywhere.
+            if not self.depth or self.kind not in ("newline", "comment"):
+                break
+        if self.kind == "other":
+            self.fail(f"{self.value!r} has no meaning here")
+        self.depth += (self.value in ("(", "[")) - (self.value in (")", "]"))
+        return before
+
+    def fail(self, message: str, spot: _Spot | None = None) -> NoReturn:
+        raise FormatError(f"{spot or self.spot}: {message}")
+
+    def expected(self, what: str) -> NoReturn:
+        got = "the end of the text" if self.kind == "end" else repr(self.value)
+        self.fail(f"{what} must stand here, got {got}")
+
+    def at(self, sign: str) -> bool:
+        return self.kind in ("sign", "word") and self.value == sign
+
+    def take(self, sign: str) -> bool:
+        """Go past ``sign`` if it stands here."""
+        if not self.at(sign):
+            return False
+        self.advance()
+        return True
+
+    def need(self, sign: str) -> None:
+        if not self.take(sign):
+            self.expected(repr(sign))
+
+    def listed(self, end: str) -> Iterator[None]:
+        """Go through items that commas separate, up to ``end``; a comma may end the list."""
+        while not self.take(end):
+            yield
+            if not self.take(","):
+                self.need(end)
+                return
+
+    # Names and types
+
+    def name(self) -> str:
+        if self.kind == "string":
+            return self.string()
+        if self.kind != "word" or self.value in RESERVED:
+            self.expected("a name")
+        return self.advance()
+
+    def string(self) -> str:
+        try:
+            found: str = json.loads(self.value)
+        except ValueError:
+            self.fail("the string has an escape that JSON does not have")
+        self.advance()
+        return found
+
+    def integer(self) -> int:
+        if self.kind != "number" or not self.value.isdecimal():
+            self.expected("a whole number")
+        return int(self.number())
+
+    def number(self) -> int | float:
+        spot, word = self.spot, self.advance()
+        try:
+            return int(word) if word.lstrip("-").isdecimal() else float(word)
+        except ValueError:
+            self.fail("the number is too long", spot)
+
+    def lengths(self) -> list[int] | None:
+        """A shape in brackets; None for an unknown one."""
+        self.need("[")
+        if self.take("?"):
+            self.need("]")
+            return None
+        return [self.integer() for _ in self.listed("]")]
+
+    # The program
+
+    def program(self) -> None:
+        self.blank_lines()
+        self.need("(")
+        for _ in self.listed(")"):
+            self.variable()
+        self.need("{")
+        while not self.take("}"):
+            self.statement()
+        self.need("->")
+        while self.kind not in ("newline", "end"):
+            self.spots["fetch"].append(self.spot)
+            self.fetch.append(self.operand())
+            if not self.take(","):
+                break
+        self.blank_lines()
+        if self.kind != "end":
+            self.expected("the end of the text")
+
+    def blank_lines(self) -> None:
+        while self.kind in ("newline", "comment"):
+            self.advance()
+
+    def variable(self) -> None:
+        self.spots["vars"].append(self.spot)
+        first = self.name()
+        named = self.kind in ("word", "string")
+        role, name = (first, self.name()) if named else ("argument", first)
+        var = VarDesc(name, role=role)
+        if self.take(":"):
+            if self.kind != "word":
+                self.expected("a dtype")
+            dtype = self.advance()
+            var.dtype = None if dtype == DEFAULT_FLOAT else dtype
+            var.shape = self.lengths()
+        if self.take("{"):
+            for _ in self.listed("}"):
+                key = self.name()
+                self.need("=")
+                if self.kind != "string":
+                    self.expected("a string")
+                var.attrs[key] = self.string()
+        self.vars.append(var)
+
+    def statement(self) -> None:
+        """A line: a call, a comment, or nothing, which ends a paragraph."""
+        if self.kind == "comment":
+            comment = self.advance()
+            if comment.startswith(GRADIENT):
+                self.mark = _unquoted(comment.removeprefix(GRADIENT).strip())
+            self.end_of_line()
+        elif self.kind == "newline":
+            self.advance()
+            if self.kind == "newline":
+                self.mark = None
+        else:
+            self.call()
+            if self.kind == "comment":
+                self.advance()
+            self.end_of_line()
+
+    def end_of_line(self) -> None:
+        if self.kind == "newline":
+            # Left to the next statement, which sees by it whether an empty line follows.
+            return
+        if not self.at("}"):
+            self.expected("the end of the line")
+
+    def targets(self) -> tuple[list[str], bool]:
+        """The names that a line defines, and whether the first is in quotes."""
+        quoted = self.kind == "string"
+        names = [self.target()]
+        while self.take(","):
+            names.append(self.target())
+        self.need("=")
+        return names, quoted
+
+    def target(self) -> str:
+        if self.take("_"):
+            return ""
+        name = self.name()
+        if self.take(":"):
+            spot, words = self.spot, []
+            while self.kind == "word":
+                words.append(self.advance())
+            shape = ",".join(map(str, self.lengths() or []))
+            self.annotations.append((name, f"{' '.join(words)}[{shape}]", spot))
+        return name
+
+    def call(self) -> None:
+        spot = self.spot
+        names, quoted = self.targets()
+        kind_spot, kind = self.spot, self.name()
+        op = OpDesc(kind, site=f"{_SHOWN_FILE}:{spot.line}", gradient_of=self.mark)
+        keys = [str(self.integer()) for _ in self.listed("]")] if self.take("[") else ["out"]
+        self.need("(")
+        if kind == ARRAY.name:
+            op.attrs = msgspec.to_builtins(self.array())
+        elif kind in LEAVES:
+            operands = self.arguments(op)
+            if operands:
+                op.inputs = {INPUTS: [name for name in operands if name is not None]}
+        else:
+            operator = self.operator(kind, kind_spot)
+            keys = list(operator.outputs)
+            op.inputs = self.slots(operator, self.arguments(op), kind_spot)
+            op.name = _given_name(names[0], quoted, operator)
+        if len(names) != len(keys):
+            self.fail(f"{kind} must have {len(keys)} outputs, got {len(names)} names", spot)
+        op.outputs = {key: [name] for key, name in zip(keys, names, strict=True) if name}
+        self.add(op, spot)
+
+    def add(self, op: OpDesc, spot: _Spot) -> None:
+        self.ops.append(op)
+        self.spots["ops"].append(spot)
+
+    def operator(self, name: str, spot: _Spot) -> Operator:
+        try:
+            return get(name)
+        except SymopError as error:
+            self.fail(str(error), spot)
+
+    def slots(
+        self, operator: Operator, operands: Sequence[str | None], spot: _Spot
+    ) -> dict[str, list[str]]:
+        if len(operands) > operator.n_fixed and not operator.variadic:
+            self.fail(
+                f"{operator.name} must have at most {operator.n_fixed} inputs, got {len(operands)}",
+                spot,
+            )
+        groups = operator.input_groups(operands)
+        return {slot.name: list(names) for slot, names in groups if names}
+
+    def arguments(self, op: OpDesc) -> list[str | None]:
+        """The inputs of a call; its attributes go into ``op``."""
+        operands: list[str | None] = []
+        for _ in self.listed(")"):
+            if self.kind == "word" and _ASSIGNS.match(self.source, self.position):
+                spot, key = self.spot, self.advance()
+                self.need("=")
+                if key in op.attrs:
+                    self.fail(f"the attribute {key!r} must be given once, got it twice", spot)
+                op.attrs[key] = self.attribute()
+            elif op.attrs:
+                self.fail("an input must stand before the attributes")
+            else:
+                operands.append(None if self.take("None") else self.operand())
+        return operands
+
+    def attribute(self, depth: int = 0) -> Any:
+        """A value as JSON holds it."""
+        if depth > _DEPTH_LIMIT:
+            self.fail("the value nests too deeply")
+        if self.take("("):
+            return [self.attribute(depth + 1) for _ in self.listed(")")]
+        if self.kind == "string":
+            return self.string()
+        if self.take("None"):
+            return None
+        if self.kind == "word" and self.value not in (*_CONSTANTS, "complex"):
+            return {"dtype": self.advance()}
+        return to_plain(self.scalar())
+
+    def scalar(self) -> bool | int | float | complex:
+        if self.kind == "number":
+            return self.number()
+        if self.kind == "word" and self.value in _CONSTANTS:
+            return _CONSTANTS[self.advance()]
+        self.need("complex")
+        self.need("(")
+        parts = [float(self.scalar().real) for _ in self.listed(")")]
+        if len(parts) != 2:
+            self.fail("a complex number must have two parts")
+        return complex(*parts)
+
+    def operand(self) -> str:
+        """The name of an input; what stands there as a value gets a record of its own."""
+        spot = self.spot
+        if self.kind == "number" or (self.kind == "word" and self.value in _CONSTANTS):
+            return self.inlined(CONSTANT.name, ConstantAttrs(to_plain(self.scalar())), spot)
+        if self.take("training"):
+            return self.inlined(TRAINING.name, None, spot)
+        if self.kind == "word" and self.source.startswith("(", self.position):
+            return self.inlined(CONSTANT.name, ConstantAttrs(to_plain(self.scalar())), spot)
+        is_word, word = self.kind == "word", self.name()
+        if is_word and (self.at("[") or self.kind == "word"):
+            return self.inlined(CONSTANT.name, self.filled(word), spot)
+        return word
+
+    def filled(self, word: str) -> ConstantAttrs:
+        """``float32[3](1.0)``, of which the first word is read; a kind may come before it."""
+        kind, dtype = (word, self.name()) if self.kind == "word" else ("lod_tensor", word)
+        shape = self.lengths() or []
+        self.need("(")
+        value = to_plain(self.scalar())
+        self.need(")")
+        return ConstantAttrs(value, dtype, shape, kind)
+
+    def inlined(self, kind: str, attrs: ConstantAttrs | None, spot: _Spot) -> str:
+        plain = {} if attrs is None else msgspec.to_builtins(attrs)
+        key = f"{kind} {json.dumps(plain)}"
+        if key not in self.inline:
+            # No name in a text that was printed begins with this character.
+            self.inline[key] = f"\0{len(self.inline)}"
+            self.add(OpDesc(kind, outputs={"out": [self.inline[key]]}, attrs=plain), spot)
+        return self.inline[key]
+
+    def array(self) -> ArrayAttrs:
+        """What stands in the parentheses of ``array``: dtype, shape and entries."""
+        spot, name = self.spot, self.name()
+        shape = self.lengths() or []
+        try:
+            dtype = dtype_named(name)
+        except ValueError as error:
+            self.fail(str(error), spot)
+        entries: list[Any] = []
+        if not self.take(","):
+            self.need(")")
+        elif self.take("..."):
+            self.need(")")
+            return ArrayAttrs(name, shape)
+        else:
+            entries = [self.scalar() for _ in self.listed(")")]
+        try:
+            return ArrayAttrs(name, shape, np.asarray(entries, dtype).tobytes())
+        except (TypeError, ValueError, OverflowError) as error:
+            self.fail(f"the entries must be of dtype {name}; {error}", spot)
+
+    # Building
+
+    def place(self, part: str, index: int) -> str:
+        return str(self.spots[part][index])
+
+    def build(self) -> list[Node]:
+        desc = ProgramDesc(blocks=[BlockDesc(vars=self.vars, ops=self.ops)], fetch=self.fetch)
+        values = rebuild(desc, self.place)
+        for name, shown, spot in self.annotations:
+            types = values[name].types
+            if types is None or str(types[0]) != shown:
+                got = "a type that is not known yet" if types is None else str(types[0])
+                self.fail(f"{name!r} must be of the type that is written, {shown}, got {got}", spot)
+        return fetched(desc, values, self.place)
+
+
+def _unquoted(shown: str) -> str:
+    try:
+        return str(json.loads(shown)) if shown.startswith('"') else shown
+    except ValueError:
+        return shown
+
+
+def _given_name(label: str, quoted: bool, operator: Operator) -> str | None:
+    """The user's name of a call, told from the name of its first output; None if automatic."""
+    base = label
+    if not operator.single:
+        found = re.fullmatch(rf"(.+)\.{re.escape(operator.outputs[0])}_*", label, re.DOTALL)
+        base = label if found is None else found[1]
+    if not looks_automatic(base, operator.name):
+        return base
+    # The automatic name of an operator whose own name is no word is in quotes as well.
+    return base if quoted and re.fullmatch(WORD, operator.name) else None

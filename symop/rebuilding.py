@@ -1,0 +1,378 @@
+"""Records read back as a graph: every field checked, nothing executed, nothing half loaded."""
+
+import math
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from registry.attributes import REQUIRED, dtype_named, from_plain, make_attribute
+from registry.desc import FORMAT_VERSION, BlockDesc, OpDesc, ProgramDesc, VarDesc
+from registry.errors import FormatError, nearest
+from registry.operator import LEFT_OUT, get
+from registry.types import VarKind, VarType
+from symop.emission import apply, expanded
+from symop.gradients import GradExpansion, JvpExpansion
+from symop.graph import (
+    ARRAY,
+    CONSTANT,
+    DEFERRED,
+    KEY,
+    TRAINING,
+    Expansion,
+    Node,
+    Origin,
+    array,
+    constant,
+    copied_origin,
+    fresh_key,
+    select,
+    training_flag,
+    variable,
+)
+from symop.records import INPUTS, LEAVES, UNKNOWN_FILE, ArrayAttrs, ConstantAttrs, KeyAttrs, NoAttrs
+
+Factory = Callable[[dict[str, Any]], Expansion]
+"""Makes an expansion anew from its attributes, those of ``to_attrs`` without the name."""
+
+
+def factory_of(kind: type[Any]) -> Factory:
+    """What makes the named tuple ``kind`` from its fields, each checked by its annotation."""
+    name = kind._field_defaults["name"]
+    hints = {key: hint for key, hint in typing.get_type_hints(kind).items() if key != "name"}
+    fields = {key: make_attribute(key, hint, REQUIRED) for key, hint in hints.items()}
+
+    def make(attrs: dict[str, Any]) -> Expansion:
+        _check_keys("attribute", attrs, fields)
+        missing = [key for key in fields if key not in attrs]
+        if missing:
+            raise FormatError(f"the attribute {missing[0]!r} must be given, got none")
+        values = {key: fields[key].canonical(value, name) for key, value in attrs.items()}
+        made: Expansion = kind(**values)
+        return made
+
+    return make
+
+
+deferred_factories: dict[str, Factory] = {
+    kind._field_defaults["name"]: factory_of(kind) for kind in (GradExpansion, JvpExpansion)
+}
+"""By its name, what makes each kind of expansion anew."""
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+Place = Callable[[str, int], str]
+"""Says where record ``index`` of ``"vars"``, ``"ops"`` or ``"fetch"`` stands, for a message."""
+
+
+def from_desc(desc: ProgramDesc, place: Place | None = None) -> list[Node]:
+    """The graph that ``desc`` records; nodes that exist already are shared, as they are.
+
+    Calls are inferred and simplified as when they were first made, so what ``to_desc`` made of a
+    graph gives that graph again.
+
+    Args:
+        desc: a program of one block.
+        place: says where a record stands, in place of its JSON path.
+
+    Raises:
+        FormatError: something in the records is wrong; nothing is kept of them.
+    """
+    place = _json_place(desc) if place is None else place
+    return fetched(desc, rebuild(desc, place), place)
+
+
+def graph_of(desc: ProgramDesc) -> tuple[list[Node], list[Node]]:
+    """The graph that ``desc`` records: its values, and all its variables in their order.
+
+    Raises:
+        FormatError: something in the records is wrong; nothing is kept of them.
+    """
+    place = _json_place(desc)
+    values = rebuild(desc, place)
+    variables = [values[var.name] for var in desc.blocks[0].vars]
+    return fetched(desc, values, place), variables
+
+
+def fetched(desc: ProgramDesc, values: Mapping[str, Node], place: Place) -> list[Node]:
+    """The values that ``desc`` fetches."""
+    for i, name in enumerate(desc.fetch):
+        if name not in values:
+            raise FormatError(
+                f"{place('fetch', i)}: {name!r} is not defined{_nearest_value(name, values)}"
+            )
+    return [values[name] for name in desc.fetch]
+
+
+def rebuild(desc: ProgramDesc, place: Place) -> dict[str, Node]:
+    """Every value that ``desc`` defines, by name."""
+    check_version(desc.format, desc.version)
+    if len(desc.blocks) != 1:
+        raise FormatError(f"blocks: a graph must have exactly one block, got {len(desc.blocks)}")
+    return _Loader(desc.blocks[0], place).load()
+
+
+def check_version(format: str, version: int) -> None:
+    """Raise FormatError unless this is a program that this version of symop can read."""
+    if format != "symop":
+        raise FormatError(f"format: must be 'symop', got {format!r}")
+    if version > FORMAT_VERSION:
+        raise FormatError(
+            f"version: must be at most {FORMAT_VERSION}, got {version}; the file was written by a "
+            "newer symop, update to read it"
+        )
+    if version < 1:
+        raise FormatError(f"version: must be at least 1, got {version}")
+
+
+def _json_place(desc: ProgramDesc) -> Place:
+    def place(part: str, index: int) -> str:
+        if part == "fetch":
+            return f"fetch[{index}]"
+        path = f"blocks[0].{part}[{index}]"
+        block = desc.blocks[0]
+        return f"{path} ({title(block.ops[index] if part == 'ops' else block.vars[index])})"
+
+    return place
+
+
+def title(desc: OpDesc | VarDesc) -> str:
+    """A record in a message: ``sin 'y'``."""
+    if isinstance(desc, VarDesc):
+        return f"variable {desc.name!r}"
+    first = next((names[0] for names in desc.outputs.values() if names), None)
+    name = desc.name or first
+    return desc.type if name is None else f"{desc.type} {name!r}"
+
+
+def _nearest_value(name: str, values: Mapping[str, Any]) -> str:
+    # Comparing with every value of a huge program would take longer than loading it.
+    return nearest(name, list(values)[-1000:])
+
+
+class _Loader:
+    """Builds the nodes of one block."""
+
+    def __init__(self, block: BlockDesc, place: Place) -> None:
+        self.block = block
+        self.place = place
+        self.values: dict[str, Node] = {}
+        self.given: set[str] = set()
+        self.keys: dict[int, Node] = {}
+
+    def load(self) -> dict[str, Node]:
+        for i, var in enumerate(self.block.vars):
+            with self._placed("vars", i):
+                self._load_variable(var)
+        self._load_keys()
+        for i, op in enumerate(self.block.ops):
+            with self._placed("ops", i), copied_origin(_origin(op, i)):
+                self._load_op(op, i)
+        return self.values
+
+    @contextmanager
+    def _placed(self, part: str, index: int) -> Iterator[None]:
+        """Whatever a record makes go wrong is the record's fault, and the message says which."""
+        try:
+            yield
+        except FormatError as error:
+            raise FormatError(f"{self.place(part, index)}: {error}") from error.__cause__
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            raise FormatError(f"{self.place(part, index)}: {reason}") from error
+
+    def _load_variable(self, var: VarDesc) -> None:
+        if var.kind != VarKind.LOD_TENSOR.value:
+            kinds = [kind.value for kind in VarKind]
+            problem = "cannot be fed to a graph" if var.kind in kinds else "is no variable kind"
+            raise FormatError(f"the kind {var.kind!r} {problem}{nearest(var.kind, kinds)}")
+        shape = None if var.shape is None else _shape(var.shape)
+        dtype = None if var.dtype is None else dtype_named(var.dtype)
+        # Of an intermediate value the operator that computes it tells the type.
+        if var.role != "intermediate":
+            self._give(var.name)
+            extra = tuple(var.attrs.items())
+            self._define(var.name, variable(var.name, shape, dtype, var.role, extra))
+
+    def _give(self, name: str) -> None:
+        if not name:
+            raise FormatError("a name must not be empty")
+        if name in self.given:
+            raise FormatError(f"the name {name!r} must be given once, got it twice")
+        self.given.add(name)
+
+    def _define(self, name: str, node: Node) -> None:
+        if name in self.values:
+            raise FormatError(f"{name!r} must be defined once, and is defined before")
+        self.values[name] = node
+
+    def _load_keys(self) -> None:
+        """Make the random keys first, in the order in which they were made before."""
+        ranks: dict[int, int] = {}
+        for i, op in enumerate(self.block.ops):
+            if op.type == KEY.name:
+                with self._placed("ops", i):
+                    rank = _attrs_of(op, KeyAttrs).rank
+                    if rank in ranks:
+                        raise FormatError(f"rank {rank} must be given once, got it twice")
+                    ranks[rank] = i
+        for rank in sorted(ranks):
+            i = ranks[rank]
+            with self._placed("ops", i), copied_origin(_origin(self.block.ops[i], i)):
+                self.keys[i] = fresh_key()
+
+    def _load_op(self, op: OpDesc, index: int) -> None:
+        if op.name is not None:
+            self._give(op.name)
+        if op.type not in LEAVES:
+            self._define_outputs(op, self._load_call(op))
+            return
+        if op.name is not None:
+            raise FormatError(f"a name is given to calls of operators only, got {op.name!r}")
+        inputs = self._slots(op, [INPUTS] if op.type == DEFERRED.name else [])
+        if op.type == DEFERRED.name:
+            self._define_outputs(op, _load_deferred(op, inputs.get(INPUTS, [])))
+        elif op.type == KEY.name:
+            self._define_outputs(op, {"out": self.keys[index]})
+        else:
+            self._define_outputs(op, {"out": _LOADERS[op.type](op)})
+
+    def _load_call(self, op: OpDesc) -> dict[str, Node]:
+        operator = get(op.type)
+        filled = self._slots(op, operator.slot_names)
+        arguments: dict[str, Any] = {}
+        for name, nodes in filled.items():
+            slot = operator.slots[operator.slot_index[name]]
+            if not slot.variadic and len(nodes) > 1:
+                raise FormatError(f"slot {name!r} must hold one value, got {len(nodes)}")
+            if nodes:
+                arguments[name] = nodes if slot.variadic else nodes[0]
+        _check_keys("attribute", op.attrs, operator.attribute_index)
+        arguments.update((key, from_plain(value)) for key, value in op.attrs.items())
+        inputs, attributes, _ = operator.bind((), arguments)
+        for slot, value in zip(operator.slots, inputs, strict=False):
+            if value is LEFT_OUT:
+                raise FormatError(f"slot {slot.name!r} must be filled, got nothing")
+        node = apply(operator, inputs, attributes, op.name)
+        if operator.single:
+            return {operator.outputs[0]: node}
+        return {key: select(node, i) for i, key in enumerate(operator.outputs)}
+
+    def _slots(self, op: OpDesc, legal: Sequence[str]) -> dict[str, list[Node]]:
+        _check_keys("slot", op.inputs, legal)
+        return {slot: [self._value(n) for n in names] for slot, names in op.inputs.items()}
+
+    def _value(self, name: str) -> Node:
+        found = self.values.get(name)
+        if found is not None:
+            return found
+        for i, op in enumerate(self.block.ops):
+            if any(name in names for names in op.outputs.values()):
+                raise FormatError(
+                    f"{name!r} must be defined before it is used, but {self.place('ops', i)} "
+                    "defines it"
+                )
+        raise FormatError(f"{name!r} is not defined{_nearest_value(name, self.values)}")
+
+    def _define_outputs(self, op: OpDesc, nodes: Mapping[str, Node]) -> None:
+        _check_keys("output", op.outputs, list(nodes))
+        if not op.outputs:
+            raise FormatError("at least one output must be named, got none")
+        for key, names in op.outputs.items():
+            if len(names) != 1:
+                raise FormatError(f"output {key!r} must have one name, got {len(names)}")
+            self._define(names[0], nodes[key])
+
+
+def _check_keys(
+    what: str, given: Mapping[str, Any], legal: Mapping[str, Any] | Sequence[str]
+) -> None:
+    for key in given:
+        if key not in legal:
+            among = ", ".join(legal) or "none"
+            raise FormatError(f"the {what}s are {among}, got {key!r}{nearest(key, legal)}")
+
+
+def _origin(op: OpDesc, index: int) -> Origin:
+    if op.site is None:
+        return Origin(UNKNOWN_FILE, index, op.gradient_of)
+    file, _, line = op.site.rpartition(":")
+    if not (file and re.fullmatch(r"[0-9]{1,9}", line)):
+        raise FormatError(f"the site must be file:line, got {op.site!r:.200}")
+    return Origin(file, int(line), op.gradient_of)
+
+
+def _shape(lengths: Sequence[int]) -> tuple[int, ...]:
+    if not all(0 <= length < 2**63 for length in lengths):
+        raise FormatError(f"the lengths of a shape must not be negative or huge, got {lengths}")
+    return tuple(lengths)
+
+
+def _attrs_of(op: OpDesc, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(op.attrs, kind)
+    except msgspec.ValidationError as error:
+        raise FormatError(f"attrs: {error}") from None
+
+
+def _load_constant(op: OpDesc) -> Node:
+    attrs: ConstantAttrs = _attrs_of(op, ConstantAttrs)
+    value = from_plain(attrs.value)
+    if not isinstance(value, (bool, int, float, complex)):
+        raise FormatError(f"the value of a constant must be a number, got {attrs.value!r:.200}")
+    if attrs.dtype is None:
+        if attrs.shape or attrs.kind != VarKind.LOD_TENSOR.value:
+            raise FormatError("a constant that has a shape or a kind must have a dtype, got none")
+        return constant(value)
+    made = VarType(_shape(attrs.shape), dtype_named(attrs.dtype), VarKind(attrs.kind))
+    return constant(value, made)
+
+
+def _load_array(op: OpDesc) -> Node:
+    attrs: ArrayAttrs = _attrs_of(op, ArrayAttrs)
+    shape, dtype = _shape(attrs.shape), dtype_named(attrs.dtype)
+    if attrs.data is None:
+        raise FormatError("the array's entries were left out; save the graph to a file instead")
+    # In Python's integers, which do not overflow however large the shape pretends to be.
+    expected = math.prod(shape) * dtype.itemsize
+    if len(attrs.data) != expected:
+        raise FormatError(
+            f"the data of an array {dtype.name}{list(shape)} must be {expected} bytes long, "
+            f"got {len(attrs.data)}"
+        )
+    if dtype == np.bool_ and attrs.data.strip(b"\0\1"):
+        raise FormatError("the data of a bool array must be zeros and ones")
+    return array(np.frombuffer(attrs.data, dtype).reshape(shape))
+
+
+def _load_training(op: OpDesc) -> Node:
+    _attrs_of(op, NoAttrs)
+    return training_flag()
+
+
+def _load_deferred(op: OpDesc, inputs: Sequence[Node]) -> dict[str, Node]:
+    attrs = {key: from_plain(value) for key, value in op.attrs.items()}
+    name = attrs.pop("name", None)
+    if name not in deferred_factories:
+        raise FormatError(
+            f"no deferred value is called {name!r}{nearest(str(name), deferred_factories)}"
+        )
+    keys = list(op.outputs)
+    if not all(re.fullmatch(r"0|[1-9][0-9]{0,5}", key) for key in keys):
+        raise FormatError(f"the outputs of a deferred value must be numbers, got {keys}")
+    image = expanded(deferred_factories[name](attrs), inputs)
+    if isinstance(image, list):
+        return {key: image[int(key)] for key in keys}
+    return {key: select(image, int(key)) for key in keys}
+
+
+_LOADERS: dict[str, Callable[[OpDesc], Node]] = {
+    CONSTANT.name: _load_constant,
+    ARRAY.name: _load_array,
+    TRAINING.name: _load_training,
+}
