@@ -14,7 +14,7 @@ import symop as so
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-FENCE = re.compile(r"^```(?:python|pycon)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(?P<language>.*?)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)")
 
 
@@ -38,12 +38,18 @@ def page_id(path):
 
 
 def examples(path):
-    """The code of a page with every other line blank, so that line numbers stay."""
+    """The code of a page, each line where it was.
+
+    A blank line is part of an output, unless a prompt follows.
+    """
     text = path.read_text(encoding="utf-8")
-    kept = [False] * len(text)
+    code, end = "", 0
     for block in FENCE.finditer(text):
-        kept[block.start(1) : block.end(1)] = [True] * (block.end(1) - block.start(1))
-    return "".join(c if keep or c == "\n" else "" for c, keep in zip(text, kept, strict=True))
+        if block["language"] in ("", "python"):
+            code += "\n" * text.count("\n", end, block.start("code"))
+            code += re.sub(r"\n\n(?!>>>|\Z)", "\n<BLANKLINE>\n", block["code"])
+            end = block.end("code")
+    return code
 
 
 @pytest.mark.usefixtures("temporary_operators")
@@ -56,13 +62,16 @@ class TestPages:
         run(doctest.DocTestParser().get_doctest(code, {}, page_id(path), str(path), 0))
 
     @pytest.mark.parametrize("path", PAGES, ids=page_id)
+    def test_no_example_is_left_out(self, path):
+        code, text = examples(path).splitlines(), path.read_text(encoding="utf-8").splitlines()
+        prompts = [i for i, line in enumerate(text) if line.startswith(">>>")]
+        assert prompts == [i for i, line in enumerate(code) if line.startswith(">>>")]
+
+    @pytest.mark.parametrize("path", PAGES, ids=page_id)
     def test_links_lead_somewhere(self, path):
-        broken = [
-            target
-            for target in LINK.findall(path.read_text(encoding="utf-8"))
-            if not (path.parent / target).exists()
-        ]
-        assert not broken
+        prose = FENCE.sub("", path.read_text(encoding="utf-8"))
+        targets = LINK.findall(prose)
+        assert [target for target in targets if not (path.parent / target).exists()] == []
 
 
 @pytest.mark.usefixtures("temporary_operators")
