@@ -50,7 +50,7 @@ class Operator:
     Call it on JAX arrays, symbols or any other ``Var``; the result is of the same kind.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a declaration has as many parts as it has
         self,
         kernel: Callable[..., Any],
         *,
@@ -137,7 +137,7 @@ class Operator:
 
     # Calls -------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator; inputs by position or by slot name, attributes by keyword.
 
         Attributes may follow the inputs by position too, in declared order. ``name=`` names the
@@ -182,7 +182,7 @@ class Operator:
     def _keyword(
         self,
         key: str,
-        value: Any,  # noqa: ANN401
+        value: Any,
         filled: dict[str, Any],
         given: dict[str, Any],
         rest: tuple[Any, ...],
@@ -253,7 +253,7 @@ class Operator:
 
     # Meaning -----------------------------------------------------------------------------------
 
-    def run(self, inputs: Inputs, attributes: Attributes) -> Any:  # noqa: ANN401
+    def run(self, inputs: Inputs, attributes: Attributes) -> Any:
         """The kernel on arrays; a tuple when the operator has several outputs."""
         return self.kernel(*inputs, **self.attribute_dict(attributes))
 
@@ -392,7 +392,7 @@ def op(kernel: Callable[..., Any], *, replace: bool = False) -> Operator: ...
 def op(
     *,
     replace: bool = False,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 
 
@@ -415,8 +415,8 @@ def op(
             type); ``cases``; ``reference`` (the same function in NumPy or SciPy); ``infix``
             (Python's operator); ``aliases``; ``commutative``; ``foldable`` (may be computed on
             constants while a graph is built); ``rearranges`` (every entry of the result is an entry
-            of an input, so a constant stays that constant); ``native=False`` (JAX's derivative of the kernel is
-            not the declared one: a loss layer, a reversed gradient).
+            of an input, so a constant stays that constant); ``native=False`` (JAX's derivative of
+            the kernel is not the declared one: a loss layer, a reversed gradient).
 
     Example:
         >>> import jax.numpy as jnp

@@ -8,6 +8,7 @@ a graph has no cycle; nothing here recurses, so its depth is bounded by memory a
 
 import functools
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -244,8 +245,12 @@ def user_origin(own_frames: int = 1) -> Origin:
 
 @functools.lru_cache(maxsize=1024)
 def _origin(file: str, line: int) -> Origin:
-    """One object for each line: a loop builds many nodes on the same."""
-    return Origin(file, line)
+    """One object for each line: a loop builds many nodes on the same.
+
+    A notebook keeps each cell in a temporary file whose name tells nobody anything.
+    """
+    in_notebook = os.path.basename(os.path.dirname(file)).startswith("ipykernel_")
+    return Origin("<cell>" if in_notebook else file, line)
 
 
 # Making nodes ----------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def _bar(total: int, *, enabled: bool) -> Any:
     if not enabled:
         return contextlib.nullcontext(_NoBar())
     try:
-        from tqdm.auto import tqdm  # noqa: PLC0415  # optional dependency
+        from tqdm import tqdm  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise missing_extra("fit", "tqdm", "train") from None
     return tqdm(total=total, unit="step")
