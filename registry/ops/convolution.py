@@ -324,6 +324,7 @@ def _data_gradient_shape(
         case(cotangent=(2, 4, 4, 4), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), order=2),
         case(cotangent=(2, 4, 3, 3), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), stride=2, padding=1),
         case(cotangent=(1, 4, 3), weight=(4, 1, 3), shape=(1, 2, 7), dilation=2, groups=2),
+        case(cotangent=(1, 3, 4), weight=(4, 2, 3), shape=(1, 5, 2), layout="NWC", order=1),
         misuse(
             "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
             cotangent=(1, 4, 4),
@@ -422,6 +423,7 @@ def _weight_gradient_shape(
         case(data=(2, 3, 6, 5), cotangent=(2, 4, 4, 4), shape=(4, 3, 3, 2), order=2),
         case(data=(2, 3, 6, 5), cotangent=(2, 4, 3, 3), shape=(4, 3, 3, 2), stride=2, padding=1),
         case(data=(1, 2, 7), cotangent=(1, 4, 3), shape=(4, 1, 3), dilation=2, groups=2),
+        case(data=(1, 5, 2), cotangent=(1, 3, 4), shape=(4, 2, 3), layout="NWC", order=1),
         misuse(
             "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
             data=(1, 2, 7),

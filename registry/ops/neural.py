@@ -214,7 +214,7 @@ def dropout(data: Array, key: Key, training: Training, *, rate: float = 0.5) -> 
         >>> dropout(jnp.ones(4), key=jax.random.key(0), training=False)
         Array([1., 1., 1., 1.], dtype=float32)
     """
-    data = jnp.asarray(data)
+    data = lax.convert_element_type(data, jnp.asarray(data).dtype)  # the result is never weak
     if not training or rate == 0:
         return data
     if rate == 1:
@@ -368,7 +368,8 @@ def batch_norm(
         moving_var = _moved(moving_var, variance, momentum)
     factor = gamma.astype(wide) * lax.rsqrt(variance + eps)
     out = (x - mean.reshape(shape)) * factor.reshape(shape) + beta.astype(wide).reshape(shape)
-    return out.astype(data.dtype), mean, variance, moving_mean, moving_var
+    new = lax.stop_gradient((moving_mean, moving_var))  # no gradient reaches a state
+    return out.astype(data.dtype), mean, variance, *new
 
 
 def _moved(moving: Array, batch: Array, momentum: float) -> Array:

@@ -201,6 +201,8 @@ def _dtype_of_cotangent(data: VarType, cotangent: VarType) -> DType:
     cases=[
         case(data=distinct(2, 3, 6, 5), cotangent=(2, 3, 3, 2), kernel=2),
         case(data=distinct(1, 2, 7), cotangent=(1, 2, 4), kernel=3, stride=2, padding=1),
+        case(data=distinct(1, 5, 2), cotangent=(1, 2, 2), kernel=2, layout="NWC", order=1),
+        case(data=distinct(1, 2, 5), cotangent=(1, 2, 1), global_pool=True, order=1),
         misuse(
             "cotangent must have shape (1, 2, 3), got (1, 2, 4)",
             data=(1, 2, 7),
@@ -275,6 +277,8 @@ def _dtype_of_tangent(data: VarType, tangent: VarType) -> DType:
     cases=[
         case(data=distinct(2, 3, 6, 5), tangent=(2, 3, 6, 5), kernel=2),
         case(data=distinct(1, 2, 7), tangent=(1, 2, 7), kernel=3, stride=2, padding=1),
+        case(data=distinct(1, 5, 2), tangent=(1, 5, 2), kernel=2, layout="NWC", order=1),
+        case(data=distinct(1, 2, 5), tangent=(1, 2, 5), global_pool=True, order=1),
         misuse(
             "tangent must have the shape of data, got (1, 2, 4) and (1, 2, 7)",
             data=(1, 2, 7),
@@ -446,6 +450,17 @@ def _average_pooling_gradient_shape(
     cases=[
         case(cotangent=(2, 3, 3, 2), shape=(2, 3, 6, 5), kernel=2),
         case(cotangent=(1, 2, 4), shape=(1, 2, 7), kernel=3, stride=2, padding=1),
+        case(
+            cotangent=(1, 2, 2),
+            shape=(1, 4, 2),
+            kernel=3,
+            stride=2,
+            padding=1,
+            layout="NWC",
+            count_include_pad=False,
+            order=1,
+        ),
+        case(cotangent=(1, 2, 1), shape=(1, 2, 5), global_pool=True, order=1),
         misuse(
             "cotangent must have shape (1, 2, 3), got (1, 2, 4)",
             cotangent=(1, 2, 4),

@@ -49,7 +49,13 @@ def _reciprocal_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=numeric,
     reference=np.square,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9))],
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=(0,)),
+        case(x=integers(3, high=9)),
+        misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
+    ],
 )
 def square(x: Array) -> Array:
     """``out = x * x``.
