@@ -1,0 +1,59 @@
+"""Comparing arrays, with a message that shows the first entry that differs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+
+def expect_close(
+    got: Any,
+    expected: Any,
+    rtol: float,
+    where: str,
+    program: Callable[[], str] = str,
+    scale: Sequence[Any] = (),
+) -> None:
+    """Entries are equal up to ``rtol`` of the largest one; infinities and NaNs are equal exactly.
+
+    Args:
+        got: an array.
+        expected: what it must be.
+        rtol: relative tolerance.
+        where: how the message starts.
+        program: called for the end of the message.
+        scale: further arrays of that shape whose entries count as the largest, too.
+
+    Raises:
+        AssertionError: shapes or entries differ.
+    """
+    mine, other = comparable(got), comparable(expected)
+    if mine.shape != other.shape:
+        raise AssertionError(
+            f"{where}: the shape must be {other.shape}, got {mine.shape}{program()}"
+        )
+    sizes = np.abs(np.stack([other, *map(comparable, scale)]))
+    largest = np.max(sizes, where=np.isfinite(sizes), initial=0.0)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(mine - other) <= rtol * largest
+    wrong = ~(near | (mine == other) | (np.isnan(mine) & np.isnan(other)))
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{where}: entry {place} must be {other[place]!s}, got {mine[place]!s} "
+            f"({int(wrong.sum())} of {wrong.size} entries differ){program()}"
+        )
+
+
+def eps(dtype: Any) -> float:
+    """The distance from 1 to the next number of a dtype; 0 for one that holds no fractions."""
+    if not jnp.issubdtype(dtype, jnp.inexact):
+        return 0.0
+    return float(jnp.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+
+
+def comparable(value: Any) -> Any:
+    """``value`` as an array of the widest dtype."""
+    array = np.asarray(value)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -1,0 +1,236 @@
+"""The derivatives of a trial from each source: the makers' graph, JAX's kernel, JAX's rules.
+
+Level 0 holds the outputs, level 1 their gradients weighed with random cotangents ("heads"), level
+2 the gradients of level 1 weighed with further heads, and so on. Level 1 is differentiated by the
+inputs, every higher one also by the first heads: a gradient that is wrong in its cotangent shows.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import NotLinearError
+from registry.types import VarType
+from symop.differentiate import output_values
+from symop.emission import apply
+from symop.gradients import typed_grad, typed_jvp
+from symop.graph import Node, constant, placeholder
+from symop.lowering import Schedule, bare, type_of
+from symop.testing.trial import SEED, Arrays, Source, Trial, compiled
+from symop.text import text
+
+
+@dataclasses.dataclass
+class Derived:
+    """Everything that one source says of a trial.
+
+    Attributes:
+        levels: the outputs, then the gradients of each order.
+        tangents: forward mode's tangents of levels 0 and 1; empty where there is no forward mode.
+    """
+
+    levels: list[Arrays]
+    tangents: list[Arrays]
+
+
+jax.tree_util.register_dataclass(Derived, ["levels", "tangents"], [])
+
+
+@dataclasses.dataclass(frozen=True)
+class Seeds:
+    """Random heads for each level and random tangents for levels 0 and 1, all distinct."""
+
+    heads: list[Arrays]
+    tangents: list[Arrays]
+
+    @classmethod
+    def drawn(cls, trial: Trial) -> "Seeds":
+        """Seeds for ``trial``, the same ones each time."""
+        generator = np.random.default_rng([SEED, trial.case.seed])
+        first = normal_like(generator, [trial.outputs[i] for i in trial.carrying])
+        inputs = [type_of(one) for one in trial.primals]
+        both = [*inputs, *[type_of(one) for one in first]]
+        likes = [inputs, *[both] * trial.order][: trial.order - 1]
+        tangents = [normal_like(generator, like) for like in (inputs, both)]
+        return cls([first, *[normal_like(generator, like) for like in likes]], tangents)
+
+
+def normal_like(generator: np.random.Generator, types: Iterable[VarType]) -> Arrays:
+    """Normal draws of the given types."""
+    drawn = [(generator.standard_normal(one.shape), one.dtype) for one in types]
+    return [jnp.asarray(values).astype(dtype) for values, dtype in drawn]
+
+
+class Derivatives:
+    """The derivatives of one trial, each source compiled when it is first asked.
+
+    Attributes:
+        seeds: heads and tangents.
+        graph: what the gradient makers say.
+        sources: who else computes the declared derivative.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        """Build the gradient graphs of ``trial``."""
+        self.trial = trial
+        self.seeds = Seeds.drawn(trial)
+        self.graph = Graph(trial, self.seeds)
+        self.sources: list[Source] = ["kernel", "rules"] if trial.operator.native else ["rules"]
+        self._programs: dict[Source, Any] = {}
+        self._found: dict[Source, Derived] = {}
+
+    def of(self, source: Source) -> Derived:
+        """What ``source`` computes for the drawn arrays."""
+        if source not in self._found:
+            self._found[source] = self.at(source, self.trial.primals, self.seeds.heads)
+        return self._found[source]
+
+    def at(self, source: Source, primals: Arrays, heads: Sequence[Arrays]) -> Derived:
+        """What ``source`` computes at ``primals`` with ``heads``."""
+        run = self._program(source)
+        found: Derived = run(primals, list(heads), self.seeds.tangents)
+        return jax.tree_util.tree_map(np.asarray, found)  # type: ignore[no-any-return]
+
+    def _program(self, source: Source) -> Any:
+        if source not in self._programs:
+            chosen = self.graph.run if source == "graph" else functools.partial(self._jax, source)
+            seeds = self.seeds
+            self._programs[source] = compiled(
+                chosen, self.trial.primals, seeds.heads, seeds.tangents
+            )
+        return self._programs[source]
+
+    def _jax(
+        self,
+        source: Source,
+        primals: Arrays,
+        heads: Sequence[Arrays],
+        tangents: Sequence[Arrays],
+    ) -> Derived:
+        """The same quantities as ``Graph.run``, differentiated by JAX."""
+        trial = self.trial
+        every = trial.function(source, trial.active)
+
+        def outputs(*values: Any) -> Arrays:
+            results = every(*values)
+            return [results[i] for i in trial.carrying]
+
+        functions: list[Callable[..., Arrays]] = [outputs]
+        for k in range(len(heads)):
+            functions.append(_pulled(functions[-1], k, heads, len(primals)))
+        both = [*primals, *heads[0]]
+        levels = [one(*(primals if k == 0 else both)) for k, one in enumerate(functions)]
+        if not self.graph.linear:
+            return Derived(levels, [[], []])
+        moved = [
+            jax.jvp(functions[k], tuple(at), tuple(tangents[k]))[1]
+            for k, at in enumerate((primals, both))
+        ]
+        return Derived(levels, moved)
+
+
+@functools.lru_cache(maxsize=4)
+def derivatives(trial: Trial) -> Derivatives:
+    """The derivatives of ``trial``; those asked for last are kept."""
+    return Derivatives(trial)
+
+
+def _pulled(
+    function: Callable[..., Arrays], k: int, heads: Sequence[Arrays], count: int
+) -> Callable[..., Arrays]:
+    """The gradient of level ``k``: a function of the primals and of the first heads."""
+
+    def run(*both: Any) -> Arrays:
+        if k == 0:
+            return list(jax.vjp(function, *both[:count])[1](list(both[count:])))
+        return list(jax.vjp(function, *both)[1](heads[k]))
+
+    return run
+
+
+class Graph:
+    """The gradient graphs of a trial over placeholders, made by the makers alone.
+
+    Attributes:
+        levels: the outputs, then the gradients of each order.
+        linear: whether the maker is linear in its cotangents, so that there is a forward mode.
+    """
+
+    def __init__(self, trial: Trial, seeds: Seeds) -> None:
+        """Build the gradient of each order up to the trial's."""
+        self.trial = trial
+        self.inputs = [_placed(trial, i) for i in range(len(trial.inputs))]
+        self.fed = [i for i, one in enumerate(self.inputs) if one is not None and not one.inputs]
+        self.fed = [i for i in self.fed if self._present(i).constant is None]
+        self.primals = [self._present(i) for i in trial.active]
+        self.heads = [_placeholders(f"head{k}_", one) for k, one in enumerate(seeds.heads)]
+        self.heads[0] = [
+            placeholder(f"d_{trial.operator.outputs[i]}", head.type)
+            for i, head in zip(trial.carrying, self.heads[0], strict=True)
+        ]
+        self.tangents = [_placeholders(f"tangent{k}_", one) for k, one in enumerate(seeds.tangents)]
+        # A named application is not simplified: it is the maker that is on trial.
+        name = trial.operator.name
+        node = apply(trial.operator, tuple(self.inputs), trial.attributes, name=name)
+        values = output_values(node)
+        self.levels = [[values[i] for i in trial.carrying]]
+        for k, heads in enumerate(self.heads):
+            grads = typed_grad(self.levels[-1], self._wrt(k), heads, "zero")
+            self.levels.append([one for one in grads if one is not None])
+        self.linear, self._moved = self._pushed()
+
+    def _present(self, index: int) -> Node:
+        node = self.inputs[index]
+        assert node is not None
+        return node
+
+    def _wrt(self, k: int) -> list[Node]:
+        return self.primals if k == 0 else [*self.primals, *self.heads[0]]
+
+    def _pushed(self) -> tuple[bool, list[list[Node]]]:
+        """Forward mode's tangents of levels 0 and 1, where there is a forward mode."""
+        try:
+            moved = [typed_jvp(self.levels[k], self._wrt(k), self.tangents[k]) for k in (0, 1)]
+        except NotLinearError:
+            return False, [[], []]
+        return True, moved
+
+    def run(self, primals: Arrays, heads: Sequence[Arrays], tangents: Sequence[Arrays]) -> Derived:
+        """Evaluate the graphs with bare kernels."""
+        rows = [*self.levels, *self._moved]
+        variables = [self._present(i) for i in self.fed]
+        variables += [*flat(self.heads), *flat(self.tangents)]
+        inputs = self.trial.replaced(self.trial.active, primals)
+        values = [*[inputs[i] for i in self.fed], *flat(heads), *flat(tangents)]
+        supply = iter(Schedule(flat(rows), variables, bare)(values)[0])
+        found = [[next(supply) for _ in row] for row in rows]
+        return Derived(found[:-2], found[-2:])
+
+    def program(self, order: int) -> str:
+        """The gradient program of ``order`` as text."""
+        return text(self.levels[order])
+
+
+def _placed(trial: Trial, index: int) -> Node | None:
+    value, type = trial.inputs[index], trial.types[index]
+    if value is None or type is None:
+        return None
+    if isinstance(value, (bool, int, float, complex)):
+        return constant(value)
+    slot = trial.operator.slot_of(index)
+    return placeholder(f"{slot.name}{index}" if slot.variadic else slot.name, type)
+
+
+def _placeholders(stem: str, arrays: Arrays) -> list[Node]:
+    return [placeholder(f"{stem}{i}", type_of(one).strong()) for i, one in enumerate(arrays)]
+
+
+def flat(rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """The entries of all ``rows``, one row after another."""
+    return list(itertools.chain.from_iterable(rows))

@@ -1,0 +1,240 @@
+"""Proofs of derivatives: four roads to one number, in float64."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import Case
+from registry.errors import NotDifferentiableError
+from registry.operator import Derivative, Operator
+from symop.lowering import type_of
+from symop.testing.compare import eps, expect_close
+from symop.testing.derived import Derivatives, derivatives, normal_like
+from symop.testing.trial import SEED, Arrays, Source, Trial, trials
+
+_RTOL = 1e-9
+"""What two exact derivatives in float64 may differ by, relative to the largest entry."""
+_DIFFERENCE_RTOL = 1e-6
+_STEP = 1e-3
+_STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+"""Central differences of fourth order: multiples of the step, and their weights."""
+_FORWARD_ORDERS = 2
+
+
+# Four roads ------------------------------------------------------------------------------------
+
+
+def check_gradient(operator: Operator, case: Case, order: int | None = None) -> None:
+    """The gradient graph, JAX on the kernel, JAX on the rules and finite differences agree.
+
+    In float64, for orders 1 to ``case.order``. From order 2 on the derivatives with respect to
+    the first cotangent are among them. A derivative that is declared zero must be zero, one that
+    is undefined must be refused.
+
+    Raises:
+        AssertionError: two of them differ.
+    """
+    with jax.enable_x64(True):
+        for trial in trials(operator, case):
+            if trial.differentiable:
+                top = trial.order if order is None else min(order, trial.order)
+                _check_sources(derivatives(trial), top)
+            elif trial.active and trial.carrying:
+                _check_declared(trial)
+
+
+def _check_sources(found: Derivatives, top: int) -> None:
+    for source in found.sources:
+        for k in range(1, top + 1):
+            _check_level(found, source, k)
+    if found.trial.operator.native:
+        for k in range(1, min(top, found.trial.case.order) + 1):
+            _check_differences(found, k)
+
+
+def _check_level(found: Derivatives, source: Source, k: int) -> None:
+    ours, theirs = found.of("graph").levels[k], found.of(source).levels[k]
+    for i, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        where = (
+            f"{found.trial}: order {k}, with respect to {_wrt_name(found.trial, i)}, "
+            f"the gradient graph against JAX on the {source}"
+        )
+        expect_close(mine, other, _rtol(found.trial), where, _program(found, k))
+
+
+def _rtol(trial: Trial) -> float:
+    """Exact derivatives in float64, unless the operator itself computes in a smaller dtype."""
+    coarsest = max(eps(trial.outputs[i].dtype) for i in trial.carrying)
+    return max(_RTOL, 64 * coarsest)
+
+
+def _wrt_name(trial: Trial, index: int) -> str:
+    if index < len(trial.active):
+        return f"input {trial.operator.slot_of(trial.active[index]).name}"
+    return f"the cotangent of {trial.operator.outputs[trial.carrying[index - len(trial.active)]]}"
+
+
+def _program(found: Derivatives, order: int) -> functools.partial[str]:
+    return functools.partial(_shown, found, order)
+
+
+def _shown(found: Derivatives, order: int) -> str:
+    return f"\nthe gradient program of order {order}:\n{found.graph.program(order)}"
+
+
+def _check_differences(found: Derivatives, k: int) -> None:
+    """The gradient of order ``k`` along a random direction is the slope of level ``k - 1``."""
+    direction = found.seeds.tangents[min(k, 2) - 1]
+    exact = inner(found.of("graph").levels[k], direction)
+    along = [_value_along(found, k, direction, step * _STEP) for step, _ in _STENCIL]
+    slope = sum(weight * value for (_, weight), value in zip(_STENCIL, along, strict=True)) / _STEP
+    size = abs(exact) + max(map(abs, along))
+    # A coarser dtype loses its digits in the difference.
+    rtol = max(_DIFFERENCE_RTOL, _rtol(found.trial) / _STEP)
+    if np.isfinite(size) and not abs(slope - exact) <= rtol * size:
+        raise AssertionError(
+            f"{found.trial}: order {k}, the gradient graph against finite differences along a "
+            f"random direction: must be {slope!r}, got {exact!r}{_shown(found, k)}"
+        )
+
+
+def _value_along(found: Derivatives, k: int, direction: Arrays, step: float) -> float:
+    """Level ``k - 1``, weighed with its heads, after a step."""
+    primals, heads = found.trial.primals, list(found.seeds.heads)
+    moved = [one + step * way for one, way in zip(primals, direction, strict=False)]
+    if k > 1:
+        ways = direction[len(primals) :]
+        heads[0] = [head + step * way for head, way in zip(heads[0], ways, strict=True)]
+    return inner(found.at("graph", moved, heads).levels[k - 1], heads[k - 1])
+
+
+def inner(a: Arrays, b: Arrays) -> float:
+    """Inner product of two lists of arrays."""
+    return float(sum(np.sum(np.asarray(x) * np.asarray(y)) for x, y in zip(a, b, strict=True)))
+
+
+def _check_declared(trial: Trial) -> None:
+    """A derivative that is declared zero is zero; one that is undefined is refused."""
+    operator = trial.operator
+    if operator.derivative is Derivative.ZERO:
+        if operator.native:
+            _check_zero(trial)
+        return
+    try:
+        derivatives(trial)
+    except NotDifferentiableError as error:
+        if operator.reason in str(error):
+            return
+        raise AssertionError(f"{trial}: the reason must be in the message, got {error}") from error
+    raise AssertionError(
+        f"{trial}: its derivative is {operator.derivative.value}, so a gradient must be refused"
+    )
+
+
+def _check_zero(trial: Trial) -> None:
+    results, pull = jax.vjp(trial.function("kernel", trial.active), *trial.primals)
+    types = [type_of(one) for one in results]
+    heads = [
+        normal_like(np.random.default_rng(SEED), [one])[0]
+        if one.differentiable
+        else np.zeros(one.shape, jax.dtypes.float0)
+        for one in types
+    ]
+    for i, one in enumerate(pull(heads)):
+        where = f"{trial}: declared zero ({trial.operator.reason}), {_wrt_name(trial, i)}"
+        expect_close(np.zeros(one.shape), one, 0.0, where)
+
+
+# Forward mode ----------------------------------------------------------------------------------
+
+
+def check_adjoint(operator: Operator, case: Case) -> None:
+    """Forward mode is the adjoint of reverse mode: ``<J v, u> = <v, J^T u>``, orders 1 and 2.
+
+    Tangents of the graph's pushforward, of the rules and of the kernel agree too.
+
+    Raises:
+        AssertionError: they do not.
+    """
+    with jax.enable_x64(True):
+        for trial in trials(operator, case):
+            if trial.differentiable and derivatives(trial).graph.linear:
+                for k in range(1, min(_FORWARD_ORDERS, trial.order) + 1):
+                    _check_forward(derivatives(trial), k)
+
+
+def _check_forward(found: Derivatives, k: int) -> None:
+    for source in ("graph", *found.sources):
+        _check_transposed(found, source, k)
+    ours = found.of("graph").tangents[k - 1]
+    for source in found.sources:
+        for mine, other in zip(ours, found.of(source).tangents[k - 1], strict=True):
+            where = f"{found.trial}: order {k}, the graph's tangents against JAX on the {source}"
+            expect_close(mine, other, _rtol(found.trial), where)
+
+
+def _check_transposed(found: Derivatives, source: Source, k: int) -> None:
+    of_source, seeds = found.of(source), found.seeds
+    forward = inner(of_source.tangents[k - 1], seeds.heads[k - 1])
+    reverse = inner(of_source.levels[k], seeds.tangents[k - 1])
+    largest = [float(np.max(np.abs(one), initial=0.0)) for one in of_source.levels[k]]
+    size = abs(forward) + abs(reverse) + sum(largest)
+    if np.isfinite(size) and abs(forward - reverse) > _rtol(found.trial) * size:
+        raise AssertionError(
+            f"{found.trial}: order {k}, {source}: forward mode must be the adjoint of reverse "
+            f"mode, got <J v, u> = {forward!r} and <v, J^T u> = {reverse!r}{_shown(found, k)}"
+        )
+
+
+# Linearity -------------------------------------------------------------------------------------
+
+
+def check_linearity(operator: Operator, case: Case) -> None:
+    """The gradient is linear in the cotangent, and zero for a zero cotangent.
+
+    An operator whose maker is not linear must say ``native=False`` and refuse forward mode.
+
+    Raises:
+        AssertionError: the maker is not linear, or forward mode goes ahead nevertheless.
+    """
+    with jax.enable_x64(True):
+        for trial in trials(operator, case):
+            if trial.differentiable and derivatives(trial).graph.linear:
+                _check_combination(derivatives(trial))
+            elif trial.differentiable:
+                _check_refusal(derivatives(trial))
+
+
+def _check_combination(found: Derivatives) -> None:
+    trial, heads = found.trial, found.seeds.heads
+    first = heads[0]
+    other = normal_like(np.random.default_rng(SEED + 1), [type_of(one) for one in first])
+    both = [2.0 * u - 0.5 * w for u, w in zip(first, other, strict=True)]
+    zeros = [jnp.zeros_like(one) for one in first]
+    of_u, of_w, of_both, of_zero = (
+        found.at("graph", trial.primals, [one, *heads[1:]]).levels[1]
+        for one in (first, other, both, zeros)
+    )
+    for i, (u, w, mixed, zero) in enumerate(zip(of_u, of_w, of_both, of_zero, strict=True)):
+        where = f"{trial}: the gradient with respect to {_wrt_name(trial, i)}"
+        program, scale = _program(found, 1), [abs(2.0 * u) + abs(0.5 * w)]
+        expect_close(mixed, 2.0 * u - 0.5 * w, _rtol(trial), f"{where} is linear", program, scale)
+        if np.all(np.isfinite(u)):
+            expect_close(zero, np.zeros(zero.shape), 0.0, f"{where} of a zero cotangent", program)
+
+
+def _check_refusal(found: Derivatives) -> None:
+    trial = found.trial
+    if trial.operator.native:
+        raise AssertionError(
+            f"{trial}: its gradient maker is not linear in the cotangent, so it must be declared "
+            f"native=False{_shown(found, 1)}"
+        )
+    primals = tuple(trial.primals)
+    try:
+        jax.jvp(trial.function("rules", trial.active), primals, primals)
+    except TypeError:
+        return
+    raise AssertionError(f"{trial}: its rules have no forward mode, so jax.jvp must be refused")

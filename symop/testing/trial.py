@@ -1,0 +1,152 @@
+"""Trial: a case with its arrays drawn, ready to be run."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import Case, Misuse
+from registry.operator import LEFT_OUT, Derivative, Operator
+from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from symop.lowering import bare_kernel, type_of
+from symop.rules import with_rule
+
+Arrays = list[jax.Array]
+Source = Literal["graph", "kernel", "rules"]
+"""Who computes derivatives: the gradient graph, JAX from the bare kernel, JAX from the rules."""
+
+SEED = 7
+_FAST_COMPILE: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_llvm_disable_expensive_passes": True,
+}
+"""Proofs run once on a few numbers: compiling is their cost."""
+
+
+class Trial:
+    """One case with its arrays drawn.
+
+    Attributes:
+        inputs: a value for each flat input: an array, a number, None, a key or the training flag.
+        types: their types.
+        outputs: types of the outputs.
+        active: the inputs that are differentiated: inexact arrays, states left out.
+        carrying: the outputs that have cotangents.
+    """
+
+    def __init__(
+        self, operator: Operator, case: Case, dtype: str = "float64", training: bool | None = None
+    ) -> None:
+        """Draw ``case`` in ``dtype``, under JAX's x64 flag as it is."""
+        self.operator, self.case, self.dtype = operator, case, dtype
+        self.training = training
+        drawn = drawn_arguments(operator, case, as_dtype(dtype))
+        inputs, self.attributes, _ = operator.bind((), drawn)
+        self.inputs = tuple(self._filled(i, value) for i, value in enumerate(inputs))
+        self.types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
+        self.outputs = operator.infer(self.types, self.attributes)
+        self.active = [i for i in range(len(inputs)) if self._is_active(i)]
+        updated = set(operator.updates.values())
+        self.carrying = [
+            i
+            for i, (name, type) in enumerate(zip(operator.outputs, self.outputs, strict=True))
+            if type.differentiable and name not in updated
+        ]
+
+    def _filled(self, index: int, value: Any) -> Any:
+        role = self.operator.slot_of(index).role
+        if role == "training":
+            return bool(self.training)
+        if role == "key":
+            return jax.random.key(SEED)
+        assert value is not LEFT_OUT, f"{self}: slot {self.operator.slot_of(index).name} is empty"
+        return jnp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+    def _type(self, index: int, value: Any) -> VarType | None:
+        if self.operator.slot_of(index).role == "training":
+            return TRAINING_TYPE
+        return None if value is None else type_of(value)
+
+    def _is_active(self, index: int) -> bool:
+        type = self.types[index]
+        array = isinstance(self.inputs[index], jax.Array)
+        inexact = type is not None and type is not KEY_TYPE and type.differentiable
+        return array and inexact and self.operator.slot_of(index).role != "state"
+
+    def __str__(self) -> str:
+        told_apart = self.training is not None and "training" not in self.case.values
+        training = f", training={self.training}" if told_apart else ""
+        return f"{self.operator.name}({self.case}{training}) in {self.dtype}"
+
+    @property
+    def primals(self) -> Arrays:
+        """The arrays that are differentiated."""
+        return [self.inputs[i] for i in self.active]
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a gradient maker has something to say of this case."""
+        made = self.operator.derivative is Derivative.MAKER
+        return made and bool(self.active) and bool(self.carrying)
+
+    @property
+    def order(self) -> int:
+        """The highest derivative that is compared."""
+        return max(1, self.case.order)
+
+    def replaced(self, places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+        """All inputs, ``values`` at ``places``."""
+        inputs = list(self.inputs)
+        for i, value in zip(places, values, strict=True):
+            inputs[i] = value
+        return tuple(inputs)
+
+    def function(self, source: Source, places: Sequence[int]) -> Callable[..., list[Any]]:
+        """From values for the inputs at ``places`` to a list of all outputs."""
+        chosen = bare_kernel if source == "kernel" else with_rule
+        call = chosen(self.operator, self.attributes)
+
+        def run(*values: Any) -> list[Any]:
+            result = call(*self.replaced(places, values))
+            return [result] if self.operator.single else list(result)
+
+        return run
+
+
+def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> dict[str, Any]:
+    """A case's arguments by keyword, what fills slots drawn in ``dtype``."""
+    of_case = case if isinstance(case, Case) else Case(case.values)
+    return {
+        name: of_case.draw(name, dtype) if name in operator.slot_index else value
+        for name, value in case.values.items()
+        if name != "training"
+    }
+
+
+def trials(operator: Operator, case: Case, dtype: str = "float64") -> list[Trial]:
+    """The trials of a case: for training and not, where the operator tells them apart.
+
+    Those asked for last are kept: the proofs of one case share what they compile.
+    """
+    x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by jax at run time
+    return _trials(operator, case, dtype, x64)
+
+
+@functools.lru_cache(maxsize=8)
+def _trials(operator: Operator, case: Case, dtype: str, _x64: bool) -> list[Trial]:
+    return [Trial(operator, case, dtype, flag) for flag in _training_flags(operator, case)]
+
+
+def _training_flags(operator: Operator, case: Case) -> list[bool | None]:
+    if operator.training_index is None:
+        return [None]
+    given = case.values.get("training")
+    return [False, True] if given is None else [bool(given)]
+
+
+def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function`` compiled for ``arguments``, in the least time."""
+    return jax.jit(function).lower(*arguments).compile(compiler_options=_FAST_COMPILE)

@@ -1,0 +1,267 @@
+"""Proofs of values: the reference, the front doors, JAX's transformations, and what is refused."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import Case, Misuse
+from registry.errors import SymopError
+from registry.operator import LEFT_OUT, Operator
+from registry.types import is_extended_float
+from symop import random
+from symop.building import var
+from symop.lowering import type_of
+from symop.symbol import Symbol, load_json
+from symop.testing.compare import eps, expect_close
+from symop.testing.trial import SEED, Trial, compiled, drawn_arguments, trials
+
+_BATCHED_RTOL = 1e-9
+_DOORS_RTOL = 16
+"""What two ways into one kernel may differ by, in units of the dtype's epsilon."""
+
+
+# The reference ---------------------------------------------------------------------------------
+
+
+def check_reference(operator: Operator, case: Case) -> None:
+    """The kernel computes what the reference computes, with the inferred types.
+
+    Raises:
+        AssertionError: it does not.
+    """
+    for dtype in case.dtypes:
+        with jax.enable_x64(dtype == "float64"):
+            for trial in trials(operator, case, dtype):
+                _check_values(trial)
+
+
+def _check_values(trial: Trial) -> None:
+    operator = trial.operator
+    result = operator.run(trial.inputs, trial.attributes)
+    results = [result] if operator.single else list(result)
+    for one, inferred in zip(results, trial.outputs, strict=True):
+        real = type_of(one)
+        if (real.shape, real.dtype) != (inferred.shape, inferred.dtype):
+            raise AssertionError(f"{trial}: inferred is {inferred}, but the result is {real}")
+    if operator.reference is None:
+        return
+    for one, expected, name in zip(results, _referred(trial), operator.outputs, strict=False):
+        where = f"{trial}: output {name} against the reference"
+        expect_close(one, expected, trial.case.rtol * eps(one.dtype), where)
+
+
+def _referred(trial: Trial) -> list[Any]:
+    """What the reference computes; it names the implicit slots that it wants."""
+    operator, reference = trial.operator, trial.operator.reference
+    assert reference is not None
+    arguments: list[Any] = []
+    implicit: dict[str, Any] = {}
+    wanted = _parameters(reference)
+    for i, value in enumerate(trial.inputs):
+        slot = operator.slot_of(i)
+        if not slot.implicit:
+            arguments.append(_as_numpy(value))
+        elif slot.name in wanted:
+            implicit[slot.name] = value
+    result = reference(*arguments, **implicit, **operator.attribute_dict(trial.attributes))
+    return [result] if operator.single else list(result)
+
+
+def _as_numpy(value: Any) -> Any:
+    if not isinstance(value, jax.Array):
+        return value
+    array = np.asarray(value)
+    return array.astype(np.float32) if is_extended_float(array.dtype) else array
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:  # some NumPy functions tell none
+        return {}
+
+
+# Front doors and transformations ---------------------------------------------------------------
+
+
+def check_transforms(operator: Operator, case: Case) -> None:
+    """Eager call, symbol, lowered function, ``jit``, ``vmap`` and a saved graph agree.
+
+    Raises:
+        AssertionError: two of them differ.
+    """
+    dtype = case.dtypes[0]
+    with jax.enable_x64(dtype == "float64"):
+        for trial in trials(operator, case, dtype):
+            _check_front_doors(trial)
+    with jax.enable_x64(True):
+        for trial in trials(operator, case):
+            _check_batched(trial)
+
+
+def _check_front_doors(trial: Trial) -> None:
+    expected = _eager(trial)
+    symbol, arrays = symbol_of(trial)
+    rtol = _DOORS_RTOL * eps(trial.dtype) if trial.carrying else 0.0
+    for name, run in _doors(trial, symbol).items():
+        random.seed(SEED)
+        for mine, other in zip(_leaves(run(**arrays)), expected, strict=True):
+            where = f"{trial}: {name} against the eager call"
+            expect_close(mine, other, rtol, where, lambda: f"\n{symbol}")
+
+
+def _doors(trial: Trial, symbol: Symbol) -> dict[str, Callable[..., Any]]:
+    """Ways to run ``symbol`` on arrays."""
+    flag, key = bool(trial.training), jax.random.key(SEED)
+    doors: dict[str, Callable[..., Any]] = {
+        "Symbol.eval": functools.partial(symbol.eval, is_train=flag),
+        "jit of to_jax()": jax.jit(functools.partial(symbol.to_jax(is_train=flag), key=key)),
+        "to_jax(rules=False)": functools.partial(
+            symbol.to_jax(is_train=flag, rules=False), key=key
+        ),
+    }
+    loaded = load_json(symbol.tojson())
+    if not loaded.same_as(symbol):
+        doors["a symbol saved and loaded"] = functools.partial(loaded.eval, is_train=flag)
+    return doors
+
+
+def _leaves(result: Any) -> list[Any]:
+    """The outputs, then the new states."""
+    if isinstance(result, tuple):
+        outputs, states = result
+        return [*_leaves(outputs), *states.values()]
+    return list(result) if isinstance(result, list) else [result]
+
+
+def _eager(trial: Trial) -> list[Any]:
+    """What the eager call returns; new states are left out when a graph would not return them."""
+    operator = trial.operator
+    keywords = operator.attribute_dict(trial.attributes)
+    for slot, values in operator.input_groups(trial.inputs):
+        if slot.role == "training":
+            keywords[slot.name] = bool(trial.training)
+        elif slot.variadic:
+            keywords[slot.name] = values
+        elif values and slot.role != "key":
+            keywords[slot.name] = values[0]
+    random.seed(SEED)
+    result = operator(**keywords)
+    results = list(result) if isinstance(result, tuple) else [result]
+    return results if trial.training else results[: len(operator.visible)]
+
+
+def symbol_of(trial: Trial) -> tuple[Symbol, dict[str, Any]]:
+    """The operator on variables, and the arrays to feed; what the graph drops is not fed."""
+    operator = trial.operator
+    arrays: dict[str, Any] = {}
+    inputs: list[Any] = []
+    for i, value in enumerate(trial.inputs):
+        slot = operator.slot_of(i)
+        if slot.implicit:
+            inputs.append(LEFT_OUT)
+        elif isinstance(value, jax.Array):
+            name = f"{slot.name}{i}"
+            arrays[name] = value
+            inputs.append(_variable(name, value, state=slot.role == "state"))
+        else:
+            inputs.append(value)
+    symbol: Symbol = Symbol.emitter.emit(operator, tuple(inputs), trial.attributes, None)
+    needed = symbol.list_inputs()
+    return symbol, {name: value for name, value in arrays.items() if name in needed}
+
+
+def _variable(name: str, like: Any, *, state: bool = False) -> Symbol:
+    made: Symbol = var(name, like.shape, like.dtype, state=state)
+    return made
+
+
+def _check_batched(trial: Trial) -> None:
+    """The lowered function and its gradient over a batch are those over each of its entries."""
+    again = dataclasses.replace(trial.case, seed=trial.case.seed + 1000)
+    other = Trial(trial.operator, again, trial.dtype, trial.training)
+    places = [i for i, v in enumerate(trial.inputs) if i in trial.active or _is_integral(v)]
+    if not places or trial.types != other.types:
+        return
+    run = _with_gradients(trial, places)
+    rows = [[one.inputs[i] for i in places] for one in (trial, other)]
+    stacked = [jnp.stack(column) for column in zip(*rows, strict=True)]
+    single = compiled(run, *rows[0])
+    batched = compiled(jax.vmap(run), *stacked)(*stacked)
+    for n, row in enumerate(rows):
+        for mine, one in zip(batched, single(*row), strict=True):
+            expect_close(mine[n], one, _BATCHED_RTOL, f"{trial}: vmap against entry {n} alone")
+
+
+def _is_integral(value: Any) -> bool:
+    return isinstance(value, jax.Array) and type_of(value).dtype.kind in "bi"
+
+
+def _with_gradients(trial: Trial, places: Sequence[int]) -> Callable[..., list[Any]]:
+    """From the inputs at ``places`` to all outputs and, where there are any, gradients."""
+    outputs = trial.function("rules", places)
+
+    def run(*values: Any) -> list[Any]:
+        if not trial.differentiable:
+            return outputs(*values)
+        results, pull = jax.vjp(lambda *v: [outputs(*v)[i] for i in trial.carrying], *values)
+        grads = pull([_weights(one) for one in results])
+        return [*results, *[g for g in grads if g.dtype != jax.dtypes.float0]]
+
+    return run
+
+
+def _weights(like: Any) -> Any:
+    """Distinct cotangents for ``like``."""
+    return jnp.cos(jnp.arange(like.size, dtype=like.dtype)).reshape(like.shape)
+
+
+# Misuse ----------------------------------------------------------------------------------------
+
+
+def check_misuse(operator: Operator, misuse: Misuse) -> None:
+    """The call is refused, on arrays and on symbols, in the words that the misuse foretells.
+
+    Raises:
+        AssertionError: it goes ahead, or its message is another one.
+    """
+    arguments = drawn_arguments(operator, misuse, np.dtype(np.float32))
+    _expect_refused(operator, misuse, arguments, "")
+    symbols = {
+        name: _as_symbols(name, value) if name in operator.slot_index else value
+        for name, value in arguments.items()
+    }
+    try:
+        operator.bind((), dict(symbols))
+        place = "built at"
+    except SymopError:  # no node is built: the traceback shows the call
+        place = ""
+    _expect_refused(operator, misuse, symbols, place)
+
+
+def _as_symbols(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_symbols(f"{name}{i}", one) for i, one in enumerate(value)]
+    return _variable(name, value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _expect_refused(
+    operator: Operator, misuse: Misuse, arguments: Mapping[str, Any], place: str
+) -> None:
+    try:
+        operator(**arguments)
+    except SymopError as error:
+        said = str(error)
+    else:
+        raise AssertionError(f"{operator.name}({misuse}): must be refused: {misuse.message}")
+    for piece in (operator.name, misuse.message, place):
+        if piece not in said:
+            raise AssertionError(
+                f"{operator.name}({misuse}): the message must contain {piece!r}, got {said!r}"
+            )

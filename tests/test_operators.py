@@ -1,0 +1,204 @@
+"""The proofs of every operator, driven by the cases that stand beside it; no operator is named."""
+
+import itertools
+from pathlib import Path
+
+import chex
+import jax
+import numpy as np
+import pytest
+from absl.testing import parameterized
+
+import registry
+from registry.attributes import REQUIRED
+from registry.errors import SymopError
+from registry.operator import Derivative
+from symop import testing
+from symop.testing.derived import derivatives
+from symop.testing.trial import trials
+
+GOLDEN = Path(__file__).parent / "golden" / "gradients"
+OPERATORS = list(registry.operators())
+CASES = [(operator, case) for operator in OPERATORS for case in operator.cases]
+MISUSES = [(operator, misuse) for operator in OPERATORS for misuse in operator.misuses]
+DIFFERENTIABLE = [one for one in OPERATORS if one.derivative is Derivative.MAKER]
+
+every_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: one.name)
+
+
+def identify(value):
+    return value.name if isinstance(value, registry.Operator) else str(value)
+
+
+# The scope keeps the proofs of one case together: they share what they compile.
+@pytest.mark.parametrize(("operator", "case"), CASES, ids=identify, scope="class")
+class TestCase:
+    def test_inferred_types_are_those_of_the_kernel(self, operator, case):
+        testing.check_inference(operator, case)
+
+    def test_kernel_equals_reference(self, operator, case):
+        testing.check_reference(operator, case)
+
+    def test_gradient_graph_equals_jax_and_differences(self, operator, case):
+        testing.check_gradient(operator, case)
+
+    def test_forward_mode_is_the_adjoint_of_reverse_mode(self, operator, case):
+        testing.check_adjoint(operator, case)
+
+    def test_gradient_is_linear_in_the_cotangent(self, operator, case):
+        testing.check_linearity(operator, case)
+
+    def test_front_doors_and_transformations_agree(self, operator, case):
+        testing.check_transforms(operator, case)
+
+
+@pytest.mark.parametrize(("operator", "misuse"), MISUSES, ids=identify)
+def test_misuse_is_refused(operator, misuse):
+    testing.check_misuse(operator, misuse)
+
+
+class TestRules(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    @parameterized.named_parameters([(one.name, one) for one in OPERATORS])
+    def test_rules_leave_the_value_as_it_is(self, operator):
+        trial = trials(operator, operator.cases[0], "float32")[0]
+        places = [i for i, one in enumerate(trial.inputs) if isinstance(one, jax.Array)]
+        arrays = [trial.inputs[i] for i in places]
+        result = self.variant(trial.function("rules", places))(*arrays)
+        expected = trial.function("kernel", places)(*arrays)
+        chex.assert_trees_all_equal_shapes_and_dtypes(result, expected)
+        chex.assert_trees_all_close(result, expected, rtol=1e-5, atol=1e-6)
+
+
+@every_operator
+class TestDeclaration:
+    def test_derivative_is_declared(self, operator):
+        assert operator.derivative is not Derivative.MISSING
+
+    def test_cases_reach_every_attribute(self, operator):
+        assert operator.cases, "it has no case"
+        for attribute in operator.attributes:
+            values = [
+                attribute.canonical(case.values[attribute.name], operator.name)
+                for case in operator.cases
+                if attribute.name in case.values
+            ]
+            usual = None if attribute.default is REQUIRED else attribute.default
+            assert [one for one in values if one != usual], f"no case gives {attribute.name}"
+
+    def test_some_call_is_refused(self, operator):
+        assert operator.misuses or accepts_everything(operator)
+
+    def test_page_shows_a_call_or_a_formula(self, operator):
+        page = operator.__doc__
+        assert page, "it has no docstring"
+        assert "Example:" in page or "``" in page, "it has neither example nor formula"
+        assert page.strip().splitlines()[0].endswith((".", ";", ":")), "it starts mid-sentence"
+
+
+def accepts_everything(operator):
+    """Whether arrays of any shapes and dtypes are legal inputs, so that nothing can be refused."""
+    samples = [
+        registry.VarType(shape, np.dtype(dtype))
+        for dtype, shape in [
+            ("bool", ()),
+            ("int32", (0,)),
+            ("float32", (2, 3)),
+            ("complex64", (4,)),
+        ]
+    ]
+    if operator.attributes:
+        return False
+    try:
+        for types in itertools.product(samples, repeat=len(operator.slots)):
+            operator.infer(types, ())
+    except SymopError:
+        return False
+    return True
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("operator", DIFFERENTIABLE, ids=lambda one: one.name)
+def test_gradient_program(operator, golden):
+    tried = [trials(operator, case, "float32") for case in operator.cases]
+    first = next(each for each in tried if each[0].differentiable)
+    shown = [f"# {trial}\n{derivatives(trial).graph.program(1)}" for trial in first]
+    golden(GOLDEN / f"{operator.name}.txt", "\n".join(shown))
+
+
+# The proofs themselves find what they are for --------------------------------------------------
+
+
+def declare(maker, **options):
+    @registry.op(name="wrong_cube", cases=[registry.case(x=(3,))], **options)
+    def kernel(x: registry.Array) -> registry.Array:
+        """``x ** 3``."""
+        return x * x * x
+
+    kernel.gradient(maker)
+    return kernel
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestProofsFindFaults:
+    def test_wrong_factor(self):
+        operator = declare(lambda x, d_out: {"x": 2.0 * x * x * d_out})
+        with pytest.raises(AssertionError, match=r"order 1, .*(?s:.*)must be .*(?s:.*)multiply"):
+            testing.check_gradient(operator, operator.cases[0])
+
+    def test_output_that_is_taken_for_a_constant(self):
+        operator = declare(
+            lambda x, d_out: {"x": registry.get("stop_gradient")(3.0 * x * x) * d_out}
+        )
+        testing.check_gradient(operator, operator.cases[0], order=1)
+        with pytest.raises(AssertionError, match="order 2, "):
+            testing.check_gradient(operator, operator.cases[0])
+
+    def test_maker_that_ignores_its_cotangent(self):
+        operator = declare(lambda x, d_out: {"x": 3.0 * x * x})
+        with pytest.raises(AssertionError, match="not linear in the cotangent"):
+            testing.check_linearity(operator, operator.cases[0])
+
+    def test_maker_that_squares_its_cotangent(self):
+        operator = declare(lambda x, d_out: {"x": 3.0 * x * x * d_out * d_out})
+        with pytest.raises(AssertionError, match="not linear in the cotangent"):
+            testing.check_linearity(operator, operator.cases[0])
+
+    def test_wrong_reference(self):
+        operator = declare(lambda x, d_out: {"x": None}, reference=lambda x: x * x)
+        with pytest.raises(AssertionError, match="against the reference: entry \\(0,\\)"):
+            testing.check_reference(operator, operator.cases[0])
+
+    def test_wrong_types(self):
+        operator = declare(
+            lambda x, d_out: {"x": None}, shape=lambda x: (), dtype=lambda x: x.dtype
+        )
+        with pytest.raises(AssertionError, match="inferred types must be those of the kernel"):
+            testing.check_inference(operator, operator.cases[0])
+
+    def test_misuse_that_goes_through(self):
+        operator = declare(lambda x, d_out: {"x": None})
+        with pytest.raises(AssertionError, match="must be refused"):
+            testing.check_misuse(operator, registry.misuse("x must be short", x=(99,)))
+
+    def test_wrong_zero(self):
+        @registry.op(name="wrong_zero", cases=[registry.case(x=(3,))])
+        def kernel(x: registry.Array) -> registry.Array:
+            """``x * x``."""
+            return x * x
+
+        kernel.zero_gradient("someone thought so")
+        with pytest.raises(AssertionError, match="declared zero"):
+            testing.check_gradient(kernel, kernel.cases[0])
+
+    def test_verdict_tells_what_fails(self, capsys):
+        operator = declare(lambda x, d_out: {"x": 2.0 * x * x * d_out})
+        verdict = testing.check_operator(operator.name)
+        assert not verdict.ok
+        assert {one.proof for one in verdict.failures} >= {"gradient", "adjoint"}
+        assert "gradient      1 cases  FAILS on 1" in capsys.readouterr().out
+
+
+def test_verdict_of_a_sound_operator(capsys):
+    assert testing.check_operator(OPERATORS[0]).ok
+    assert "holds" in capsys.readouterr().out
