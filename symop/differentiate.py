@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from registry.attributes import identity_key
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator, get
+from registry.shapes import default_float
 from registry.types import VarType
 from registry.var import Attributes
 from symop.emission import apply, substitute
@@ -219,7 +220,9 @@ def pushforward_of(
         NotLinearError: the maker is not linear in its cotangents.
         NotDifferentiableError: there is no maker.
     """
-    return _pushforward(operator, identity_key(attributes), attributes, types, active, training)
+    # JAX's default float tells its x64 flag, on which types inside may depend.
+    key = identity_key(attributes), default_float()
+    return _pushforward(operator, key, attributes, types, active, training)
 
 
 @functools.lru_cache(maxsize=4096)

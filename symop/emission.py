@@ -75,7 +75,8 @@ def apply(
     operands: Any = nodes
     if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
-    key = (operator, operands, identity_key(attributes) if attributes else (), name)
+    # The types are part of it: JAX's x64 flag may have changed what the same call computes.
+    key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
     return interned(key, operator, nodes, attributes, types, name)
 
 

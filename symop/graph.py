@@ -311,7 +311,7 @@ def variable(
     if shape is not None:
         types = (VarType(shape, default_float() if dtype is None else canonical(dtype)),)
     attributes = (shape, dtype, role, extra)
-    return interned((VARIABLE, name, attributes), VARIABLE, (), attributes, types, name)
+    return interned((VARIABLE, name, attributes, types), VARIABLE, (), attributes, types, name)
 
 
 def placeholder(name: str, type: VarType) -> Node:

@@ -18,6 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from registry.attributes import identity_key
 from registry.errors import NotLinearError
 from registry.operator import Operator
+from registry.shapes import default_float
 from registry.types import VarType
 from registry.var import Attributes
 from symop.differentiate import (
@@ -50,7 +51,8 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
         rest = [one for i, one in enumerate(inputs) if i != flag]
         if _is_linear(operator, identity_key(attributes), attributes, types, training):
             return _by_jvp(operator, _key, attributes, training)(*rest)
-        return _by_vjp(operator, _key, attributes, types, training)(*rest)
+        # JAX's default float tells its x64 flag, on which types inside may depend.
+        return _by_vjp(operator, (_key, default_float()), attributes, types, training)(*rest)
 
     return call
 

@@ -214,3 +214,29 @@ class TestLargeGraphs:
         y = chain(lambda v: v * so.sin(v), x, 2000)
         assert size(y) == 4001
         assert size(so.grad(y, x)) < 40 * 2000
+
+
+class TestX64:
+    """Graphs built without JAX's x64 flag are not mistaken for those built with it."""
+
+    def test_variables(self):
+        narrow = so.var("x", (3,), "float64")
+        with jax.enable_x64(True):
+            wide = so.var("x", (3,), "float64")
+        assert (narrow.dtype, wide.dtype) == (np.float32, np.float64)
+
+    def test_applications(self):
+        x = so.var("x", (3,), "float32")
+        narrow = x.cast(dtype="float64")
+        with jax.enable_x64(True):
+            wide = x.cast(dtype="float64")
+        assert (narrow.dtype, wide.dtype) == (np.float32, np.float64)
+
+    def test_rules_of_operators(self):
+        def tangent():
+            return jax.jvp(lambda x: so.cast(x, dtype="float64"), (ones,), (ones,))[1]
+
+        ones = np.ones(3, np.float32)
+        assert tangent().dtype == np.float32
+        with jax.enable_x64(True):
+            assert tangent().dtype == np.float64
