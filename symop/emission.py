@@ -195,7 +195,9 @@ def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> li
     for node in topological(outputs):
         if node not in image:
             with copied_origin(node.origin):
-                image[node] = _rebuilt(node, image)
+                became = image[node] = _rebuilt(node, image)
+            if node.shown and isinstance(became, Node):
+                became.shown = True
     return [_value(image[output]) for output in outputs]
 
 

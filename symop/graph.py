@@ -100,6 +100,7 @@ class Node(Var):
         name: the name that the user gave, or None.
         serial: a number that grows with each node made.
         origin: where the user built it.
+        shown: whether a symbol holds this value, so that a user may differentiate by it.
         memo: what was compiled for graphs whose first output this is.
     """
 
@@ -112,6 +113,7 @@ class Node(Var):
         "op",
         "origin",
         "serial",
+        "shown",
         "types",
     )
     op: Operator | Structure
@@ -122,6 +124,7 @@ class Node(Var):
     serial: int
     origin: Origin | None
     memo: dict[Any, Any] | None
+    shown: bool
 
     @property
     def type(self) -> VarType:
@@ -140,8 +143,15 @@ class Node(Var):
         return self.attributes[0] if self.op is CONSTANT else None
 
     def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:
-        """Inputs and attributes, when this node applies ``operator`` and has no given name."""
-        return (self.inputs, self.attributes) if self.op is operator and not self.name else None
+        """Inputs and attributes, when this node applies ``operator`` and may be looked through.
+
+        Only differentiation looks through nodes, and only through those that no user has named or
+        holds: who asks for a derivative by such a value must find it on the way.
+        """
+        if self.op is not operator or self.shown or self.name:
+            return None
+        around = _ambient.origin
+        return (self.inputs, self.attributes) if around and around.forward else None
 
     @property
     def operands(self) -> list["Node"]:
@@ -273,6 +283,7 @@ def make(
     node.serial = next(_serial)
     node.origin = user_origin(2)
     node.memo = None
+    node.shown = False
     return node
 
 

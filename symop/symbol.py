@@ -53,6 +53,8 @@ class Symbol(Var):
         """
         self.nodes = tuple(nodes)
         self.also = also
+        for node in self.nodes:
+            node.shown = True
 
     @property
     def roots(self) -> tuple[Node, ...]:

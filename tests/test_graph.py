@@ -102,7 +102,6 @@ class TestSimplification:
             lambda v: 1.0 * v,
             lambda v: v / 1.0,
             lambda v: v**1.0,
-            lambda v: so.negative(so.negative(v)),
             so.identity,
             lambda v: so.scale(v, scale=1.0),
             lambda v: so.reshape(v, shape=(3, 4)),
