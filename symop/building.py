@@ -1,10 +1,10 @@
 """How users make symbols: variables, groups, files, and derivatives of other symbols."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 from registry.errors import ArgumentError, FormatError
-from registry.types import Shape, as_dtype
+from registry.types import DType, Shape, as_dtype
 from symop import graph
 from symop.files import PathLike, read_bounded
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
@@ -38,10 +38,20 @@ def var(
     """
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"var: the name must be a non-empty str, got {name!r}")
+    for key, value in (attr or {}).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise ArgumentError(f"var {name!r}: attr must map str to str, got {attr!r}")
     extra = tuple(sorted((attr or {}).items()))
-    declared = None if dtype is None else as_dtype(dtype)
+    declared = None if dtype is None else _declared_dtype(name, dtype)
     role = "state" if state else "argument"
     return Symbol([graph.variable(scoped(name), _lengths(name, shape), declared, role, extra)])
+
+
+def _declared_dtype(name: str, dtype: Any) -> DType:
+    try:
+        return as_dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"var {name!r}: dtype must be a dtype, got {dtype!r}") from None
 
 
 def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
@@ -58,6 +68,9 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that M
     """One symbol with the outputs of all ``symbols``."""
     if not symbols:
         raise ArgumentError("Group: at least one symbol must be given, got none")
+    for symbol in symbols:
+        if not isinstance(symbol, Symbol):
+            raise ArgumentError(f"Group: symbols must be given, got {symbol!r}")
     return Symbol([node for symbol in symbols for node in symbol.nodes], united(symbols))
 
 
@@ -129,18 +142,27 @@ def grad(
         [to_node(x) for x in x_list],
         [None if head is None else to_node(head) for head in heads],
         unreachable,
+        _functions_of(y_list),
     )
-    also = _arguments([*y_list, *x_list, *heads])
+    also = _arguments([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
     return symbols if isinstance(xs, (list, tuple)) else symbols[0]
 
 
-def jvp(ys: Any, xs: Any, tangents: Any) -> Any:
+def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:
     """Tangents of ``ys`` when ``xs`` move along ``tangents``, as symbols: forward mode.
 
     Every gradient maker is linear in its cotangent, and its transpose is used here.
 
+    Args:
+        ys: a symbol or a list of them.
+        xs: a symbol, variable or not, or a list of them.
+        tangents: for each of ``xs`` the direction in which it moves.
+        unreachable: what to do when one of ``ys`` depends on none of ``xs``: raise an error, or
+            return zeros.
+
     Raises:
+        DisconnectedError: one of ``ys`` depends on none of ``xs``.
         NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
         NotDifferentiableError: the derivative is undefined.
 
@@ -155,16 +177,31 @@ def jvp(ys: Any, xs: Any, tangents: Any) -> Any:
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
         )
-    found = jvp_nodes(*([to_node(v) for v in values] for values in (y_list, x_list, t_list)))
-    also = _arguments([*y_list, *x_list, *t_list])
+    found = jvp_nodes(
+        [to_node(y) for y in y_list],
+        [to_node(x) for x in x_list],
+        [to_node(tangent) for tangent in t_list],
+        unreachable,
+        _functions_of(y_list),
+    )
+    also = _arguments([*y_list, *x_list, *t_list], x_list)
     symbols = [Symbol([node], also) for node in found]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
-def _arguments(values: Sequence[Any]) -> tuple[Node, ...]:
-    """The variables of all symbols among ``values``, in the order in which they list them."""
+def _arguments(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:
+    """What a derivative is a function of: all variables of ``values``, and ``xs``.
+
+    The variables are in the order in which the symbols among ``values`` list them.
+    """
     roots = [node for one in values if isinstance(one, Symbol) for node in one.roots]
-    return tuple(leaves(topological(roots), VARIABLE))
+    variables = leaves(topological(roots), VARIABLE)
+    return tuple(dict.fromkeys([*variables, *(to_node(x) for x in xs)]))
+
+
+def _functions_of(ys: Sequence[Any]) -> list[Node]:
+    """The values that symbols among ``ys`` are functions of, although they may not need them."""
+    return topological([node for y in ys if isinstance(y, Symbol) for node in y.also])
 
 
 def _listed(values: Any) -> list[Any]:

@@ -211,7 +211,8 @@ def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
         return node if became is source else select(became, node.attributes[0])
     inputs = tuple([None if child is None else _value(image[child]) for child in node.inputs])
     if node.op is DEFERRED:
-        return expanded(node.attributes[0], [child for child in inputs if child is not None])
+        present = [child for child in inputs if child is not None]
+        return expanded(node.attributes[0], present, node.operands)
     if inputs == node.inputs:
         return node
     assert isinstance(node.op, Operator)
@@ -223,8 +224,10 @@ def _value(image: Image) -> Node:
     return image
 
 
-def expanded(expansion: Expansion, inputs: Sequence[Node]) -> Image:
+def expanded(
+    expansion: Expansion, inputs: Sequence[Node], originals: Sequence[Node] | None = None
+) -> Image:
     """What ``expansion`` stands for when all types are known, else a node that waits for them."""
     if all(node.types is not None for node in topological(inputs)):
-        return expansion.expand(inputs)
+        return expansion.expand(inputs, inputs if originals is None else originals)
     return make(DEFERRED, tuple(inputs), (expansion,), None, None)

@@ -13,10 +13,23 @@ from registry.errors import (
 from registry.operator import Operator, get
 from symop.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
 from symop.emission import Image, expanded
-from symop.graph import KEY, Node, as_node, built_at, constant, reaching, select, topological
+from symop.graph import (
+    KEY,
+    VARIABLE,
+    Node,
+    as_node,
+    built_at,
+    constant,
+    reaching,
+    select,
+    topological,
+)
 
 Unreachable = Literal["error", "zero", "none"]
-"""What to do where no path leads: raise, return zeros, or return None."""
+"""What to do where no path leads: raise, return zeros, or return None.
+
+A derivative that is zero by a rule is zeros, and one that is undefined an error, whatever it says.
+"""
 
 
 class GradExpansion(NamedTuple):
@@ -25,15 +38,24 @@ class GradExpansion(NamedTuple):
     n_ys: int
     n_xs: int
     has_heads: tuple[bool, ...]
-    unreachable: str
+    unreachable: Unreachable
     name: str = "grad"
 
-    def expand(self, inputs: Sequence[Node]) -> list[Node]:
-        """The gradients with respect to the xs among ``inputs``."""
-        ys, xs = inputs[: self.n_ys], inputs[self.n_ys : self.n_ys + self.n_xs]
-        rest = iter(inputs[self.n_ys + self.n_xs :])
+    def expand(self, inputs: Sequence[Node], originals: Sequence[Node]) -> list[Node]:
+        """The gradients with respect to the xs among ``inputs``.
+
+        ``originals`` is what ``inputs`` were before their types were known: a value that depended
+        on x then is a function of x still, although it may have become a constant.
+        """
+        end = self.n_ys + self.n_xs
+        ys, xs = inputs[: self.n_ys], inputs[self.n_ys : end]
+        rest = iter(inputs[end:])
         heads = [next(rest) if has else None for has in self.has_heads]
-        return [_required(one) for one in typed_grad(ys, xs, heads, self.unreachable)]
+        before = set(topological(originals[: self.n_ys]))
+        pairs = zip(xs, originals[self.n_ys : end], strict=True)
+        arguments = [x for x, original in pairs if original in before]
+        found = typed_grad(ys, xs, heads, self.unreachable, arguments)
+        return [_required(one) for one in found]
 
     def to_attrs(self) -> dict[str, Any]:
         """The fields as plain data."""
@@ -45,12 +67,16 @@ class JvpExpansion(NamedTuple):
 
     n_ys: int
     n_xs: int
+    unreachable: Unreachable
     name: str = "jvp"
 
-    def expand(self, inputs: Sequence[Node]) -> list[Node]:
-        """The tangents of the ys among ``inputs``."""
+    def expand(self, inputs: Sequence[Node], originals: Sequence[Node]) -> list[Node]:
+        """The tangents of the ys among ``inputs``; ``originals`` as in ``GradExpansion``."""
         ys, rest = inputs[: self.n_ys], inputs[self.n_ys :]
-        return typed_jvp(ys, rest[: self.n_xs], rest[self.n_xs :])
+        before = set(topological(originals[: self.n_ys]))
+        pairs = zip(rest[: self.n_xs], originals[self.n_ys :], strict=False)
+        arguments = [x for x, original in pairs if original in before]
+        return typed_jvp(ys, rest[: self.n_xs], rest[self.n_xs :], self.unreachable, arguments)
 
     def to_attrs(self) -> dict[str, Any]:
         """The fields as plain data."""
@@ -67,11 +93,16 @@ def grad_nodes(
     xs: Sequence[Node],
     heads: Sequence[Node | None],
     unreachable: Unreachable = "error",
+    arguments: Sequence[Node] = (),
 ) -> list[Node | None]:
-    """Gradients as nodes; deferred ones where types are not known yet."""
+    """Gradients as nodes; deferred ones where types are not known yet.
+
+    ``arguments`` are values that the ys are functions of, although they may not need them: their
+    gradients are zero rather than missing.
+    """
     inputs = [*ys, *xs, *[head for head in heads if head is not None]]
     if all(node.types is not None for node in topological(inputs)):
-        return typed_grad(ys, xs, heads, unreachable)
+        return typed_grad(ys, xs, heads, unreachable, arguments)
     if unreachable == "none":
         raise GradientError(
             "grad: unreachable='none' needs the shapes of all variables; give them, or use 'zero'"
@@ -82,10 +113,18 @@ def grad_nodes(
     return list(_parts(expanded(expansion, inputs), len(xs)))
 
 
-def jvp_nodes(ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node]) -> list[Node]:
+def jvp_nodes(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    tangents: Sequence[Node],
+    unreachable: Unreachable = "error",
+    arguments: Sequence[Node] = (),
+) -> list[Node]:
     """Tangents as nodes; deferred ones where types are not known yet."""
     inputs = [*ys, *xs, *tangents]
-    return _parts(expanded(JvpExpansion(len(ys), len(xs)), inputs), len(ys))
+    if all(node.types is not None for node in topological(inputs)):
+        return typed_jvp(ys, xs, tangents, unreachable, arguments)
+    return _parts(expanded(JvpExpansion(len(ys), len(xs), unreachable), inputs), len(ys))
 
 
 def _parts(image: Image, count: int) -> list[Node]:
@@ -93,29 +132,45 @@ def _parts(image: Image, count: int) -> list[Node]:
 
 
 def typed_grad(
-    ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node | None], unreachable: str
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node | None],
+    unreachable: Unreachable,
+    arguments: Sequence[Node] = (),
 ) -> list[Node | None]:
     """Gradients of ``sum(ys * heads)`` when all types are known; ones stand in for no head."""
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
     found = pullback(ys, xs, given)
     order = topological(ys)
-    gradients = [
-        _missing(order, ys, x, unreachable) if one is None else one
-        for x, one in zip(xs, found, strict=True)
-    ]
+    gradients = []
+    for x, one in zip(xs, found, strict=True):
+        if one is None and _is_present(order, ys, [x], arguments, x, unreachable):
+            gradients.append(zeros(x.type.strong()))
+        else:
+            gradients.append(one)
     return _with_all_keys(order, gradients)
 
 
-def typed_jvp(ys: Sequence[Node], xs: Sequence[Node], tangents: Sequence[Node]) -> list[Node]:
-    """Tangents of ``ys`` when all types are known; zeros where nothing moves."""
+def typed_jvp(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    tangents: Sequence[Node],
+    unreachable: Unreachable,
+    arguments: Sequence[Node] = (),
+) -> list[Node]:
+    """Tangents of ``ys`` when all types are known; zeros where they are zero by a rule."""
     given = [_head(x, tangent, "tangent") for x, tangent in zip(xs, tangents, strict=True)]
     for y in ys:
         _require_differentiable(y, "jvp: a value")
     moved = pushforward(ys, xs, given)
+    order = topological(ys)
+    for y, one in zip(ys, moved, strict=True):
+        if one is None:
+            _is_present(order, [y], xs, arguments, y, "zero" if unreachable == "zero" else "error")
     tangents_out = [
         zeros(y.type.strong()) if one is None else one for y, one in zip(ys, moved, strict=True)
     ]
-    return [_required(one) for one in _with_all_keys(topological(ys), tangents_out)]
+    return [_required(one) for one in _with_all_keys(order, tangents_out)]
 
 
 def _head(y: Node, head: Node | None, what: str = "head gradient") -> Node:
@@ -148,36 +203,57 @@ def _require_differentiable(node: Node, what: str) -> None:
         )
 
 
-def _missing(order: Sequence[Node], ys: Sequence[Node], x: Node, unreachable: str) -> Node | None:
-    """The gradient where none arrived: zero by a rule, disconnected, or undefined."""
-    name = x.name or x.op.name
-    connected = reaching(order, [x])
-    if connected.isdisjoint(ys) or x not in set(order):
-        return _absent(
-            x,
-            unreachable,
-            DisconnectedError(
-                f"grad: the value must depend on {name!r}, but no path connects them; "
-                f"pass unreachable='zero' for zeros{built_at(x.origin)}"
-            ),
+def _is_present(
+    order: Sequence[Node],
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    arguments: Sequence[Node],
+    asked: Node,
+    unreachable: Unreachable,
+) -> bool:
+    """Whether a derivative of ``ys`` by ``xs`` that did not arrive is a zero, not just missing.
+
+    Zero by a rule, disconnected and undefined are three things. ``asked`` is the value that a
+    message names.
+
+    Raises:
+        NotDifferentiableError: it is undefined.
+        DisconnectedError: no path leads there, and ``unreachable`` is ``"error"``.
+    """
+    if not all(x.type.differentiable for x in xs):
+        raise _undefined(order, set(xs), xs[0])
+    flowing = reaching([node for node in order if carries_cotangent(node)], xs)
+    if not flowing.isdisjoint(ys) and not set(order).isdisjoint(xs):
+        return True
+    connected = reaching(order, xs)
+    if not connected.isdisjoint(ys) and not set(order).isdisjoint(xs):
+        raise _undefined(order, connected, xs[0])
+    if unreachable == "error" and set(arguments).isdisjoint(xs):
+        raise DisconnectedError(
+            f"{_asked(asked, xs)}, but no path connects them; pass unreachable='zero' for zeros"
+            f"{_namesake(order, asked)}{built_at(asked.origin)}"
         )
-    flowing = reaching([node for node in order if carries_cotangent(node)], [x])
-    if carries_cotangent(x) and not flowing.isdisjoint(ys):
-        return zeros(x.type.strong())
-    return _absent(x, unreachable, _undefined(order, connected, x, name))
+    return unreachable != "none" or not set(arguments).isdisjoint(xs)
 
 
-def _absent(x: Node, unreachable: str, error: GradientError) -> Node | None:
-    if unreachable == "error":
-        raise error
-    return zeros(x.type.strong()) if unreachable == "zero" else None
+def _asked(asked: Node, xs: Sequence[Node]) -> str:
+    name = asked.name or asked.op.name
+    if asked in xs:
+        return f"grad: the value must depend on {name!r}"
+    return f"jvp: {name!r} must depend on what moves"
 
 
-def _undefined(
-    order: Sequence[Node], connected: set[Node], x: Node, name: str
-) -> NotDifferentiableError:
+def _namesake(order: Sequence[Node], x: Node) -> str:
+    """A hint for who made a second variable in place of the first."""
+    others = [n for n in order if n.op is VARIABLE and n.name == x.name and n is not x]
+    return f"; the graph has another variable of this name, {others[0].types}" if others else ""
+
+
+def _undefined(order: Sequence[Node], connected: set[Node], x: Node) -> NotDifferentiableError:
     """The error that names the first operator on the way whose derivative is undefined."""
-    blocking = next(node for node in order if node in connected and not carries_cotangent(node))
+    name = x.name or x.op.name
+    blocked = (node for node in order if node in connected and not carries_cotangent(node))
+    blocking = next(blocked, x)
     if blocking is x:
         reason = f"it is of type {x.type}"
     else:
@@ -191,22 +267,19 @@ def _undefined(
 
 
 def _with_all_keys(order: Sequence[Node], results: Sequence[Node | None]) -> list[Node | None]:
-    """``results``, the first of which reaches every random key that ``order`` reaches.
+    """``results``, each of which reaches every random key that ``order`` reaches.
 
     A graph numbers its keys in the order in which they were made. A gradient that has lost one of
     the keys of its forward graph would number the others differently and draw other numbers.
     """
     keys = [node for node in order if node.op is KEY]
-    present = [node for node in results if node is not None]
-    lost = [key for key in keys if key not in set(topological(present))] if keys else []
-    if not lost or not present:
+    if not keys:
         return list(results)
-    first = present[0]
-    kept = keeping(first, lost)
-    return [kept if node is first else node for node in results]
+    return [None if node is None else _keeping(node, keys) for node in results]
 
 
-def keeping(node: Node, others: Sequence[Node]) -> Node:
-    """``node`` unchanged, in a graph that reaches ``others`` too."""
-    kept: Node = get("keep")(node, *others)
-    return as_node(kept)
+def _keeping(node: Node, keys: Sequence[Node]) -> Node:
+    """``node`` unchanged, in a graph that reaches all of ``keys``."""
+    reached = set(topological([node]))
+    lost = [key for key in keys if key not in reached]
+    return as_node(get("keep")(node, *lost)) if lost else node

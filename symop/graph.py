@@ -64,7 +64,7 @@ class Expansion(Protocol):
     def name(self) -> str:
         """What kind of derivative it is."""
 
-    def expand(self, inputs: Sequence["Node"]) -> list["Node"]:
+    def expand(self, inputs: Sequence["Node"], originals: Sequence["Node"]) -> list["Node"]:
         """The values that it stands for; ``SELECT`` nodes choose among them."""
 
 

@@ -7,7 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.desc import ProgramDesc
-from registry.errors import ArgumentError, FeedError, SymopError, UnknownTypeError, nearest
+from registry.errors import (
+    ArgumentError,
+    FeedError,
+    GradientError,
+    SymopError,
+    UnknownTypeError,
+    nearest,
+)
 from registry.operator import LEFT_OUT, Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
@@ -17,7 +24,18 @@ from symop.emission import substitute
 from symop.executor import Executor
 from symop.files import PathLike, write_atomically
 from symop.function import GraphFunction, evaluate
-from symop.graph import TRAINING, VARIABLE, Node, as_node, built_at, topological, user_origin
+from symop.graph import (
+    CONSTANT,
+    DEFERRED,
+    TRAINING,
+    VARIABLE,
+    Node,
+    as_node,
+    built_at,
+    leaves,
+    topological,
+    user_origin,
+)
 from symop.inference import Known, declared, infer_types, typed, variable_type
 from symop.naming import layer_name, names_of, output_name, require_known, scoped, variables_of
 from symop.rebuilding import graph_of
@@ -43,13 +61,13 @@ class Symbol(Var):
     __slots__ = ("__weakref__", "also", "nodes")
     nodes: tuple[Node, ...]
     also: tuple[Node, ...]
-    """Variables that are arguments although no value needs them (any more)."""
+    """What the values are functions of although they may not need it (any more)."""
 
     def __init__(self, nodes: Sequence[Node], also: tuple[Node, ...] = ()) -> None:
         """The values ``nodes``; users call ``so.var`` and operators instead.
 
         A derivative has the arguments of the function that it is the derivative of, also where it
-        turns out not to need one; ``also`` lists them.
+        turns out not to need one: it is a constant in them, not disconnected. ``also`` lists them.
         """
         self.nodes = tuple(nodes)
         self.also = also
@@ -60,6 +78,9 @@ class Symbol(Var):
     def roots(self) -> tuple[Node, ...]:
         """All that the symbol reaches: its values and its arguments."""
         return (*self.also, *self.nodes)
+
+    def _unneeded(self) -> list[Node]:
+        return leaves(topological(self.also), VARIABLE)
 
     def _variables(self) -> dict[str, Node]:
         return variables_of(self.roots)
@@ -145,7 +166,7 @@ class Symbol(Var):
 
     def __str__(self) -> str:
         """The graph as a program that a person reads."""
-        return text(self.nodes, self.also).rstrip()
+        return text(self.nodes, self._unneeded()).rstrip()
 
     def _repr_html_(self) -> str:
         """The drawing that a notebook shows."""
@@ -299,8 +320,7 @@ class Symbol(Var):
     def _with_roots(self, roots: Sequence[Node]) -> "Symbol":
         """The symbol whose roots these are, in the order of this symbol's."""
         count = len(self.also)
-        variables = [root for root in roots[:count] if root.op is VARIABLE]
-        return Symbol(roots[count:], tuple(variables))
+        return Symbol(roots[count:], tuple(roots[:count]))
 
     def replace(self, **others: Any) -> "Symbol":
         """The same graph with variables replaced by other symbols, arrays or numbers: composition.
@@ -314,6 +334,11 @@ class Symbol(Var):
         variables = self._variables()
         require_known("replace", others, variables)
         nodes = {variables[name]: to_node(other) for name, other in others.items()}
+        if any(node.op is DEFERRED for node in topological(self.nodes)):
+            raise GradientError(
+                "replace: a derivative that waits for shapes must get them first, because it is "
+                "taken by the variables that it was built with; use with_types(...)"
+            )
         return self._with_roots(substitute(self.roots, nodes))
 
     def __call__(self, **others: Any) -> "Symbol":
@@ -324,7 +349,7 @@ class Symbol(Var):
 
     def to_desc(self) -> ProgramDesc:
         """The graph as records: variables, and OpDescs in an order in which they can run."""
-        return to_desc(self.nodes, self.also)
+        return to_desc(self.nodes, self._unneeded())
 
     def tojson(self) -> str:
         """The graph as JSON that ``so.load_json`` reads."""
@@ -499,7 +524,10 @@ class SymbolEmitter:
             name = name or layer_name(operator.name)
             nodes = _with_parameters(operator, nodes, attributes, name)
         result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
-        return Symbol(result if type(result) is tuple else (result,), also)
+        values = result if type(result) is tuple else (result,)
+        if values[0].op is CONSTANT:
+            also = (*also, *[v.node for v in inputs if type(v) is Symbol and v.constant is None])
+        return Symbol(values, also)
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:
         """A constant of ``type``."""

@@ -221,3 +221,76 @@ class TestOrders:
         expected = jax.hessian(native)(point) @ along
         found = product.eval(x=point, direction=along)
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+
+
+class TestFunctionsOf:
+    """A derivative is a function of what its function was one of, needed or not."""
+
+    def test_by_an_inner_value_that_simplification_could_look_through(self):
+        x = so.var("x", shape=(2, 3))
+        inner = so.reshape(x, shape=(6,))
+        y = so.sum(so.reshape(inner, shape=(3, 2))) + so.sum(inner)
+        assert so.grad(y, inner).eval(x=np.ones((2, 3))).tolist() == [2.0] * 6
+        assert float(so.jvp(y, inner, so.ones_like(inner)).eval(x=np.ones((2, 3)))) == 12.0
+        turned = so.permute_dims(x)
+        back = so.sum(so.permute_dims(turned) * x)
+        expected = np.ones((3, 2)).tolist()
+        assert so.grad(back, turned).eval(x=np.ones((2, 3))).tolist() == expected
+        opposite = -x
+        assert so.grad(so.sum(-opposite), opposite).eval(x=np.ones((2, 3)))[0, 0] == -1.0
+
+    @pytest.mark.parametrize("shape", [(2,), None])
+    def test_a_constant_derivative_has_a_derivative(self, shape):
+        v = so.var("v", shape=shape)
+        assert so.grad(so.grad(2.0 * v, v), v).eval(v=[1.0, 2.0]).tolist() == [0.0, 0.0]
+        cube = v * v * v
+        for _ in range(5):
+            cube = so.grad(cube, v)
+        assert cube.eval(v=[1.0, 2.0]).tolist() == [0.0, 0.0]
+        assert so.jvp(so.grad(2.0 * v, v), v, v).eval(v=[1.0, 2.0]).tolist() == [0.0, 0.0]
+
+    def test_what_folds_to_a_constant_is_not_disconnected(self, x):
+        for y in (so.ones_like(x), x**0.0):
+            assert so.grad(y, x).eval(x=[1.0] * 3).tolist() == [0.0] * 3
+        inner = so.sin(x)
+        assert so.grad(so.grad(2.0 * inner, inner), inner).eval(x=[1.0] * 3).tolist() == [0.0] * 3
+
+    def test_forward_mode_tells_the_three_apart_too(self, x):
+        other = so.var("other", shape=(2,))
+        with pytest.raises(DisconnectedError, match="must depend on what moves"):
+            so.jvp(so.sin(other), x, x)
+        zeros = so.jvp(so.sin(other), x, x, unreachable="zero")
+        assert zeros.eval(x=[1.0] * 3, other=[1.0] * 2).tolist() == [0.0, 0.0]
+        with pytest.raises(NotDifferentiableError, match="every path runs through argmax"):
+            so.jvp(so.cast(so.argmax(x), dtype="float32"), x, x, unreachable="zero")
+        assert so.jvp(so.sign(x), x, x).eval(x=[1.0] * 3).tolist() == [0.0] * 3
+
+    def test_undefined_is_never_zero(self, x):
+        picked = so.cast(so.argmax(x), dtype="float32")
+        with pytest.raises(NotDifferentiableError):
+            so.grad(picked, x, unreachable="zero")
+
+    def test_replacing_under_a_derivative(self):
+        a, b, z = (so.var(name, shape=()) for name in "abz")
+        assert float(so.grad(a * b, a).replace(a=z, b=z).eval(z=3.0)) == 3.0
+        assert float(so.grad(a * a, a).replace(a=3.0).eval()) == 6.0
+        v = so.var("v")
+        waiting = so.grad(v * v, v)
+        with pytest.raises(GradientError, match="must get them first"):
+            waiting.replace(v=3.0)
+        assert float(waiting.with_types(v=()).replace(v=3.0).eval()) == 6.0
+
+    def test_each_gradient_keeps_the_keys_of_its_function(self):
+        a, b = so.var("a", shape=(64,)), so.var("b", shape=(64,))
+        loss = so.sum(so.dropout(a) + so.dropout(b))
+        key, ones = jax.random.key(1), jnp.ones(64)
+        function = loss.to_jax(is_train=True)
+        native = jax.grad(lambda p, q: function(p, q, key=key), argnums=(0, 1))(ones, ones)
+        for symbol, expected in zip(so.grad(loss, [a, b]), native, strict=True):
+            found = symbol.to_jax(is_train=True)(ones, ones, key=key)
+            assert np.array_equal(found, expected)
+
+    def test_a_namesake_is_pointed_out(self):
+        layer = so.fully_connected(so.var("x", shape=(2, 3)), units=4, name="fc")
+        with pytest.raises(DisconnectedError, match="another variable of this name"):
+            so.grad(so.sum(layer), so.var("fc_bias", shape=(4,)))

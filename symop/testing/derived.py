@@ -196,7 +196,9 @@ class Graph:
     def _pushed(self) -> tuple[bool, list[list[Node]]]:
         """Forward mode's tangents of levels 0 and 1, where there is a forward mode."""
         try:
-            moved = [typed_jvp(self.levels[k], self._wrt(k), self.tangents[k]) for k in (0, 1)]
+            moved = [
+                typed_jvp(self.levels[k], self._wrt(k), self.tangents[k], "zero") for k in (0, 1)
+            ]
         except NotLinearError:
             return False, [[], []]
         return True, moved
