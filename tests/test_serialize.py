@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -293,10 +292,8 @@ class TestRoundTrip:
         node = x
         for _ in range(DEPTH):
             node = apply(sin, (node,), ())
-        start = time.perf_counter()
         text = dumps([node])
         assert loads(text) == [node]
-        assert time.perf_counter() - start < 15
         del node
         gc.collect()
         assert dumps(loads(text)) == text

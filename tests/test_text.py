@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import os
-import time
 
 import numpy as np
 import pytest
@@ -246,10 +245,8 @@ class TestRoundTrip:
         node = variable("x", (3,))
         for _ in range(DEPTH):
             node = apply(sin, (node,), ())
-        start = time.perf_counter()
         shown = text([node])
         assert parse(shown) == [node]
-        assert time.perf_counter() - start < 30
 
 
 class TestLenience:
