@@ -52,14 +52,6 @@ format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
 golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/
 	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)
 
-.PHONY: proofs
-proofs: $(VENV)/.stamp-test  ## regenerate the operators' pages and proof sheets in docs/
-	@$(BIN)/python docs/proofs.py $(ARGS)
-
-.PHONY: notebooks
-notebooks: $(VENV)/.stamp-test  ## execute the notebooks and store their outputs
-	@$(BIN)/jupyter-execute --inplace notebooks/*.ipynb
-
 .PHONY: bench
 bench: $(VENV)/.stamp-bench  ## run the benchmarks, results in benchmarks/results/
 	@$(BIN)/python benchmarks/run.py $(ARGS)
