@@ -1,6 +1,7 @@
 """Shape, DType, VarKind and VarType: what is known of a value before it exists."""
 
 import enum
+import threading
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -10,6 +11,9 @@ import numpy as np
 Shape = tuple[int, ...]
 DType = np.dtype
 """A NumPy dtype, the ``ml_dtypes`` extensions (``bfloat16`` ...) among them."""
+
+_lock = threading.RLock()
+"""Held while a type is entered. Reentrant: collecting garbage may make types in the midst."""
 
 
 class VarKind(enum.Enum):
@@ -57,7 +61,8 @@ class VarType:
             return found
         made = super().__new__(cls)
         made.shape, made.dtype, made.kind, made.weak = shape, dtype, kind, weak
-        return cls._interned.setdefault(key, made)
+        with _lock:  # ``setdefault`` of a weak dictionary is not atomic
+            return cls._interned.setdefault(key, made)
 
     def __reduce__(self) -> tuple[object, ...]:
         return VarType, (self.shape, self.dtype, self.kind, self.weak)
