@@ -55,10 +55,10 @@ class _Draw(NamedTuple):
     unused: bool
 
     def __call__(self, operator: Operator) -> Any:
-        if not self.traced:
-            return random.next_key()
-        if self.unused:
+        if self.unused and (self.traced or random.is_staged()):
             return jax.random.key(0)
+        if not self.traced:
+            return random.next_key(operator.name)
         raise ArgumentError(
             f"{operator.name}: key= must be given inside a JAX transformation, got nothing"
         )

@@ -5,6 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import ArgumentError, FeedError
 
 
 class _Source:
@@ -18,7 +21,8 @@ class _Source:
     def draw(self, count: int) -> tuple[Any, int]:
         with self.lock:
             if self.root is None:
-                self.root = jax.random.key(0)
+                with jax.ensure_compile_time_eval():  # the first draw may be inside a trace
+                    self.root = jax.random.key(0)
             first, self.drawn = self.drawn, self.drawn + count
             return self.root, first
 
@@ -40,19 +44,37 @@ def seed(number: int) -> None:
         _source.reset(jax.random.key(number))
 
 
-def draw(count: int = 1) -> tuple[Any, int]:
-    """The root key and the number of the first of ``count`` draws."""
+def is_staged() -> bool:
+    """Whether what runs now is recorded by ``jax.jit`` or its kin, to be run many times later."""
+    return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
+
+
+def draw(count: int = 1, *, owner: str = "symbol") -> tuple[Any, int]:
+    """The root key and the number of the first of ``count`` draws, which ``owner`` makes.
+
+    Raises:
+        ArgumentError: a JAX transformation records the draw, so every run would repeat it.
+    """
+    if is_staged():
+        raise ArgumentError(f"{owner}: key= must be given inside a JAX transformation, got nothing")
     return _source.draw(count)
 
 
-def next_key() -> Any:
-    """The key of one draw."""
-    root, number = draw()
+def next_key(owner: str) -> Any:
+    """The key of one draw, which ``owner`` makes."""
+    root, number = draw(owner=owner)
     return jax.random.fold_in(root, number)
 
 
 def as_key(key: Any) -> Any:
-    """``key`` as a typed key: old-style raw keys (uint32 arrays) are wrapped."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+    """``key`` as a typed key: old-style raw keys (uint32 arrays) are wrapped.
+
+    Raises:
+        FeedError: it is no random key.
+    """
+    dtype = getattr(key, "dtype", None)
+    if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return key
+    if dtype != np.uint32 or not key.shape:
+        raise FeedError(f"symbol: key must be a JAX random key (jax.random.key(0)), got {key!r}")
     return jax.random.wrap_key_data(key)
