@@ -67,7 +67,7 @@ class Operator:
         commutative: bool = False,
         foldable: bool = False,
         rearranges: bool = False,
-        native: bool = True,
+        native: bool | None = None,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
         self.name = name or kernel.__name__
@@ -83,7 +83,10 @@ class Operator:
         self.reference = reference
         self.infix, self.aliases = infix, tuple(aliases)
         self.commutative, self.foldable = commutative, foldable
-        self.rearranges, self.native = rearranges, native
+        self.rearranges = rearranges
+        # The proofs compare the catalogue's derivatives with JAX's; nothing is known of others.
+        catalogued = kernel.__module__.startswith("registry.ops.")
+        self.native = catalogued if native is None else native
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None
@@ -415,8 +418,9 @@ def op(
             type); ``cases``; ``reference`` (the same function in NumPy or SciPy); ``infix``
             (Python's operator); ``aliases``; ``commutative``; ``foldable`` (may be computed on
             constants while a graph is built); ``rearranges`` (every entry of the result is an entry
-            of an input, so a constant stays that constant); ``native=False`` (JAX's derivative of
-            the kernel is not the declared one: a loss layer, a reversed gradient).
+            of an input, so a constant stays that constant); ``native`` (whether JAX's derivative of
+            the kernel is the declared one, so that graphs which hold their gradient may run the
+            bare kernel; only operators of the catalogue default to true).
 
     Example:
         >>> import jax.numpy as jnp

@@ -16,10 +16,10 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from registry.attributes import identity_key
-from registry.errors import NotLinearError
-from registry.operator import Operator
+from registry.errors import NotDifferentiableError, NotLinearError
+from registry.operator import Derivative, Operator
 from registry.shapes import default_float
-from registry.types import VarType
+from registry.types import TRAINING_TYPE, VarType
 from registry.var import Attributes
 from symop.differentiate import (
     Pushforward,
@@ -35,10 +35,12 @@ Types = tuple[VarType | None, ...]
 
 
 def with_rule(operator: Operator, attributes: Attributes) -> Call:
-    """The kernel of ``operator``, differentiated by JAX through its gradient maker."""
-    if operator.gradient_rule is None:
+    """The kernel of ``operator``, differentiated by JAX as the operator declares."""
+    if operator.gradient_rule is not None:
+        return _with_rule(operator, identity_key(attributes), attributes)
+    if operator.derivative is Derivative.ZERO and operator.native:
         return bare_kernel(operator, attributes)
-    return _with_rule(operator, identity_key(attributes), attributes)
+    return _without_maker(operator, identity_key(attributes), attributes)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -89,6 +91,56 @@ class _Flagged(NamedTuple):
             for slot in self.operator.slots[: self.operator.n_fixed]
         ]
         return (*flagged, *supply)
+
+
+# No maker: a zero derivative, or none ------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call:
+    """The kernel, guarded where a derivative could flow through it."""
+    flag = operator.training_index
+    kernel = bare_kernel(operator, attributes)
+
+    def call(*inputs: Any) -> Any:
+        types = [None if one is None else type_of(one) for one in inputs]
+        if not any(one is not None and one.differentiable for one in types):
+            return kernel(*inputs)
+        if flag is not None:
+            types[flag] = TRAINING_TYPE
+        if not any(one.differentiable for one in operator.infer(tuple(types), attributes)):
+            return kernel(*inputs)
+        training = None if flag is None else bool(inputs[flag])
+        rest = [one for i, one in enumerate(inputs) if i != flag]
+        return _guarded(operator, _key, attributes, training)(*rest)
+
+    return call
+
+
+@functools.lru_cache(maxsize=4096)
+def _guarded(operator: Operator, _key: Any, attributes: Attributes, training: bool | None) -> Call:
+    """The kernel with tangents of zero, or the refusal to make any."""
+    kernel = bare_kernel(operator, attributes)
+    flagged = _Flagged(operator, training)
+
+    def primal(*rest: Any) -> Any:
+        result = kernel(*flagged.inputs(rest))
+        return result if operator.single else tuple(result)
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        if operator.derivative is not Derivative.ZERO and any(_moves(one) for one in tangents):
+            raise NotDifferentiableError(
+                f"{operator.name}: a derivative is asked for, but it is "
+                f"{operator.derivative.value} ({operator.reason})"
+            )
+        result = wrapped(*primals)
+        return result, jax.tree.map(lambda one: _no_tangent(type_of(one)), result)
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_jvp(primal)
+    wrapped.defjvp(rule, symbolic_zeros=True)
+    call: Call = wrapped
+    return call
 
 
 # Linear makers: custom_jvp ---------------------------------------------------------------------
