@@ -199,6 +199,8 @@ def fed(name: str, node: Node, value: Any) -> Any:
 def _converted(name: str, dtype: DType | None, value: Any) -> Any:
     try:
         return jnp.asarray(value, dtype)
+    except OverflowError as error:
+        raise FeedError(f"{name}: numbers must fit the dtype, got {value!r}") from error
     except (TypeError, ValueError) as error:
         raise FeedError(f"{name}: numbers must be fed, got {value!r}") from error
 
@@ -223,11 +225,15 @@ def evaluate(
 def _compiled(
     outputs: tuple[Node, ...], also: tuple[Node, ...], *, training: bool
 ) -> tuple[GraphFunction, Function]:
-    """The compiled function, kept by the first output: it is gone when the graph is gone."""
-    memo = outputs[0].memo
-    if memo is None:
-        memo = outputs[0].memo = {}
-    key = (outputs[1:], also, training)
+    """The compiled function, kept by the newest output: it is gone when the graph is gone.
+
+    An older output may live on in other graphs, and would keep all that was compiled with it.
+    """
+    newest = max(outputs, key=lambda node: node.serial)
+    if newest.memo is None:
+        newest.memo = {}
+    memo = newest.memo
+    key = (outputs, also, training)
     found = memo.get(key)
     if found is None:
         function = GraphFunction(outputs, also, training=training, rules=False)

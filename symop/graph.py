@@ -101,7 +101,7 @@ class Node(Var):
         serial: a number that grows with each node made.
         origin: where the user built it.
         shown: whether a symbol holds this value, so that a user may differentiate by it.
-        memo: what was compiled for graphs whose first output this is.
+        memo: what was compiled for graphs whose newest output this is.
     """
 
     __slots__ = (
@@ -349,12 +349,49 @@ def _scalar_type(value: bool | int | float | complex) -> VarType:
 
 
 def array(value: Any) -> Node:
-    """A constant that holds the array ``value``."""
+    """A constant that holds the array ``value`` as it is now, in the dtype that JAX gives it.
+
+    Raises:
+        ArgumentError: its entries are no numbers, or integers that the dtype cannot hold.
+    """
     held = value if isinstance(value, jax.Array) else np.asarray(value)
     if held.dtype == object:
         raise ArgumentError(f"array: the entries must be numbers, got {value!r}")
-    made = VarType(tuple(held.shape), canonical(held.dtype))
-    return make(ARRAY, (), (HeldArray(held),), (made,), None)
+    dtype = canonical(held.dtype)
+    if held.dtype != dtype:
+        held = _narrowed(np.asarray(held), dtype)
+    elif held is value and isinstance(held, np.ndarray) and not _is_frozen(held):
+        held = held.copy()
+    return make(ARRAY, (), (HeldArray(held),), (VarType(tuple(held.shape), dtype),), None)
+
+
+def _is_frozen(array: np.ndarray) -> bool:
+    """Whether nobody can write to ``array``, nor to what it is a view of."""
+    while not array.flags.writeable:
+        if array.base is None:
+            return True
+        if not isinstance(array.base, np.ndarray):
+            return False
+        array = array.base
+    return False
+
+
+def _narrowed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if dtype.kind in "iu" and array.size:
+        _require_fits(int(array.min()), dtype)
+        _require_fits(int(array.max()), dtype)
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def _require_fits(value: int, dtype: np.dtype) -> None:
+    """Refuse an integer that would wrap, with the line of the user who gave it."""
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise ArgumentError(
+            f"constant: an integer must fit {dtype.name} ({limits.min} to {limits.max}), "
+            f"got {value}{built_at(user_origin())}"
+        )
 
 
 def fresh_key() -> Node:
@@ -378,8 +415,13 @@ def as_node(value: Any) -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, np.generic):
-        return constant(value.item(), VarType((), canonical(value.dtype)))
+        dtype = canonical(value.dtype)
+        if dtype.kind in "iu":
+            _require_fits(int(value), dtype)
+        return constant(value.item(), VarType((), dtype))
     if isinstance(value, (bool, int, float, complex)):
+        if isinstance(value, int):
+            _require_fits(value, default_int())
         return constant(value)
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(
