@@ -10,7 +10,7 @@ from registry.errors import (
     NotDifferentiableError,
     ShapeError,
 )
-from registry.operator import Operator, get
+from registry.operator import Derivative, Operator, get
 from symop.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
 from symop.emission import Image, expanded
 from symop.graph import (
@@ -222,7 +222,7 @@ def _is_present(
     """
     if not all(x.type.differentiable for x in xs):
         raise _undefined(order, set(xs), xs[0])
-    flowing = reaching([node for node in order if carries_cotangent(node)], xs)
+    flowing = reaching([node for node in order if _is_defined(node)], xs)
     if not flowing.isdisjoint(ys) and not set(order).isdisjoint(xs):
         return True
     connected = reaching(order, xs)
@@ -234,6 +234,12 @@ def _is_present(
             f"{_namesake(order, asked)}{built_at(asked.origin)}"
         )
     return unreachable != "none" or not set(arguments).isdisjoint(xs)
+
+
+def _is_defined(node: Node) -> bool:
+    """Whether a derivative can flow through ``node``, or is zero there as that of a comparison."""
+    is_zero = isinstance(node.op, Operator) and node.op.derivative is Derivative.ZERO
+    return is_zero or carries_cotangent(node)
 
 
 def _asked(asked: Node, xs: Sequence[Node]) -> str:
@@ -252,7 +258,7 @@ def _namesake(order: Sequence[Node], x: Node) -> str:
 def _undefined(order: Sequence[Node], connected: set[Node], x: Node) -> NotDifferentiableError:
     """The error that names the first operator on the way whose derivative is undefined."""
     name = x.name or x.op.name
-    blocked = (node for node in order if node in connected and not carries_cotangent(node))
+    blocked = (node for node in order if node in connected and not _is_defined(node))
     blocking = next(blocked, x)
     if blocking is x:
         reason = f"it is of type {x.type}"

@@ -28,8 +28,8 @@ def test_declared_derivatives_are_no_gaps():
     found = registry.audit()
     assert found["sign"].every_order
     assert "zero by definition" in str(found["sign"])
-    assert not found["equal"].every_order
-    assert found["equal"].gap is None
+    assert not found["argmax"].every_order
+    assert found["argmax"].gap is None
 
 
 def test_table_names_every_operator_and_counts():

@@ -11,7 +11,7 @@ from registry.shapes import boolean, broadcast, same
 from registry.signature import Array
 from registry.var import Var, filled
 
-_BOOLEAN = "its result is true or false"
+_STEPS = "it is piecewise constant"
 
 _COMPARISON: dict[str, Any] = {
     "shape": broadcast,
@@ -107,7 +107,7 @@ def not_equal(x: Array, y: Array) -> Array:
 
 
 for comparison in (less, less_equal, greater, greater_equal, equal, not_equal):
-    comparison.no_gradient(_BOOLEAN)
+    comparison.zero_gradient(_STEPS)
 
 
 # Logic -----------------------------------------------------------------------------------------
@@ -179,4 +179,4 @@ def logical_not(x: Array) -> Array:
 
 
 for logic in (logical_and, logical_or, logical_not):
-    logic.no_gradient(_BOOLEAN)
+    logic.zero_gradient(_STEPS)
