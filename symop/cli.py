@@ -2,13 +2,13 @@
 
 import argparse
 import inspect
+import os
 import sys
 from pathlib import Path
 
 import registry
 from registry.errors import SymopError
-from symop.serialize import load
-from symop.symbol import Symbol
+from symop.building import load
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,6 +16,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has seen enough; what is left goes nowhere, also when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (SymopError, OSError) as error:
         print(f"symop: {error}", file=sys.stderr)
         return 1
@@ -41,11 +46,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _show(options: argparse.Namespace) -> None:
-    print(Symbol(load(options.file)))
+    print(load(options.file))
 
 
 def _draw(options: argparse.Namespace) -> None:
-    options.output.write_text(Symbol(load(options.file)).to_svg(), encoding="utf-8")
+    options.output.write_text(load(options.file).to_svg(), encoding="utf-8")
     print(f"wrote {options.output}")
 
 

@@ -75,8 +75,9 @@ class Executor:
         self._modes = {
             training: _Mode(outputs, also, types, training=training) for training in (False, True)
         }
-        self._requests = _requests(variables, grad_req, types, explicit=grad_req != "write")
+        self._requests = _requests(variables, grad_req, types)
         self.grad_dict = self._initial_gradients(gradients)
+        self._checked = {**self.arg_dict, **self.aux_dict}
         self._kept: _Forward | None = None
         self._trained = False
 
@@ -106,7 +107,7 @@ class Executor:
         self._feed(arrays)
         mode = self._modes[bool(is_train)]
         root, offset = random.draw(mode.draws) if mode.draws else (None, 0)
-        values = [*self.arg_dict.values(), *self.aux_dict.values()]
+        values = self._values(mode)
         if is_train and self._wanted():
             half = mode.half(self._wanted())
             self.outputs, residuals, new = half.forward(values, root, offset)
@@ -116,15 +117,17 @@ class Executor:
             self._kept = None
         self._trained = bool(is_train)
         if is_train:
-            self.aux_dict.update(zip(mode.updated, new, strict=True))
+            updated = dict(zip(mode.updated, new, strict=True))
+            self.aux_dict.update(updated)
+            self._checked.update(updated)
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:
         """Compute gradients into ``grad_dict``, as each argument's request says.
 
         Args:
-            out_grads: cotangents of the outputs (one array for one output, or a list); ones when
-                left out, so the gradients are those of the sum of all outputs.
+            out_grads: cotangents of the outputs (one array for one output, or a list); all are
+                ones when left out, so the gradients are those of the sum of all outputs.
 
         Raises:
             GradientError: no forward pass for training came before.
@@ -166,7 +169,24 @@ class Executor:
         checked = {name: fed(name, held[name], array) for name, array in arrays.items()}
         for name, array in checked.items():
             own = self.arg_dict if name in self.arg_dict else self.aux_dict
-            own[name] = jnp.asarray(array)
+            own[name] = self._checked[name] = jnp.asarray(array)
+
+    def _values(self, mode: "_Mode") -> list[Any]:
+        """The arrays held, in the order of the variables; those that users put there are checked.
+
+        Raises:
+            FeedError: one is missing, superfluous, or not of the bound shape and dtype.
+        """
+        held = {**self.arg_dict, **self.aux_dict}
+        variables = mode.settled.variables
+        if held.keys() != variables.keys():
+            require_known("forward", held, list(variables))
+            missing = [name for name in variables if name not in held]
+            raise FeedError(f"forward: an array must be held for each of {', '.join(missing)}")
+        for name, array in held.items():
+            if array is not self._checked.get(name):
+                self._feed({name: array})
+        return [self._checked[name] for name in mode.names]
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -306,6 +326,8 @@ def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
 
 
 def _head(index: int, type: VarType, given: Any) -> Any:
+    if given is None:
+        raise FeedError(f"backward: cotangent {index} must be an array, got None")
     cotangent = jnp.asarray(given, type.dtype)
     if cotangent.shape != type.shape:
         raise FeedError(
@@ -329,14 +351,11 @@ def _requests(
     variables: Mapping[str, Node],
     given: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]",
     types: Mapping[str, Any],
-    *,
-    explicit: bool,
 ) -> dict[str, GradReq]:
-    """The request for each argument; integers have no gradient unless one is asked for."""
+    """The request for each argument; one for all leaves out those that can have no gradient."""
     names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
     if isinstance(given, str):
         asked: dict[str, Any] = dict.fromkeys(names, given)
-        explicit = False
     elif isinstance(given, Mapping):
         require_known("grad_req", given, names)
         asked = {name: given.get(name, "null") for name in names}
@@ -353,7 +372,7 @@ def _requests(
             )
         floating = jnp.issubdtype(types[name][1], jnp.inexact)
         if request != "null" and not floating:
-            if explicit:
+            if not isinstance(given, str):
                 raise GradientError(
                     f"grad_req: {name!r} must be of a floating dtype to have a gradient, got "
                     f"{types[name][1]}"

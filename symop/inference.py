@@ -1,13 +1,23 @@
 """Types of a whole graph from those of some variables: forwards, and back to parameters."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from registry.errors import DTypeError, ShapeError, SymopError, UnknownTypeError
 from registry.operator import Operator
 from registry.shapes import canonical, default_float
 from registry.types import DType, Shape, VarType
 from symop.emission import infer_node, substitute
-from symop.graph import SELECT, VARIABLE, Node, built_at, copied_origin, topological, variable
+from symop.graph import (
+    DEFERRED,
+    SELECT,
+    VARIABLE,
+    Node,
+    built_at,
+    copied_origin,
+    topological,
+    variable,
+)
 from symop.naming import variables_of
 
 Known = dict[Node, tuple[VarType | None, ...]]
@@ -48,6 +58,16 @@ def _forward(node: Node, known: Known, given: Mapping[Node, VarType]) -> None:
     types = _input_types(node, known)
     if isinstance(node.op, Operator) and types is not None:
         known[node] = infer_node(node.op, types, node.attributes, node.origin)
+    elif node.op is DEFERRED and types is not None:
+        (expansion,) = node.attributes
+        known[node] = _derivative_types(expansion, [one for one in types if one is not None])
+
+
+def _derivative_types(expansion: Any, inputs: Sequence[VarType]) -> tuple[VarType, ...]:
+    """Gradients are typed as the values they belong to, tangents as the values that move."""
+    ys, rest = inputs[: expansion.n_ys], inputs[expansion.n_ys :]
+    moving = rest[: expansion.n_xs] if expansion.name == "grad" else ys
+    return tuple(one.strong() for one in moving)
 
 
 def _input_types(node: Node, known: Known) -> tuple[VarType | None, ...] | None:

@@ -6,13 +6,15 @@ Calls that create parameters are named when they are made, by the counters of th
 
 import contextlib
 import itertools
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from registry.errors import FeedError, NameConflictError, nearest
-from registry.operator import Operator
-from symop.graph import SELECT, VARIABLE, Node, built_at, leaves, topological
+from registry.operator import Operator, get
+from registry.operator import names as operator_names
+from symop.graph import SELECT, VARIABLE, Node, built_at, topological
 
 
 def names_of(order: Sequence[Node]) -> dict[Node, str]:
@@ -21,10 +23,7 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
     Raises:
         NameConflictError: two nodes were given one name.
     """
-    taken: dict[str, Node] = {}
-    for node in order:
-        if node.name is not None:
-            _claim(taken, node.name, node)
+    taken = _given(order)
     counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
     names: dict[Node, str] = {}
     for node in order:
@@ -35,6 +34,15 @@ def names_of(order: Sequence[Node]) -> dict[Node, str]:
         else:
             names[node] = _automatic(node.op.name, counters, taken, node)
     return names
+
+
+def _given(order: Sequence[Node]) -> dict[str, Node]:
+    """The nodes of ``order`` that users named, by name."""
+    taken: dict[str, Node] = {}
+    for node in order:
+        if node.name is not None:
+            _claim(taken, node.name, node)
+    return taken
 
 
 def _claim(taken: dict[str, Node], name: str, node: Node) -> None:
@@ -76,11 +84,14 @@ def output_name(node: Node, names: dict[Node, str]) -> str:
 def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:
     """The variables that ``outputs`` need, by name, depth first.
 
+    Variables of one name and type are one variable, so two layers of one name would share their
+    parameters unasked: the names of calls are checked here too.
+
     Raises:
-        NameConflictError: two variables have the same name.
+        NameConflictError: two nodes were given one name.
     """
-    found = leaves(topological(outputs), VARIABLE)
-    return {name: node for node, name in names_of(found).items()}
+    given = _given(topological(outputs))
+    return {name: node for name, node in given.items() if node.op is VARIABLE}
 
 
 def require_known(owner: str, given: Iterable[str], legal: Collection[str]) -> None:
@@ -97,12 +108,19 @@ def require_known(owner: str, given: Iterable[str], legal: Collection[str]) -> N
             )
 
 
+_Counters = dict[str, int]
+"""By the operator's name, the number of its next layer."""
+_outside: _Counters = {}
+"""The counters outside all scopes, which all threads share."""
+_lock = threading.Lock()
+
+
 class _Scope(threading.local):
     """The current scope of this thread: a prefix, and a counter for each operator's name."""
 
     def __init__(self) -> None:
         self.prefix = ""
-        self.counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+        self.counters = _outside
 
 
 _scope = _Scope()
@@ -112,7 +130,8 @@ _scope = _Scope()
 def name_scope(prefix: str = "") -> Iterator[None]:
     """Names made inside start with ``prefix`` and count from zero.
 
-    Names that users give and names that layers get are both prefixed. Scopes nest.
+    Names that users give and names that layers get are both prefixed. Scopes nest. Entering a scope
+    again gives the same names again, on purpose; one graph cannot hold both layers of one name.
 
     Example:
         >>> import symop as so
@@ -121,7 +140,7 @@ def name_scope(prefix: str = "") -> Iterator[None]:
         ['encoder_x']
     """
     before = _scope.prefix, _scope.counters
-    _scope.prefix, _scope.counters = before[0] + prefix, defaultdict(itertools.count)
+    _scope.prefix, _scope.counters = before[0] + prefix, {}
     try:
         yield
     finally:
@@ -134,5 +153,31 @@ def scoped(name: str) -> str:
 
 
 def layer_name(stem: str) -> str:
-    """The next automatic name of the current scope for a call that creates parameters."""
-    return scoped(f"{stem}{next(_scope.counters[stem])}")
+    """The next automatic name of the current scope for a call that creates parameters.
+
+    Outside all scopes no name is given twice in a process, nor one that a loaded graph holds.
+    """
+    counters = _scope.counters
+    with _lock:
+        number = counters.get(stem, 0)
+        counters[stem] = number + 1
+    return scoped(f"{stem}{number}")
+
+
+_AUTOMATIC = re.compile(r"(.*?[^0-9])([0-9]{1,9})(_.*)?", re.DOTALL)
+"""What ``layer_name`` makes, and the names of a layer's parameters."""
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Keep ``layer_name`` from giving one of ``names``, or one whose parameters have them."""
+    layers: Collection[str] | None = None
+    for name in names:
+        found = _AUTOMATIC.fullmatch(name)
+        if found is None:
+            continue
+        if layers is None:
+            layers = {one for one in operator_names() if get(one).creates}
+        stem = found[1]
+        if stem in layers:
+            with _lock:
+                _outside[stem] = max(_outside.get(stem, 0), int(found[2]) + 1)

@@ -3,18 +3,20 @@
 import math
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import ml_dtypes
 import msgspec
 import numpy as np
 
 from registry.attributes import REQUIRED, dtype_named, from_plain, make_attribute
 from registry.desc import FORMAT_VERSION, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, nearest
-from registry.operator import LEFT_OUT, get
-from registry.types import VarKind, VarType
+from registry.operator import LEFT_OUT, Operator, get
+from registry.shapes import canonical
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType, is_inexact
 from symop.emission import apply, expanded
 from symop.gradients import GradExpansion, JvpExpansion
 from symop.graph import (
@@ -34,7 +36,27 @@ from symop.graph import (
     training_flag,
     variable,
 )
+from symop.naming import reserve
 from symop.records import INPUTS, LEAVES, UNKNOWN_FILE, ArrayAttrs, ConstantAttrs, KeyAttrs, NoAttrs
+
+_ROLES = ("argument", "state", "intermediate")
+_UNREACHABLE = ("error", "zero")
+_NAME_LIMIT = 80
+_REASON_LIMIT = 1000
+"""How many characters of a name, and of what is wrong, a message repeats."""
+
+
+def shown(name: object) -> str:
+    """``name`` in quotes as a message repeats it: a huge one is cut."""
+    if not isinstance(name, str):
+        return f"{name!r:.{_NAME_LIMIT}}"
+    return repr(name if len(name) <= _NAME_LIMIT else name[: _NAME_LIMIT - 3] + "...")
+
+
+def _suggested(name: str, legal: Iterable[str]) -> str:
+    """``nearest``; comparing a huge name with others would take longer than loading."""
+    return nearest(name, legal) if len(name) <= _NAME_LIMIT else ""
+
 
 Factory = Callable[[dict[str, Any]], Expansion]
 """Makes an expansion anew from its attributes, those of ``to_attrs`` without the name."""
@@ -94,6 +116,8 @@ def graph_of(desc: ProgramDesc) -> tuple[list[Node], list[Node]]:
         FormatError: something in the records is wrong; nothing is kept of them.
     """
     place = _json_place(desc)
+    if not desc.fetch:
+        raise FormatError("fetch: at least one value must be named, got none")
     values = rebuild(desc, place)
     variables = [values[var.name] for var in desc.blocks[0].vars]
     return fetched(desc, values, place), variables
@@ -104,7 +128,7 @@ def fetched(desc: ProgramDesc, values: Mapping[str, Node], place: Place) -> list
     for i, name in enumerate(desc.fetch):
         if name not in values:
             raise FormatError(
-                f"{place('fetch', i)}: {name!r} is not defined{_nearest_value(name, values)}"
+                f"{place('fetch', i)}: {shown(name)} is not defined{_nearest_value(name, values)}"
             )
     return [values[name] for name in desc.fetch]
 
@@ -114,13 +138,16 @@ def rebuild(desc: ProgramDesc, place: Place) -> dict[str, Node]:
     check_version(desc.format, desc.version)
     if len(desc.blocks) != 1:
         raise FormatError(f"blocks: a graph must have exactly one block, got {len(desc.blocks)}")
-    return _Loader(desc.blocks[0], place).load()
+    block = desc.blocks[0]
+    values = _Loader(block, place).load()
+    reserve([*(var.name for var in block.vars), *(op.name for op in block.ops if op.name)])
+    return values
 
 
 def check_version(format: str, version: int) -> None:
     """Raise FormatError unless this is a program that this version of symop can read."""
     if format != "symop":
-        raise FormatError(f"format: must be 'symop', got {format!r}")
+        raise FormatError(f"format: must be 'symop', got {shown(format)}")
     if version > FORMAT_VERSION:
         raise FormatError(
             f"version: must be at most {FORMAT_VERSION}, got {version}; the file was written by a "
@@ -144,15 +171,16 @@ def _json_place(desc: ProgramDesc) -> Place:
 def title(desc: OpDesc | VarDesc) -> str:
     """A record in a message: ``sin 'y'``."""
     if isinstance(desc, VarDesc):
-        return f"variable {desc.name!r}"
+        return f"variable {shown(desc.name)}"
     first = next((names[0] for names in desc.outputs.values() if names), None)
     name = desc.name or first
-    return desc.type if name is None else f"{desc.type} {name!r}"
+    kind = desc.type[:_NAME_LIMIT]
+    return kind if name is None else f"{kind} {shown(name)}"
 
 
 def _nearest_value(name: str, values: Mapping[str, Any]) -> str:
     # Comparing with every value of a huge program would take longer than loading it.
-    return nearest(name, list(values)[-1000:])
+    return _suggested(name, list(values)[-1000:])
 
 
 class _Loader:
@@ -181,16 +209,21 @@ class _Loader:
         try:
             yield
         except FormatError as error:
-            raise FormatError(f"{self.place(part, index)}: {error}") from error.__cause__
+            raise FormatError(_bounded(f"{self.place(part, index)}: {error}")) from error.__cause__
         except Exception as error:
             reason = str(error) or type(error).__name__
-            raise FormatError(f"{self.place(part, index)}: {reason}") from error
+            raise FormatError(_bounded(f"{self.place(part, index)}: {reason}")) from error
 
     def _load_variable(self, var: VarDesc) -> None:
         if var.kind != VarKind.LOD_TENSOR.value:
             kinds = [kind.value for kind in VarKind]
             problem = "cannot be fed to a graph" if var.kind in kinds else "is no variable kind"
-            raise FormatError(f"the kind {var.kind!r} {problem}{nearest(var.kind, kinds)}")
+            raise FormatError(f"the kind {shown(var.kind)} {problem}{_suggested(var.kind, kinds)}")
+        if var.role not in _ROLES:
+            raise FormatError(
+                f"the role must be one of {', '.join(_ROLES)}, got {shown(var.role)}"
+                f"{_suggested(var.role, _ROLES)}"
+            )
         shape = None if var.shape is None else _shape(var.shape)
         dtype = None if var.dtype is None else dtype_named(var.dtype)
         # Of an intermediate value the operator that computes it tells the type.
@@ -203,12 +236,12 @@ class _Loader:
         if not name:
             raise FormatError("a name must not be empty")
         if name in self.given:
-            raise FormatError(f"the name {name!r} must be given once, got it twice")
+            raise FormatError(f"the name {shown(name)} must be given once, got it twice")
         self.given.add(name)
 
     def _define(self, name: str, node: Node) -> None:
         if name in self.values:
-            raise FormatError(f"{name!r} must be defined once, and is defined before")
+            raise FormatError(f"{shown(name)} must be defined once, and is defined before")
         self.values[name] = node
 
     def _load_keys(self) -> None:
@@ -233,7 +266,7 @@ class _Loader:
             self._define_outputs(op, self._load_call(op))
             return
         if op.name is not None:
-            raise FormatError(f"a name is given to calls of operators only, got {op.name!r}")
+            raise FormatError(f"a name is given to calls of operators only, got {shown(op.name)}")
         inputs = self._slots(op, [INPUTS] if op.type == DEFERRED.name else [])
         if op.type == DEFERRED.name:
             self._define_outputs(op, _load_deferred(op, inputs.get(INPUTS, [])))
@@ -243,13 +276,15 @@ class _Loader:
             self._define_outputs(op, {"out": _LOADERS[op.type](op)})
 
     def _load_call(self, op: OpDesc) -> dict[str, Node]:
+        if len(op.type) > _NAME_LIMIT:
+            raise FormatError(f"no operator is called {shown(op.type)}")
         operator = get(op.type)
         filled = self._slots(op, operator.slot_names)
         arguments: dict[str, Any] = {}
         for name, nodes in filled.items():
             slot = operator.slots[operator.slot_index[name]]
             if not slot.variadic and len(nodes) > 1:
-                raise FormatError(f"slot {name!r} must hold one value, got {len(nodes)}")
+                raise FormatError(f"slot {shown(name)} must hold one value, got {len(nodes)}")
             if nodes:
                 arguments[name] = nodes if slot.variadic else nodes[0]
         _check_keys("attribute", op.attrs, operator.attribute_index)
@@ -258,6 +293,7 @@ class _Loader:
         for slot, value in zip(operator.slots, inputs, strict=False):
             if value is LEFT_OUT:
                 raise FormatError(f"slot {slot.name!r} must be filled, got nothing")
+            _check_implicit(operator, slot.name, value)
         node = apply(operator, inputs, attributes, op.name)
         if operator.single:
             return {operator.outputs[0]: node}
@@ -274,10 +310,10 @@ class _Loader:
         for i, op in enumerate(self.block.ops):
             if any(name in names for names in op.outputs.values()):
                 raise FormatError(
-                    f"{name!r} must be defined before it is used, but {self.place('ops', i)} "
+                    f"{shown(name)} must be defined before it is used, but {self.place('ops', i)} "
                     "defines it"
                 )
-        raise FormatError(f"{name!r} is not defined{_nearest_value(name, self.values)}")
+        raise FormatError(f"{shown(name)} is not defined{_nearest_value(name, self.values)}")
 
     def _define_outputs(self, op: OpDesc, nodes: Mapping[str, Node]) -> None:
         _check_keys("output", op.outputs, list(nodes))
@@ -285,8 +321,29 @@ class _Loader:
             raise FormatError("at least one output must be named, got none")
         for key, names in op.outputs.items():
             if len(names) != 1:
-                raise FormatError(f"output {key!r} must have one name, got {len(names)}")
+                raise FormatError(f"output {shown(key)} must have one name, got {len(names)}")
             self._define(names[0], nodes[key])
+
+
+def _bounded(message: str) -> str:
+    return message if len(message) <= _REASON_LIMIT else message[: _REASON_LIMIT - 3] + "..."
+
+
+def _check_implicit(operator: Operator, slot: str, value: Any) -> None:
+    """Refuse an array where a random key or the training flag belongs."""
+    role = operator.slots[operator.slot_index[slot]].role
+    if role not in ("key", "training") or value is None:
+        return
+    type = value.types[0] if value.types else None
+    if role == "key" and type is not KEY_TYPE:
+        raise FormatError(f"slot {slot!r} must hold a random key, got {_kind_of(value)}")
+    fixed = value.op is CONSTANT and isinstance(value.constant, bool)
+    if role == "training" and type is not TRAINING_TYPE and not fixed:
+        raise FormatError(f"slot {slot!r} must hold the training flag, got {_kind_of(value)}")
+
+
+def _kind_of(node: Node) -> str:
+    return f"a {node.op.name}" if node.types is None else f"a {node.op.name} {node.types[0]}"
 
 
 def _check_keys(
@@ -295,7 +352,7 @@ def _check_keys(
     for key in given:
         if key not in legal:
             among = ", ".join(legal) or "none"
-            raise FormatError(f"the {what}s are {among}, got {key!r}{nearest(key, legal)}")
+            raise FormatError(f"the {what}s are {among}, got {shown(key)}{_suggested(key, legal)}")
 
 
 def _origin(op: OpDesc, index: int) -> Origin:
@@ -329,8 +386,33 @@ def _load_constant(op: OpDesc) -> Node:
         if attrs.shape or attrs.kind != VarKind.LOD_TENSOR.value:
             raise FormatError("a constant that has a shape or a kind must have a dtype, got none")
         return constant(value)
-    made = VarType(_shape(attrs.shape), dtype_named(attrs.dtype), VarKind(attrs.kind))
-    return constant(value, made)
+    dtype = dtype_named(attrs.dtype)
+    if canonical(dtype) != dtype:
+        raise FormatError(
+            f"a constant of dtype {dtype.name} needs JAX's 64-bit dtypes; enable jax_enable_x64"
+        )
+    if not _fits(value, dtype):
+        raise FormatError(f"the value must fit the dtype {dtype.name}, got {value!r:.200}")
+    kind = VarKind(attrs.kind)
+    if kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS):
+        raise FormatError(f"the kind {kind.value!r} cannot be filled with a number")
+    return constant(value, VarType(_shape(attrs.shape), dtype, kind))
+
+
+def _fits(value: bool | int | float | complex, dtype: np.dtype) -> bool:
+    """Whether an array of ``dtype`` can be filled with ``value``; floats may round."""
+    if dtype.kind == "c":
+        return True
+    if isinstance(value, complex):
+        return False
+    if is_inexact(dtype):
+        return True
+    if dtype == np.bool_:
+        return value in (0, 1)
+    if isinstance(value, float) and not value.is_integer():
+        return False
+    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    return int(limits.min) <= value <= int(limits.max)
 
 
 def _load_array(op: OpDesc) -> Node:
@@ -360,15 +442,43 @@ def _load_deferred(op: OpDesc, inputs: Sequence[Node]) -> dict[str, Node]:
     name = attrs.pop("name", None)
     if name not in deferred_factories:
         raise FormatError(
-            f"no deferred value is called {name!r}{nearest(str(name), deferred_factories)}"
+            f"no deferred value is called {shown(name)}{_suggested(str(name), deferred_factories)}"
         )
     keys = list(op.outputs)
     if not all(re.fullmatch(r"0|[1-9][0-9]{0,5}", key) for key in keys):
         raise FormatError(f"the outputs of a deferred value must be numbers, got {keys}")
-    image = expanded(deferred_factories[name](attrs), inputs)
+    expansion = deferred_factories[name](attrs)
+    count = _deferred_outputs(expansion, len(inputs))
+    for key in keys:
+        if count is not None and int(key) >= count:
+            raise FormatError(f"output {key} must be below {count}, the number of outputs")
+    image = expanded(expansion, inputs)
     if isinstance(image, list):
         return {key: image[int(key)] for key in keys}
     return {key: select(image, int(key)) for key in keys}
+
+
+def _deferred_outputs(expansion: Expansion, given: int) -> int | None:
+    """How many outputs ``expansion`` has; None where only it knows. Its fields are checked."""
+    if not isinstance(expansion, (GradExpansion, JvpExpansion)):
+        return None
+    unreachable = getattr(expansion, "unreachable", "zero")
+    if unreachable not in _UNREACHABLE:
+        raise FormatError(
+            f"unreachable must be one of {', '.join(_UNREACHABLE)}, got {shown(unreachable)}"
+        )
+    n_ys, n_xs = expansion.n_ys, expansion.n_xs
+    if n_ys < 1 or n_xs < 1:
+        raise FormatError(f"n_ys and n_xs must be positive, got {n_ys} and {n_xs}")
+    if isinstance(expansion, JvpExpansion):
+        expected, count = n_ys + 2 * n_xs, n_ys
+    else:
+        if len(expansion.has_heads) != n_ys:
+            raise FormatError(f"has_heads must have {n_ys} entries, got {len(expansion.has_heads)}")
+        expected, count = n_ys + n_xs + sum(expansion.has_heads), n_xs
+    if given != expected:
+        raise FormatError(f"slot {INPUTS!r} must hold {expected} values, got {given}")
+    return count
 
 
 _LOADERS: dict[str, Callable[[OpDesc], Node]] = {

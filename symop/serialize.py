@@ -162,7 +162,7 @@ def _validation_message(data: bytes, message: str) -> str:
     path = path.strip("`").removeprefix("$").removeprefix(".")
     found = re.match(r"blocks\[(\d+)\]\.(ops|vars)\[(\d+)\]", path)
     what = "" if found is None else _named(data, int(found[1]), found[2], int(found[3]))
-    return f"{path or 'the text'}{what}: {reason}"
+    return f"{path or 'the text':.200}{what}: {reason:.200}"
 
 
 class _LooseRecord(msgspec.Struct):

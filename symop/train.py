@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from registry.errors import ArgumentError, missing_extra
+from registry.errors import ArgumentError, FeedError, missing_extra
 from symop.building import Group, grad
 from symop.function import GraphFunction
 from symop.graph import Node
@@ -76,13 +76,16 @@ class Trainer:
             loss: a symbol of shape ``()``.
             optimizer: any optax gradient transformation.
             inputs: names of the arguments that a batch feeds.
-            metrics: further symbols to compute in each step.
+            metrics: further values to compute in each step, from what the loss depends on.
         """
         require_known("Trainer", inputs, loss.list_arguments())
         self.loss, self.optimizer = loss, optimizer
         self.inputs = list(inputs)
         self.metrics = dict(metrics or {})
+        _check_metrics(loss, self.metrics)
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
+        needed = variables_of([loss.node])
+        self._moving = [name for name in self.parameters if name in needed]
         self._step: Callable[..., Any] = jax.jit(self._run, donate_argnums=0)
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
@@ -103,7 +106,16 @@ class Trainer:
         """One update; returns the new state, and the loss and metrics before it.
 
         ``state`` is donated: its arrays must not be used afterwards.
+
+        Raises:
+            FeedError: ``batch`` does not hold an array for each input, and nothing else.
         """
+        require_known("step", batch, self.inputs)
+        missing = [name for name in self.inputs if name not in batch]
+        if missing:
+            raise FeedError(
+                f"step: the batch must hold {', '.join(self.inputs)}, got no {', '.join(missing)}"
+            )
         result: tuple[TrainState, Arrays] = self._step(state, dict(batch))
         return result
 
@@ -114,7 +126,9 @@ class Trainer:
         outputs, updated = result if function.states else (result, {})
         count = len(self.metrics) + 1
         values = dict(zip(["loss", *self.metrics], outputs[:count], strict=True))
-        gradients = dict(zip(self.parameters, outputs[count:], strict=True))
+        # What the loss lists among its arguments but does not need stays as it is.
+        gradients = {name: jnp.zeros_like(value) for name, value in state.params.items()}
+        gradients.update(zip(self._moving, outputs[count:], strict=True))
         updates, opt_state = self.optimizer.update(gradients, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
         states = {**state.states, **updated}
@@ -128,7 +142,7 @@ class Trainer:
         loss, variables = Symbol([settled.nodes[0]]), variables_of(settled.roots)
         if loss.shape != ():
             raise ArgumentError(f"Trainer: the loss must be of shape (), got {loss.shape}")
-        gradients = grad(loss, [Symbol([variables[name]]) for name in self.parameters])
+        gradients = grad(loss, [Symbol([variables[name]]) for name in self._moving])
         values = [*settled.nodes, *(gradient.node for gradient in gradients)]
         return GraphFunction(values, settled.also, training=True)
 
@@ -181,6 +195,24 @@ class Trainer:
         return state, history
 
 
+def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
+    """Refuse metrics that a step cannot compute: each is one value of what the loss depends on."""
+    if "loss" in metrics:
+        raise ArgumentError("Trainer: a metric must not be called 'loss', the loss itself is")
+    known = set(loss.list_inputs())
+    for name, metric in metrics.items():
+        if len(metric.nodes) != 1:
+            raise ArgumentError(
+                f"Trainer: the metric {name!r} must be one value, got {len(metric.nodes)}"
+            )
+        own = [one for one in metric.list_inputs() if one not in known]
+        if own:
+            raise ArgumentError(
+                f"Trainer: the metric {name!r} must depend on arguments and states of the loss "
+                f"only, got {', '.join(own)}"
+            )
+
+
 def batches(
     data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
 ) -> Iterator[dict[str, np.ndarray]]:
@@ -229,7 +261,8 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     with variance 2 / fan-in, where fan-in is the product of all axes but the first (He et al.,
     "Delving Deep into Rectifiers", 2015); integer variables start at zero.
     """
-    nodes = typed(symbol.nodes, {name: (tuple(shape), None) for name, shape in shapes.items()})
+    require_known("init", shapes, symbol.list_inputs())
+    nodes = typed(symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()})
     variables = variables_of(nodes)
     keys = jax.random.split(key, max(len(variables), 1))
     return {

@@ -202,6 +202,8 @@ class TestRoundTrip:
         "of", [None, VarType((), np.dtype("float32")), VarType((2, 0), np.dtype(jnp.bfloat16))]
     )
     def test_constants(self, value, of):
+        if of is not None and isinstance(value, complex):
+            of = VarType(of.shape, np.dtype("complex64"))
         node = constant(value, of)
         assert loads(dumps([node])) == [node]
 
