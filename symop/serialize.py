@@ -8,7 +8,6 @@ import msgspec
 
 from registry.desc import BlockDesc, ProgramDesc
 from registry.errors import FormatError
-from symop.files import PathLike, read_bounded, write_atomically
 from symop.graph import Node
 from symop.rebuilding import check_version, deferred_factories, from_desc
 from symop.records import to_desc
@@ -20,38 +19,12 @@ __all__ = [
     "dumps",
     "encode",
     "from_desc",
-    "load",
     "loads",
-    "save",
     "to_desc",
 ]
 
 LIMIT = 1 << 30
 """How many bytes of JSON are read unless the caller allows more."""
-
-
-def save(path: PathLike, outputs: Sequence[Node]) -> None:
-    """Write the graph of ``outputs`` to a file, all of it or nothing.
-
-    Raises:
-        NameConflictError: two nodes were given one name.
-        OSError: the file cannot be written; an old one is as it was.
-    """
-    write_atomically(path, dumps(outputs).encode())
-
-
-def load(path: PathLike, *, limit: int = LIMIT) -> list[Node]:
-    """The outputs of the graph that ``save`` wrote.
-
-    Raises:
-        FormatError: the file is damaged, too large or of a newer version; nothing is loaded.
-        OSError: the file cannot be read.
-    """
-    data = read_bounded(path, limit)
-    try:
-        return loads(data, limit=limit)
-    except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error.__cause__
 
 
 def dumps(outputs: Sequence[Node]) -> str:
