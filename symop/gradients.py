@@ -142,7 +142,7 @@ def typed_grad(
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
     found = pullback(ys, xs, given)
     order = topological(ys)
-    gradients = []
+    gradients: list[Node | None] = []
     for x, one in zip(xs, found, strict=True):
         if one is None and _is_present(order, ys, [x], arguments, x, unreachable):
             gradients.append(zeros(x.type.strong()))
