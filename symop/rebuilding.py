@@ -387,16 +387,19 @@ def _load_constant(op: OpDesc) -> Node:
             raise FormatError("a constant that has a shape or a kind must have a dtype, got none")
         return constant(value)
     dtype = dtype_named(attrs.dtype)
-    if canonical(dtype) != dtype:
-        raise FormatError(
-            f"a constant of dtype {dtype.name} needs JAX's 64-bit dtypes; enable jax_enable_x64"
-        )
+    _check_width(dtype)
     if not _fits(value, dtype):
         raise FormatError(f"the value must fit the dtype {dtype.name}, got {value!r:.200}")
     kind = VarKind(attrs.kind)
     if kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS):
         raise FormatError(f"the kind {kind.value!r} cannot be filled with a number")
     return constant(value, VarType(_shape(attrs.shape), dtype, kind))
+
+
+def _check_width(dtype: np.dtype) -> None:
+    """Refuse numbers that would be narrowed on the way in: the file means them as they are."""
+    if canonical(dtype) != dtype:
+        raise FormatError(f"the dtype {dtype.name} needs JAX's 64-bit mode: enable jax_enable_x64")
 
 
 def _fits(value: bool | int | float | complex, dtype: np.dtype) -> bool:
@@ -420,6 +423,7 @@ def _load_array(op: OpDesc) -> Node:
     shape, dtype = _shape(attrs.shape), dtype_named(attrs.dtype)
     if attrs.data is None:
         raise FormatError("the array's entries were left out; save the graph to a file instead")
+    _check_width(dtype)
     # In Python's integers, which do not overflow however large the shape pretends to be.
     expected = math.prod(shape) * dtype.itemsize
     if len(attrs.data) != expected:

@@ -327,6 +327,13 @@ class TestHostileFiles:
         with jax.enable_x64(True):
             so.load_json(json.dumps(program([constant(1, dtype=dtype)])))
 
+    def test_wide_arrays_need_x64(self):
+        with jax.enable_x64(True):
+            text = so.Symbol([so.symbol.as_node(np.arange(3.0))]).tojson()
+            assert so.load_json(text).type.dtype == np.float64
+        with pytest.raises(FormatError, match="float64 needs JAX's 64-bit mode"):
+            so.load_json(text)
+
     @pytest.mark.parametrize("kind", ["random_key", "training", "lod_tensor_array"])
     def test_constants_of_a_kind_that_no_array_has(self, kind):
         message = refused(program([constant(1.0, dtype="float32", kind=kind)]))
