@@ -85,7 +85,7 @@ class Operator:
         self.commutative, self.foldable = commutative, foldable
         self.rearranges = rearranges
         # The proofs compare the catalogue's derivatives with JAX's; nothing is known of others.
-        catalogued = kernel.__module__.startswith("registry.ops.")
+        catalogued = (kernel.__module__ or "").startswith("registry.ops.")
         self.native = catalogued if native is None else native
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"

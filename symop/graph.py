@@ -368,7 +368,7 @@ def array(value: Any) -> Node:
 def _is_frozen(array: np.ndarray) -> bool:
     """Whether nobody can write to ``array``, nor to what it is a view of."""
     while not array.flags.writeable:
-        if array.base is None:
+        if array.base is None or isinstance(array.base, bytes):
             return True
         if not isinstance(array.base, np.ndarray):
             return False
