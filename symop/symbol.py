@@ -9,8 +9,10 @@ import numpy as np
 from registry.desc import ProgramDesc
 from registry.errors import (
     ArgumentError,
+    AttributeValueError,
     FeedError,
     GradientError,
+    ShapeError,
     SymopError,
     UnknownTypeError,
     nearest,
@@ -260,35 +262,34 @@ class Symbol(Var):
     def infer_type(self, **dtypes: Any) -> tuple[list[DType], list[DType], list[DType]]:
         """Dtypes of the arguments, the outputs and the auxiliary states.
 
+        A variable whose shape is unknown stands in as a scalar: most dtypes do not depend on it.
+
         Raises:
             UnknownTypeError: a shape that a dtype depends on is not known.
         """
         variables = self._variables()
         require_known("infer_type", dtypes, variables)
-        asked = {name: as_dtype(dtype) for name, dtype in dtypes.items()}
+        shapeless = [name for name, node in variables.items() if node.types is None]
         given = {
-            node: variable_type(
-                node, () if node.types is None else node.types[0].shape, asked.get(n)
+            variables[name]: variable_type(
+                variables[name],
+                () if name in shapeless else variables[name].type.shape,
+                as_dtype(dtype),
             )
-            for n, node in variables.items()
-            if node.types is not None or n in asked
+            for name, dtype in dtypes.items()
         }
-        return self._dtypes(given)
-
-    def _dtypes(
-        self, given: Mapping[Node, VarType]
-    ) -> tuple[list[DType], list[DType], list[DType]]:
-        known = infer_types(self.roots, given)
-        found = [[_type(known, node) for node in nodes] for nodes in self._three()]
-        if any(one is None for types in found for one in types):
-            unknown = [n for n, v in self._variables().items() if v not in known]
-            raise UnknownTypeError(
-                f"infer_type: shapes must be known, got none for {', '.join(unknown)}"
+        try:
+            known = infer_types(self.roots, given)
+            arguments, outputs, states = (
+                [known[node][0] for node in nodes] for nodes in self._three()
             )
-        arguments, outputs, states = (
-            [one.dtype for one in types if one is not None] for types in found
-        )
-        return arguments, outputs, states
+        except (KeyError, ShapeError, AttributeValueError) as error:
+            if not shapeless:
+                raise
+            raise UnknownTypeError(
+                f"infer_type: shapes must be known, got none for {', '.join(shapeless)}"
+            ) from error
+        return _dtypes(arguments), _dtypes(outputs), _dtypes(states)
 
     def _three(self) -> tuple[list[Node], list[Node], list[Node]]:
         variables = self._variables().values()
@@ -483,6 +484,10 @@ def _all(shapes: Sequence[Shape | None]) -> list[Shape]:
 
 def _type(known: Known, node: Node) -> VarType | None:
     return known[node][0] if node in known else None
+
+
+def _dtypes(types: Sequence[VarType | None]) -> list[DType]:
+    return [type.dtype for type in types if type is not None]
 
 
 def _shapes(types: Sequence[VarType | None]) -> list[Shape | None]:
