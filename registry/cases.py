@@ -139,11 +139,12 @@ def distinct(*shape: int) -> Sample:
     )
 
 
-def integers(*shape: int, high: int, low: int = 0) -> Sample:
-    """int32 draws from ``low`` up to and without ``high``."""
+def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:
+    """Draws of ``dtype`` from ``low`` up to and without ``high``."""
+    kind = {} if dtype == "int32" else {"dtype": dtype}
     return _Sample(
-        f"integers({_arguments(shape, low=low, high=high)})",
-        lambda generator, _: generator.integers(low, high, shape).astype(np.int32),
+        f"integers({_arguments(shape, low=low, high=high, **kind)})",
+        lambda generator, _: generator.integers(low, high, shape).astype(dtype),
     )
 
 
@@ -155,9 +156,9 @@ def booleans(*shape: int) -> Sample:
     )
 
 
-def _arguments(shape: tuple[int, ...], **bounds: float) -> str:
+def _arguments(shape: tuple[int, ...], **keywords: float | str) -> str:
     """The arguments of a sample as they are written."""
-    return ", ".join([*map(str, shape), *(f"{name}={value}" for name, value in bounds.items())])
+    return ", ".join([*map(str, shape), *(f"{name}={value!r}" for name, value in keywords.items())])
 
 
 def _show(value: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads, op
+from registry.ops.broadcasting import cast
 from registry.ops.comparison import not_equal
 from registry.ops.elementwise import where
 from registry.ops.shape import permute_dims, reshape
@@ -31,6 +32,12 @@ Mode = Literal["fill", "clip", "wrap"]
 def _require_integers(ids: VarType) -> None:
     if ids.dtype.kind not in "iu":
         raise DTypeError(f"ids must be integers, got {ids.dtype.name}")
+
+
+def wide(ids: Array) -> Array:
+    """``ids`` in a dtype that holds the length of any axis: at least 32 bits."""
+    ids = jnp.asarray(ids)
+    return ids.astype(np.int32) if ids.dtype.itemsize < 4 else ids
 
 
 # take and add_rows -----------------------------------------------------------------------------
@@ -67,6 +74,8 @@ def _take_reference(
         case(x=(4,), ids=integers(6, low=-9, high=9), mode="wrap"),
         case(x=(5, 3), ids=integers(0, high=5)),
         case(x=integers(5, high=9), ids=integers(4, high=5)),
+        case(x=(300,), ids=integers(6, high=256, dtype="uint8"), mode="clip", order=1),
+        case(x=(300,), ids=integers(6, low=-128, high=128, dtype="int8"), mode="wrap", order=1),
         misuse("axis must be in [-2, 2), got 2", x=(5, 3), ids=integers(4, high=5), axis=2),
         misuse("ids must be integers, got float", x=(5, 3), ids=(4,)),
         misuse("did you mean 'clip'", x=(5,), ids=integers(4, high=5), mode="clop"),
@@ -85,7 +94,7 @@ def take(
         >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
         Array([30., 10.], dtype=float32)
     """
-    return jnp.take(x, ids, axis=axis, mode=mode)
+    return jnp.take(x, wide(ids), axis=axis, mode=mode)
 
 
 @take.gradient
@@ -118,6 +127,7 @@ def _add_rows_reference(
     values: np.ndarray, ids: np.ndarray, *, height: int, mode: Mode = "fill"
 ) -> np.ndarray:
     out = np.zeros((height, *values.shape[ids.ndim :]), values.dtype)
+    ids = ids.astype(np.int64)
     rows = np.clip(ids, 0, height - 1) if mode == "clip" else ids % height
     np.add.at(out, rows, values)
     return out
@@ -134,6 +144,14 @@ def _add_rows_reference(
         case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="clip"),
         case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="wrap"),
         case(values=(0, 3), ids=integers(0, high=5), height=2),
+        case(values=(6,), ids=integers(6, high=256, dtype="uint8"), height=300, mode="clip"),
+        case(
+            values=(6,),
+            ids=integers(6, low=-128, high=128, dtype="int8"),
+            height=300,
+            mode="wrap",
+        ),
+        case(values=(6,), ids=integers(6, low=-128, high=128, dtype="int8"), height=300),
         misuse(
             "values must begin with the shape of ids, got (3, 4) and (4,)",
             values=(3, 4),
@@ -156,7 +174,7 @@ def add_rows(
         >>> add_rows(jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([0, 2, 0]), height=3)
         Array([4., 0., 2.], dtype=float32)
     """
-    values, ids = jnp.asarray(values), jnp.asarray(ids)
+    values, ids = jnp.asarray(values), wide(ids)
     out = jnp.zeros((height, *values.shape[ids.ndim :]), values.dtype)
     if mode == "clip":
         ids = jnp.clip(ids, 0, height - 1)
@@ -208,6 +226,8 @@ def _lookup_table_reference(
         case(table=(3, 2), ids=integers(8, high=3), padding_idx=-1),
         case(table=(5, 3), ids=integers(high=5)),
         case(table=(5, 3), ids=integers(0, high=5)),
+        case(table=(300, 2), ids=integers(4, high=256, dtype="uint8"), padding_idx=299, order=1),
+        case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
         misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
         misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
         misuse(
@@ -230,6 +250,7 @@ def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) ->
         Array([[3., 4.],
                [0., 0.]], dtype=float32)
     """
+    ids = wide(ids)
     rows = jnp.take(table, ids, axis=0)
     if padding_idx is None:
         return rows
@@ -241,6 +262,8 @@ def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) ->
 def _lookup_table_gradient(table: Var, ids: Var, d_out: Var, *, padding_idx: int | None) -> Grads:
     height = table.shape[0]
     if padding_idx is not None:
+        if ids.dtype.itemsize < 4:  # the number of a row may exceed what the dtype holds
+            ids = cast(ids, dtype="int32")
         real = not_equal(reshape(ids, shape=(*ids.shape, 1)), padding_idx % height)
         d_out = where(real, d_out, 0.0)
     return {"table": add_rows(d_out, ids, height=height), "ids": None}
@@ -276,6 +299,7 @@ def _one_hot_reference(
         case(ids=integers(high=3), num_classes=3, dtype="int32"),
         case(ids=integers(2, 3, high=3), num_classes=2, axis=1, dtype="bool"),
         case(ids=integers(0, high=3), num_classes=3),
+        case(ids=integers(4, high=256, dtype="uint8"), num_classes=300),
         misuse("ids must be integers, got float", ids=(4,), num_classes=3),
         misuse("axis must be in [-2, 2), got 2", ids=integers(4, high=3), num_classes=3, axis=2),
     ],
@@ -295,7 +319,7 @@ def one_hot(
                [1., 0., 0.]], dtype=float32)
     """
     of = default_float() if dtype is None else canonical(dtype)
-    return jax.nn.one_hot(ids, num_classes, dtype=of, axis=axis)
+    return jax.nn.one_hot(wide(ids), num_classes, dtype=of, axis=axis)
 
 
 one_hot.no_gradient("its input is an integer")

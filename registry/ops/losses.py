@@ -10,7 +10,7 @@ from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads, op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import sigmoid
-from registry.ops.indexing import one_hot
+from registry.ops.indexing import one_hot, wide
 from registry.ops.neural import log_softmax, softmax
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
@@ -48,7 +48,10 @@ def _softmax_cross_entropy_reference(
     logs = shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
     if labels.ndim == logits.ndim:
         return np.asarray(-np.sum(labels * logs, axis=axis))
-    return -np.take_along_axis(logs, np.expand_dims(labels, axis), axis).squeeze(axis)
+    classes = np.expand_dims(labels, axis)
+    legal = (classes >= 0) & (classes < logits.shape[axis])
+    chosen = np.take_along_axis(logs, np.where(legal, classes, 0), axis)
+    return -np.where(legal, chosen, np.nan).squeeze(axis).astype(logits.dtype)
 
 
 @op(
@@ -63,6 +66,8 @@ def _softmax_cross_entropy_reference(
         case(logits=(2, 3, 4), labels=(2, 3, 4), axis=1, order=2),
         case(logits=uniform(2, 3, low=-1e4, high=1e4), labels=integers(2, high=3), order=1),
         case(logits=(0, 3), labels=integers(0, high=3)),
+        case(logits=(9, 3), labels=integers(9, low=-2, high=5)),
+        case(logits=(2, 300), labels=integers(2, high=256, dtype="uint8"), order=1),
         misuse(
             "labels must have shape (4,) (classes) or (4, 3) (probabilities), got (3,)",
             logits=(4, 3),
@@ -89,7 +94,9 @@ def softmax_cross_entropy(logits: Array, labels: Array, *, axis: int = -1) -> Ar
         logits = logits.astype(jnp.result_type(logits, labels))
         return -jnp.sum(labels * jax.nn.log_softmax(logits, axis), axis)
     shifted = logits - lax.stop_gradient(jnp.max(logits, axis, keepdims=True, initial=-jnp.inf))
-    classes = jnp.expand_dims(labels, axis)
+    # A negative class is out of range, too: it does not count from the end.
+    labels, beyond = wide(labels), logits.shape[axis]
+    classes = jnp.expand_dims(jnp.where(labels < 0, beyond, labels), axis)
     chosen = jnp.take_along_axis(shifted, classes, axis, mode="fill").squeeze(axis)
     return jnp.log(jnp.sum(jnp.exp(shifted), axis)) - chosen
 
