@@ -84,9 +84,12 @@ class Operator:
         self.infix, self.aliases = infix, tuple(aliases)
         self.commutative, self.foldable = commutative, foldable
         self.rearranges = rearranges
-        # The proofs compare the catalogue's derivatives with JAX's; nothing is known of others.
+        # native: JAX may differentiate the kernel where the maker would serve. That is known of the
+        # catalogue, whose proofs compare the two; of other operators only if they say so.
+        # compared: the proofs compare the two, unless the declaration says that they differ.
         catalogued = (kernel.__module__ or "").startswith("registry.ops.")
         self.native = catalogued if native is None else native
+        self.compared = native is not False
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None

@@ -73,10 +73,10 @@ def test_states_come_back_from_eager_calls():
     assert var.shape == (1,)
 
 
-def test_an_eager_call_compiles_once_for_each_type():
+def test_an_eager_call_compiles_once_for_each_type(temporary_operators):
     traced = []
 
-    @op(name="counts_traces", shape=lambda x: x, replace=True)
+    @op(name="counts_traces", shape=lambda x: x)
     def counts_traces(x: Array) -> Array:
         """The identity."""
         traced.append(x)

@@ -81,7 +81,7 @@ class Derivatives:
         self.trial = trial
         self.seeds = Seeds.drawn(trial)
         self.graph = Graph(trial, self.seeds)
-        self.sources: list[Source] = ["kernel", "rules"] if trial.operator.native else ["rules"]
+        self.sources: list[Source] = ["kernel", "rules"] if trial.operator.compared else ["rules"]
         self._programs: dict[Source, Any] = {}
         self._found: dict[Source, Derived] = {}
 

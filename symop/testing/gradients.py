@@ -49,7 +49,7 @@ def _check_sources(found: Derivatives, top: int) -> None:
     for source in found.sources:
         for k in range(1, top + 1):
             _check_level(found, source, k)
-    if found.trial.operator.native:
+    if found.trial.operator.compared:
         for k in range(1, min(top, found.trial.case.order) + 1):
             _check_differences(found, k)
 
@@ -119,7 +119,7 @@ def _check_declared(trial: Trial) -> None:
     """A derivative that is declared zero is zero; one that is undefined is refused."""
     operator = trial.operator
     if operator.derivative is Derivative.ZERO:
-        if operator.native:
+        if operator.compared:
             _check_zero(trial)
         return
     try:
@@ -227,7 +227,7 @@ def _check_combination(found: Derivatives) -> None:
 
 def _check_refusal(found: Derivatives) -> None:
     trial = found.trial
-    if trial.operator.native:
+    if trial.operator.compared:
         raise AssertionError(
             f"{trial}: its gradient maker is not linear in the cotangent, so it must be declared "
             f"native=False{_shown(found, 1)}"
