@@ -34,6 +34,7 @@ def _softmax_cross_entropy_shape(logits: Shape, labels: Shape, *, axis: int) -> 
 
 def _softmax_cross_entropy_dtype(logits: VarType, labels: VarType) -> DType:
     inexact(logits)
+    real(logits, labels)
     if labels.ndim < logits.ndim:
         if labels.dtype.kind not in "iu":
             raise DTypeError(f"labels of classes must be integers, got {labels.dtype.name}")
@@ -75,6 +76,7 @@ def _softmax_cross_entropy_reference(
         ),
         misuse("labels of classes must be integers", logits=(4, 3), labels=(4,)),
         misuse("axis must be in [-2, 2), got 2", logits=(4, 3), labels=(4, 3), axis=2),
+        misuse("must be real, got complex64", logits=np.ones((4, 3), np.complex64), labels=(4, 3)),
     ],
 )
 def softmax_cross_entropy(logits: Array, labels: Array, *, axis: int = -1) -> Array:

@@ -14,7 +14,7 @@ from registry.operator import Grads, op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import exp
 from registry.ops.powers import sqrt
-from registry.ops.reductions import count
+from registry.ops.reductions import averaged, count
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
 from registry.shapes import inexact, normalize_axes, normalize_axis, real, strong
@@ -33,6 +33,7 @@ def _has_axis(x: Shape, *, axis: Axis) -> Shape:
 
 
 def _strong_inexact(x: VarType) -> DType:
+    real(x)
     return inexact(x)[0]
 
 
@@ -55,6 +56,7 @@ _SOFTMAX_CASES = [
     case(x=(0, 3)),
     misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
     misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
+    misuse("the inputs must be real, got complex64", x=np.ones(3, np.complex64)),
 ]
 
 
@@ -230,8 +232,9 @@ def _dropout_gradient(key: Var, training: Var, d_out: Var, *, rate: float) -> Gr
 
 
 @dropout.simplify
-def _dropout_simplify(data: Var, training: Var, *, rate: float) -> Var | None:
-    return data if rate == 0 or training.constant is False else None
+def _dropout_simplify(data: Var, training: Var) -> Var | None:
+    # A rate of zero draws its key nevertheless, as in an eager call: later draws stay the same.
+    return data if training.constant is False else None
 
 
 # batch_norm ------------------------------------------------------------------------------------
@@ -412,11 +415,12 @@ def _batch_norm_gradient(
     factor = spread(gamma * scale)
     fixed = factor * d_out
     slope = gamma * scale * scale * d_gamma
-    moving = fixed - spread(gamma * scale * d_beta / n) - centered * spread(slope / n)
+    moving = fixed - spread(averaged(gamma * scale * d_beta, n))
+    moving = moving - centered * spread(averaged(slope, n))
     if d_mean is not None:
-        moving = moving + spread(d_mean / n)
+        moving = moving + spread(averaged(d_mean, n))
     if d_variance is not None:
-        moving = moving + centered * spread(d_variance * (2.0 / n))
+        moving = moving + centered * spread(averaged(2.0 * d_variance, n))
     chosen = choose(unbroadcast(moving, data), unbroadcast(fixed, data), training=training)
     return {"data": chosen, "gamma": unbroadcast(d_gamma, gamma), "beta": unbroadcast(d_beta, beta)}
 

@@ -14,6 +14,7 @@ from registry.operator import Grads, op
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal
+from registry.ops.elementwise import where
 from registry.ops.shape import reshape
 from registry.shapes import (
     default_int,
@@ -125,7 +126,14 @@ def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     if not is_inexact(x.dtype):
         return {"x": None}
-    return {"x": spread(d_out / count(x.shape, axis), x, axis)}
+    return {"x": spread(averaged(d_out, count(x.shape, axis)), x, axis)}
+
+
+def averaged(d: Var, n: int) -> Any:
+    """``d / n``; a dtype of 16 bits, which may not hold ``n``, is divided in float32 as by JAX."""
+    if d.dtype.itemsize < 4:
+        return cast(cast(d, dtype="float32") / n, dtype=d.dtype)
+    return d / n
 
 
 def count(x: Shape, axis: Axis) -> int:
@@ -198,9 +206,12 @@ def _extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     """Entries that tie for the extremum share its cotangent equally."""
     if not is_inexact(x.dtype):
         return {"x": None}
-    chosen = cast(equal(x, spread(out, x, axis)), dtype=d_out.dtype)
-    ties = reshape(sum(chosen, axis=axis), shape=d_out.shape)
-    return {"x": chosen * spread(d_out / ties, x, axis)}
+    chosen = equal(x, spread(out, x, axis))
+    ties = sum(cast(chosen, dtype=d_out.dtype), axis=axis)
+    share = d_out / reshape(ties, shape=d_out.shape)
+    # Zero elsewhere, but not beside a NaN: it equals nothing, and 0 times d_out / 0 is NaN. (XLA
+    # would make 0 of it, were the mask a factor.)
+    return {"x": where(chosen, spread(share, x, axis), spread(0.0 * share, x, axis))}
 
 
 _EXTREMUM_CASES = [
