@@ -155,7 +155,11 @@ class Operator:
             ShapeError, DTypeError: the inputs do not fit together.
         """
         if not kwargs and len(args) == self._direct_count:
-            return var.emitter_of(args).emit(self, args, self._defaults, None)
+            for value in args:
+                if value is None:
+                    break  # refused below
+            else:
+                return var.emitter_of(args).emit(self, args, self._defaults, None)
         inputs, attributes, name = self.bind(args, kwargs)
         return var.emitter_of(inputs).emit(self, inputs, attributes, name)
 
@@ -183,6 +187,8 @@ class Operator:
         fixed_values = self._fixed(filled, attributes)
         if self.variadic and not rest:
             raise ArgumentError(f"{self.name}: at least one input must be given, got none")
+        if any(value is None for value in rest):
+            raise ArgumentError(f"{self.name}: every input must be filled, got None")
         return (*fixed_values, *rest), attributes, name
 
     def _keyword(

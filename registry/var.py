@@ -34,7 +34,11 @@ methods: Callable[[str], Callable[..., Any] | None] = infix.get
 
 
 def _apply(symbol: str, *operands: Any) -> Any:
-    return infix[symbol](*operands)
+    operator = infix.get(symbol)
+    if operator is None:
+        kinds = " and ".join(type(one).__name__ for one in operands)
+        raise TypeError(f"{symbol}: an operator must declare it (infix={symbol!r}), got {kinds}")
+    return operator(*operands)
 
 
 class Var:

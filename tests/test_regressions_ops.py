@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import symop as so
+from registry import var
+from registry.errors import ArgumentError
 
 
 class TestMeansOfManyEntries:
@@ -84,3 +86,45 @@ class TestNotANumber:
         rules = jax.grad(lambda v: ours(v, axis=1).sum())
         for found in (grad.eval(x=fed), rules(fed), jax.jit(rules)(fed)):
             np.testing.assert_array_equal(found, expected)
+
+
+class TestPythonOperators:
+    def test_division_with_a_remainder(self):
+        x = so.var("x", (4,))
+        fed = np.array([7.5, -7.5, 3.0, -0.5], np.float32)
+        for build in (lambda v: v // 2, lambda v: v % 2, lambda v: -9 // v, lambda v: 9.0 % v):
+            assert build(x).eval(x=fed).tolist() == build(fed).tolist()
+
+    def test_whole_numbers_stay_whole(self):
+        n = so.var("n", (3,), "int32")
+        fed = np.array([7, -7, 6], np.int32)
+        assert (n // 2).dtype == (n % 2).dtype == np.int32
+        assert ((n // 2) * 2 + n % 2).eval(n=fed).tolist() == fed.tolist()
+
+    def test_an_operator_that_nobody_declares(self, monkeypatch):
+        monkeypatch.delitem(var.infix, "//")
+        with pytest.raises(TypeError, match="//"):
+            so.var("x", (4,)) // 2
+
+
+class TestNothing:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda x: x + None,
+            lambda x: None * x,
+            lambda x: so.add(None, None),
+            lambda x: so.sin(None),
+            lambda x: so.where(x, None, x),
+            lambda x: so.add_n(x, None),
+            lambda x: so.concat(x, None, axis=0),
+        ],
+    )
+    def test_none_is_no_input(self, call):
+        with pytest.raises(ArgumentError, match="must be filled, got None"):
+            call(so.var("x", (2,)))
+
+    def test_none_is_no_array(self):
+        for call in (lambda: so.sin(None), lambda: so.add(np.ones(2), None)):
+            with pytest.raises(ArgumentError, match="must be filled, got None"):
+                call()

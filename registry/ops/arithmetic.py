@@ -1,9 +1,11 @@
 """Arithmetic: sums, products, powers and extrema, entry by entry with NumPy's broadcasting."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, integers, misuse, nonzero
+from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads, op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
@@ -12,6 +14,7 @@ from registry.shapes import (
     floating,
     numeric,
     promote,
+    real,
     same,
     x_equals_y,
 )
@@ -243,6 +246,70 @@ def _divide_gradient(x: Var, y: Var, out: Var, d_out: Var) -> Grads:
 @divide.simplify
 def _divide_simplify(x: Var, y: Var) -> Var | None:
     return x if y.constant == 1 else None
+
+
+# Division with a remainder ----------------------------------------------------------------------
+
+
+def _real_numeric(x: VarType, y: VarType) -> tuple[DType, bool]:
+    numeric(x, y)
+    return real(x, y)
+
+
+_DIVISIONS: dict[str, Any] = {
+    "shape": broadcast,
+    "dtype": _real_numeric,
+    "cases": [
+        case(x=uniform(3, 4, low=2.1, high=2.9), y=uniform(3, 4, low=0.9, high=1.0)),
+        case(x=uniform(3, 1, low=-2.9, high=-2.1), y=uniform(4, low=0.9, high=1.0)),
+        case(x=uniform(2, low=2.1, high=2.9), y=uniform(low=-1.0, high=-0.9)),
+        case(x=uniform(2, low=-0.8, high=-0.1), y=uniform(2, low=-1.0, high=-0.9)),
+        case(x=(0, 2), y=nonzero(2)),
+        case(x=integers(9, low=-9, high=10), y=integers(9, low=-4, high=0)),
+        case(x=integers(9, low=-9, high=10), y=integers(1, low=3, high=4)),
+        case(x=integers(3, low=-9, high=9), y=uniform(3, low=0.31, high=0.32), order=1),
+        case(x=uniform(3, low=-2.9, high=-2.1), y=integers(3, low=3, high=7)),
+        misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64), y=(2,)),
+        misuse("the inputs must be numbers, got bool", x=np.ones(2, bool), y=np.ones(2, bool)),
+    ],
+}
+
+
+@op(**_DIVISIONS, reference=np.floor_divide, infix="//", aliases=["broadcast_floor_divide"])
+def floor_divide(x: Array, y: Array) -> Array:
+    """Quotient of two arrays, rounded down: ``out = x // y``; integers stay integers.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> floor_divide(jnp.asarray([7, -7]), jnp.asarray(2))
+        Array([ 3, -4], dtype=int32)
+    """
+    return jnp.floor_divide(x, y)
+
+
+floor_divide.zero_gradient("it is piecewise constant")
+
+
+@op(**_DIVISIONS, reference=np.remainder, infix="%", aliases=["mod", "broadcast_mod"])
+def remainder(x: Array, y: Array) -> Array:
+    """What the division rounded down leaves: ``out = x % y``, of the sign of ``y``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> remainder(jnp.asarray([7, -7]), jnp.asarray(4))
+        Array([3, 1], dtype=int32)
+    """
+    return jnp.remainder(x, y)
+
+
+@remainder.gradient
+def _remainder_gradient(x: Var, y: Var, d_out: Var) -> Grads:
+    # x % y = x - y (x // y), and x // y is constant but for its steps.
+    return {"x": unbroadcast(d_out, x), "y": unbroadcast(-(d_out * floor_divide(x, y)), y)}
+
+
+# Multiples and copies --------------------------------------------------------------------------
 
 
 def _scale_dtype(x: VarType) -> tuple[DType, bool]:
