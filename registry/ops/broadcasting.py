@@ -74,7 +74,7 @@ def cast(x: Array, *, dtype: np.dtype) -> Array:
 
 @cast.gradient
 def _cast_gradient(x: Var, d_out: Var) -> Grads:
-    return {"x": cast(d_out, dtype=x.dtype) if is_inexact(x.dtype) else None}
+    return {"x": cast(d_out, dtype=x.dtype)}
 
 
 @cast.simplify

@@ -114,8 +114,6 @@ def abs(x: Array) -> Array:
 
 @abs.gradient
 def _abs_gradient(x: Var, d_out: Var) -> Grads:
-    if not is_inexact(x.dtype):
-        return {"x": None}
     return {"x": where(greater_equal(x, 0), d_out, -d_out)}
 
 

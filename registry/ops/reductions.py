@@ -26,7 +26,7 @@ from registry.shapes import (
     same,
 )
 from registry.signature import Array
-from registry.types import DType, Shape, VarType, is_inexact
+from registry.types import DType, Shape, VarType
 from registry.var import Var
 
 Axis = int | tuple[int, ...] | None
@@ -124,8 +124,6 @@ def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 
 @mean.gradient
 def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
-    if not is_inexact(x.dtype):
-        return {"x": None}
     return {"x": spread(averaged(d_out, count(x.shape, axis)), x, axis)}
 
 
@@ -204,8 +202,6 @@ def _extremum_dtype(x: VarType) -> DType:
 
 def _extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     """Entries that tie for the extremum share its cotangent equally."""
-    if not is_inexact(x.dtype):
-        return {"x": None}
     chosen = equal(x, spread(out, x, axis))
     ties = sum(cast(chosen, dtype=d_out.dtype), axis=axis)
     share = d_out / reshape(ties, shape=d_out.shape)
