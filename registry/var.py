@@ -56,7 +56,7 @@ class Var:
         Raises:
             UnknownTypeError: they are not known yet.
         """
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__}: a Var must define its type")
 
     @property
     def shape(self) -> Shape:

@@ -1,5 +1,7 @@
 """Training: the step, the loop, initial values, and what they refuse."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, FeedError
+from registry.errors import ArgumentError, FeedError, MissingExtraError
 from symop import train
 
 
@@ -127,3 +129,16 @@ def test_history_is_drawn(tmp_path):
     figure = train.plot_history(history, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert len(figure.axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("package", "call"),
+    [
+        ("tqdm", lambda: fitted(progress=True)),
+        ("matplotlib.figure", lambda: train.plot_history([{"loss": 1.0}])),
+    ],
+)
+def test_a_missing_package_names_the_extra_that_brings_it(monkeypatch, package, call):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"symop\[train\]"):
+        call()
