@@ -9,9 +9,12 @@ from registry.audit import audit
 from registry.cases import case, misuse
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import SymopError
-from registry.operator import Derivative, Grads, Operator, get, names, op, operators
+from registry.kernel_gradients import differentiate_kernel
+from registry.operator import Derivative, Grads, Operator
 from registry.signature import Array, Key, Parameter, State, Training
-from registry.types import DType, Shape, VarKind, VarType
+from registry.table import get, names, op, operators
+from registry.types import DType, OpReqType, Shape, VarKind, VarType
+from registry.values import SelectedRows
 from registry.var import Var
 
 __all__ = [
@@ -22,9 +25,11 @@ __all__ = [
     "Grads",
     "Key",
     "OpDesc",
+    "OpReqType",
     "Operator",
     "Parameter",
     "ProgramDesc",
+    "SelectedRows",
     "Shape",
     "State",
     "SymopError",
@@ -35,6 +40,7 @@ __all__ = [
     "VarType",
     "audit",
     "case",
+    "differentiate_kernel",
     "get",
     "misuse",
     "names",

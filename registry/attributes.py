@@ -5,12 +5,13 @@ hashable and mean the same wherever they compare equal, so they can key caches.
 """
 
 import dataclasses
+import inspect
 import math
 import operator
 import types
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import ml_dtypes
 import numpy as np
@@ -29,6 +30,42 @@ class _MismatchError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Check:
+    """What else must hold of an attribute's value, beside its type: ``Annotated[int, Check(...)]``.
+
+    Attributes:
+        text: what must hold, as a message says it after "must".
+        holds: whether it does; it may also raise, and then the error's text is the message.
+    """
+
+    text: str
+    holds: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> None:
+        """Refuse ``value`` if the check does not hold."""
+        try:
+            holds = self.holds(value)
+        except Exception as error:
+            raise AttributeValueError(f"must {self.text} ({error}), got {value!r}") from error
+        if holds is not None and not holds:
+            raise AttributeValueError(f"must {self.text}, got {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertedBy:
+    """A converter in place of the one that follows from the type."""
+
+    convert: Converter
+
+
+@dataclasses.dataclass(frozen=True)
+class Comment:
+    """What a slot or an attribute is for: ``Annotated[float, Comment("the slope")]``."""
+
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Attribute:
     """One attribute of an operator.
 
@@ -37,12 +74,32 @@ class Attribute:
         annotation: its declared type.
         convert: makes a value canonical.
         default: canonical default, or ``REQUIRED``.
+        comment: what it is for.
     """
 
     name: str
     annotation: Any
     convert: Converter
     default: Any = REQUIRED
+    comment: str = ""
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is REQUIRED
+
+    @property
+    def plain_default(self) -> Any:
+        """The default as JSON can hold it; None where there is none."""
+        return None if self.required else to_plain(self.default)
+
+    @property
+    def type_text(self) -> str:
+        """Its declared type as it is written."""
+        is_annotated = typing.get_origin(self.annotation) is Annotated
+        return inspect.formatannotation(
+            typing.get_args(self.annotation)[0] if is_annotated else self.annotation
+        )
 
     def canonical(self, value: Any, owner: str) -> Any:
         """The canonical form of ``value`` for the operator called ``owner``.
@@ -64,9 +121,10 @@ class Attribute:
 def make_attribute(name: str, annotation: Any, default: Any) -> Attribute:
     """The attribute that a keyword-only parameter of a kernel declares."""
     convert = converter(annotation)
-    return Attribute(
-        name, annotation, convert, default if default is REQUIRED else convert(default)
-    )
+    marks = getattr(annotation, "__metadata__", ())
+    comment = next((mark.text for mark in marks if isinstance(mark, Comment)), "")
+    canonical = default if default is REQUIRED else convert(default)
+    return Attribute(name, annotation, convert, canonical, comment)
 
 
 def converter(annotation: Any) -> Converter:
@@ -84,7 +142,23 @@ def converter(annotation: Any) -> Converter:
         return _union([converter(arg) for arg in args])
     if origin is tuple:
         return _tuple(args)
+    if origin is list:
+        return _tuple((*args, Ellipsis))
+    if origin is Annotated:
+        own = [one.convert for one in args[1:] if isinstance(one, ConvertedBy)]
+        convert = own[0] if own else converter(args[0])
+        return _checked(convert, [one for one in args[1:] if isinstance(one, Check)])
     raise TypeError(f"no attribute can be annotated {annotation!r}")
+
+
+def _checked(convert: Converter, checks: Sequence[Check]) -> Converter:
+    def converted(value: Any) -> Any:
+        result = convert(value)
+        for check in checks:
+            check(result)
+        return result
+
+    return converted
 
 
 def _boolean(value: Any) -> bool:

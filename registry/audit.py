@@ -15,14 +15,19 @@ import numpy as np
 from registry.attributes import identity_key
 from registry.cases import Case
 from registry.errors import SymopError
-from registry.operator import LEFT_OUT, Derivative, Operator, operators
-from registry.shapes import canonical, default_float, default_int
+from registry.binding import LEFT_OUT
+from registry.operator import Derivative, Operator
+from registry.table import operators
+from registry.recorder import made_gradient, type_of_value
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs, Var
 
 _CALLS_LIMIT = 64
 """How many different calls of one operator are looked into; its maker hardly has more branches."""
 _WITHOUT = (Derivative.MISSING, Derivative.UNDEFINED)
+_BY_JAX = Derivative.KERNEL
+_MADE = (Derivative.MAKER, Derivative.KERNEL)
+_DEFINED = (*_MADE, Derivative.ZERO)
 
 
 # What it says ----------------------------------------------------------------------------------
@@ -53,6 +58,7 @@ class Entry:
         derivative: whether it has a maker, is zero or undefined by definition, or is missing.
         reason: why, in the words of its declaration.
         reaches: the operators that its gradients of all orders are made of.
+        by_jax: those of them, itself included, whose kernel JAX differentiates.
         gap: what breaks the chain, or None.
     """
 
@@ -60,18 +66,21 @@ class Entry:
     derivative: Derivative
     reason: str
     reaches: tuple[str, ...]
+    by_jax: tuple[str, ...]
     gap: Gap | None
 
     @property
     def every_order(self) -> bool:
         """Whether it is differentiable to every order."""
-        return self.gap is None and self.derivative in (Derivative.MAKER, Derivative.ZERO)
+        return self.gap is None and self.derivative in _DEFINED
 
     def __str__(self) -> str:
         if self.gap is not None:
             return f"GAP {self.gap}"
-        if self.derivative is Derivative.MAKER:
-            return f"every order; {', '.join(self.reaches) or 'needs no other operator'}"
+        if self.derivative in _MADE:
+            made_of = f"every order; {', '.join(self.reaches) or 'needs no other operator'}"
+            kernels = f"; JAX differentiates the kernel of {', '.join(self.by_jax)}"
+            return made_of + (kernels if self.by_jax else "")
         return f"{self.derivative.value}: {self.reason}"
 
 
@@ -115,7 +124,7 @@ def audit() -> Audit:
         every order; broadcast_to, cos, multiply, negative, sin, sum_to
     """
     table = {operator.name: operator for operator in operators()}
-    survey = _Survey()
+    survey = _Survey(table)
     for operator in table.values():
         survey.look_at_cases(operator)
     survey.follow()
@@ -170,7 +179,7 @@ class _Prober:
     ) -> Any:
         del name
         given = tuple(_implicit(operator, i, one) for i, one in enumerate(inputs))
-        types = tuple(map(_type_of, given))
+        types = tuple(map(type_of_value, given))
         call = _Call(operator, given, attributes, types)
         results = [_Probe(one, call) for one in operator.infer(types, attributes)]
         shown = [results[i] for i in operator.visible]
@@ -187,21 +196,6 @@ def _implicit(operator: Operator, index: int, value: Any) -> Any:
     if value is not LEFT_OUT:
         return value
     return _Probe(KEY_TYPE if operator.slot_of(index).role == "key" else TRAINING_TYPE)
-
-
-def _type_of(value: Any) -> VarType | None:
-    if value is None or isinstance(value, Var):
-        return None if value is None else value.type
-    if isinstance(value, (int, float, complex)) and not isinstance(value, (bool, np.generic)):
-        return VarType((), _scalar_dtype(value), weak=True)
-    array = value if hasattr(value, "dtype") else np.asarray(value)
-    return VarType(tuple(array.shape), canonical(array.dtype))
-
-
-def _scalar_dtype(value: int | float | complex) -> np.dtype:
-    if isinstance(value, complex):
-        return canonical(np.dtype(np.complex128))
-    return default_int() if isinstance(value, int) else default_float()
 
 
 # The survey ------------------------------------------------------------------------------------
@@ -224,7 +218,8 @@ class _Question:
 class _Survey:
     """Runs makers, and makers of what they call, until nothing new is called."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: Mapping[str, Operator]) -> None:
+        self._table = table
         self.edges: dict[str, dict[str, None]] = defaultdict(dict)
         self.faults: dict[str, str] = {}
         self._asked: dict[str, set[Any]] = defaultdict(set)
@@ -237,12 +232,14 @@ class _Survey:
         for case in operator.cases:
             inputs, attributes = _bound(operator, case)
             if all(one is not LEFT_OUT for one in inputs):
-                self._ask(operator, tuple(map(_type_of, inputs)), attributes)
+                called = operator.resolved(tuple(inputs), attributes)
+                self._ask(called, tuple(map(type_of_value, inputs)), attributes)
 
     def _ask(
         self, operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> None:
-        if operator.derivative is not Derivative.MAKER:
+        # The derivatives of a derived operator are of the same sort as itself, without end.
+        if operator.derivative not in _MADE or operator.derived_from is not None:
             return
         flags = (None,) if operator.training_index is None else (False, True)
         for flag in flags:
@@ -263,6 +260,8 @@ class _Survey:
                 self.faults.setdefault(name, f"its maker fails: {_first_line(error)}")
                 continue
             for call in calls:
+                if call.operator.derived_from is not None:
+                    continue
                 self.edges[name][call.operator.name] = None
                 if call.operator.derivative in _WITHOUT:
                     self.faults.setdefault(call.operator.name, call.operator.reason)
@@ -276,6 +275,7 @@ class _Survey:
             operator.derivative,
             operator.reason,
             tuple(sorted(set(before) - {operator.name} | self._itself(operator.name))),
+            tuple(sorted(one for one in before if self._table[one].derivative is _BY_JAX)),
             self._gap(operator, before),
         )
 
@@ -301,7 +301,7 @@ class _Survey:
         for name in before:
             if name in self.faults:
                 return Gap(tuple(_path(name, before)), self.faults[name])
-        if operator.derivative is Derivative.MAKER and not self._asked[operator.name]:
+        if operator.derivative in _MADE and not self._asked[operator.name]:
             return Gap((operator.name,), "no case runs its maker")
         return None
 
@@ -356,7 +356,8 @@ def _calls(question: _Question) -> Iterator[_Call]:
 
 
 def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:
-    for one in gradients:
+    for given in gradients:
+        one = made_gradient(given)
         if isinstance(one, _Probe):
             yield one
         elif isinstance(one, (list, tuple)):

@@ -1,4 +1,4 @@
-"""OpDesc, VarDesc, BlockDesc and ProgramDesc: a program as records, free of JAX and of behavior."""
+"""OpDesc, VarDesc, BlockDesc, ProgramDesc, OpProto: records, free of JAX and of behavior."""
 
 from typing import Any
 
@@ -49,6 +49,21 @@ class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     ops: list[OpDesc] = []
     parent: int = -1
 
+    def find_var(self, name: str) -> VarDesc | None:
+        """The variable called ``name``, or None."""
+        return next((one for one in self.vars if one.name == name), None)
+
+    def var(self, name: str) -> VarDesc:
+        """The variable called ``name``.
+
+        Raises:
+            KeyError: the block has none.
+        """
+        found = self.find_var(name)
+        if found is None:
+            raise KeyError(f"block: a variable must be declared in it, got {name!r}")
+        return found
+
 
 class ProgramDesc(msgspec.Struct, forbid_unknown_fields=True):
     """Blocks, the first of which is the program; ``fetch`` names what it computes."""
@@ -57,3 +72,36 @@ class ProgramDesc(msgspec.Struct, forbid_unknown_fields=True):
     version: int = FORMAT_VERSION
     blocks: list[BlockDesc] = []
     fetch: Names = []
+
+
+class VarProto(msgspec.Struct, omit_defaults=True):
+    """One slot or output in an operator's proto."""
+
+    name: str
+    comment: str = ""
+    duplicable: bool = False
+    """Whether it takes any number of variables."""
+    intermediate: bool = False
+    """Whether it is an output that only the gradient needs: callers do not see it."""
+    dispensable: bool = False
+    """Whether it may be left out."""
+
+
+class AttrProto(msgspec.Struct, omit_defaults=True):
+    """One attribute in an operator's proto."""
+
+    name: str
+    type: str
+    comment: str = ""
+    required: bool = False
+    default: Any = None
+
+
+class OpProto(msgspec.Struct, omit_defaults=True):
+    """What an operator takes and gives: what a person or a program needs to write calls of it."""
+
+    type: str
+    inputs: list[VarProto] = []
+    outputs: list[VarProto] = []
+    attrs: list[AttrProto] = []
+    comment: str = ""

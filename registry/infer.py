@@ -1,5 +1,6 @@
 """Inference: the types of an operator's outputs from those of its inputs, memoized."""
 
+import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,10 +14,13 @@ from registry.errors import DTypeError, KindError, ShapeError, SymopError
 from registry.rule import Rule
 from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, Shape, VarKind, VarType
+from registry.values import SelectedRows
 from registry.var import Attributes, Inputs
 
 Types = tuple[VarType, ...]
 _MEMO_LIMIT = 8192
+_SOME_ROWS = 3
+"""How many rows a row-sparse input has when a kernel is traced: types do not depend on it."""
 
 
 class Declared(Protocol):
@@ -60,6 +64,12 @@ class Inference:
         self._declare_completion(shape)
         self._memo: dict[Any, Types] = {}
 
+    def of(self, operator: Declared) -> "Inference":
+        """The same rules for ``operator``, which has other outputs."""
+        other = copy.copy(self)
+        other.operator, other.several, other._memo = operator, len(operator.outputs) > 1, {}
+        return other
+
     def _declare_completion(self, shape: Callable[..., Any] | None) -> None:
         completes = getattr(shape, "completes", None)
         if completes is None or shape is None:
@@ -93,6 +103,10 @@ class Inference:
             result = self._check_and_trace(types, attributes)
         else:
             shapes = self._shapes(types, attributes)
+            if shapes is None:
+                raise ShapeError(
+                    f"{self.operator.name}: its shape rule must tell a shape, got None"
+                )
             result = tuple(
                 VarType(shape, dtype, weak=weak)
                 for shape, (dtype, weak) in zip(
@@ -117,22 +131,48 @@ class Inference:
     def _with_kinds(
         self, result: Types, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> Types:
-        if self.kind_rule is None:
-            return result
-        kinds = tuple(None if given is None else given.kind for given in types)
-        said = self.kind_rule(kinds, attributes)
-        each = said if isinstance(said, tuple) else (said,) * len(result)
+        traced = self.shape_rule is None or self.dtype_rule is None
+        kinds = self._kinds(types, attributes, len(result))
+        for name, one, kind in zip(self.operator.outputs, result, kinds, strict=True):
+            if traced and one.kind is not kind:
+                raise KindError(
+                    f"{self.operator.name}: output {name!r} must be of the kind {kind.value}, which "
+                    f"its kind rule tells, got {one.kind.value} from the kernel"
+                )
         return tuple(
             VarType(one.shape, one.dtype, kind, one.weak)
-            for one, kind in zip(result, each, strict=True)
+            for one, kind in zip(result, kinds, strict=True)
         )
+
+    def _kinds(
+        self, types: tuple[VarType | None, ...], attributes: Attributes, count: int
+    ) -> tuple[VarKind, ...]:
+        """What the kind rule says of each output; dense without one."""
+        if self.kind_rule is None:
+            return (VarKind.LOD_TENSOR,) * count
+        with self._named():
+            said = self.kind_rule(
+                tuple(None if given is None else given.kind for given in types), attributes
+            )
+        kinds = said if isinstance(said, tuple) else (said,) * count
+        if len(kinds) != count or not all(isinstance(kind, VarKind) for kind in kinds):
+            raise KindError(
+                f"{self.operator.name}: its kind rule must tell a VarKind for each of {count} "
+                f"outputs, got {said!r}"
+            )
+        return kinds
 
     # Shapes and dtypes
 
-    def _shapes(self, types: tuple[VarType | None, ...], attributes: Attributes) -> list[Shape]:
+    def _shapes(
+        self, types: tuple[VarType | None, ...], attributes: Attributes
+    ) -> list[Shape] | None:
+        """What the shape rule says; None if it leaves that to the kernel."""
         assert self.shape_rule is not None
         with self._named():
             said = self.shape_rule(_shapes_of(types), attributes)
+        if said is None:
+            return None
         return [tuple(shape) for shape in (said if self.several else (said,))]
 
     def _dtypes(
@@ -154,9 +194,8 @@ class Inference:
             raise type(error)(f"{self.operator.name}: {error}") from error.__cause__
 
     def _check_and_trace(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
-        """The shape rule's checks, if there is one, and the type that tracing the kernel finds."""
-        if self.shape_rule is not None:
-            self._shapes(types, attributes)
+        """What tracing the kernel finds; a shape rule without a dtype rule checks it."""
+        expected = None if self.shape_rule is None else self._shapes(types, attributes)
         arrays = [given for given in types if given is not None and given is not TRAINING_TYPE]
 
         def run(*values: Any) -> Any:
@@ -180,10 +219,26 @@ class Inference:
             raise wrong(
                 f"{self.operator.name}: the inputs must fit together ({reason}), got {given}"
             ) from error
-        results = tuple(result) if self.several else (result,)
-        return tuple(
-            VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type) for one in results
-        )
+        found = self._types_of(result)
+        if expected is not None and [one.shape for one in found] != expected:
+            raise ShapeError(
+                f"{self.operator.name}: the kernel's result must be of the shape that the shape "
+                f"rule tells, {expected}, got {[one.shape for one in found]}"
+            )
+        return found
+
+    def _types_of(self, result: Any) -> Types:
+        """The types of what a kernel returned while it was traced."""
+        names, owner = self.operator.outputs, self.operator.name
+        results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        if isinstance(result, (tuple, list)) is not self.several or len(results) != len(names):
+            raise ShapeError(
+                f"{owner}: the kernel must return "
+                + (f"a tuple ({', '.join(names)})" if self.several else "one array")
+                + f", got {type(result).__name__}"
+                + (f" of {len(results)}" if isinstance(result, (tuple, list)) else "")
+            )
+        return tuple(_traced_type(owner, one) for one in results)
 
     def complete(
         self,
@@ -250,6 +305,14 @@ def _strong(said: Any) -> tuple[DType, bool]:
     return said if isinstance(said, tuple) else (np.dtype(said), False)
 
 
+def _traced_type(owner: str, one: Any) -> VarType:
+    if isinstance(one, SelectedRows):
+        return one.type
+    if not hasattr(one, "dtype") or not hasattr(one, "weak_type"):
+        raise DTypeError(f"{owner}: the kernel must return arrays, got {type(one).__name__}")
+    return VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type)
+
+
 def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
     return tuple(None if given is None else given.shape for given in types)
 
@@ -259,6 +322,10 @@ def abstract(given: VarType) -> Any:
     if given is KEY_TYPE:
         return jax.eval_shape(lambda: jax.random.key(0))
     struct: Any = jax.ShapeDtypeStruct
+    if given.kind is VarKind.SELECTED_ROWS:
+        rows = struct((_SOME_ROWS,), np.dtype(np.int32))
+        values = struct((_SOME_ROWS, *given.shape[1:]), given.dtype)
+        return SelectedRows(rows, values, given.shape[0])
     return struct(given.shape, given.dtype, weak_type=given.weak)
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from registry.attributes import Attribute
 from registry.errors import DeclarationError, nearest
+from registry.naming import COTANGENT
 from registry.signature import Slot
 from registry.var import Attributes, Inputs
 
-COTANGENT = "d_"
-"""Prefix of the parameter that receives the cotangent of an output."""
-
-_INPUT, _VARIADIC, _OUTPUT, _COTANGENT = range(4)
+_INPUT, _INPUTS, _OUTPUT, _OUTPUTS, _COTANGENT, _COTANGENTS = range(6)
+_MANY = (_INPUTS, _OUTPUTS, _COTANGENTS)
 
 
 class Rule:
@@ -25,7 +24,7 @@ class Rule:
     So the parameter list is the list of what the rule needs: a maker's residuals.
     """
 
-    __slots__ = ("_attributes", "_positional", "function", "optional_cotangents", "owner")
+    __slots__ = ("_attributes", "_positional", "_zero_filled", "function", "owner")
 
     def __init__(
         self,
@@ -35,6 +34,8 @@ class Rule:
         attributes: Sequence[Attribute],
         outputs: Sequence[str] = (),
         cotangents: Sequence[str] = (),
+        *,
+        variadic_output: bool = False,
     ) -> None:
         """Bind ``function``'s parameters to slots, attributes, outputs and cotangents.
 
@@ -43,11 +44,11 @@ class Rule:
         """
         self.owner = owner
         self.function = function
-        sources = dict(_sources(slots, outputs, cotangents))
+        sources = dict(_sources(slots, outputs, cotangents, variadic_output))
         indices = {attribute.name: i for i, attribute in enumerate(attributes)}
         self._positional: list[tuple[int, int]] = []
         self._attributes: list[tuple[str, int]] = []
-        self.optional_cotangents: set[int] = set()
+        self._zero_filled: list[tuple[int, int]] = []
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
             if parameter.kind is parameter.KEYWORD_ONLY:
                 index = self._find(parameter.name, indices, "attribute")
@@ -55,8 +56,8 @@ class Rule:
                 continue
             source = self._find(parameter.name, sources, "slot, output or cotangent")
             self._positional.append(source)
-            if source[0] == _COTANGENT and _allows_none(parameter.annotation):
-                self.optional_cotangents.add(source[1])
+            if source[0] in (_COTANGENT, _COTANGENTS) and not _allows_none(parameter.annotation):
+                self._zero_filled.append(source)
 
     def _find(self, name: str, among: dict[str, Any], what: str) -> Any:
         if name not in among:
@@ -75,40 +76,47 @@ class Rule:
         cotangents: Inputs = (),
     ) -> Any:
         """Call the function with what its parameters name."""
-        values = (inputs, inputs, outputs, cotangents)
+        values = (inputs, inputs, outputs, outputs, cotangents, cotangents)
         positional = [
-            inputs[index:] if source == _VARIADIC else values[source][index]
+            values[source][index:] if source in _MANY else values[source][index]
             for source, index in self._positional
         ]
         if not self._attributes:
             return self.function(*positional)
         return self.function(*positional, **{n: attributes[i] for n, i in self._attributes})
 
-    @property
-    def cotangents(self) -> set[int]:
-        """Indices of the outputs whose cotangents the rule reads."""
-        return {index for source, index in self._positional if source == _COTANGENT}
+    def zero_filled(self, count: int) -> set[int]:
+        """Indices of the outputs, ``count`` of them, whose absent cotangents are to be zeros."""
+        return {
+            i
+            for source, index in self._zero_filled
+            for i in (range(index, count) if source == _COTANGENTS else [index])
+        }
 
     @property
     def input_indices(self) -> set[int]:
         """Indices of the inputs that the rule reads."""
-        return {i for source, i in self._positional if source in (_INPUT, _VARIADIC)}
+        return {i for source, i in self._positional if source in (_INPUT, _INPUTS)}
 
     @property
     def output_indices(self) -> set[int]:
         """Indices of the outputs that the rule reads."""
-        return {i for source, i in self._positional if source == _OUTPUT}
+        return {i for source, i in self._positional if source in (_OUTPUT, _OUTPUTS)}
 
 
 def _sources(
-    slots: Sequence[Slot], outputs: Sequence[str], cotangents: Sequence[str]
+    slots: Sequence[Slot],
+    outputs: Sequence[str],
+    cotangents: Sequence[str],
+    variadic_output: bool,
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     for i, slot in enumerate(slots):
-        yield slot.name, (_VARIADIC if slot.variadic else _INPUT, i)
+        yield slot.name, (_INPUTS if slot.variadic else _INPUT, i)
     for i, output in enumerate(outputs):
-        yield output, (_OUTPUT, i)
-    for i, output in enumerate(cotangents):
-        yield COTANGENT + output, (_COTANGENT, i)
+        many = variadic_output and i + 1 == len(outputs)
+        yield output, (_OUTPUTS if many else _OUTPUT, i)
+        if output in cotangents:
+            yield COTANGENT + output, (_COTANGENTS if many else _COTANGENT, i)
 
 
 def _allows_none(annotation: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import jax
 
-from registry.attributes import REQUIRED, Attribute, make_attribute
+from registry.attributes import REQUIRED, Attribute, Comment, make_attribute
 from registry.errors import DeclarationError
 
 Array = jax.Array
@@ -27,6 +27,11 @@ class Initial:
     """The number that a new variable for a slot starts from; without one it starts random."""
 
     value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Optional:
+    """The slot may be absent, like one whose default is None; slots after it need no default."""
 
 
 Parameter = Annotated[jax.Array, Role("parameter")]
@@ -55,6 +60,7 @@ class Slot:
         optional: the slot may be absent; the kernel then sees None.
         variadic: the slot takes any number of values; it is the last.
         initial: what a new variable for the slot starts from, or None for random numbers.
+        comment: what the slot holds.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Slot:
     optional: bool = False
     variadic: bool = False
     initial: float | None = None
+    comment: str = ""
 
     @property
     def implicit(self) -> bool:
@@ -104,9 +111,10 @@ def _slot(kernel: Callable[..., Any], parameter: inspect.Parameter) -> Slot:
     return Slot(
         parameter.name,
         next((mark.name for mark in marks if isinstance(mark, Role)), "input"),
-        optional=parameter.default is None,
+        optional=parameter.default is None or any(isinstance(mark, Optional) for mark in marks),
         variadic=parameter.kind is parameter.VAR_POSITIONAL,
         initial=next((mark.value for mark in marks if isinstance(mark, Initial)), None),
+        comment=next((mark.text for mark in marks if isinstance(mark, Comment)), ""),
     )
 
 

@@ -16,7 +16,7 @@ _lock = threading.RLock()
 """Held while a type is entered. Reentrant: collecting garbage may make types in the midst."""
 
 
-class VarKind(enum.Enum):
+class VarKind(enum.StrEnum):
     """What a variable holds at run time; inferred when a program is built, constant afterwards."""
 
     LOD_TENSOR = "lod_tensor"
@@ -30,7 +30,20 @@ class VarKind(enum.Enum):
     TRAINING = "training"
     """Whether the graph runs for training or for prediction; static when lowered."""
 
-    __hash__ = object.__hash__
+    __hash__ = str.__hash__
+
+
+class OpReqType(enum.StrEnum):
+    """What an operator does with the place that is given for its result."""
+
+    NULL = "null"
+    """Nothing is computed."""
+    WRITE = "write"
+    """The result replaces what is there."""
+    WRITE_INPLACE = "write_inplace"
+    """The result replaces what is there, in the same memory."""
+    ADD = "add"
+    """The result is added to what is there."""
 
 
 class VarType:

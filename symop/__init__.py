@@ -6,7 +6,8 @@ arrays and returns the same kind.
 
 import registry
 from registry.errors import SymopError, UnknownOperatorError
-from registry.operator import Operator, find, get
+from registry.operator import Operator
+from registry.table import find, get
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop import random, sym
 from symop.building import Group, grad, jvp, load, var

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
-from registry.operator import Derivative, Operator, get
+from registry.operator import Derivative, Operator
+from registry.table import get
+from registry.recorder import made_gradient
 from registry.shapes import default_float
 from registry.types import VarType
 from registry.var import Attributes
@@ -140,8 +142,9 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
     assert operator.gradient_rule is not None
     assert node.types is not None
     rule = operator.gradient_rule
+    needed = rule.zero_filled(len(node.types))
     given = tuple(
-        zeros(type) if one is None and i in rule.cotangents - rule.optional_cotangents else one
+        zeros(type) if one is None and i in needed else one
         for i, (one, type) in enumerate(zip(cotangents, node.types, strict=True))
     )
     try:
@@ -172,7 +175,7 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
         gradient = gradient[index - operator.n_fixed]
-    found: Node | None = gradient
+    found: Node | None = made_gradient(gradient)
     return found
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from registry import var
 from registry.attributes import identity_key
 from registry.errors import ArgumentError
-from registry.operator import LEFT_OUT, Operator
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarType
+from registry.values import SelectedRows
 from registry.var import Attributes, Inputs
 from symop import random
 from symop.lowering import Call, type_of
@@ -81,7 +83,7 @@ def _value(operator: Operator, index: int, value: Any, supplied: Mapping[str, An
     return value
 
 
-_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, jax.Array)
+_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, jax.Array, SelectedRows)
 
 
 def _require_array(operator: Operator, index: int, value: Any) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 from registry.attributes import identity_key
 from registry.errors import ArgumentError, SymopError
 from registry.infer import promoted
-from registry.operator import LEFT_OUT, Operator
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs
 from symop.graph import (

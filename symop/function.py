@@ -10,6 +10,7 @@ import numpy as np
 from registry.errors import FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
+from registry.values import SelectedRows
 from symop import random
 from symop.emission import substitute
 from symop.graph import TRAINING, Node, constant, leaves, topological
@@ -184,6 +185,8 @@ def fed(name: str, node: Node, value: Any) -> Any:
         )
     if declared is None:
         return value
+    if isinstance(value, SelectedRows):
+        raise FeedError(f"{name}: a dense array must be fed, got {value.type}")
     if tuple(value.shape) != declared.shape:
         raise FeedError(
             f"{name}: an array of shape {declared.shape} must be fed, got {tuple(value.shape)}"

@@ -10,7 +10,8 @@ from registry.errors import (
     NotDifferentiableError,
     ShapeError,
 )
-from registry.operator import Derivative, Operator, get
+from registry.operator import Derivative, Operator
+from registry.table import get
 from symop.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
 from symop.emission import Image, expanded
 from symop.graph import (

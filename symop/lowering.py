@@ -15,6 +15,7 @@ import numpy as np
 
 from registry.operator import Operator
 from registry.types import KEY_TYPE, VarType
+from registry.values import SelectedRows
 from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
 
 Call = Callable[..., Any]
@@ -180,6 +181,8 @@ def _filler(node: Node) -> Call:
 
 def type_of(value: Any) -> VarType:
     """The type of a JAX value, tracer, NumPy array or Python number."""
+    if isinstance(value, SelectedRows):
+        return value.type
     seen = jax.typeof(value)
     if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
         return KEY_TYPE

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from registry.errors import FeedError, NameConflictError, nearest
-from registry.operator import Operator, get
-from registry.operator import names as operator_names
+from registry.operator import Operator
+from registry.table import get
+from registry.table import names as operator_names
 from symop.graph import SELECT, VARIABLE, Node, built_at, topological
 
 

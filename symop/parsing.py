@@ -11,7 +11,8 @@ import numpy as np
 from registry.attributes import dtype_named, to_plain
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, SymopError
-from registry.operator import Operator, get
+from registry.operator import Operator
+from registry.table import get
 from symop.graph import ARRAY, CONSTANT, TRAINING, Node
 from symop.rebuilding import fetched, rebuild
 from symop.records import INPUTS, LEAVES, ArrayAttrs, ConstantAttrs
@@ -269,7 +270,7 @@ class _Parser:
             if operands:
                 op.inputs = {INPUTS: [name for name in operands if name is not None]}
         else:
-            operator = self.operator(kind, kind_spot)
+            operator = self.operator(kind, len(names), kind_spot)
             keys = list(operator.outputs)
             op.inputs = self.slots(operator, self.arguments(op), kind_spot)
             op.name = _given_name(names[0], quoted, operator)
@@ -282,9 +283,10 @@ class _Parser:
         self.ops.append(op)
         self.spots["ops"].append(spot)
 
-    def operator(self, name: str, spot: _Spot) -> Operator:
+    def operator(self, name: str, count: int, spot: _Spot) -> Operator:
+        """The operator called ``name``, as it is in a call that has ``count`` outputs."""
         try:
-            return get(name)
+            return get(name).sized(count)
         except SymopError as error:
             self.fail(str(error), spot)
 

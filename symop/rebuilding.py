@@ -14,7 +14,9 @@ import numpy as np
 from registry.attributes import REQUIRED, dtype_named, from_plain, make_attribute
 from registry.desc import FORMAT_VERSION, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, nearest
-from registry.operator import LEFT_OUT, Operator, get
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
+from registry.table import get
 from registry.shapes import canonical
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType, is_inexact
 from symop.emission import apply, expanded
@@ -294,6 +296,7 @@ class _Loader:
             if value is LEFT_OUT:
                 raise FormatError(f"slot {slot.name!r} must be filled, got nothing")
             _check_implicit(operator, slot.name, value)
+        operator = operator.resolved(inputs, attributes)
         node = apply(operator, inputs, attributes, op.name)
         if operator.single:
             return {operator.outputs[0]: node}

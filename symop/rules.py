@@ -36,6 +36,8 @@ Types = tuple[VarType | None, ...]
 
 def with_rule(operator: Operator, attributes: Attributes) -> Call:
     """The kernel of ``operator``, differentiated by JAX as the operator declares."""
+    if operator.derivative is Derivative.KERNEL:
+        return bare_kernel(operator, attributes)
     if operator.gradient_rule is not None:
         return _with_rule(operator, identity_key(attributes), attributes)
     if operator.derivative is Derivative.ZERO and operator.native:
@@ -70,7 +72,8 @@ def _is_linear(
     active = tuple(i for i, one in enumerate(types) if one is not None and one.differentiable)
     try:
         pushforward_of(operator, attributes, types, active, training)
-    except NotLinearError:
+    except (NotLinearError, NotDifferentiableError):
+        # Without a pushforward there is still the maker itself, for reverse mode.
         return False
     return True
 

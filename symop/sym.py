@@ -1,6 +1,7 @@
 """``so.sym``: the operators under the name that MXNet users know; the functions of ``so.*``."""
 
-from registry.operator import Operator, get, names
+from registry.operator import Operator
+from registry.table import get, names
 from symop.building import Group, var
 from symop.symbol import Symbol
 

@@ -17,7 +17,8 @@ from registry.errors import (
     UnknownTypeError,
     nearest,
 )
-from registry.operator import LEFT_OUT, Operator
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop import graph

@@ -28,7 +28,8 @@ import numpy as np
 
 from registry.attributes import dtype_named, from_plain, identity_key, to_plain
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from registry.operator import Operator, get
+from registry.operator import Operator
+from registry.table import get
 from registry.types import VarKind, VarType
 from symop.graph import ARRAY, CONSTANT, DEFERRED, KEY, TRAINING, Node
 from symop.records import INPUTS, ArrayAttrs, ConstantAttrs, describe
@@ -131,7 +132,9 @@ class _Printer:
     def _targets(self, op: OpDesc) -> str:
         names = list(op.outputs.values())
         if op.type not in _LEAVES:
-            names = [op.outputs.get(output, []) for output in get(op.type).outputs]
+            names = [
+                op.outputs.get(output, []) for output in get(op.type).sized(len(names)).outputs
+            ]
         quote = op.name is not None and looks_automatic(op.name, op.type)
         return ", ".join([self._target(one, quote) for one in names])
 

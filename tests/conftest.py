@@ -11,7 +11,7 @@ os.environ["XLA_FLAGS"] = (
 import jax  # the flags above are read when JAX is imported
 import pytest
 
-from registry import operator, var
+from registry import table, var
 
 
 def pytest_addoption(parser):
@@ -55,9 +55,9 @@ def x64():
 @pytest.fixture
 def temporary_operators():
     """Operators that a test registers are forgotten after it."""
-    tables = (operator._table, operator._aliases, var.infix)
-    before = [dict(table) for table in tables]
+    tables = (table._table, table._aliases, var.infix)
+    before = [dict(one) for one in tables]
     yield
-    for table, content in zip(tables, before, strict=True):
-        table.clear()
-        table.update(content)
+    for one, content in zip(tables, before, strict=True):
+        one.clear()
+        one.update(content)

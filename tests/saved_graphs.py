@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symop as so
-from registry import operator as table
+from registry import table
 from registry.operator import Operator
 from registry.signature import Array, Key, Parameter, State, Training
 from symop.graph import array, constant, variable

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, integers, misuse, nonzero, uniform
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
     broadcast,

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse
-from registry.operator import op
+from registry.table import op
 from registry.shapes import boolean, broadcast, same
 from registry.signature import Array
 from registry.var import Var, filled

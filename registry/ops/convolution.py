@@ -13,7 +13,8 @@ from jax import lax
 
 from registry.cases import case, misuse
 from registry.errors import AttributeValueError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.reductions import sum as sum_over
 from registry.ops.windows import (

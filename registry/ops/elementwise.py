@@ -6,7 +6,8 @@ import numpy as np
 from jax import lax
 
 from registry.cases import booleans, case, integers, misuse, nonzero, positive, uniform
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import broadcast, floating, inexact, numeric, promote, real, same
 from registry.signature import Array

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, distinct, integers, misuse, nonzero, uniform
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, greater, greater_equal
 from registry.ops.elementwise import where

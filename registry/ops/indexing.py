@@ -8,7 +8,8 @@ import numpy as np
 
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, DTypeError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import cast
 from registry.ops.comparison import not_equal
 from registry.ops.elementwise import where

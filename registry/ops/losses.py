@@ -7,7 +7,8 @@ from jax import lax
 
 from registry.cases import case, integers, misuse, uniform
 from registry.errors import DTypeError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import sigmoid
 from registry.ops.indexing import one_hot, wide

@@ -10,7 +10,8 @@ from jax import lax
 
 from registry.cases import case, integers, misuse, positive, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import exp
 from registry.ops.powers import sqrt

@@ -10,7 +10,8 @@ from jax import lax
 
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.windows import (
     Layout,
     Lengths,

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, integers, misuse, nonzero, positive
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, logical_and
 from registry.ops.elementwise import log, where

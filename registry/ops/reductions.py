@@ -10,7 +10,8 @@ import numpy as np
 
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal

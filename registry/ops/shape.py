@@ -8,7 +8,8 @@ import numpy as np
 
 from registry.cases import case, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.shapes import normalize_axes, promote
 from registry.signature import Array
 from registry.types import Shape

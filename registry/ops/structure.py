@@ -1,7 +1,8 @@
 """Operators that shape a graph without changing a value."""
 
 from registry.cases import case
-from registry.operator import Grads, op
+from registry.operator import Grads
+from registry.table import op
 from registry.signature import Array
 from registry.types import Shape, VarKind, VarType
 from registry.var import Var

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 
 from registry.cases import Case
-from registry.operator import Operator, get
+from registry.operator import Operator
+from registry.table import get
 from symop.testing.gradients import check_adjoint, check_gradient, check_linearity
 from symop.testing.inference import check_inference
 from symop.testing.values import check_misuse, check_reference, check_transforms

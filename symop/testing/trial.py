@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import Case, Misuse
-from registry.operator import LEFT_OUT, Derivative, Operator
+from registry.binding import LEFT_OUT
+from registry.operator import Derivative, Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
 from symop.lowering import bare_kernel, type_of
 from symop.rules import with_rule
@@ -46,6 +47,7 @@ class Trial:
         drawn = drawn_arguments(operator, case, as_dtype(dtype))
         inputs, self.attributes, _ = operator.bind((), drawn)
         self.inputs = tuple(self._filled(i, value) for i, value in enumerate(inputs))
+        self.operator = operator = operator.resolved(self.inputs, self.attributes)
         self.types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
         self.outputs = operator.infer(self.types, self.attributes)
         self.active = [i for i in range(len(inputs)) if self._is_active(i)]
@@ -89,7 +91,7 @@ class Trial:
     @property
     def differentiable(self) -> bool:
         """Whether a gradient maker has something to say of this case."""
-        made = self.operator.derivative is Derivative.MAKER
+        made = self.operator.derivative in (Derivative.MAKER, Derivative.KERNEL)
         return made and bool(self.active) and bool(self.carrying)
 
     @property

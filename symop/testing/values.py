@@ -12,7 +12,8 @@ import numpy as np
 
 from registry.cases import Case, Misuse
 from registry.errors import SymopError
-from registry.operator import LEFT_OUT, Operator
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
 from registry.types import is_extended_float
 from symop import random
 from symop.building import var

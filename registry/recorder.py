@@ -1,0 +1,419 @@
+"""Recording: operators called on named variables become OpDescs, a gradient maker's among them."""
+
+import contextvars
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from registry.attributes import dtype_named, from_plain, to_plain
+from registry.desc import BlockDesc, OpDesc
+from registry.errors import ArgumentError, UnknownTypeError, nearest
+from registry.naming import EMPTY, excluded, grad_name, matching
+from registry.rule import Rule
+from registry.shapes import canonical, default_float, default_int
+from registry.signature import Slot
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
+from registry.var import Attributes, Inputs, Var
+
+Types = tuple[VarType | None, ...]
+
+
+class Called(Protocol):
+    """What recording reads of an operator."""
+
+    name: str
+    slots: tuple[Slot, ...]
+    slot_names: tuple[str, ...]
+    outputs: tuple[str, ...]
+    visible: tuple[int, ...]
+    hidden: frozenset[str]
+    variadic_output: bool
+    gradient_rule: Rule | None
+
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Inputs, Attributes, str | None]:
+        """Sort a call's arguments."""
+
+    def sized(self, count: int) -> Any:
+        """The operator for calls that have that many outputs."""
+
+    def infer(self, types: Types, attributes: Attributes) -> tuple[VarType, ...]:
+        """Types of the outputs."""
+
+    def slot_of(self, index: int) -> Slot:
+        """The slot that a flat input fills."""
+
+    def input_groups(self, inputs: Sequence[Any]) -> list[tuple[Slot, list[Any]]]:
+        """The inputs by slot."""
+
+    def attribute_dict(self, attributes: Attributes) -> dict[str, Any]:
+        """Attributes by name."""
+
+
+class Recorded(Var):
+    """A variable of the OpDescs that are being recorded, or a number that fills one."""
+
+    __slots__ = ("_constant", "_type", "name")
+
+    def __init__(
+        self,
+        name: str,
+        type: VarType | None,
+        constant: bool | int | float | complex | None = None,
+    ) -> None:
+        """A variable; its type may be unknown."""
+        self.name, self._type, self._constant = name, type, constant
+
+    @property
+    def type(self) -> VarType:
+        """Shape, dtype and kind.
+
+        Raises:
+            UnknownTypeError: they are not known.
+        """
+        if self._type is None:
+            raise UnknownTypeError(
+                f"{self.name}: its shape and dtype must be known here; pass block=, whose "
+                "variables tell them"
+            )
+        return self._type
+
+    @property
+    def known_type(self) -> VarType | None:
+        """Its type, or None."""
+        return self._type
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        """The number that fills it, or None."""
+        return self._constant
+
+    def __repr__(self) -> str:
+        return f"<Recorded {self.name}: {self._type or 'unknown'}>"
+
+
+class Recording:
+    """OpDescs in the order of their calls."""
+
+    def __init__(self, stem: str) -> None:
+        """Begin with nothing; the names of temporaries start with ``stem``."""
+        self.ops: list[OpDesc] = []
+        self._stem = stem
+
+    def fresh(self, kind: str) -> str:
+        """A name for a temporary that an operator of type ``kind`` computes."""
+        return f"{self._stem}@{kind}_{len(self.ops)}"
+
+    def variable(self, value: Any) -> str:
+        """The name of ``value``; numbers and arrays are recorded as constants."""
+        if isinstance(value, Recorded) and value.constant is None:
+            return value.name
+        number = value.constant if isinstance(value, Recorded) else value
+        attrs: dict[str, Any] = {"value": to_plain(_number(number))}
+        if isinstance(value, Recorded):
+            attrs |= {"dtype": value.dtype.name, "shape": list(value.shape)}
+        elif hasattr(value, "dtype"):
+            attrs |= {"dtype": np.dtype(value.dtype).name}
+        name = self.fresh("constant")
+        self.ops.append(OpDesc("constant", {}, {"out": [name]}, attrs))
+        return name
+
+
+def _number(value: Any) -> bool | int | float | complex:
+    array = np.asarray(value)
+    if array.shape != ():
+        raise ArgumentError(
+            f"record: an array in a gradient maker must be a number, got shape {array.shape}"
+        )
+    number: bool | int | float | complex = array.item()
+    return number
+
+
+_recording: contextvars.ContextVar[Recording] = contextvars.ContextVar("recording")
+
+
+class _RecordingEmitter:
+    """Calling an operator on recorded variables appends an OpDesc."""
+
+    def emit(
+        self, operator: Called, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:
+        recording = _recording.get()
+        filled = {
+            slot.name: [recording.variable(one) for one in values]
+            for slot, values in operator.input_groups(inputs)
+            if values
+        }
+        stem = recording.fresh(operator.name)
+        single = len(operator.outputs) == 1
+        names = [stem if single else f"{stem}.{one}" for one in operator.outputs]
+        attrs = {k: to_plain(v) for k, v in operator.attribute_dict(attributes).items()}
+        outputs = {key: [one] for key, one in zip(operator.outputs, names, strict=True)}
+        recording.ops.append(OpDesc(operator.name, filled, outputs, attrs, name))
+        types = inferred(operator, inputs, attributes)
+        results = [Recorded(*one) for one in zip(names, types, strict=True)]
+        shown = [results[i] for i in operator.visible]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Recorded:
+        return Recorded("a number", type, value)
+
+
+Recorded.emitter = _RecordingEmitter()
+
+
+def inferred(operator: Called, inputs: Sequence[Any], attributes: Attributes) -> Types:
+    """Types of the outputs; unknown while one of an input is."""
+    unknown = (None,) * len(operator.outputs)
+    if any(isinstance(one, Recorded) and one.known_type is None for one in inputs):
+        return unknown
+    return operator.infer(tuple(map(type_of_value, inputs)), attributes)
+
+
+def type_of_value(value: Any) -> VarType | None:
+    """The type of a variable, number or array; None for an absent input."""
+    if value is None or isinstance(value, Var):
+        return None if value is None else value.type
+    if isinstance(value, (int, float, complex)) and not isinstance(value, (bool, np.generic)):
+        return VarType((), _scalar_dtype(value), weak=True)
+    array = value if hasattr(value, "dtype") else np.asarray(value)
+    return VarType(tuple(array.shape), canonical(array.dtype))
+
+
+def _scalar_dtype(value: int | float | complex) -> np.dtype:
+    if isinstance(value, complex):
+        return canonical(np.dtype(np.complex128))
+    return default_int() if isinstance(value, int) else default_float()
+
+
+# A call that a desc describes ------------------------------------------------------------------
+
+
+def slots_of(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
+    """The names in each slot of ``operator`` that ``desc`` fills.
+
+    Raises:
+        ArgumentError: it has no such slot.
+    """
+    return _matched(operator.name, "slot", operator.slot_names, desc.inputs)
+
+
+def outputs_of(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
+    """The names in each output of ``operator`` that ``desc`` names.
+
+    Raises:
+        ArgumentError: it has no such output.
+    """
+    names = operator.outputs
+    if operator.variadic_output and len(desc.outputs) >= len(names):
+        names = (*operator.sized(len(desc.outputs)).outputs, *names)
+    return _matched(operator.name, "output", names, desc.outputs)
+
+
+def _matched(
+    owner: str, what: str, legal: Sequence[str], given: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, names in given.items():
+        slot = matching(key, list(dict.fromkeys(legal)))
+        if slot is None:
+            raise ArgumentError(
+                f"{owner}: the {what}s must be among {', '.join(dict.fromkeys(legal)) or 'none'}, "
+                f"got {key!r}{nearest(key, legal)}"
+            )
+        if slot in found:
+            raise ArgumentError(f"{owner}: {what} {slot!r} must be filled once, got it twice")
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise ArgumentError(
+                f"{owner}: {what} {key!r} must hold a list of variable names, got {names!r}"
+            )
+        found[slot] = list(names)
+    return found
+
+
+def arguments_of(
+    operator: Called, slots: Mapping[str, list[str]], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call, by slot, from the values of variables.
+
+    Raises:
+        ArgumentError: a slot for one variable holds several.
+    """
+    arguments: dict[str, Any] = {}
+    for slot in operator.slots:
+        names = [name for name in slots.get(slot.name, []) if name != EMPTY]
+        if len(names) > 1 and not slot.variadic:
+            raise ArgumentError(
+                f"{operator.name}: slot {slot.name!r} must hold one variable, got {len(names)}"
+            )
+        if names:
+            each = [values[name] for name in names]
+            arguments[slot.name] = each if slot.variadic else each[0]
+    return arguments
+
+
+def attributes_of(desc: OpDesc) -> dict[str, Any]:
+    """The attributes of ``desc`` as values."""
+    return {key: from_plain(value) for key, value in desc.attrs.items()}
+
+
+# The gradient of an operator as OpDescs --------------------------------------------------------
+
+
+def recorded_gradient(
+    operator: Called, desc: OpDesc, no_grad_set: frozenset[str], block: BlockDesc | None
+) -> list[OpDesc]:
+    """The composition of ``operator``'s gradient maker for the call that ``desc`` describes.
+
+    Raises:
+        ArgumentError: ``desc`` does not fit the operator.
+        UnknownTypeError: the maker looks at a type that ``block`` does not tell.
+    """
+    rule = operator.gradient_rule
+    slots = slots_of(operator, desc)
+    token = _recording.set(Recording(grad_name(_first_output(desc))))
+    try:
+        inputs, attributes, _ = operator.bind(
+            (), {**_variables(operator, slots, block), **attributes_of(desc)}
+        )
+        if rule is None:
+            return []
+        outputs = _outputs(operator, desc, inputs, attributes, block)
+        cotangents = _cotangents(operator, rule, outputs)
+        grads = rule(inputs, attributes, outputs, cotangents)
+        recording = _recording.get()
+        results = _results(operator, inputs, grads, no_grad_set)
+        return _pruned(_named(recording, results), {target for target, _ in results})
+    finally:
+        _recording.reset(token)
+
+
+def _first_output(desc: OpDesc) -> str:
+    return next((names[0] for names in desc.outputs.values() if names), desc.type)
+
+
+def _variables(
+    operator: Called, slots: Mapping[str, list[str]], block: BlockDesc | None
+) -> dict[str, Any]:
+    roles = {slot.name: slot.role for slot in operator.slots}
+    values = {
+        name: Recorded(name, _declared(name, roles[slot], block))
+        for slot, names in slots.items()
+        for name in names
+    }
+    return arguments_of(operator, slots, values)
+
+
+def _declared(name: str, role: str, block: BlockDesc | None) -> VarType | None:
+    """What ``block`` says of a variable."""
+    if role in ("key", "training"):
+        return KEY_TYPE if role == "key" else TRAINING_TYPE
+    var = None if block is None else block.find_var(name)
+    if var is None or var.shape is None or var.dtype is None:
+        return None
+    return VarType(tuple(var.shape), dtype_named(var.dtype), VarKind(var.kind))
+
+
+def _outputs(
+    operator: Called,
+    desc: OpDesc,
+    inputs: Inputs,
+    attributes: Attributes,
+    block: BlockDesc | None,
+) -> tuple[Recorded, ...]:
+    named = outputs_of(operator, desc)
+    if operator.variadic_output:
+        stem = operator.outputs[-1]
+        named |= {f"{stem}{i}": [one] for i, one in enumerate(named.pop(stem, []))}
+        operator = operator.sized(len(named))
+    outputs = []
+    for key, type in zip(operator.outputs, inferred(operator, inputs, attributes), strict=True):
+        names = named.get(key) or [f"{_first_output(desc)}.{key}"]
+        outputs.append(Recorded(names[0], type or _declared(names[0], "input", block)))
+    return tuple(outputs)
+
+
+def _cotangents(
+    operator: Called, rule: Rule, outputs: Sequence[Recorded]
+) -> tuple[Recorded | None, ...]:
+    """A gradient for each visible output; zeros or None for the hidden ones."""
+    needed = rule.zero_filled(len(outputs))
+    hidden = {i for i, name in enumerate(operator.outputs) if name in operator.hidden}
+    cotangents: list[Recorded | None] = []
+    for i, one in enumerate(outputs):
+        type = one.known_type
+        if i not in hidden and (type is None or type.differentiable):
+            strong = None if type is None else type.strong()
+            cotangents.append(Recorded(grad_name(one.name), strong))
+        elif i in needed and (type is None or type.differentiable):
+            cotangents.append(Recorded("a number", one.type.strong(), 0.0))
+        else:
+            cotangents.append(None)
+    return tuple(cotangents)
+
+
+def _results(
+    operator: Called, inputs: Inputs, grads: Mapping[str, Any], no_grad_set: frozenset[str]
+) -> list[tuple[str, Any]]:
+    """Pairs of the name of an input's gradient and its value."""
+    results: dict[str, Any] = {}
+    for slot, values in operator.input_groups(inputs):
+        given = made_gradient(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
+        each = list(given or [None] * len(values)) if slot.variadic else [given]
+        for one, gradient in zip(values, each, strict=False):
+            if not isinstance(one, Recorded) or excluded(one.name, no_grad_set):
+                continue
+            made = made_gradient(gradient) if _takes_gradient(one) else None
+            if made is not None:
+                target = grad_name(one.name)
+                # A variable that fills two slots gets the sum of their gradients.
+                results[target] = results[target] + made if target in results else made
+    return list(results.items())
+
+
+def made_gradient(gradient: Any) -> Any:
+    """A gradient that a maker returned; what makes it only when it is wanted is called."""
+    is_thunk = callable(gradient) and not isinstance(gradient, Var)
+    return gradient() if is_thunk else gradient
+
+
+def _takes_gradient(one: Recorded) -> bool:
+    return one.known_type is None or one.known_type.differentiable
+
+
+def _named(recording: Recording, results: Sequence[tuple[str, Any]]) -> list[OpDesc]:
+    """The recorded OpDescs with results called by the names of gradients.
+
+    A result that another result is too, or that no operator computes, is copied.
+    """
+    renamed: dict[str, str] = {}
+    computed = {name for op in recording.ops for names in op.outputs.values() for name in names}
+    for target, value in results:
+        source = recording.variable(value)
+        if source in computed and source not in renamed:
+            renamed[source] = target
+            continue
+        copy = OpDesc("identity", {"x": [source]}, {"out": [target]})
+        recording.ops.append(copy)
+    return [
+        OpDesc(
+            op.type,
+            {slot: [renamed.get(n, n) for n in names] for slot, names in op.inputs.items()},
+            {key: [renamed.get(n, n) for n in names] for key, names in op.outputs.items()},
+            op.attrs,
+            op.name,
+        )
+        for op in recording.ops
+    ]
+
+
+def _pruned(ops: Sequence[OpDesc], wanted: set[str]) -> list[OpDesc]:
+    """The OpDescs that ``wanted`` variables need."""
+    kept = []
+    for op in reversed(ops):
+        if any(name in wanted for names in op.outputs.values() for name in names):
+            wanted |= {name for names in op.inputs.values() for name in names}
+            kept.append(op)
+    return kept[::-1]

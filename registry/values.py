@@ -1,0 +1,69 @@
+"""SelectedRows: the run-time value of a row-sparse variable, a JAX pytree."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import DTypeError, ShapeError
+from registry.types import DType, Shape, VarKind, VarType
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """Some rows of an array that is ``height`` rows tall; the others are zero.
+
+    A row that is named twice holds the sum of its values.
+
+    Attributes:
+        rows: row numbers, an integer array of shape ``(n,)``.
+        values: their values, of shape ``(n, *row_shape)``.
+        height: the number of rows of the array.
+
+    Example:
+        >>> some = SelectedRows(jnp.array([2, 0, 2]), jnp.ones((3, 1)), height=4)
+        >>> some.to_dense().ravel().tolist()
+        [1.0, 0.0, 2.0, 0.0]
+    """
+
+    rows: Any
+    values: Any
+    height: int
+
+    @property
+    def type(self) -> VarType:
+        """Shape and dtype of the whole array, and the kind.
+
+        Raises:
+            ShapeError: there is not one value for each row.
+            DTypeError: the row numbers are no integers.
+        """
+        rows, values = tuple(self.rows.shape), tuple(self.values.shape)
+        if len(rows) != 1 or values[:1] != rows:
+            raise ShapeError(
+                "SelectedRows: there must be one value for each of a list of rows, got rows of "
+                f"shape {rows} and values of shape {values}"
+            )
+        if self.rows.dtype.kind not in "iu":
+            raise DTypeError(f"SelectedRows: rows must be integers, got {self.rows.dtype}")
+        return VarType(self.shape, self.dtype, VarKind.SELECTED_ROWS)
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the whole array."""
+        return (self.height, *self.values.shape[1:])
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the values."""
+        return np.dtype(self.values.dtype)
+
+    def to_dense(self) -> jax.Array:
+        """The whole array; row numbers outside it are dropped."""
+        zeros = jnp.zeros(self.shape, self.dtype)
+        return zeros.at[self.rows].add(self.values, mode="drop", wrap_negative_indices=False)
+
+
+jax.tree_util.register_dataclass(SelectedRows, ["rows", "values"], ["height"])
