@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from registry.attributes import identity_key
+from registry.binding import LEFT_OUT
 from registry.cases import Case
 from registry.errors import SymopError
-from registry.binding import LEFT_OUT
 from registry.operator import Derivative, Operator
-from registry.table import operators
 from registry.recorder import made_gradient, type_of_value
+from registry.table import operators
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs, Var
 

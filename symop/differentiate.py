@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from registry.attributes import identity_key
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
-from registry.table import get
 from registry.recorder import made_gradient
 from registry.shapes import default_float
+from registry.table import get
 from registry.types import VarType
 from registry.var import Attributes
 from symop.emission import apply, substitute

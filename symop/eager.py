@@ -9,8 +9,8 @@ import numpy as np
 
 from registry import var
 from registry.attributes import identity_key
-from registry.errors import ArgumentError
 from registry.binding import LEFT_OUT
+from registry.errors import ArgumentError
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarType
 from registry.values import SelectedRows

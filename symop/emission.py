@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from registry.attributes import identity_key
+from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError, SymopError
 from registry.infer import promoted
-from registry.binding import LEFT_OUT
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from registry.attributes import REQUIRED, dtype_named, from_plain, make_attribute
+from registry.binding import LEFT_OUT
 from registry.desc import FORMAT_VERSION, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, nearest
-from registry.binding import LEFT_OUT
 from registry.operator import Operator
-from registry.table import get
 from registry.shapes import canonical
+from registry.table import get
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType, is_inexact
 from symop.emission import apply, expanded
 from symop.gradients import GradExpansion, JvpExpansion

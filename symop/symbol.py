@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from registry.binding import LEFT_OUT
 from registry.desc import ProgramDesc
 from registry.errors import (
     ArgumentError,
@@ -17,7 +18,6 @@ from registry.errors import (
     UnknownTypeError,
     nearest,
 )
-from registry.binding import LEFT_OUT
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix

@@ -7,7 +7,6 @@ import numpy as np
 
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
     broadcast,
@@ -20,6 +19,7 @@ from registry.shapes import (
     x_equals_y,
 )
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, VarType
 from registry.var import Var
 

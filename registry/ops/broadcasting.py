@@ -9,9 +9,9 @@ from jax import lax
 from registry.cases import case, integers, misuse
 from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.shapes import canonical, promote, same, strong
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, is_inexact
 from registry.var import Var
 

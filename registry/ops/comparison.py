@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse
-from registry.table import op
 from registry.shapes import boolean, broadcast, same
 from registry.signature import Array
+from registry.table import op
 from registry.var import Var, filled
 
 _STEPS = "it is piecewise constant"

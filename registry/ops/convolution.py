@@ -14,7 +14,6 @@ from jax import lax
 from registry.cases import case, misuse
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.reductions import sum as sum_over
 from registry.ops.windows import (
@@ -29,6 +28,7 @@ from registry.ops.windows import (
 )
 from registry.shapes import inexact
 from registry.signature import Array, Bias, Parameter
+from registry.table import op
 from registry.types import Shape
 from registry.var import Var
 

@@ -7,10 +7,10 @@ from jax import lax
 
 from registry.cases import booleans, case, integers, misuse, nonzero, positive, uniform
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import broadcast, floating, inexact, numeric, promote, real, same
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var, filled
 

@@ -5,7 +5,6 @@ import numpy as np
 
 from registry.cases import case, distinct, integers, misuse, nonzero, uniform
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, greater, greater_equal
 from registry.ops.elementwise import where
@@ -16,6 +15,7 @@ from registry.shapes import (
     same,
 )
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, VarType, is_inexact
 from registry.var import Var
 

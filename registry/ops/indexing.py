@@ -9,7 +9,6 @@ import numpy as np
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import cast
 from registry.ops.comparison import not_equal
 from registry.ops.elementwise import where
@@ -23,6 +22,7 @@ from registry.shapes import (
     reduced,
 )
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 

@@ -9,11 +9,11 @@ from jax import lax
 from registry.cases import case, integers, misuse
 from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import sum_to, unbroadcast
 from registry.ops.shape import permute_dims, reshape, swapped
 from registry.shapes import promote
 from registry.signature import Array, Bias, Parameter
+from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 

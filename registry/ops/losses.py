@@ -8,7 +8,6 @@ from jax import lax
 from registry.cases import case, integers, misuse, uniform
 from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import sigmoid
 from registry.ops.indexing import one_hot, wide
@@ -17,6 +16,7 @@ from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
 from registry.shapes import inexact, normalize_axis, real
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 

@@ -11,7 +11,6 @@ from jax import lax
 from registry.cases import case, integers, misuse, positive, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import exp
 from registry.ops.powers import sqrt
@@ -20,6 +19,7 @@ from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
 from registry.shapes import inexact, normalize_axes, normalize_axis, real, strong
 from registry.signature import Array, Bias, Gain, GainState, Key, State, Training
+from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var, filled
 

@@ -11,7 +11,6 @@ from jax import lax
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.windows import (
     Layout,
     Lengths,
@@ -24,6 +23,7 @@ from registry.ops.windows import (
 )
 from registry.shapes import inexact, real
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 

@@ -5,7 +5,6 @@ import numpy as np
 
 from registry.cases import case, integers, misuse, nonzero, positive
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, logical_and
 from registry.ops.elementwise import log, where
@@ -17,6 +16,7 @@ from registry.shapes import (
     same,
 )
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, VarType, is_inexact
 from registry.var import Var, filled
 

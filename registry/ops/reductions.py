@@ -11,7 +11,6 @@ import numpy as np
 from registry.cases import case, distinct, integers, misuse
 from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal
@@ -27,6 +26,7 @@ from registry.shapes import (
     same,
 )
 from registry.signature import Array
+from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 

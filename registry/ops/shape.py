@@ -9,9 +9,9 @@ import numpy as np
 from registry.cases import case, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.shapes import normalize_axes, promote
 from registry.signature import Array
+from registry.table import op
 from registry.types import Shape
 from registry.var import Var
 

@@ -10,10 +10,10 @@ from jax import lax
 from registry.cases import case, integers, misuse
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
-from registry.table import op
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import listed, normalize_axis, promote, strong
 from registry.signature import Array
+from registry.table import op
 from registry.types import Shape
 from registry.var import Var
 

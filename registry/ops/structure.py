@@ -2,8 +2,8 @@
 
 from registry.cases import case
 from registry.operator import Grads
-from registry.table import op
 from registry.signature import Array
+from registry.table import op
 from registry.types import Shape, VarKind, VarType
 from registry.var import Var
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import Case, Misuse
 from registry.binding import LEFT_OUT
+from registry.cases import Case, Misuse
 from registry.operator import Derivative, Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
 from symop.lowering import bare_kernel, type_of

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.binding import LEFT_OUT
 from registry.cases import Case, Misuse
 from registry.errors import SymopError
-from registry.binding import LEFT_OUT
 from registry.operator import Operator
 from registry.types import is_extended_float
 from symop import random
