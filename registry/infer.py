@@ -136,7 +136,7 @@ class Inference:
         for name, one, kind in zip(self.operator.outputs, result, kinds, strict=True):
             if traced and one.kind is not kind:
                 raise KindError(
-                    f"{self.operator.name}: output {name!r} must be of the kind {kind.value}, which "
+                    f"{self.operator.name}: output {name!r} must be of the kind {kind.value}, as "
                     f"its kind rule tells, got {one.kind.value} from the kernel"
                 )
         return tuple(

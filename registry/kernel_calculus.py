@@ -1,6 +1,5 @@
 """JAX's derivatives of an operator's kernel, on arrays, and whether the kernel is linear."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -87,11 +86,7 @@ def is_linear(operator: Runs, types: Types, attributes: Attributes, places: Sequ
         structs = [abstract(one) for i in places if (one := types[i]) is not None]
         try:
             shapes = jax.eval_shape(outputs, *structs)
-            transposed = functools.partial(jax.linear_transpose, outputs)
-            jax.eval_shape(
-                lambda heads: transposed(*structs)(heads),
-                [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in shapes],
-            )
+            jax.eval_shape(jax.linear_transpose(outputs, *structs), shapes)
         except Exception:  # whatever a kernel does that JAX cannot transpose
             return False
         at_zero = outputs(*[jnp.zeros(one.shape, one.dtype) for one in structs])

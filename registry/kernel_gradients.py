@@ -12,8 +12,9 @@ So the chain goes on to every order; and because the gradient of a linear slot d
 slot, transposing such a maker (which is forward mode) leaves no cotangent behind.
 
 A derived operator takes its values in one variadic slot. Its attributes tell what they are: ``of``
-are the attributes of ``f``, ``arity`` the number of its inputs, ``given`` the position of each value
-(from ``arity`` on those of cotangents), ``wrt`` the inputs whose gradients are its outputs.
+are the attributes of ``f``, ``arity`` the number of its inputs, ``given`` the position of each of
+the values (from ``arity`` on those of cotangents), ``wrt`` the inputs whose gradients are its
+outputs.
 """
 
 import functools
@@ -30,7 +31,7 @@ from registry.errors import ArgumentError, DeclarationError
 from registry.kernel_calculus import Types, is_linear, vjp
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
-from registry.recorder import type_of_value
+from registry.recorder import Recorded, type_of_value
 from registry.signature import Array
 from registry.types import VarKind
 from registry.var import Attributes, Inputs, Var
@@ -165,8 +166,7 @@ def _has_gradient(operator: Operator, index: int, value: Any) -> bool:
     """Whether the input may have one; a variable of unknown type may."""
     if value is None or operator.slot_of(index).implicit:
         return False
-    type = getattr(value, "known_type", False)
-    type = type_of_value(value) if type is False else type
+    type = value.known_type if isinstance(value, Recorded) else type_of_value(value)
     return type is None or type.differentiable
 
 

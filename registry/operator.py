@@ -90,7 +90,7 @@ class Operator(Signature):
         self.linear_slots: tuple[str, ...] = ()
         self.inplace: Mapping[str, str] = {}
         self.derived: dict[str, Operator] = {}
-        """Operators that follow from this one, by what they are: JAX's derivatives of its kernel."""
+        """JAX's derivatives of the kernel, as operators."""
         self.derived_from: Operator | None = None
         self._desc_maker: GradOpMaker | None = None
         self._default_kernel = kernel

@@ -58,7 +58,8 @@ class SelectedRows:
     @property
     def dtype(self) -> DType:
         """Dtype of the values."""
-        return np.dtype(self.values.dtype)
+        dtype: DType = np.dtype(self.values.dtype)
+        return dtype
 
     def to_dense(self) -> jax.Array:
         """The whole array; row numbers outside it are dropped."""
