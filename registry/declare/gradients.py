@@ -1,0 +1,221 @@
+"""GradOpDescMaker: gradients as functions from an OpDesc to OpDescs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from registry.attributes import from_plain
+from registry.desc import OpDesc
+from registry.errors import ArgumentError, GradientError, nearest
+from registry.naming import EMPTY, excluded, grad_name, matching
+from registry.operator import Operator
+from registry.table import find
+
+
+class GradOpDescMaker:
+    """Makes the gradient operators of one forward operator; a subclass defines ``__call__``.
+
+    ``__call__`` returns the OpDescs, one or many, that compute the variables ``input_grad(slot)``
+    from the forward inputs, the forward outputs and ``output_grad(slot)``. They may be of any
+    registered operators and pass temporaries to each other, under names of their own.
+
+    Attributes:
+        op_desc: the forward operator.
+        no_grad_set: names of variables, or of their gradients, that no gradient is wanted of.
+        grad_to_var: the variable that each gradient asked for belongs to.
+    """
+
+    def __init__(self, op_desc: OpDesc, no_grad_set: Iterable[str] = ()) -> None:
+        """Make the gradient of ``op_desc``."""
+        self.op_desc = op_desc
+        self.no_grad_set = frozenset(no_grad_set)
+        self.grad_to_var: dict[str, str] = {}
+
+    def __call__(self) -> "list[OpDesc] | OpDesc":
+        """The gradient operators."""
+        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
+
+    @property
+    def forward_op_type(self) -> str:
+        """The forward operator's name."""
+        return self.op_desc.type
+
+    def input_names(self) -> list[str]:
+        """The input slots that the forward operator fills."""
+        return list(self.op_desc.inputs)
+
+    def output_names(self) -> list[str]:
+        """The outputs that the forward operator names."""
+        return list(self.op_desc.outputs)
+
+    def has_input(self, slot: str) -> bool:
+        """Whether the forward operator fills ``slot``."""
+        return bool(self.input(slot))
+
+    def has_output(self, slot: str) -> bool:
+        """Whether the forward operator names the output ``slot``."""
+        return bool(self.output(slot))
+
+    def input(self, slot: str) -> list[str]:
+        """The variables in an input slot; none where it is left out.
+
+        Raises:
+            ArgumentError: the operator has no such slot.
+        """
+        operator = find(self.forward_op_type)
+        return _names(
+            self.forward_op_type, "slot", self.op_desc.inputs, operator and operator.slot_names, slot
+        )
+
+    def output(self, slot: str) -> list[str]:
+        """The variables in an output; none where it is left out.
+
+        Raises:
+            ArgumentError: the operator has no such output.
+        """
+        operator = find(self.forward_op_type)
+        return _names(
+            self.forward_op_type, "output", self.op_desc.outputs, operator and operator.outputs, slot
+        )
+
+    def input_grad(self, slot: str, drop_empty: bool = True) -> list[str]:
+        """The gradients of the variables in ``slot``, each ending in ``@GRAD``.
+
+        In place of those that the no-grad set excludes stands ``@EMPTY@``; with ``drop_empty`` they
+        are left out.
+
+        Raises:
+            GradientError: names would be dropped from a slot of several, whose gradients could then
+                not be told apart.
+        """
+        names = self.input(slot)
+        if drop_empty and (len(names) > 1 or self._is_duplicable(slot)):
+            raise GradientError(
+                f"{self.forward_op_type}: input_grad({slot!r}) must be called with "
+                "drop_empty=False, because the slot holds several variables"
+            )
+        gradients = [EMPTY if excluded(n, self.no_grad_set) else grad_name(n) for n in names]
+        self._note(names, gradients)
+        return [one for one in gradients if one != EMPTY] if drop_empty else gradients
+
+    def output_grad(self, slot: str) -> list[str]:
+        """The gradients that arrive at the variables of an output."""
+        names = self.output(slot)
+        gradients = [grad_name(name) for name in names]
+        self._note(names, gradients)
+        return gradients
+
+    def _note(self, names: Iterable[str], gradients: Iterable[str]) -> None:
+        pairs = zip(gradients, names, strict=True)
+        self.grad_to_var.update((grad, name) for grad, name in pairs if grad != EMPTY)
+
+    def _is_duplicable(self, slot: str) -> bool:
+        operator = find(self.forward_op_type)
+        if operator is None or not operator.variadic:
+            return False
+        return matching(slot, operator.slot_names) == operator.slot_names[-1]
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes that the forward operator gives."""
+        return {name: from_plain(value) for name, value in self.op_desc.attrs.items()}
+
+    def attr(self, name: str) -> Any:
+        """An attribute of the forward operator, its default where it gives none.
+
+        Raises:
+            ArgumentError: the operator has no such attribute.
+        """
+        if name in self.op_desc.attrs:
+            return from_plain(self.op_desc.attrs[name])
+        operator = find(self.forward_op_type)
+        declared = [] if operator is None else operator.attributes
+        for one in declared:
+            if one.name == name and not one.required:
+                return one.default
+        legal = [*self.op_desc.attrs, *(one.name for one in declared)]
+        raise ArgumentError(
+            f"{self.forward_op_type}: the attributes must be among {', '.join(legal) or 'none'}, "
+            f"got {name!r}{nearest(name, legal)}"
+        )
+
+
+def _names(
+    owner: str,
+    what: str,
+    given: Mapping[str, list[str]],
+    declared: tuple[str, ...] | None,
+    slot: str,
+) -> list[str]:
+    """What ``given`` has under ``slot``; nothing where that is declared and left out."""
+    found = matching(slot, list(given))
+    if found is not None:
+        return list(given[found])
+    if declared is not None and matching(slot, declared) is not None:
+        return []
+    legal = list(dict.fromkeys([*given, *(declared or ())]))
+    raise ArgumentError(
+        f"{owner}: the {what}s must be among {', '.join(legal) or 'none'}, got {slot!r}"
+        f"{nearest(slot, legal)}"
+    )
+
+
+class SingleGradOpDescMaker(GradOpDescMaker):
+    """A gradient that is one operator; a subclass defines ``apply``."""
+
+    def apply(self) -> OpDesc:
+        """The gradient operator."""
+        raise NotImplementedError(f"{type(self).__name__}: apply() must be defined")
+
+    def __call__(self) -> list[OpDesc]:
+        """The gradient operator alone."""
+        return [self.apply()]
+
+
+class DefaultGradOpDescMaker(SingleGradOpDescMaker):
+    """One operator, called like the forward one with ``_grad`` behind it.
+
+    All inputs, all outputs and all output gradients go in, all input gradients come out, and the
+    attributes are those of the forward operator.
+    """
+
+    drop_empty: ClassVar[bool] = True
+    """Whether gradients that nobody wants are left out, where a slot holds one variable."""
+
+    def grad_op_type(self) -> str:
+        """The name of the gradient operator."""
+        return self.forward_op_type + "_grad"
+
+    def apply(self) -> OpDesc:
+        """The gradient operator."""
+        inputs = {slot: self.input(slot) for slot in self.input_names()}
+        inputs |= {slot: self.output(slot) for slot in self.output_names()}
+        inputs |= {grad_name(slot): self.output_grad(slot) for slot in self.output_names()}
+        outputs = {grad_name(slot): self._gradients(slot) for slot in self.input_names()}
+        return OpDesc(self.grad_op_type(), inputs, outputs, dict(self.op_desc.attrs))
+
+    def _gradients(self, slot: str) -> list[str]:
+        several = len(self.input(slot)) > 1 or self._is_duplicable(slot)
+        return self.input_grad(slot, drop_empty=self.drop_empty and not several)
+
+
+class EmptyGradOpDescMaker(GradOpDescMaker):
+    """Declares that there is no gradient by definition.
+
+    Attributes:
+        reason: why, for messages.
+        zero: whether the derivative is zero wherever it exists (the sign of a number), and not
+            undefined (an index).
+    """
+
+    reason: ClassVar[str] = "it has no gradient by definition"
+    zero: ClassVar[bool] = False
+
+    def __call__(self) -> list[OpDesc]:
+        """No operators."""
+        return []
+
+
+def declare_empty(operator: Operator, maker: type[EmptyGradOpDescMaker]) -> None:
+    """Declare what ``maker`` says of an operator that has no gradient."""
+    declare = operator.zero_gradient if maker.zero else operator.no_gradient
+    declare(maker.reason)

@@ -1,0 +1,265 @@
+"""OpProtoAndCheckerMaker: slots, outputs and checked attributes, declared call by call."""
+
+import inspect
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from registry.attributes import REQUIRED, Check, Comment
+from registry.errors import DeclarationError
+from registry.naming import COTANGENT, GRAD
+from registry.signature import Array, Optional
+
+Count = str | Callable[..., int]
+
+
+def slot_name(owner: str, text: str) -> str:
+    """The name of the slot that a declaration calls ``text``: ``Out@GRAD`` is ``d_Out``.
+
+    Raises:
+        DeclarationError: no parameter of a Python function can be called so.
+    """
+    name = COTANGENT + text.removesuffix(GRAD) if text.endswith(GRAD) else text
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise DeclarationError(f"{owner}: a slot's name must be a Python name, got {text!r}")
+    return name
+
+
+class VarBuilder:
+    """One slot or output that is being declared; each method returns the builder."""
+
+    def __init__(self, owner: str, name: str, comment: str, *, is_input: bool) -> None:
+        """Declare a slot, or with ``is_input`` false an output."""
+        self.owner, self.comment, self.is_input = owner, comment, is_input
+        self.name = slot_name(owner, name)
+        self.duplicable = self.intermediate = self.dispensable = False
+        self.count: Count | None = None
+
+    def as_duplicable(self, count: Count | None = None) -> "VarBuilder":
+        """It takes any number of variables.
+
+        Args:
+            count: of an output, how many there are: the name of an int attribute, or a function
+                of attributes (keyword-only) and of the duplicable input. As many as the duplicable
+                input has when left out.
+        """
+        if count is not None and self.is_input:
+            raise DeclarationError(
+                f"{self.owner}: slot {self.name!r} must have no count=, a call fills it"
+            )
+        self.duplicable, self.count = True, count
+        return self
+
+    def as_intermediate(self) -> "VarBuilder":
+        """The output is for the gradient only; callers do not see it."""
+        if self.is_input:
+            raise DeclarationError(
+                f"{self.owner}: only an output can be intermediate, got slot {self.name!r}"
+            )
+        self.intermediate = True
+        return self
+
+    def as_dispensable(self) -> "VarBuilder":
+        """It may be left out: the kernel then sees None, an OpDesc need not name it."""
+        self.dispensable = True
+        return self
+
+
+class AttrBuilder:
+    """One attribute that is being declared; each method returns the builder."""
+
+    def __init__(self, owner: str, name: str, type: Any, comment: str) -> None:
+        """Declare an attribute of ``type``; required until it gets a default."""
+        self.owner, self.name, self.type, self.comment = owner, name, type, comment
+        self.default: Any = REQUIRED
+        self.checks: list[Check] = []
+
+    def set_default(self, value: Any) -> "AttrBuilder":
+        """``value`` when a call does not give it."""
+        if self.default is not REQUIRED:
+            raise DeclarationError(
+                f"{self.owner}: attribute {self.name!r} must have one default, got a second one"
+            )
+        self.default = value
+        return self
+
+    def in_enum(self, values: Sequence[Any]) -> "AttrBuilder":
+        """It must be one of ``values``."""
+        allowed = list(values)
+        return self._check(
+            f"be one of {', '.join(map(repr, allowed))}",
+            lambda value: any(type(one) is type(value) and one == value for one in allowed),
+        )
+
+    def greater_than(self, bound: Any) -> "AttrBuilder":
+        """It must be greater than ``bound``."""
+        return self._check(f"be greater than {bound!r}", lambda value: value > bound)
+
+    def equal_greater_than(self, bound: Any) -> "AttrBuilder":
+        """It must be at least ``bound``."""
+        return self._check(f"be at least {bound!r}", lambda value: value >= bound)
+
+    def add_custom_checker(self, checker: Callable[[Any], Any]) -> "AttrBuilder":
+        """``checker(value)`` must not raise and not return false."""
+        name = getattr(checker, "__name__", "the checker").strip("<>")
+        return self._check(f"satisfy {name}", checker)
+
+    def _check(self, text: str, holds: Callable[[Any], Any]) -> "AttrBuilder":
+        self.checks.append(Check(text, holds))
+        return self
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The attribute as a parameter of a kernel."""
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if self.default is REQUIRED else self.default,
+            annotation=Annotated[self.type, *self.checks, Comment(self.comment)],
+        )
+
+
+class Interface(NamedTuple):
+    """What a proto maker declared, in the form in which an operator takes it.
+
+    Attributes:
+        parameters: slots, then attributes.
+        outputs: names of the outputs; a star before a duplicable one.
+        hidden: those that callers do not see.
+        comment: the operator's page.
+        output_comments: what the outputs hold.
+        dispensable: the outputs that an OpDesc may leave out.
+        count: how many values the duplicable output has.
+    """
+
+    parameters: list[inspect.Parameter]
+    outputs: list[str]
+    hidden: list[str]
+    comment: str
+    output_comments: dict[str, str]
+    dispensable: list[str]
+    count: Callable[..., int] | None
+
+
+class OpProtoAndCheckerMaker:
+    """Declares what an operator takes and gives; a subclass defines ``make``.
+
+    Example:
+        >>> from registry import OpProtoAndCheckerMaker
+        >>> class ClipProto(OpProtoAndCheckerMaker):
+        ...     def make(self):
+        ...         self.add_input("X", "what to clip")
+        ...         self.add_output("Out", "X within the bounds")
+        ...         self.add_attr("bound", float, "largest size").set_default(1.0).greater_than(0)
+        ...         self.add_comment("Clips each entry.")
+        >>> ClipProto("clip").interface().outputs
+        ['Out']
+    """
+
+    def __init__(self, owner: str = "proto") -> None:
+        """Begin a declaration for the operator called ``owner``."""
+        self.owner = owner
+        self.inputs: list[VarBuilder] = []
+        self.outputs: list[VarBuilder] = []
+        self.attributes: list[AttrBuilder] = []
+        self.comment = ""
+
+    def make(self) -> None:
+        """Declare slots, outputs, attributes and the comment."""
+        raise NotImplementedError(f"{type(self).__name__}: make() must be defined")
+
+    def add_input(self, name: str, comment: str = "") -> VarBuilder:
+        """Declare an input slot."""
+        self.inputs.append(VarBuilder(self.owner, name, comment, is_input=True))
+        return self.inputs[-1]
+
+    def add_output(self, name: str, comment: str = "") -> VarBuilder:
+        """Declare an output."""
+        self.outputs.append(VarBuilder(self.owner, name, comment, is_input=False))
+        return self.outputs[-1]
+
+    def add_attr(self, name: str, type: Any, comment: str = "") -> AttrBuilder:
+        """Declare an attribute of ``type``, written as an annotation: ``list[int]``, ``float``."""
+        self.attributes.append(AttrBuilder(self.owner, name, type, comment))
+        return self.attributes[-1]
+
+    def add_comment(self, text: str) -> None:
+        """Say what the operator computes."""
+        self.comment = inspect.cleandoc(text)
+
+    def interface(self) -> Interface:
+        """What ``make`` declares.
+
+        Raises:
+            DeclarationError: a name is declared twice, or more is duplicable than can be.
+        """
+        self.make()
+        self._check_names()
+        self.inputs.sort(key=lambda one: one.duplicable)
+        self.outputs.sort(key=lambda one: one.duplicable)
+        several = [one for one in self.outputs if one.duplicable]
+        return Interface(
+            [*map(_slot, self.inputs), *(one.parameter for one in self.attributes)],
+            [f"*{one.name}" if one.duplicable else one.name for one in self.outputs],
+            [one.name for one in self.outputs if one.intermediate],
+            self.comment,
+            {one.name: one.comment for one in self.outputs},
+            [one.name for one in self.outputs if one.dispensable],
+            self._count(several[0]) if several else None,
+        )
+
+    def _check_names(self) -> None:
+        names = [one.name for one in (*self.inputs, *self.outputs, *self.attributes)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DeclarationError(
+                f"{self.owner}: slots, outputs and attributes must have different names, got "
+                f"{', '.join(map(repr, twice))} twice"
+            )
+        if not self.outputs:
+            raise DeclarationError(f"{self.owner}: an output must be declared, got none")
+        for what, builders in (("input", self.inputs), ("output", self.outputs)):
+            several = [one.name for one in builders if one.duplicable]
+            if len(several) > 1:
+                raise DeclarationError(
+                    f"{self.owner}: at most one {what} must be duplicable, got {several}"
+                )
+
+    def _count(self, output: VarBuilder) -> Callable[..., int]:
+        """The rule that counts the values of a duplicable output."""
+        count = output.count
+        if callable(count):
+            return count
+        if count is not None:
+            return _counted_by(count, inspect.Parameter.KEYWORD_ONLY, lambda value: int(value))
+        several = [one.name for one in self.inputs if one.duplicable]
+        if not several:
+            raise DeclarationError(
+                f"{self.owner}: as_duplicable(count=) must tell how many values output "
+                f"{output.name!r} has, because no input is duplicable"
+            )
+        return _counted_by(several[0], inspect.Parameter.POSITIONAL_ONLY, len)
+
+
+def _slot(builder: VarBuilder) -> inspect.Parameter:
+    several = inspect.Parameter.VAR_POSITIONAL
+    marks: list[Any] = [Comment(builder.comment)]
+    if builder.dispensable:
+        marks.append(Optional())
+    return inspect.Parameter(
+        builder.name,
+        several if builder.duplicable else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        annotation=Annotated[Array, *marks],
+    )
+
+
+def _counted_by(name: str, kind: Any, number: Callable[[Any], int]) -> Callable[..., int]:
+    """A rule that receives the slot or attribute ``name`` and tells its ``number``."""
+
+    def count(*slots: Any, **attributes: Any) -> int:
+        return number(slots[0] if slots else attributes[name])
+
+    count.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind)]
+    )
+    return count
