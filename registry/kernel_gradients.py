@@ -27,7 +27,7 @@ import numpy as np
 
 from registry import var
 from registry.attributes import ConvertedBy, identity_key
-from registry.errors import ArgumentError, DeclarationError
+from registry.errors import ArgumentError, DeclarationError, NotDifferentiableError
 from registry.kernel_calculus import Types, is_linear, vjp
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
@@ -79,7 +79,7 @@ def differentiate_kernel(operator: Operator, linear: Sequence[str] = ()) -> Oper
 
 def _declare(operator: Operator, maker: Callable[..., Any]) -> None:
     operator.declare_derivative(Derivative.KERNEL, Derivative.KERNEL.value)
-    operator.native = True
+    operator.native = not operator.opaque
     operator.gradient_rule = operator.maker_rule(maker)
 
 
@@ -89,6 +89,10 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
     cotangents = [o for o in operator.outputs if o not in operator.updates.values()]
 
     def maker(*values: Any, **attributes: Any) -> dict[str, Any]:
+        if operator.opaque:
+            raise NotDifferentiableError(
+                f"{operator.name}: JAX must be able to differentiate its kernel, got an opaque one"
+            )
         flat, heads = _flattened(operator, values)
         canonical = tuple(attributes[a.name] for a in operator.attributes)
         found = _gradients(

@@ -80,7 +80,7 @@ class Operator(Signature):
         # catalogue, whose proofs compare the two; of other operators only if they say so.
         # compared: the proofs compare the two, unless the declaration says that they differ.
         catalogued = (kernel.__module__ or "").startswith("registry.ops.")
-        self.native = catalogued and not opaque if native is None else native
+        self.native = (catalogued if native is None else native) and not opaque
         self.compared = native is not False
         self.opaque = opaque
         self.derivative = Derivative.MISSING

@@ -3,7 +3,8 @@
 The rule of an operator is its pushforward, a graph over placeholders. What the tangents reach in
 that graph runs as bare kernels, which JAX can transpose; everything else keeps its own rules, so
 makers are honored at every order and no rule calls itself. A maker that is not linear in its
-cotangent has no pushforward: its operator gets a ``custom_vjp``.
+cotangent has no pushforward: its operator gets a ``custom_vjp``. A kernel into which JAX cannot see
+is never left to JAX: where tangents run through it, it is transposed by its maker.
 """
 
 import functools
@@ -30,6 +31,7 @@ from symop.differentiate import (
 from symop.emission import apply
 from symop.graph import Node, constant, placeholder, reaching, topological
 from symop.lowering import Call, Schedule, bare_kernel, type_of
+from symop.transposition import Active, Linear, Values
 
 Types = tuple[VarType | None, ...]
 
@@ -37,7 +39,7 @@ Types = tuple[VarType | None, ...]
 def with_rule(operator: Operator, attributes: Attributes) -> Call:
     """The kernel of ``operator``, differentiated by JAX as the operator declares."""
     if operator.derivative is Derivative.KERNEL:
-        return bare_kernel(operator, attributes)
+        return _by_kernel(operator, identity_key(attributes), attributes)
     if operator.gradient_rule is not None:
         return _with_rule(operator, identity_key(attributes), attributes)
     if operator.derivative is Derivative.ZERO and operator.native:
@@ -96,6 +98,36 @@ class _Flagged(NamedTuple):
         return (*flagged, *supply)
 
 
+# JAX's own derivative ----------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_kernel(operator: Operator, key: Any, attributes: Attributes) -> Call:
+    """The kernel, left to JAX unless JAX cannot differentiate it, which is found out by trying."""
+    kernel = bare_kernel(operator, attributes)
+    if (operator.kernel.__module__ or "").startswith("registry.ops."):
+        return kernel  # its proofs have tried
+
+    def call(*inputs: Any) -> Any:
+        types = tuple(None if one is None else type_of(one) for one in inputs)
+        refusal = _refusal(operator, key, attributes, types)
+        if refusal is None:
+            return kernel(*inputs)
+        return _guarded(operator, key, attributes, None, refusal)(*inputs)
+
+    return call
+
+
+@functools.lru_cache(maxsize=4096)
+def _refusal(operator: Operator, _key: Any, attributes: Attributes, types: Types) -> str | None:
+    """Why there is no derivative of a call, or None when there is one."""
+    try:
+        _Pullback(operator, attributes, types, None)
+    except NotDifferentiableError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
 # No maker: a zero derivative, or none ------------------------------------------------------------
 
 
@@ -104,6 +136,12 @@ def _without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Cal
     """The kernel, guarded where a derivative could flow through it."""
     flag = operator.training_index
     kernel = bare_kernel(operator, attributes)
+    refusal = None
+    if operator.derivative is not Derivative.ZERO:
+        refusal = (
+            f"{operator.name}: a derivative is asked for, but it is "
+            f"{operator.derivative.value} ({operator.reason})"
+        )
 
     def call(*inputs: Any) -> Any:
         types = [None if one is None else type_of(one) for one in inputs]
@@ -115,13 +153,19 @@ def _without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Cal
             return kernel(*inputs)
         training = None if flag is None else bool(inputs[flag])
         rest = [one for i, one in enumerate(inputs) if i != flag]
-        return _guarded(operator, _key, attributes, training)(*rest)
+        return _guarded(operator, _key, attributes, training, refusal)(*rest)
 
     return call
 
 
 @functools.lru_cache(maxsize=4096)
-def _guarded(operator: Operator, _key: Any, attributes: Attributes, training: bool | None) -> Call:
+def _guarded(
+    operator: Operator,
+    _key: Any,
+    attributes: Attributes,
+    training: bool | None,
+    refusal: str | None,
+) -> Call:
     """The kernel with tangents of zero, or the refusal to make any."""
     kernel = bare_kernel(operator, attributes)
     flagged = _Flagged(operator, training)
@@ -131,11 +175,8 @@ def _guarded(operator: Operator, _key: Any, attributes: Attributes, training: bo
         return result if operator.single else tuple(result)
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        if operator.derivative is not Derivative.ZERO and any(_moves(one) for one in tangents):
-            raise NotDifferentiableError(
-                f"{operator.name}: a derivative is asked for, but it is "
-                f"{operator.derivative.value} ({operator.reason})"
-            )
+        if refusal is not None and any(_moves(one) for one in tangents):
+            raise NotDifferentiableError(refusal)
         result = wrapped(*primals)
         return result, jax.tree.map(lambda one: _no_tangent(type_of(one)), result)
 
@@ -216,12 +257,16 @@ def _schedule_of(push: Pushforward) -> Schedule:
 
 
 def _rules_off(linear: set[Node]) -> Any:
-    """Nodes in ``linear`` run as bare kernels, the others with their rules."""
+    """Nodes in ``linear`` run as kernels that JAX can transpose, the others with their rules."""
 
     def how(node: Node) -> Call:
         assert isinstance(node.op, Operator)
-        chosen = bare_kernel if node in linear else with_rule
-        return chosen(node.op, node.attributes)
+        if node not in linear:
+            return with_rule(node.op, node.attributes)
+        if not node.op.opaque:
+            return bare_kernel(node.op, node.attributes)
+        places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
+        return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
 
     return how
 
@@ -278,9 +323,9 @@ class _Pullback:
         attributes: Attributes,
         types: Types,
         training: bool | None,
+        places: Active | None = None,
     ) -> None:
-        rule = operator.gradient_rule
-        assert rule is not None
+        """Build the graph of the gradients of the inputs at ``places``, or of all inputs."""
         self.types, self.operator = types, operator
         inputs = [
             None if one is None else placeholder(operator.slot_of(i).name, one)
@@ -296,7 +341,8 @@ class _Pullback:
             placeholder("d", one.strong()) if one.differentiable else None
             for one in application.types or ()
         )
-        active = {one for one in inputs if one is not None and one.type.differentiable}
+        chosen = inputs if places is None else [inputs[i] for i in places]
+        active = {one for one in chosen if one is not None and one.type.differentiable}
         gradients = dict(input_gradients(application, cotangents, active))
         needed = set(topological(list(gradients.values())))
         self.kept = [i for i, one in enumerate(inputs) if one is not None and one in needed]
@@ -329,3 +375,81 @@ class _Pullback:
             else:
                 gradients.append(None if type is None else _no_tangent(type))
         return tuple(gradients)
+
+
+# Opaque kernels on the way of tangents -----------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _transposable(operator: Operator, _key: Any, attributes: Attributes, places: Active) -> Call:
+    """The kernel, linear in its inputs at ``places``: JAX transposes it by the maker."""
+
+    def call(*inputs: Any) -> Any:
+        flag = operator.training_index
+        training = None if flag is None else bool(inputs[flag])
+        types = tuple(None if one is None else type_of(one) for one in inputs)
+        present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
+        residual = tuple(i for i in present if i not in places)
+        through = _Through(operator, attributes, types, training, residual, places)
+        linear = Linear(through.run, through.moved, through.transposed)
+        results = linear([inputs[i] for i in residual], [inputs[i] for i in places])
+        return results[0] if operator.single else tuple(results)
+
+    return call
+
+
+class _Through(NamedTuple):
+    """One call of an operator that is linear in its inputs at ``places``."""
+
+    operator: Operator
+    attributes: Attributes
+    types: Types
+    training: bool | None
+    residual: Active
+    places: Active
+
+    def _inputs(self, values: Values) -> list[Any]:
+        inputs: list[Any] = [None] * len(self.types)
+        if self.operator.training_index is not None:
+            inputs[self.operator.training_index] = self.training
+        for i, value in zip((*self.residual, *self.places), values, strict=True):
+            inputs[i] = value
+        return inputs
+
+    def run(self, residuals: Values, linear: Values) -> list[Any]:
+        """The kernel."""
+        kernel = bare_kernel(self.operator, self.attributes)
+        return _listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
+
+    def moved(
+        self, active: Active, values: Values, tangents: Values
+    ) -> tuple[list[Any], list[Any]]:
+        """The kernel and its tangents, by the maker."""
+        moving = [(*self.residual, *self.places)[i] for i in active]
+        by_place = dict(zip(moving, tangents, strict=True))
+        push = pushforward_of(
+            self.operator, self.attributes, self.types, tuple(sorted(moving)), self.training
+        )
+        ordered = [by_place[i] for i in sorted(moving)]
+        result, moved = _run(push, self.operator, self._inputs(values), ordered)
+        return _listed(self.operator, result), _listed(self.operator, moved)
+
+    def transposed(self, residuals: Values, cotangents: Values) -> list[Any]:
+        """Gradients of the linear inputs, by the maker."""
+        back = _Pullback(self.operator, self.attributes, self.types, self.training, self.places)
+        if back.kept_outputs or not set(back.kept) <= set(self.residual):
+            raise NotLinearError(
+                f"{self.operator.name}: it is used linearly in "
+                f"{', '.join(self.operator.slot_of(i).name for i in self.places)}, whose gradient "
+                "must not need their values nor the outputs"
+            )
+        inputs = self._inputs([*residuals, *[None] * len(self.places)])
+        gradients = back.run([inputs[i] for i in back.kept], [], cotangents)
+        flag = self.operator.training_index
+        given = [i for i in range(len(self.types)) if i != flag]
+        found = dict(zip(given, gradients, strict=True))
+        return [found[i] for i in self.places]
+
+
+def _listed(operator: Operator, result: Any) -> list[Any]:
+    return [result] if operator.single else list(result)

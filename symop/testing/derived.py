@@ -81,7 +81,8 @@ class Derivatives:
         self.trial = trial
         self.seeds = Seeds.drawn(trial)
         self.graph = Graph(trial, self.seeds)
-        self.sources: list[Source] = ["kernel", "rules"] if trial.operator.compared else ["rules"]
+        transparent = trial.operator.compared and not trial.operator.opaque
+        self.sources: list[Source] = ["kernel", "rules"] if transparent else ["rules"]
         self._programs: dict[Source, Any] = {}
         self._found: dict[Source, Derived] = {}
 
