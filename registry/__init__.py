@@ -7,7 +7,18 @@ are differentiable to every order.
 from registry import ops as _ops  # the catalogue registers itself
 from registry.audit import audit
 from registry.cases import case, misuse
-from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
+from registry.declare.creation import create
+from registry.declare.gradients import (
+    DefaultGradOpDescMaker,
+    EmptyGradOpDescMaker,
+    GradOpDescMaker,
+    SingleGradOpDescMaker,
+)
+from registry.declare.pairs import register_op
+from registry.declare.proto import OpProtoAndCheckerMaker
+from registry.declare.registration import register_operator
+from registry.desc import BlockDesc, OpDesc, OpProto, ProgramDesc, VarDesc
 from registry.errors import SymopError
 from registry.kernel_gradients import differentiate_kernel
 from registry.operator import Derivative, Grads, Operator
@@ -21,16 +32,25 @@ __all__ = [
     "Array",
     "BlockDesc",
     "DType",
+    "DefaultGradOpDescMaker",
     "Derivative",
+    "EmptyGradOpDescMaker",
+    "GradOpDescMaker",
     "Grads",
+    "InplaceHint",
     "Key",
     "OpDesc",
+    "OpProto",
+    "OpProtoAndCheckerMaker",
     "OpReqType",
     "Operator",
+    "OperatorBase",
     "Parameter",
     "ProgramDesc",
     "SelectedRows",
     "Shape",
+    "ShapeInferer",
+    "SingleGradOpDescMaker",
     "State",
     "SymopError",
     "Training",
@@ -38,14 +58,18 @@ __all__ = [
     "VarDesc",
     "VarKind",
     "VarType",
+    "VarTypeInferer",
     "audit",
     "case",
+    "create",
     "differentiate_kernel",
     "get",
     "misuse",
     "names",
     "op",
     "operators",
+    "register_op",
+    "register_operator",
 ]
 
 del _ops

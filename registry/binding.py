@@ -134,8 +134,9 @@ class Signature:
         else:
             legal = [*self.slot_names, *self.attribute_index]
             raise ArgumentError(
-                f"{self.name}: attributes must be among "
-                f"{', '.join(self.attribute_index) or 'none'}, got {key!r}{nearest(key, legal)}"
+                f"{self.name}: slots must be among {', '.join(self.slot_names) or 'none'}, "
+                f"attributes among {', '.join(self.attribute_index) or 'none'}, got {key!r}"
+                f"{nearest(key, legal)}"
             )
         return rest
 

@@ -132,7 +132,9 @@ class _ForwardCall:
         }
         known |= self.outputs
         for name, cotangent in self.cotangents.items():
-            known[grad_name(name)] = _Missing(self.outputs[name]) if cotangent is None else cotangent
+            known[grad_name(name)] = (
+                _Missing(self.outputs[name]) if cotangent is None else cotangent
+            )
         return known
 
 
@@ -142,9 +144,7 @@ def _listed(value: Any) -> list[Any]:
     return [] if value is None else [value]
 
 
-def _by_output(
-    operator: Operator, names: Sequence[str], values: Sequence[Any]
-) -> dict[str, Any]:
+def _by_output(operator: Operator, names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     """Values by the name of the output; those of a variadic output are numbered."""
     found: dict[str, Any] = {}
     for name, value in zip(names, values, strict=True):
@@ -216,7 +216,8 @@ class _Scope:
             )
         value = self._values[name]
         if isinstance(value, _Missing):
-            value = self._values[name] = filled(value.like, 0.0)
+            zero = 0j if value.like.dtype.kind == "c" else 0.0
+            value = self._values[name] = filled(value.like, zero)
         return value
 
     def _define(self, name: str, value: Any) -> None:

@@ -29,6 +29,7 @@ class GradOpDescMaker:
         self.op_desc = op_desc
         self.no_grad_set = frozenset(no_grad_set)
         self.grad_to_var: dict[str, str] = {}
+        self._operator = find(op_desc.type)
 
     def __call__(self) -> "list[OpDesc] | OpDesc":
         """The gradient operators."""
@@ -61,10 +62,8 @@ class GradOpDescMaker:
         Raises:
             ArgumentError: the operator has no such slot.
         """
-        operator = find(self.forward_op_type)
-        return _names(
-            self.forward_op_type, "slot", self.op_desc.inputs, operator and operator.slot_names, slot
-        )
+        declared = () if self._operator is None else self._operator.slot_names
+        return _names(self.forward_op_type, "slot", self.op_desc.inputs, declared, slot)
 
     def output(self, slot: str) -> list[str]:
         """The variables in an output; none where it is left out.
@@ -72,10 +71,8 @@ class GradOpDescMaker:
         Raises:
             ArgumentError: the operator has no such output.
         """
-        operator = find(self.forward_op_type)
-        return _names(
-            self.forward_op_type, "output", self.op_desc.outputs, operator and operator.outputs, slot
-        )
+        declared = () if self._operator is None else self._operator.outputs
+        return _names(self.forward_op_type, "output", self.op_desc.outputs, declared, slot)
 
     def input_grad(self, slot: str, drop_empty: bool = True) -> list[str]:
         """The gradients of the variables in ``slot``, each ending in ``@GRAD``.
@@ -109,7 +106,7 @@ class GradOpDescMaker:
         self.grad_to_var.update((grad, name) for grad, name in pairs if grad != EMPTY)
 
     def _is_duplicable(self, slot: str) -> bool:
-        operator = find(self.forward_op_type)
+        operator = self._operator
         if operator is None or not operator.variadic:
             return False
         return matching(slot, operator.slot_names) == operator.slot_names[-1]
@@ -127,8 +124,7 @@ class GradOpDescMaker:
         """
         if name in self.op_desc.attrs:
             return from_plain(self.op_desc.attrs[name])
-        operator = find(self.forward_op_type)
-        declared = [] if operator is None else operator.attributes
+        declared = () if self._operator is None else self._operator.attributes
         for one in declared:
             if one.name == name and not one.required:
                 return one.default
@@ -143,16 +139,16 @@ def _names(
     owner: str,
     what: str,
     given: Mapping[str, list[str]],
-    declared: tuple[str, ...] | None,
+    declared: tuple[str, ...],
     slot: str,
 ) -> list[str]:
     """What ``given`` has under ``slot``; nothing where that is declared and left out."""
     found = matching(slot, list(given))
     if found is not None:
         return list(given[found])
-    if declared is not None and matching(slot, declared) is not None:
+    if matching(slot, declared) is not None:
         return []
-    legal = list(dict.fromkeys([*given, *(declared or ())]))
+    legal = list(dict.fromkeys([*given, *declared]))
     raise ArgumentError(
         f"{owner}: the {what}s must be among {', '.join(legal) or 'none'}, got {slot!r}"
         f"{nearest(slot, legal)}"

@@ -1,9 +1,10 @@
 """OpProtoAndCheckerMaker: slots, outputs and checked attributes, declared call by call."""
 
+import dataclasses
 import inspect
 import keyword
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from registry.attributes import REQUIRED, Check, Comment
 from registry.errors import DeclarationError
@@ -119,7 +120,8 @@ class AttrBuilder:
         )
 
 
-class Interface(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Interface:
     """What a proto maker declared, in the form in which an operator takes it.
 
     Attributes:
@@ -209,7 +211,8 @@ class OpProtoAndCheckerMaker:
         )
 
     def _check_names(self) -> None:
-        names = [one.name for one in (*self.inputs, *self.outputs, *self.attributes)]
+        names = [one.name for one in (*self.inputs, *self.outputs)]
+        names += [one.name for one in self.attributes]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise DeclarationError(
@@ -218,7 +221,8 @@ class OpProtoAndCheckerMaker:
             )
         if not self.outputs:
             raise DeclarationError(f"{self.owner}: an output must be declared, got none")
-        for what, builders in (("input", self.inputs), ("output", self.outputs)):
+        kinds: dict[str, list[VarBuilder]] = {"input": self.inputs, "output": self.outputs}
+        for what, builders in kinds.items():
             several = [one.name for one in builders if one.duplicable]
             if len(several) > 1:
                 raise DeclarationError(
@@ -231,7 +235,7 @@ class OpProtoAndCheckerMaker:
         if callable(count):
             return count
         if count is not None:
-            return _counted_by(count, inspect.Parameter.KEYWORD_ONLY, lambda value: int(value))
+            return _counted_by(count, inspect.Parameter.KEYWORD_ONLY, int)
         several = [one.name for one in self.inputs if one.duplicable]
         if not several:
             raise DeclarationError(

@@ -1,0 +1,256 @@
+"""Components of a registration: classes of which each says one thing of an operator."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from registry.attributes import to_plain
+from registry.desc import BlockDesc, OpDesc, VarDesc
+from registry.errors import ArgumentError, DeclarationError, KindError, nearest
+from registry.naming import matching
+from registry.operator import Operator
+from registry.types import VarKind
+
+
+class _WithAttributes:
+    """What a component knows of the call that it works for."""
+
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        """Work for a call with attributes ``attrs``."""
+        self.attrs: dict[str, Any] = dict(attrs)
+
+    def attr(self, name: str) -> Any:
+        """An attribute of the call.
+
+        Raises:
+            ArgumentError: the operator has no such attribute.
+        """
+        if name not in self.attrs:
+            raise ArgumentError(
+                f"{type(self).__name__}: the attributes must be among "
+                f"{', '.join(self.attrs) or 'none'}, got {name!r}{nearest(name, self.attrs)}"
+            )
+        return self.attrs[name]
+
+
+class OperatorBase(_WithAttributes):
+    """What an operator computes; a subclass defines ``kernel``.
+
+    ``kernel(self, X, Y, *, scale)`` receives the inputs that its parameters name as JAX arrays (a
+    list for a duplicable slot, None for one that is left out) and the attributes that its
+    keyword-only parameters name; ``self.attr(name)`` tells any attribute. It returns the output: a
+    tuple of several, or a dict by name. Where no proto maker declares slots and attributes, its
+    parameters do, as those of an ``@op`` kernel.
+
+    A subclass may define ``infer_shape`` with the same parameters: shapes in, shape out. Without
+    it, or where it returns None, the shape is that of the kernel's result.
+
+    Attributes:
+        outputs: names of the outputs, where no proto maker declares them.
+    """
+
+    outputs: ClassVar[Sequence[str]] = ("Out",)
+
+    kernel: Callable[..., Any]
+
+
+class ShapeInferer(_WithAttributes):
+    """Tells the shapes of outputs; a subclass defines ``__call__``.
+
+    ``__call__(self, X, Y, *, axis)`` receives the shapes of the inputs that its parameters name,
+    and returns the shape of the output: a tuple of several, a dict by name, or None to leave it to
+    the kernel.
+    """
+
+    def __call__(self, *shapes: Any, **attrs: Any) -> Any:
+        """The shape of the output."""
+        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
+
+
+class InplaceHint:
+    """Tells which outputs may take the place of inputs; a subclass defines ``__call__``."""
+
+    def __call__(self, op_desc: OpDesc) -> dict[str, str]:
+        """Pairs of an input slot and the output that may take its place."""
+        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
+
+
+class VarTypeInferer:
+    """Tells the kinds of output variables when a program is built; by default they are dense.
+
+    A subclass defines ``__call__``: it reads kinds with ``input_kinds`` (or from ``block`` itself)
+    and sets them with ``set_output_kind``.
+    """
+
+    def __call__(self, op_desc: OpDesc, block: BlockDesc) -> None:
+        """Set the kinds of the outputs of ``op_desc`` in ``block``."""
+        for output in op_desc.outputs:
+            self.set_output_kind(op_desc, block, output, VarKind.LOD_TENSOR)
+
+    def input_kinds(self, op_desc: OpDesc, block: BlockDesc, slot: str) -> list[VarKind]:
+        """The kinds of the variables in an input slot; none where it is left out."""
+        found = matching(slot, list(op_desc.inputs))
+        return [VarKind(block.var(n).kind) for n in op_desc.inputs.get(found or "", [])]
+
+    def set_output_kind(
+        self, op_desc: OpDesc, block: BlockDesc, output: str, kind: VarKind
+    ) -> None:
+        """Say that the variables of an output are of ``kind``.
+
+        Raises:
+            KindError: the operator has no such output.
+        """
+        found = matching(output, list(op_desc.outputs))
+        if found is None:
+            legal = ", ".join(op_desc.outputs)
+            raise KindError(f"the outputs must be among {legal}, got {output!r}")
+        for name in op_desc.outputs[found]:
+            block.var(name).kind = VarKind(kind)
+
+
+# In the form in which an operator takes them ---------------------------------------------------
+
+
+def parameters_of(method: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a method, ``self`` left out."""
+    return list(inspect.signature(method, eval_str=True).parameters.values())[1:]
+
+
+class Call:
+    """A component's method as a function that an operator calls.
+
+    Its signature names what the method names, so that a rule passes just that; attributes go to the
+    component's constructor.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        component: type[Any],
+        method: str,
+        slots: Sequence[inspect.Parameter],
+        attributes: Sequence[inspect.Parameter],
+    ) -> None:
+        """Adapt ``component.method``.
+
+        Raises:
+            DeclarationError: a parameter of the method is neither a slot nor an attribute.
+        """
+        self.owner, self.component, self.method = owner, component, method
+        parameters = parameters_of(getattr(component, method))
+        by_slot = {one.name: one for one in slots}
+        self.keywords = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        named = [one for one in parameters if one.kind is not one.KEYWORD_ONLY]
+        names = [one.name for one in named]
+        self._refuse_unknown("slot", names, list(by_slot))
+        self._refuse_unknown("attribute", self.keywords, [one.name for one in attributes])
+        self.slots = [one for one in slots if one.name in names]
+        self.order = names
+        self.spread = {one.name for one in named if one.kind is one.VAR_POSITIONAL}
+        self.attributes = list(attributes)
+
+    def _refuse_unknown(self, what: str, names: Sequence[str], legal: Sequence[str]) -> None:
+        for name in names:
+            if name not in legal:
+                raise DeclarationError(
+                    f"{self.owner}: {self.component.__name__}.{self.method} must name {what}s of "
+                    f"the operator ({', '.join(legal) or 'none'}), got {name!r}"
+                    f"{nearest(name, legal)}"
+                )
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """What the method names, and all attributes."""
+        return inspect.Signature([*self.slots, *self.attributes])
+
+    def __call__(self, by_slot: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
+        """Call the method of a new component."""
+        positional: list[Any] = []
+        for name in self.order:
+            if name in self.spread:
+                positional += by_slot[name]
+            else:
+                positional.append(by_slot[name])
+        keywords = {name: attributes[name] for name in self.keywords}
+        return getattr(self.component(attributes), self.method)(*positional, **keywords)
+
+
+def by_slot(slots: Sequence[inspect.Parameter], values: Sequence[Any]) -> dict[str, Any]:
+    """Values by slot; the rest of them as a list for the duplicable one."""
+    found: dict[str, Any] = {}
+    for i, slot in enumerate(slots):
+        found[slot.name] = list(values[i:]) if slot.kind is slot.VAR_POSITIONAL else values[i]
+    return found
+
+
+def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
+    """What a kernel or shape rule returned, as an operator takes it: one value, or a flat tuple.
+
+    Raises:
+        DeclarationError: a dict does not name the outputs.
+    """
+    names = [name.removeprefix("*") for name in outputs]
+    if isinstance(result, Mapping):
+        found = {matching(key, names): value for key, value in result.items()}
+        if set(found) != set(names):
+            raise DeclarationError(
+                f"{owner}: the outputs {', '.join(names)} must be returned, got "
+                f"{', '.join(map(str, result)) or 'none'}"
+            )
+        result = tuple(found[name] for name in names)
+        result = result if len(names) > 1 else result[0]
+    if not outputs[-1].startswith("*"):
+        return result
+    listed = [*result] if len(names) > 1 else [result]
+    return (*listed[:-1], *listed[-1])
+
+
+def kinds_by(
+    operator: Operator, inferer: type[VarTypeInferer]
+) -> Callable[..., tuple[VarKind, ...]]:
+    """A variable-type inferer as a kind rule of ``operator``."""
+
+    def kinds(*given: Any, **attributes: Any) -> tuple[VarKind, ...]:
+        values = by_slot(slots, given)
+        called = operator.resolved(_flat(slots, given), tuple(attributes.values()))
+        inputs = {name: _names(name, kind) for name, kind in values.items() if kind is not None}
+        desc = OpDesc(
+            operator.name,
+            {name: list(names) for name, names in inputs.items()},
+            {name: [name] for name in called.outputs},
+            {name: to_plain(value) for name, value in attributes.items()},
+        )
+        block = BlockDesc(
+            [
+                *(VarDesc(n, kind=k) for names in inputs.values() for n, k in names.items()),
+                *(VarDesc(name) for name in called.outputs),
+            ]
+        )
+        inferer()(desc, block)
+        return tuple(VarKind(block.var(name).kind) for name in called.outputs)
+
+    several = inspect.Parameter.VAR_POSITIONAL
+    slots = [
+        inspect.Parameter(
+            one.name, several if one.variadic else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
+        for one in operator.slots
+    ]
+    keywords = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY) for one in operator.attributes
+    ]
+    kinds.__signature__ = inspect.Signature([*slots, *keywords])  # type: ignore[attr-defined]
+    return kinds
+
+
+def _flat(slots: Sequence[inspect.Parameter], given: Sequence[Any]) -> tuple[Any, ...]:
+    if slots and slots[-1].kind is inspect.Parameter.VAR_POSITIONAL:
+        return (*given[:-1], *given[-1])
+    return tuple(given)
+
+
+def _names(slot: str, kind: Any) -> dict[str, VarKind]:
+    """Names of the variables in a slot, with their kinds."""
+    if isinstance(kind, VarKind):
+        return {slot: kind}
+    return {f"{slot}.{i}": one for i, one in enumerate(kind)}

@@ -1,0 +1,171 @@
+"""register_op: an operator together with its hand-written gradient operator."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from registry.cases import Case, Misuse
+from registry.declare.components import OperatorBase, VarTypeInferer, kinds_by, parameters_of
+from registry.declare.gradients import DefaultGradOpDescMaker, GradOpDescMaker
+from registry.declare.proto import Interface, OpProtoAndCheckerMaker, slot_name
+from registry.declare.registration import (
+    Component,
+    apart,
+    built,
+    declare_gradient,
+    kind_of,
+    made_operator,
+    shape_rule,
+    sorted_parts,
+)
+from registry.desc import OpDesc
+from registry.errors import DeclarationError, RegistrationError
+from registry.kernel_gradients import differentiate_kernel
+from registry.naming import COTANGENT
+from registry.operator import Operator
+from registry.signature import Array
+from registry.table import find, register, unregister
+
+
+def register_op(  # noqa: PLR0913  # the parts of two operators
+    name: str,
+    op: type[OperatorBase],
+    proto: type[OpProtoAndCheckerMaker],
+    grad_name: str,
+    grad_op: type[OperatorBase],
+    *components: Component,
+    grad_components: Sequence[Component] = (),
+    cases: Sequence[Case | Misuse] = (),
+    reference: Callable[..., Any] | None = None,
+    native: bool | None = None,
+    replace: bool = False,
+) -> Operator:
+    """Register an operator and its hand-written gradient operator, and generate the maker.
+
+    The kernel of ``grad_op`` names what it needs: inputs and outputs of the forward operator, and
+    ``d_Out`` for the gradient that arrives at ``Out``. It returns the gradients of all inputs, or
+    of those that its ``outputs`` list (``outputs = ("X@GRAD",)``). It gets the attributes of the
+    forward operator. Where ``grad_components`` hold no gradient maker for it, JAX differentiates
+    its kernel.
+
+    Raises:
+        RegistrationError: a name is taken, or two components are of one kind; nothing is
+            registered then.
+        DeclarationError: the components do not fit together.
+
+    Example:
+        >>> from registry import OperatorBase, OpProtoAndCheckerMaker, register_op
+        >>> class Cube(OperatorBase):
+        ...     def kernel(self, X):
+        ...         return X * X * X
+        >>> class CubeProto(OpProtoAndCheckerMaker):
+        ...     def make(self):
+        ...         self.add_input("X", "any array")
+        ...         self.add_output("Out", "its cube")
+        >>> class CubeGrad(OperatorBase):
+        ...     def kernel(self, X, d_Out):
+        ...         return 3 * X * X * d_Out
+        >>> cube = register_op("doc_cubed", Cube, CubeProto, "doc_cubed_grad", CubeGrad)
+        >>> import jax
+        >>> float(jax.grad(jax.grad(cube))(2.0))
+        12.0
+    """
+    options = {"cases": cases, "reference": reference, "native": native}
+    forward = made_operator(name, [op, proto, *components], options)
+    backward = _grad_operator(forward, grad_name, grad_op, grad_components)
+    declare_gradient(forward, _generated_maker(forward, backward))
+    before = find(backward.name)
+    register(backward, replace=replace)
+    try:
+        return register(forward, replace=replace)
+    except RegistrationError:
+        unregister(backward.name)
+        if before is not None:
+            register(before)
+        raise
+
+
+def _grad_operator(
+    forward: Operator, name: str, grad_op: type[OperatorBase], components: Sequence[Component]
+) -> Operator:
+    if any(kind_of(name, one) is OpProtoAndCheckerMaker for one in components):
+        return made_operator(name, [grad_op, *components], {})
+    interface = _grad_interface(forward, name, grad_op)
+    parts = sorted_parts(name, [grad_op, *components])
+    operator = built(name, grad_op, interface, shape_rule(name, grad_op, parts), {})
+    if VarTypeInferer in parts:
+        operator.kind(kinds_by(operator, parts[VarTypeInferer]))
+    if GradOpDescMaker in parts:
+        declare_gradient(operator, parts[GradOpDescMaker])
+    else:
+        cotangents = [s.name for s in operator.slots if s.name.startswith(COTANGENT)]
+        differentiate_kernel(operator, cotangents)
+    return operator
+
+
+def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -> Interface:
+    """Slots that the kernel names, gradients of inputs as outputs, the forward's attributes."""
+    own = "outputs" in vars(grad_op)
+    wanted = [slot_name(name, one) for one in grad_op.outputs] if own else None
+    gradients = {COTANGENT + slot.name: slot for slot in forward.slots if not slot.implicit}
+    unknown = [one for one in wanted or () if one not in gradients]
+    if unknown:
+        raise DeclarationError(
+            f"{name}: the outputs must be gradients of inputs of {forward.name}, got {unknown}"
+        )
+    chosen = list(gradients) if wanted is None else wanted
+    named = {one.name for one in apart(parameters_of(grad_op.kernel)).slots}
+    several = [one for one in chosen if gradients[one].variadic]
+    named |= {gradients[one].name for one in several}  # they tell the number of gradients
+    slots = [one for one in _possible_slots(forward) if one.name in named]
+    slots.sort(key=lambda one: one.kind is one.VAR_POSITIONAL)
+    chosen.sort(key=lambda one: gradients[one].variadic)
+    keywords = apart(inspect.signature(forward.kernel).parameters.values()).attributes
+    comment = f"The gradient of ``{forward.name}``."
+    count = _counting(gradients[several[0]].name) if several else None
+    outputs = [f"*{one}" if gradients[one].variadic else one for one in chosen]
+    return Interface([*slots, *keywords], outputs, [], comment, {}, [], count)
+
+
+def _possible_slots(forward: Operator) -> list[inspect.Parameter]:
+    """Everything that a gradient operator can ask for."""
+    fixed, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
+    slots = list(apart(inspect.signature(forward.kernel).parameters.values()).slots)
+    for prefix in ("", COTANGENT):
+        for output in forward.outputs:
+            many = forward.variadic_output and output == forward.outputs[-1]
+            kind = several if many else fixed
+            slots.append(inspect.Parameter(prefix + output, kind, annotation=Array))
+    return slots
+
+
+def _counting(slot: str) -> Callable[..., int]:
+    def count(*values: Any) -> int:
+        return len(values[0])
+
+    count.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(slot, inspect.Parameter.POSITIONAL_ONLY)]
+    )
+    return count
+
+
+def _generated_maker(forward: Operator, backward: Operator) -> type[GradOpDescMaker]:
+    """A maker that passes to the gradient operator what it has slots for."""
+
+    class GeneratedGradMaker(DefaultGradOpDescMaker):
+        def grad_op_type(self) -> str:
+            return backward.name
+
+        def apply(self) -> OpDesc:
+            every = super().apply()
+            taken = {s: n for s, n in every.inputs.items() if _slot(s) in backward.slot_index}
+            given = {s: n for s, n in every.outputs.items() if _slot(s) in backward.outputs}
+            attrs = {k: v for k, v in every.attrs.items() if k in backward.attribute_index}
+            return OpDesc(every.type, taken, given, attrs)
+
+    GeneratedGradMaker.__name__ = f"{forward.name}_grad_maker"
+    return GeneratedGradMaker
+
+
+def _slot(text: str) -> str:
+    return slot_name("gradient", text)

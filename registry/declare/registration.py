@@ -1,0 +1,276 @@
+"""register_operator: an operator put together from components."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from registry.cases import Case, Misuse
+from registry.declare.components import (
+    Call,
+    InplaceHint,
+    OperatorBase,
+    ShapeInferer,
+    VarTypeInferer,
+    by_slot,
+    in_order,
+    kinds_by,
+    parameters_of,
+)
+from registry.declare.composing import declare_composition, forward_desc
+from registry.declare.gradients import (
+    EmptyGradOpDescMaker,
+    GradOpDescMaker,
+    declare_empty,
+)
+from registry.declare.proto import Interface, OpProtoAndCheckerMaker, slot_name
+from registry.desc import OpDesc
+from registry.errors import DeclarationError, RegistrationError
+from registry.operator import Operator
+from registry.table import register
+
+_BASES: dict[type[Any], str] = {
+    OperatorBase: "operator",
+    OpProtoAndCheckerMaker: "proto and checker maker",
+    GradOpDescMaker: "gradient maker",
+    VarTypeInferer: "variable-type inferer",
+    ShapeInferer: "shape inferer",
+    InplaceHint: "in-place hint",
+}
+Component = type[Any] | Callable[[OpDesc], "list[OpDesc] | OpDesc"]
+
+
+def register_operator(
+    name: str,
+    *components: Component,
+    cases: Sequence[Case | Misuse] = (),
+    reference: Callable[..., Any] | None = None,
+    aliases: Sequence[str] = (),
+    native: bool | None = None,
+    opaque: bool = False,
+    replace: bool = False,
+) -> Operator:
+    """Register an operator that components describe, in any order.
+
+    Args:
+        name: the operator's name.
+        *components: classes, each recognized by its base: ``OperatorBase`` (required),
+            ``OpProtoAndCheckerMaker``, ``GradOpDescMaker``, ``VarTypeInferer``, ``ShapeInferer``,
+            ``InplaceHint``. A function from an OpDesc to OpDescs is a gradient maker.
+        cases: sample calls for the proofs, see ``registry.case``.
+        reference: the same function in NumPy or SciPy.
+        aliases: other names.
+        native: whether JAX's derivative of the kernel is the declared one.
+        opaque: whether JAX has no derivative of the kernel.
+        replace: replace an operator of the same name on purpose.
+
+    Raises:
+        RegistrationError: the name is taken, or two components are of one kind.
+        DeclarationError: the components do not fit together.
+
+    Example:
+        >>> from registry import GradOpDescMaker, OpDesc, OperatorBase, register_operator
+        >>> class Twice(OperatorBase):
+        ...     def kernel(self, X):
+        ...         return 2 * X
+        >>> def twice_grad(op_desc):
+        ...     return OpDesc("scale", {"X": ["Out@GRAD"]}, {"Out": ["X@GRAD"]}, {"scale": 2.0})
+        >>> float(register_operator("doc_twice", Twice, twice_grad)(1.5))
+        3.0
+    """
+    made = made_operator(
+        name,
+        components,
+        {
+            "cases": cases,
+            "reference": reference,
+            "aliases": aliases,
+            "native": native,
+            "opaque": opaque,
+        },
+    )
+    return register(made, replace=replace)
+
+
+def made_operator(name: str, components: Iterable[Any], options: dict[str, Any]) -> Operator:
+    """The operator that ``components`` describe, not registered yet."""
+    parts = sorted_parts(name, components)
+    base = parts.get(OperatorBase)
+    if base is None:
+        raise RegistrationError(
+            f"{name}: one component must be an operator (a subclass of OperatorBase), got none"
+        )
+    interface = _interface(name, base, parts.get(OpProtoAndCheckerMaker))
+    operator = built(name, base, interface, shape_rule(name, base, parts), options)
+    if VarTypeInferer in parts:
+        operator.kind(kinds_by(operator, parts[VarTypeInferer]))
+    if GradOpDescMaker in parts:
+        declare_gradient(operator, parts[GradOpDescMaker])
+    if InplaceHint in parts:
+        _declare_inplace(operator, parts[InplaceHint], parts.get(GradOpDescMaker))
+    return operator
+
+
+def sorted_parts(name: str, components: Iterable[Any]) -> dict[type[Any], Any]:
+    """The components by what they are."""
+    parts: dict[type[Any], Any] = {}
+    for one in components:
+        kind = kind_of(name, one)
+        if kind in parts:
+            raise RegistrationError(
+                f"{name}: one {_BASES[kind]} must be given, got {_called(parts[kind])} and "
+                f"{_called(one)}"
+            )
+        parts[kind] = one
+    return parts
+
+
+def kind_of(name: str, component: Any) -> type[Any]:
+    """The base class that tells what ``component`` is; ``GradOpDescMaker`` for a function.
+
+    Raises:
+        RegistrationError: it is no component.
+    """
+    if inspect.isclass(component):
+        for base in _BASES:
+            if issubclass(component, base):
+                return base
+    elif callable(component):
+        return GradOpDescMaker
+    raise RegistrationError(
+        f"{name}: a component must be a class derived from "
+        f"{', '.join(base.__name__ for base in _BASES)}, or a function from an OpDesc to OpDescs, "
+        f"got {_called(component)}"
+    )
+
+
+def _called(component: Any) -> str:
+    return str(getattr(component, "__name__", repr(component)))
+
+
+# The operator itself ---------------------------------------------------------------------------
+
+
+def _interface(name: str, base: type[OperatorBase], proto: Any) -> Interface:
+    if "kernel" not in dir(base):
+        raise DeclarationError(f"{name}: {base.__name__} must define kernel(self, ...)")
+    if proto is not None:
+        interface: Interface = proto(name).interface()
+        return interface
+    outputs = [slot_name(name, one) for one in base.outputs]
+    doc = inspect.getdoc(base) if base.__doc__ else None
+    return Interface(parameters_of(base.kernel), outputs, [], doc or "", {}, [], None)
+
+
+class _Parameters(NamedTuple):
+    """Parameters of an operator, slots and attributes apart."""
+
+    slots: list[inspect.Parameter]
+    attributes: list[inspect.Parameter]
+
+
+def apart(parameters: Iterable[inspect.Parameter]) -> _Parameters:
+    """Slots and attributes among the parameters of a kernel."""
+    both = list(parameters)
+    return _Parameters(
+        [one for one in both if one.kind is not one.KEYWORD_ONLY],
+        [one for one in both if one.kind is one.KEYWORD_ONLY],
+    )
+
+
+def built(
+    name: str,
+    base: type[OperatorBase],
+    interface: Interface,
+    shape: Callable[..., Any] | None,
+    options: dict[str, Any],
+) -> Operator:
+    """The operator that ``base`` computes, with the slots and outputs of ``interface``."""
+    parameters = apart(interface.parameters)
+    call = Call(name, base, "kernel", parameters.slots, parameters.attributes)
+
+    def kernel(*inputs: Any, **attributes: Any) -> Any:
+        result = call(by_slot(parameters.slots, inputs), attributes)
+        return in_order(name, interface.outputs, result)
+
+    kernel.__name__, kernel.__doc__ = name, interface.comment
+    kernel.__module__ = base.__module__
+    kernel.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        interface.parameters
+    )
+    operator = Operator(
+        kernel,
+        name=name,
+        outputs=interface.outputs,
+        hidden=interface.hidden,
+        count=interface.count,
+        shape=shape,
+        **options,
+    )
+    operator.output_comments = interface.output_comments
+    operator.dispensable_outputs = frozenset(interface.dispensable)
+    return operator
+
+
+def shape_rule(
+    name: str, base: type[OperatorBase], parts: dict[type[Any], Any]
+) -> Callable[..., Any] | None:
+    """The shape rule of the operator class, or of the component for it."""
+    inferer = parts.get(ShapeInferer)
+    own = "infer_shape" in dir(base)
+    if inferer is not None and own:
+        raise RegistrationError(
+            f"{name}: one shape inferer must be given, got {base.__name__}.infer_shape and "
+            f"{inferer.__name__}"
+        )
+    if inferer is None and not own:
+        return None
+    interface = _interface(name, base, parts.get(OpProtoAndCheckerMaker))
+    component: type[Any] = base if inferer is None else inferer
+    method = "infer_shape" if inferer is None else "__call__"
+    parameters = apart(interface.parameters)
+    call = Call(name, component, method, parameters.slots, parameters.attributes)
+
+    def shape(*shapes: Any, **attributes: Any) -> Any:
+        values = dict(zip((one.name for one in call.slots), shapes, strict=True))
+        result = call(values, attributes)
+        return None if result is None else in_order(name, interface.outputs, result)
+
+    shape.__signature__ = call.signature  # type: ignore[attr-defined]
+    return shape
+
+
+# Gradients -------------------------------------------------------------------------------------
+
+
+def declare_gradient(operator: Operator, maker: Any) -> None:
+    """Declare what a gradient maker, a class or a function, says of ``operator``."""
+    if not inspect.isclass(maker):
+        declare_composition(operator, lambda op_desc, no_grad_set: maker(op_desc))
+    elif issubclass(maker, EmptyGradOpDescMaker):
+        declare_empty(operator, maker)
+    else:
+        of_call: type[GradOpDescMaker] = maker
+        declare_composition(operator, lambda op_desc, no_grad_set: of_call(op_desc, no_grad_set)())
+
+
+def _declare_inplace(operator: Operator, hint: type[InplaceHint], maker: Any) -> None:
+    """Declare what may be overwritten; not what the gradient maker uses, as far as it can tell."""
+    defaults = {one.name: one.default for one in operator.attributes if not one.required}
+    groups = {slot.name: [slot.name] for slot in operator.slots}
+    desc = forward_desc(operator, groups, operator.outputs, defaults)
+    pairs = dict(hint()(desc))
+    operator.declare_inplace(pairs)
+    if maker is None or operator.grad_op_maker is None:
+        return
+    read = {
+        name
+        for one in operator.grad_op_maker(desc)
+        for names in one.inputs.values()
+        for name in names
+    }
+    for slot, output in pairs.items():
+        if read.intersection(desc.inputs[slot]):
+            raise DeclarationError(
+                f"{operator.name}: {output!r} must not take the place of {slot!r}, which the "
+                "gradient needs"
+            )
