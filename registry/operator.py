@@ -93,6 +93,7 @@ class Operator(Signature):
         """JAX's derivatives of the kernel, as operators."""
         self.derived_from: Operator | None = None
         self._desc_maker: GradOpMaker | None = None
+        self._slots_read: set[str] = set()
         self._default_kernel = kernel
         self._platforms: dict[str, Callable[..., Any]] = {}
         self.family: Operator | None = None
@@ -301,8 +302,9 @@ class Operator(Signature):
         """
         self.declare_derivative(Derivative.MAKER, Derivative.MAKER.value)
         rule = self.maker_rule(maker)
-        self._refuse_overwritten(rule, self.inplace)
         self.gradient_rule = rule
+        self._slots_read = {self.slot_of(i).name for i in rule.input_indices}
+        self._refuse_overwritten(self.inplace)
         return maker
 
     def maker_rule(self, maker: Callable[..., Any]) -> Rule:
@@ -318,9 +320,9 @@ class Operator(Signature):
             variadic_output=self.variadic_output,
         )
 
-    def composed_by(self, maker: GradOpMaker) -> None:
-        """Let ``maker`` answer for ``grad_op_maker``: the one that the gradient is made from."""
-        self._desc_maker = maker
+    def composed_by(self, maker: GradOpMaker, slots_read: set[str]) -> None:
+        """Let ``maker`` answer for ``grad_op_maker``, which uses no inputs but ``slots_read``."""
+        self._desc_maker, self._slots_read = maker, slots_read
 
     def zero_gradient(self, reason: str) -> None:
         """Declare that the derivative is zero wherever it exists, and why."""
@@ -352,15 +354,13 @@ class Operator(Signature):
                 raise DeclarationError(
                     f"{self.name}: in place must name a slot and an output, got {slot}: {output}"
                 )
-        if self.gradient_rule is not None:
-            self._refuse_overwritten(self.gradient_rule, pairs)
+        self._refuse_overwritten(pairs)
         self.inplace = dict(pairs)
         self._members.clear()
 
-    def _refuse_overwritten(self, rule: Rule, pairs: Mapping[str, str]) -> None:
-        needed = {self.slot_of(i).name for i in rule.input_indices}
+    def _refuse_overwritten(self, pairs: Mapping[str, str]) -> None:
         for slot, output in pairs.items():
-            if slot in needed:
+            if slot in self._slots_read:
                 raise DeclarationError(
                     f"{self.name}: {output!r} must not take the place of {slot!r}, which the "
                     "gradient needs"

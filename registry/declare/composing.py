@@ -30,7 +30,25 @@ def declare_composition(operator: Operator, make: DescMaker) -> None:
         DeclarationError: the operator has a derivative already.
     """
     operator.gradient(_interpreting(operator, make))
-    operator.composed_by(_grad_op_maker(operator.name, make))
+    operator.composed_by(_grad_op_maker(operator.name, make), _slots_read(operator, make))
+
+
+def _slots_read(operator: Operator, make: DescMaker) -> set[str]:
+    """The input slots that a maker uses; all, where it does not tell without a real call."""
+    desc = synthetic_desc(operator)
+    try:
+        made = listed(operator.name, make(desc, ()))
+    except Exception:  # it wants to know more of the call than its names
+        return set(operator.slot_names)
+    read = {name for one in made for names in one.inputs.values() for name in names}
+    return {slot for slot, names in desc.inputs.items() if read.intersection(names)}
+
+
+def synthetic_desc(operator: Operator) -> OpDesc:
+    """An OpDesc of a call that fills every slot, attributes that have a default given."""
+    defaults = {one.name: one.default for one in operator.attributes if not one.required}
+    groups = {slot.name: [slot.name] for slot in operator.slots}
+    return forward_desc(operator, groups, operator.outputs, defaults)
 
 
 def _grad_op_maker(owner: str, make: DescMaker) -> GradOpMaker:

@@ -16,7 +16,7 @@ from registry.declare.components import (
     kinds_by,
     parameters_of,
 )
-from registry.declare.composing import declare_composition, forward_desc
+from registry.declare.composing import declare_composition, synthetic_desc
 from registry.declare.gradients import (
     EmptyGradOpDescMaker,
     GradOpDescMaker,
@@ -106,7 +106,7 @@ def made_operator(name: str, components: Iterable[Any], options: dict[str, Any])
     if GradOpDescMaker in parts:
         declare_gradient(operator, parts[GradOpDescMaker])
     if InplaceHint in parts:
-        _declare_inplace(operator, parts[InplaceHint], parts.get(GradOpDescMaker))
+        operator.declare_inplace(dict(parts[InplaceHint]()(synthetic_desc(operator))))
     return operator
 
 
@@ -249,28 +249,5 @@ def declare_gradient(operator: Operator, maker: Any) -> None:
     elif issubclass(maker, EmptyGradOpDescMaker):
         declare_empty(operator, maker)
     else:
-        of_call: type[GradOpDescMaker] = maker
+        of_call: Any = maker
         declare_composition(operator, lambda op_desc, no_grad_set: of_call(op_desc, no_grad_set)())
-
-
-def _declare_inplace(operator: Operator, hint: type[InplaceHint], maker: Any) -> None:
-    """Declare what may be overwritten; not what the gradient maker uses, as far as it can tell."""
-    defaults = {one.name: one.default for one in operator.attributes if not one.required}
-    groups = {slot.name: [slot.name] for slot in operator.slots}
-    desc = forward_desc(operator, groups, operator.outputs, defaults)
-    pairs = dict(hint()(desc))
-    operator.declare_inplace(pairs)
-    if maker is None or operator.grad_op_maker is None:
-        return
-    read = {
-        name
-        for one in operator.grad_op_maker(desc)
-        for names in one.inputs.values()
-        for name in names
-    }
-    for slot, output in pairs.items():
-        if read.intersection(desc.inputs[slot]):
-            raise DeclarationError(
-                f"{operator.name}: {output!r} must not take the place of {slot!r}, which the "
-                "gradient needs"
-            )
