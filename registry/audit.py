@@ -238,8 +238,7 @@ class _Survey:
     def _ask(
         self, operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> None:
-        # The derivatives of a derived operator are of the same sort as itself, without end.
-        if operator.derivative not in _MADE or operator.derived_from is not None:
+        if operator.derivative not in _MADE or _depth(operator) > 1:
             return
         flags = (None,) if operator.training_index is None else (False, True)
         for flag in flags:
@@ -253,19 +252,19 @@ class _Survey:
         """Run the makers that are asked for, and ask for those of what they call."""
         while self._open:
             question = self._open.popleft()
-            name = question.operator.name
+            name = _declared(question.operator).name
             try:
                 calls = list(_calls(question))
             except Exception as error:
                 self.faults.setdefault(name, f"its maker fails: {_first_line(error)}")
                 continue
             for call in calls:
+                self._ask(call.operator, call.types, call.attributes)
                 if call.operator.derived_from is not None:
                     continue
                 self.edges[name][call.operator.name] = None
                 if call.operator.derivative in _WITHOUT:
                     self.faults.setdefault(call.operator.name, call.operator.reason)
-                self._ask(call.operator, call.types, call.attributes)
 
     def entry(self, operator: Operator) -> Entry:
         """What was found out about ``operator``."""
@@ -304,6 +303,19 @@ class _Survey:
         if operator.derivative in _MADE and not self._asked[operator.name]:
             return Gap((operator.name,), "no case runs its maker")
         return None
+
+
+def _depth(operator: Operator) -> int:
+    """How many times JAX differentiated a kernel to make ``operator``.
+
+    Once is tried: what JAX can differentiate twice it can differentiate without end.
+    """
+    return 0 if operator.derived_from is None else 1 + _depth(operator.derived_from)
+
+
+def _declared(operator: Operator) -> Operator:
+    """The operator that a person declared, from which ``operator`` is derived."""
+    return operator if operator.derived_from is None else _declared(operator.derived_from)
 
 
 def _path(name: str | None, before: Mapping[str, str | None]) -> list[str]:

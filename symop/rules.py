@@ -8,7 +8,7 @@ is never left to JAX: where tangents run through it, it is transposed by its mak
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +17,7 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from registry.attributes import identity_key
-from registry.errors import NotDifferentiableError, NotLinearError
+from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
 from registry.shapes import default_float
 from registry.types import TRAINING_TYPE, VarType
@@ -55,29 +55,31 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
         training = None if flag is None else bool(inputs[flag])
         types = tuple(None if one is None else type_of(one) for one in inputs)
         rest = [one for i, one in enumerate(inputs) if i != flag]
-        if _is_linear(operator, identity_key(attributes), attributes, types, training):
+        obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
+        if obstacle is None:
             return _by_jvp(operator, _key, attributes, training)(*rest)
         # JAX's default float tells its x64 flag, on which types inside may depend.
-        return _by_vjp(operator, (_key, default_float()), attributes, types, training)(*rest)
+        made = _by_vjp if isinstance(obstacle, NotLinearError) else _in_reverse
+        return made(operator, (_key, default_float()), attributes, types, training)(*rest)
 
     return call
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_linear(
+def _obstacle(
     operator: Operator,
     _key: Any,
     attributes: Attributes,
     types: Types,
     training: bool | None,
-) -> bool:
+) -> SymopError | None:
+    """Why there is no forward mode, or None; there may still be the maker itself, for reverse."""
     active = tuple(i for i, one in enumerate(types) if one is not None and one.differentiable)
     try:
         pushforward_of(operator, attributes, types, active, training)
-    except (NotLinearError, NotDifferentiableError):
-        # Without a pushforward there is still the maker itself, for reverse mode.
-        return False
-    return True
+    except (NotLinearError, NotDifferentiableError) as error:
+        return error.with_traceback(None)
+    return None
 
 
 class _Flagged(NamedTuple):
@@ -105,8 +107,8 @@ class _Flagged(NamedTuple):
 def _by_kernel(operator: Operator, key: Any, attributes: Attributes) -> Call:
     """The kernel, left to JAX unless JAX cannot differentiate it, which is found out by trying."""
     kernel = bare_kernel(operator, attributes)
-    if (operator.kernel.__module__ or "").startswith("registry.ops."):
-        return kernel  # its proofs have tried
+    if not _left_to_jax(operator):
+        return kernel
 
     def call(*inputs: Any) -> Any:
         types = tuple(None if one is None else type_of(one) for one in inputs)
@@ -116,6 +118,12 @@ def _by_kernel(operator: Operator, key: Any, attributes: Attributes) -> Call:
         return _guarded(operator, key, attributes, None, refusal)(*inputs)
 
     return call
+
+
+def _left_to_jax(operator: Operator) -> bool:
+    """Whether JAX differentiates its kernel, and nobody has tried; the catalogue's proofs have."""
+    catalogued = (operator.kernel.__module__ or "").startswith("registry.ops.")
+    return operator.derivative is Derivative.KERNEL and not catalogued
 
 
 @functools.lru_cache(maxsize=4096)
@@ -263,7 +271,7 @@ def _rules_off(linear: set[Node]) -> Any:
         assert isinstance(node.op, Operator)
         if node not in linear:
             return with_rule(node.op, node.attributes)
-        if not node.op.opaque:
+        if not (node.op.opaque or _left_to_jax(node.op)):
             return bare_kernel(node.op, node.attributes)
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
@@ -310,6 +318,61 @@ def _by_vjp(
     primal.__name__ = operator.name
     wrapped: Any = jax.custom_vjp(primal)
     wrapped.defvjp(forward, backward)
+    call: Call = wrapped
+    return call
+
+
+# Makers without a derivative: reverse mode alone ------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_reverse(
+    operator: Operator,
+    key: Any,
+    attributes: Attributes,
+    types: Types,
+    training: bool | None,
+) -> Call:
+    """The kernel with tangents that can be transposed, by the maker, but not computed."""
+    kernel = bare_kernel(operator, attributes)
+    flagged = _Flagged(operator, training)
+    back = _Pullback(operator, attributes, types, training)
+    rules = with_rule(operator, attributes)
+    obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
+
+    def primal(*rest: Any) -> Any:
+        result = kernel(*flagged.inputs(rest))
+        return result if operator.single else tuple(result)
+
+    def refuse(*_values: Any) -> Any:
+        raise NotDifferentiableError(str(obstacle))
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        inputs = flagged.inputs(primals)
+        result = rules(*inputs)
+        outputs = _listed(operator, result)
+        residuals = [*[inputs[i] for i in back.kept], *[outputs[i] for i in back.kept_outputs]]
+        moving = [i for i, one in enumerate(tangents) if _moves(one)]
+
+        def run(_residuals: Values, _linear: Values) -> list[Any]:
+            return [_no_tangent(type_of(outputs[i])) for i in back.taken]
+
+        def transposed(given: Values, cotangents: Values) -> list[Any]:
+            kept, kept_outputs = given[: len(back.kept)], given[len(back.kept) :]
+            heads = dict(zip(back.taken, cotangents, strict=True))
+            gradients = back.run(kept, kept_outputs, heads)
+            return [gradients[i] for i in moving]
+
+        linear = Linear(run, refuse, transposed, NotDifferentiableError(str(obstacle)))
+        found = dict(zip(back.taken, linear(residuals, [tangents[i] for i in moving]), strict=True))
+        moved = [
+            found[i] if i in found else _no_tangent(type_of(one)) for i, one in enumerate(outputs)
+        ]
+        return result, moved[0] if operator.single else tuple(moved)
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_jvp(primal)
+    wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
     return call
 
@@ -361,7 +424,10 @@ class _Pullback:
         self.schedule = Schedule(outputs, present, _rules_off(linear), order=order)
 
     def run(
-        self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]
+        self,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        cotangents: Sequence[Any] | Mapping[int, Any],
     ) -> tuple[Any, ...]:
         """Gradients of the inputs, the training flag left out; float0 where there is none."""
         taken = [cotangents[i] for i in self.taken]
@@ -383,11 +449,14 @@ class _Pullback:
 @functools.lru_cache(maxsize=4096)
 def _transposable(operator: Operator, _key: Any, attributes: Attributes, places: Active) -> Call:
     """The kernel, linear in its inputs at ``places``: JAX transposes it by the maker."""
+    kernel = bare_kernel(operator, attributes)
 
     def call(*inputs: Any) -> Any:
         flag = operator.training_index
         training = None if flag is None else bool(inputs[flag])
         types = tuple(None if one is None else type_of(one) for one in inputs)
+        if not operator.opaque and _refusal(operator, _key, attributes, types) is None:
+            return kernel(*inputs)
         present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
         residual = tuple(i for i in present if i not in places)
         through = _Through(operator, attributes, types, training, residual, places)

@@ -27,11 +27,13 @@ class Linear:
         moved: from the positions of moving values, all values and those tangents to results and
             their tangents.
         transposed: from residuals and cotangents of the results to those of the linear values.
+        refusal: the error when it is computed instead of transposed; ``run`` then only tells types.
     """
 
     run: Callable[[Values, Values], list[Any]]
     moved: Callable[[Active, Values, Values], tuple[list[Any], list[Any]]]
     transposed: Callable[[Values, Values], list[Any]]
+    refusal: Exception | None = None
 
     def __call__(self, residuals: Values, linear: Values) -> list[Any]:
         """``run(residuals, linear)``, which JAX differentiates and transposes as it is told."""
@@ -45,7 +47,7 @@ class Linear:
         def moved(active: Active, values: Values, tangents: Values) -> Any:
             return jax.vmap(functools.partial(self.moved, active))(values, tangents)
 
-        return Linear(jax.vmap(self.run), moved, jax.vmap(self.transposed))
+        return Linear(jax.vmap(self.run), moved, jax.vmap(self.transposed), self.refusal)
 
 
 _linear = Primitive("symop_linear")
@@ -53,13 +55,15 @@ _linear.multiple_results = True
 
 
 def _run(*values: Any, function: Linear, split: int) -> list[Any]:
+    if function.refusal is not None:
+        raise function.refusal
     return function.run(list(values[:split]), list(values[split:]))
 
 
 def _types(*values: Any, function: Linear, split: int) -> list[Any]:
     stand_ins = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in values]
-    run = functools.partial(_run, function=function, split=split)
-    return [jax.core.ShapedArray(one.shape, one.dtype) for one in jax.eval_shape(run, *stand_ins)]
+    found = jax.eval_shape(function.run, stand_ins[:split], stand_ins[split:])
+    return [jax.core.ShapedArray(one.shape, one.dtype) for one in found]
 
 
 def _moved(values: Values, tangents: Values, *, function: Linear, split: int) -> Any:

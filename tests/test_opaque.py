@@ -12,7 +12,7 @@ import registry
 import symop as so
 from registry import Array, case, op
 from registry.cases import positive, uniform
-from registry.errors import NotDifferentiableError
+from registry.errors import NotDifferentiableError, NotLinearError
 from symop import testing
 
 pytestmark = pytest.mark.usefixtures("temporary_operators", "x64")
@@ -225,20 +225,22 @@ class TestLinearOnTheWay:
         np.testing.assert_allclose(jax.grad(lambda v: jnp.sum(twice(v)))(x), expected)
 
     def test_gradient_that_needs_the_tangent_is_refused(self):
-        @op(name="test_selfish", opaque=True)
-        def selfish(x: Array) -> Array:
-            """``x``."""
-            return on_host(np.positive, same_as(x), x)
+        def declare(name):
+            @op(name=name, opaque=True)
+            def kernel(x: Array) -> Array:
+                """``x``."""
+                return on_host(np.positive, same_as(x), x)
 
-        @op(name="test_user", opaque=True)
-        def user(x: Array) -> Array:
-            """``x``."""
-            return on_host(np.positive, same_as(x), x)
+            return kernel
 
-        selfish.gradient(lambda x, d_out: {"x": d_out * so.sign(x) * so.sign(x)})
-        user.gradient(lambda d_out: {"x": selfish(d_out)})
-        with pytest.raises(registry.SymopError, match="test_"):
-            jax.grad(lambda v: jnp.sum(user(v)))(jnp.ones(3))
+        first, second, third = map(declare, ("test_first", "test_second", "test_third"))
+        first.gradient(lambda d_out: {"x": second(d_out)})
+        second.gradient(lambda d_out: {"x": third(d_out)})
+        third.gradient(lambda x, d_out: {"x": d_out * so.square(so.sign(x))})
+        x = jnp.ones(3)
+        np.testing.assert_allclose(jax.jvp(first, (x,), (x,))[1], x)
+        with pytest.raises(NotLinearError, match="test_third: it is used linearly in x"):
+            jax.grad(lambda v: jnp.sum(first(v)))(x)
 
 
 @pytest.fixture
