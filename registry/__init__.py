@@ -9,6 +9,8 @@ from registry.audit import audit
 from registry.cases import case, misuse
 from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
 from registry.declare.creation import create
+from registry.declare.elementwise import elementwise
+from registry.declare.environment import EnvArguments
 from registry.declare.gradients import (
     DefaultGradOpDescMaker,
     EmptyGradOpDescMaker,
@@ -18,6 +20,7 @@ from registry.declare.gradients import (
 from registry.declare.pairs import register_op
 from registry.declare.proto import OpProtoAndCheckerMaker
 from registry.declare.registration import register_operator
+from registry.declare.simple import SimpleOp, register_simple_op
 from registry.desc import BlockDesc, OpDesc, OpProto, ProgramDesc, VarDesc
 from registry.errors import SymopError
 from registry.kernel_gradients import differentiate_kernel
@@ -35,6 +38,7 @@ __all__ = [
     "DefaultGradOpDescMaker",
     "Derivative",
     "EmptyGradOpDescMaker",
+    "EnvArguments",
     "GradOpDescMaker",
     "Grads",
     "InplaceHint",
@@ -50,6 +54,7 @@ __all__ = [
     "SelectedRows",
     "Shape",
     "ShapeInferer",
+    "SimpleOp",
     "SingleGradOpDescMaker",
     "State",
     "SymopError",
@@ -63,6 +68,7 @@ __all__ = [
     "case",
     "create",
     "differentiate_kernel",
+    "elementwise",
     "get",
     "misuse",
     "names",
@@ -70,6 +76,7 @@ __all__ = [
     "operators",
     "register_op",
     "register_operator",
+    "register_simple_op",
 ]
 
 del _ops

@@ -1,0 +1,228 @@
+"""EnvArguments: what an operator's function is given beside its inputs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from registry.errors import ArgumentError, DeclarationError, nearest
+from registry.types import Shape
+
+Request = Literal["random", "temp_space"]
+REQUESTS: tuple[Request, ...] = ("random", "temp_space")
+
+
+class Random:
+    """Random numbers of one call: each draw has a key of its own, folded from ``key``.
+
+    Attributes:
+        key: the JAX key that the draws are folded from.
+
+    Example:
+        >>> import jax
+        >>> from registry.declare.environment import Random
+        >>> first, again = (Random(jax.random.key(0)).uniform((2,)) for _ in range(2))
+        >>> bool((first == again).all())
+        True
+    """
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self._drawn = 0
+
+    def draw(self, sampler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``sampler(key, *args, **kwargs)`` with a key that no other draw has."""
+        key = jax.random.fold_in(self.key, self._drawn)
+        self._drawn += 1
+        return sampler(key, *args, **kwargs)
+
+    def uniform(
+        self, shape: Shape = (), dtype: Any = float, low: float = 0.0, high: float = 1.0
+    ) -> jax.Array:
+        """Draws from the uniform distribution on ``[low, high)``."""
+        return self.draw(jax.random.uniform, shape, dtype, low, high)
+
+    def normal(
+        self, shape: Shape = (), dtype: Any = float, mean: float = 0.0, std: float = 1.0
+    ) -> jax.Array:
+        """Draws from the normal distribution."""
+        return mean + std * self.draw(jax.random.normal, shape, dtype)
+
+    def bernoulli(self, p: Any = 0.5, shape: Shape | None = None) -> jax.Array:
+        """Booleans that are true with probability ``p``."""
+        return self.draw(jax.random.bernoulli, p, shape)
+
+    def randint(self, shape: Shape, low: Any, high: Any, dtype: Any = int) -> jax.Array:
+        """Integers from ``low`` up to and without ``high``."""
+        return self.draw(jax.random.randint, shape, low, high, dtype)
+
+    def gumbel(self, shape: Shape = (), dtype: Any = float) -> jax.Array:
+        """Draws from the standard Gumbel distribution."""
+        return self.draw(jax.random.gumbel, shape, dtype)
+
+    def exponential(self, shape: Shape = (), dtype: Any = float) -> jax.Array:
+        """Draws from the exponential distribution of mean one."""
+        return self.draw(jax.random.exponential, shape, dtype)
+
+    def permutation(self, x: Any, axis: int = 0) -> jax.Array:
+        """``x`` (or ``arange(x)``) in random order along ``axis``."""
+        return self.draw(jax.random.permutation, x, axis)
+
+
+class Resource:
+    """One resource that an operator requested: random numbers or scratch space."""
+
+    def __init__(self, kind: str, key: Any = None, *, owner: str = "") -> None:
+        """A resource of ``kind``; without a key it draws no numbers."""
+        self.kind = kind
+        self._key, self._owner = key, owner
+        self._given = 0
+
+    def get_random(self) -> Random:
+        """A source of random numbers, different from those given before in this call.
+
+        Raises:
+            DeclarationError: the operator requested something else here.
+        """
+        self._require("random")
+        if self._key is None:
+            raise DeclarationError(
+                f"{self._owner}random numbers must be drawn by the function or its gradient, "
+                "got a draw in a rule for shapes"
+            )
+        key = jax.random.fold_in(self._key, self._given)
+        self._given += 1
+        return Random(key)
+
+    def get_space(self, shape: Shape, dtype: Any = float) -> jax.Array:
+        """Scratch space: an array of zeros.
+
+        Raises:
+            DeclarationError: the operator requested something else here.
+        """
+        self._require("temp_space")
+        return jnp.zeros(shape, dtype)
+
+    def _require(self, kind: str) -> None:
+        if self.kind != kind:
+            raise DeclarationError(
+                f"{self._owner}set_resource_request must request {kind!r} to use it, "
+                f"got {self.kind!r}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Resource({self.kind!r})"
+
+
+class Resources(Sequence[Resource]):
+    """The requested resources, in the order of the request."""
+
+    def __init__(self, resources: Sequence[Resource], owner: str = "") -> None:
+        self._resources, self._owner = tuple(resources), owner
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._resources)
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return self._resources[index]
+        except IndexError:
+            listed = ", ".join(one.kind for one in self._resources) or "none"
+            raise DeclarationError(
+                f"{self._owner}set_resource_request must request resource {index} to use it, "
+                f"got {listed}"
+            ) from None
+
+
+class EnvArguments:
+    """The scalar, the keywords and the resources of one call.
+
+    Attributes:
+        resource: the requested resources, in the order of the request.
+
+    Example:
+        >>> from registry import EnvArguments
+        >>> EnvArguments(scalar=2.0).scalar
+        2.0
+        >>> EnvArguments(kwargs={"axis": 0}).kwargs["axis"]
+        0
+    """
+
+    def __init__(
+        self,
+        *,
+        scalar: float | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        resource: Sequence[Resource] = (),
+        owner: str = "",
+    ) -> None:
+        """Operators make it for each call; make one yourself to try a function out."""
+        self._scalar, self._kwargs = scalar, kwargs
+        self._owner = f"{owner}: " if owner else ""
+        self.resource = Resources(resource, self._owner)
+
+    @property
+    def scalar(self) -> float:
+        """The scalar.
+
+        Raises:
+            DeclarationError: the operator takes none.
+        """
+        if self._scalar is None:
+            raise DeclarationError(
+                f"{self._owner}set_enable_scalar(True) must come before env.scalar is used"
+            )
+        return self._scalar
+
+    @property
+    def kwargs(self) -> Mapping[str, Any]:
+        """The keywords, by name.
+
+        Raises:
+            DeclarationError: the operator takes none.
+        """
+        if self._kwargs is None:
+            raise DeclarationError(
+                f"{self._owner}set_enable_kwargs(True, ...) must come before env.kwargs is used"
+            )
+        return MappingProxyType(dict(self._kwargs))
+
+    def __repr__(self) -> str:
+        scalar = [] if self._scalar is None else [f"scalar={self._scalar!r}"]
+        kwargs = [] if self._kwargs is None else [f"kwargs={dict(self._kwargs)!r}"]
+        resource = [f"resource={list(self.resource)!r}"] if self.resource else []
+        return f"EnvArguments({', '.join([*scalar, *kwargs, *resource])})"
+
+
+def requested(owner: str, requests: str | Sequence[str]) -> tuple[Request, ...]:
+    """What ``set_resource_request`` was given, checked.
+
+    Raises:
+        ArgumentError: there is no such resource.
+    """
+    listed = (requests,) if isinstance(requests, str) else tuple(requests)
+    for one in listed:
+        if one not in REQUESTS:
+            raise ArgumentError(
+                f"{owner}: a resource must be one of {', '.join(REQUESTS)}, got "
+                f"{one!r}{nearest(one, REQUESTS)}"
+            )
+    return tuple(one for given in listed for one in REQUESTS if one == given)
+
+
+def resources(owner: str, requests: Sequence[Request], key: Any) -> list[Resource]:
+    """The resources of one call, each source of random numbers with a key of its own."""
+    prefix = f"{owner}: " if owner else ""
+    return [
+        Resource(
+            kind,
+            None if key is None or kind != "random" else jax.random.fold_in(key, i),
+            owner=prefix,
+        )
+        for i, kind in enumerate(requests)
+    ]
