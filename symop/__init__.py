@@ -9,7 +9,7 @@ from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator
 from registry.table import find, get
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
-from symop import random, sym
+from symop import nd, random, sym
 from symop.building import Group, grad, jvp, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
@@ -30,6 +30,7 @@ __all__ = [
     "load_json",
     "load_parameters",
     "name_scope",
+    "nd",
     "random",
     "save_parameters",
     "sym",

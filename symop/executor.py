@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, FeedError, GradientError
-from registry.types import VarType
+from registry.types import OpReqType, VarType
 from symop import random
 from symop.function import Settled, bare_where_native, fed, settle
 from symop.gradients import typed_grad
@@ -20,9 +20,12 @@ from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topolog
 from symop.lowering import Call, Schedule
 from symop.naming import names_of, output_name, require_known, variables_of
 
-GradReq = Literal["null", "write", "add"]
-"""What ``backward`` does with a gradient: nothing, replace the old one, or add to it."""
-_REQUESTS = ("null", "write", "add")
+GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
+"""What ``backward`` does with a gradient: nothing, replace the old one (in its memory), add to it.
+
+In its memory: the array that held the old gradient is donated, and must not be used any more.
+"""
+_REQUESTS = tuple(one.value for one in OpReqType)
 
 
 class _Forward(NamedTuple):
@@ -140,13 +143,20 @@ class Executor:
         mode = self._modes[True]
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
-        found = mode.half(wanted).backward(self._kept.variables, self._kept.residuals, heads)
+        half = mode.half(wanted)
+        found = half.backward(self._kept.variables, self._kept.residuals, heads, self._spent())
         for name, gradient in zip(wanted, found, strict=True):
             add = self._requests[name] == "add"
             self.grad_dict[name] = self.grad_dict[name] + gradient if add else gradient
 
     def _wanted(self) -> tuple[str, ...]:
         return tuple(name for name, request in self._requests.items() if request != "null")
+
+    def _spent(self) -> list[Any]:
+        """The old gradients whose memory the new ones take."""
+        asked = self._requests.items()
+        old = [self.grad_dict.get(name) for name, one in asked if one == OpReqType.WRITE_INPLACE]
+        return [one for one in old if isinstance(one, jax.Array)]
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
         if given is None:
@@ -295,16 +305,34 @@ class _Halves:
         ) -> list[Any]:
             return second([*variables, *residuals, *cotangents])[0]
 
+        def over(spent: list[Any], *given: list[Any]) -> list[Any]:
+            del spent
+            # Without a copy a gradient could be an array that was given, and be donated next.
+            return [jnp.copy(one) for one in backward(*given)]
+
         self.forward: Call = jax.jit(forward)
         self._backward: Call = jax.jit(backward)
+        self._backward_over: Call = jax.jit(over, donate_argnums=0, keep_unused=True)
 
     def backward(
-        self, variables: Sequence[Any], residuals: list[Any], heads: list[Any]
+        self,
+        variables: Sequence[Any],
+        residuals: list[Any],
+        heads: list[Any],
+        spent: Sequence[Any] = (),
     ) -> list[Any]:
-        """Gradients from the variables of the forward pass, its residuals, and cotangents."""
-        kept = [variables[i] for i in self.kept]
-        found: list[Any] = self._backward(kept, residuals, heads)
-        return found
+        """Gradients from the variables of the forward pass, its residuals, and cotangents.
+
+        They take the memory of the arrays in ``spent``, as far as nothing else still reads those.
+        """
+        given = ([variables[i] for i in self.kept], residuals, heads)
+        if not spent:
+            found: list[Any] = self._backward(*given)
+            return found
+        read = {id(one) for one in (*variables, *residuals, *heads)}
+        free = {id(one): one for one in spent if id(one) not in read}
+        donated: list[Any] = self._backward_over(list(free.values()), *given)
+        return donated
 
 
 def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
@@ -354,7 +382,7 @@ def _requests(
 ) -> dict[str, GradReq]:
     """The request for each argument; one for all leaves out those that can have no gradient."""
     names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
-    if isinstance(given, str):
+    if isinstance(given, str):  # an OpReqType is a string too
         asked: dict[str, Any] = dict.fromkeys(names, given)
     elif isinstance(given, Mapping):
         require_known("grad_req", given, names)

@@ -32,11 +32,12 @@ class Random:
         self.key = key
         self._drawn = 0
 
-    def draw(self, sampler: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def draw(self, sampler: Callable[..., Any], *args: Any, **kwargs: Any) -> jax.Array:
         """``sampler(key, *args, **kwargs)`` with a key that no other draw has."""
         key = jax.random.fold_in(self.key, self._drawn)
         self._drawn += 1
-        return sampler(key, *args, **kwargs)
+        drawn: jax.Array = sampler(key, *args, **kwargs)
+        return drawn
 
     def uniform(
         self, shape: Shape = (), dtype: Any = float, low: float = 0.0, high: float = 1.0

@@ -7,16 +7,8 @@ from typing import Any, Self
 from registry import platforms
 from registry.cases import Case, Misuse
 from registry.declare.environment import requested
-from registry.declare.simple_parts import (
-    ORDERS,
-    Device,
-    Made,
-    Part,
-    Settings,
-    backward_name,
-    build,
-    read_part,
-)
+from registry.declare.simple_operators import Made, backward_name, build
+from registry.declare.simple_parts import ORDERS, Device, Part, Settings, read_part
 from registry.errors import ArgumentError, DeclarationError, RegistrationError, nearest
 from registry.operator import Derivative, Operator
 from registry.table import find, register, unregister
