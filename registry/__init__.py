@@ -26,7 +26,8 @@ from registry.errors import SymopError
 from registry.kernel_gradients import differentiate_kernel
 from registry.operator import Derivative, Grads, Operator
 from registry.signature import Array, Key, Parameter, State, Training
-from registry.table import get, names, op, operators
+from registry.table import get, load_plugins, names, op, operators
+from registry.table import installed as _installed
 from registry.types import DType, OpReqType, Shape, VarKind, VarType
 from registry.values import SelectedRows
 from registry.var import Var
@@ -70,6 +71,7 @@ __all__ = [
     "differentiate_kernel",
     "elementwise",
     "get",
+    "load_plugins",
     "misuse",
     "names",
     "op",
@@ -79,4 +81,5 @@ __all__ = [
     "register_simple_op",
 ]
 
-del _ops
+_installed.open()  # a plug-in may import this package: it is complete now
+del _ops, _installed

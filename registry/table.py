@@ -1,18 +1,32 @@
 """The one table of operators: names and aliases, and how they are found and registered."""
 
+import contextlib
 import copyreg
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, overload
 
 from registry import var
 from registry.errors import RegistrationError, UnknownOperatorError, nearest
 from registry.kernel_gradients import derived_named
 from registry.operator import Operator
+from registry.plugins import Plugins
+
+_Change = Callable[[], None]
+"""Undoes one registration."""
 
 _table: dict[str, Operator] = {}
 _aliases: dict[str, str] = {}
 _lock = threading.RLock()
+
+
+class _Journal(threading.local):
+    """What this thread registers, while somebody may want it undone."""
+
+    changes: list[_Change] | None = None
+
+
+_journal = _Journal()
 
 
 def register(operator: Operator, *, replace: bool = False) -> Operator:
@@ -25,35 +39,98 @@ def register(operator: Operator, *, replace: bool = False) -> Operator:
             of another name.
     """
     with _lock:
-        for name in (operator.name, *operator.aliases):
-            owner = _aliases.get(name) or (name if name in _table else None)
-            if owner is not None and not (replace and owner == operator.name):
-                raise RegistrationError(
-                    f"{name}: an operator must be registered once, got a second one"
-                    + (
-                        "; pass replace=True to replace it"
-                        if owner == operator.name
-                        else f"; the name belongs to {owner}"
-                    )
-                )
-        unregister(operator.name)
-        _table[operator.name] = operator
-        _aliases.update(dict.fromkeys(operator.aliases, operator.name))
-        if operator.infix is not None:
-            var.infix[operator.infix] = operator
+        _refuse_taken(operator, replace)
+        _put(operator.name, operator)
     return operator
 
 
 def unregister(name: str) -> None:
     """Forget the operator called ``name`` and its aliases; nothing happens if there is none."""
     with _lock:
-        old = _table.pop(name, None)
-        if old is None:
-            return
-        for alias in old.aliases:
+        if name in _table:
+            _put(name, None)
+
+
+def _refuse_taken(operator: Operator, replace: bool) -> None:
+    for name in (operator.name, *operator.aliases):
+        owner = _aliases.get(name) or (name if name in _table else None)
+        if owner is not None and not (replace and owner == operator.name):
+            raise RegistrationError(
+                f"{name}: an operator must be registered once, got a second one"
+                + (
+                    "; pass replace=True to replace it"
+                    if owner == operator.name
+                    else f"; the name belongs to {owner}"
+                )
+            )
+    symbol = operator.infix
+    other = None if symbol is None else var.infix.get(symbol)
+    if other is not None and other.name != operator.name:
+        raise RegistrationError(
+            f"{operator.name}: an infix must belong to one operator, got {symbol!r}, which belongs "
+            f"to {other.name}"
+        )
+
+
+def _put(name: str, new: Operator | None) -> None:
+    """Let ``name`` mean ``new``: whoever looks it up meanwhile finds the old or the new one."""
+    old = _table.get(name)
+    if new is None:
+        del _table[name]
+    else:
+        _table[name] = new
+        _aliases.update(dict.fromkeys(new.aliases, name))
+        if new.infix is not None:
+            var.infix[new.infix] = new
+    if old is not None:
+        for alias in set(old.aliases).difference(() if new is None else new.aliases):
             _aliases.pop(alias, None)
         if old.infix is not None and var.infix.get(old.infix) is old:
             del var.infix[old.infix]
+    if _journal.changes is not None:
+        _journal.changes.append(lambda: _undo(name, old, new))
+
+
+def _undo(name: str, old: Operator | None, new: Operator | None) -> None:
+    """Give ``name`` its old meaning, unless somebody changed it since."""
+    if _table.get(name) is new and (old is not None or new is not None):
+        _put(name, old)
+
+
+@contextlib.contextmanager
+def _transaction() -> Iterator[None]:
+    """What this thread registers is taken back when an error ends the block."""
+    outer, mine = _journal.changes, list[_Change]()
+    _journal.changes = mine
+    try:
+        yield
+    except BaseException:
+        _journal.changes = None
+        with _lock:
+            for undo in reversed(mine):
+                undo()
+        raise
+    finally:
+        _journal.changes = outer
+
+
+installed = Plugins(_transaction)
+"""Those of installed packages; loaded when a name is missing or the table is listed."""
+
+
+def load_plugins() -> list[str]:
+    """Load the operators of installed packages now, and tell the names of their entry points.
+
+    It is not needed: they are loaded once, when the table is listed or lacks a name that it is
+    asked for. Called by hand, it also finds packages that were installed since, and tries those
+    again that failed. One that fails is reported with a warning, and leaves nothing behind.
+
+    Example:
+        >>> import registry
+        >>> isinstance(registry.load_plugins(), list)
+        True
+    """
+    return installed.load(again=True)
 
 
 @overload
@@ -129,18 +206,30 @@ def get(name: str) -> Operator:
 
 def find(name: str) -> Operator | None:
     """The operator called ``name``, or None."""
+    found = _known(name)
+    if found is None and installed.pending and not name.startswith("__"):
+        installed.load()
+        found = _known(name)
+    return found
+
+
+def _known(name: str) -> Operator | None:
     found = _table.get(name) or _table.get(_aliases.get(name, ""))
-    return found or (derived_named(name, find) if name.startswith("_") else None)
+    return found or (derived_named(name, _known) if name.startswith("_") else None)
 
 
 def names(*, aliases: bool = False) -> list[str]:
     """Every operator's name in alphabetical order, with aliases when asked for."""
+    if installed.pending:
+        installed.load()
     with _lock:
         return sorted([*_table, *(_aliases if aliases else ())])
 
 
 def operators() -> Iterable[Operator]:
     """Every operator in alphabetical order."""
+    if installed.pending:
+        installed.load()
     with _lock:
         return [_table[name] for name in sorted(_table)]
 

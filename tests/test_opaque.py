@@ -146,7 +146,6 @@ class TestProofs:
         assert registry.audit()[operator.name].every_order
 
 
-
 class TestBessel:
     """Third order in every mode, against the recurrence by SciPy."""
 
