@@ -292,10 +292,12 @@ class Operator(Signature):
 
     # Declarations ------------------------------------------------------------------------------
 
-    def gradient(self, maker: Function) -> Function:
+    def gradient(self, maker: Function, *, reads: Iterable[str] | None = None) -> Function:
         """Declare the gradient maker: from inputs, outputs and cotangents to input gradients.
 
-        The maker returns a dict by slot and is linear in the cotangents ``d_<output>``.
+        The maker returns a dict by slot and is linear in the cotangents ``d_<output>``. In place of
+        a gradient it may return a function without arguments, which makes it if it is wanted.
+        ``reads`` are the slots that it uses, where its parameters name more.
 
         Raises:
             DeclarationError: the operator has a derivative already, or a parameter is misnamed.
@@ -303,7 +305,8 @@ class Operator(Signature):
         self.declare_derivative(Derivative.MAKER, Derivative.MAKER.value)
         rule = self.maker_rule(maker)
         self.gradient_rule = rule
-        self._slots_read = {self.slot_of(i).name for i in rule.input_indices}
+        named = (self.slot_of(i).name for i in rule.input_indices)
+        self._slots_read = set(named if reads is None else reads)
         self._refuse_overwritten(self.inplace)
         return maker
 
@@ -320,9 +323,9 @@ class Operator(Signature):
             variadic_output=self.variadic_output,
         )
 
-    def composed_by(self, maker: GradOpMaker, slots_read: set[str]) -> None:
-        """Let ``maker`` answer for ``grad_op_maker``, which uses no inputs but ``slots_read``."""
-        self._desc_maker, self._slots_read = maker, slots_read
+    def composed_by(self, maker: GradOpMaker) -> None:
+        """Let ``maker`` answer for ``grad_op_maker``: the one that the gradient is made from."""
+        self._desc_maker = maker
 
     def zero_gradient(self, reason: str) -> None:
         """Declare that the derivative is zero wherever it exists, and why."""

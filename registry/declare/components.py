@@ -211,7 +211,7 @@ def kinds_by(
     """A variable-type inferer as a kind rule of ``operator``."""
 
     def kinds(*given: Any, **attributes: Any) -> tuple[VarKind, ...]:
-        values = by_slot(slots, given)
+        values = dict(zip(operator.slot_names, given, strict=True))
         called = operator.resolved(_flat(slots, given), tuple(attributes.values()))
         inputs = {name: _names(name, kind) for name, kind in values.items() if kind is not None}
         desc = OpDesc(

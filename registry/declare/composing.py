@@ -29,8 +29,8 @@ def declare_composition(operator: Operator, make: DescMaker) -> None:
     Raises:
         DeclarationError: the operator has a derivative already.
     """
-    operator.gradient(_interpreting(operator, make))
-    operator.composed_by(_grad_op_maker(operator.name, make), _slots_read(operator, make))
+    operator.gradient(_interpreting(operator, make), reads=_slots_read(operator, make))
+    operator.composed_by(_grad_op_maker(operator.name, make))
 
 
 def _slots_read(operator: Operator, make: DescMaker) -> set[str]:
