@@ -79,6 +79,9 @@ def _obstacle(
         pushforward_of(operator, attributes, types, active, training)
     except (NotLinearError, NotDifferentiableError) as error:
         return error.with_traceback(None)
+    except Exception:
+        # A maker that fails is no reason to refuse the value: differentiating it tells what failed.
+        return None
     return None
 
 

@@ -112,6 +112,10 @@ class TestFromRegistrationToFiles:
         assert operator(jnp.array([3.0, 1.0]), 1.0).tolist() == [2.0, 0.0]
         assert operator(X=2.0, Y=0.5) == 1.5
 
+    def test_a_maker_that_fails_does_not_hinder_the_value(self, operator):
+        with pytest.raises(GradientError, match="the gradient of slot 'Y' must be of type"):
+            jax.grad(lambda y: operator(jnp.ones(2), y).sum())(1.0)
+
     def test_jax(self, operator):
         assert jax.grad(lambda y: operator(2.0, y) ** 2)(5.0) == 6.0
         assert jax.jvp(operator, (1.0, 2.0), (1.0, 0.25))[1] == 0.75
@@ -179,7 +183,7 @@ class TestComponents:
         with pytest.raises(RegistrationError, match=r"a component must be a class .*got dict"):
             minus(dict)
         with pytest.raises(
-            RegistrationError, match=r"one component must be an operator .*got none"
+            RegistrationError, match=r"one component must be an operator .*none"
         ):
             register_operator("my_minus", MinusProto)
 
