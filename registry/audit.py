@@ -7,7 +7,7 @@ makers run here on probes: values that have a type and remember the call that ma
 
 import dataclasses
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,11 +124,29 @@ def audit() -> Audit:
         every order; broadcast_to, cos, multiply, negative, sin, sum_to
     """
     table = {operator.name: operator for operator in operators()}
-    survey = _Survey(table)
+    survey = _Survey()
     for operator in table.values():
-        survey.look_at_cases(operator)
+        survey.look_at(operator, operator.cases)
     survey.follow()
     return Audit({name: survey.entry(operator) for name, operator in table.items()})
+
+
+def entry_of(operator: Operator, cases: Sequence[Case] = ()) -> Entry:
+    """What the audit says of one operator, which need not be registered.
+
+    Args:
+        operator: the operator.
+        cases: further cases on which its maker is tried.
+
+    Example:
+        >>> from registry import get
+        >>> entry_of(get("tanh")).every_order
+        True
+    """
+    survey = _Survey()
+    survey.look_at(operator, [*operator.cases, *cases])
+    survey.follow()
+    return survey.entry(operator)
 
 
 # Probes ----------------------------------------------------------------------------------------
@@ -218,18 +236,19 @@ class _Question:
 class _Survey:
     """Runs makers, and makers of what they call, until nothing new is called."""
 
-    def __init__(self, table: Mapping[str, Operator]) -> None:
-        self._table = table
+    def __init__(self) -> None:
+        self._met: dict[str, Operator] = {}
         self.edges: dict[str, dict[str, None]] = defaultdict(dict)
         self.faults: dict[str, str] = {}
         self._asked: dict[str, set[Any]] = defaultdict(set)
         self._open: deque[_Question] = deque()
 
-    def look_at_cases(self, operator: Operator) -> None:
-        """Ask for the maker of ``operator`` on each of its cases."""
+    def look_at(self, operator: Operator, cases: Iterable[Case]) -> None:
+        """Ask for the maker of ``operator`` on each of ``cases``."""
+        self._met[operator.name] = operator
         if operator.derivative is Derivative.MISSING:
             self.faults[operator.name] = operator.reason
-        for case in operator.cases:
+        for case in cases:
             inputs, attributes = _bound(operator, case)
             if all(one is not LEFT_OUT for one in inputs):
                 called = operator.resolved(tuple(inputs), attributes)
@@ -263,6 +282,7 @@ class _Survey:
                 if call.operator.derived_from is not None:
                     continue
                 self.edges[name][call.operator.name] = None
+                self._met[call.operator.name] = call.operator
                 if call.operator.derivative in _WITHOUT:
                     self.faults.setdefault(call.operator.name, call.operator.reason)
 
@@ -274,7 +294,7 @@ class _Survey:
             operator.derivative,
             operator.reason,
             tuple(sorted(set(before) - {operator.name} | self._itself(operator.name))),
-            tuple(sorted(one for one in before if self._table[one].derivative is _BY_JAX)),
+            tuple(sorted(one for one in before if self._met[one].derivative is _BY_JAX)),
             self._gap(operator, before),
         )
 

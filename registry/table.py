@@ -63,12 +63,11 @@ def _refuse_taken(operator: Operator, replace: bool) -> None:
                     else f"; the name belongs to {owner}"
                 )
             )
-    symbol = operator.infix
-    other = None if symbol is None else var.infix.get(symbol)
-    if other is not None and other.name != operator.name:
+    other = None if operator.infix is None else var.infix.get(operator.infix)
+    if isinstance(other, Operator) and other.name != operator.name:
         raise RegistrationError(
-            f"{operator.name}: an infix must belong to one operator, got {symbol!r}, which belongs "
-            f"to {other.name}"
+            f"{operator.name}: an infix must belong to one operator, got {operator.infix!r}, which "
+            f"belongs to {other.name}"
         )
 
 

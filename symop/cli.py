@@ -7,24 +7,30 @@ import sys
 from pathlib import Path
 
 import registry
+from registry.desc import AttrProto, OpProto
 from registry.errors import SymopError
 from symop.building import load
+from symop.discovery import ModuleFailedError, declared_by
+from symop.testing import check_operator
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit status is 0 when it succeeded, 1 when it refused."""
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        status: int = options.run(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read has seen enough; what is left goes nowhere, also when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except ModuleFailedError as error:
+        print(f"{error}symop: {error.module} failed while it was imported", file=sys.stderr)
+        return 1
     except (SymopError, OSError) as error:
         print(f"symop: {error}", file=sys.stderr)
         return 1
-    return 0
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     ops = commands.add_parser("ops", help="list the operators, or explain one")
     ops.add_argument("name", nargs="?")
     ops.set_defaults(run=_ops)
+    check = commands.add_parser("check", help="prove the operators that a module declares")
+    check.add_argument("module", help="a module, a path to a .py file, or an operator's name")
+    check.set_defaults(run=_check)
     audit = commands.add_parser("audit", help="which operators are differentiable to every order")
     audit.set_defaults(run=_audit)
     return parser
@@ -62,7 +71,45 @@ def _ops(options: argparse.Namespace) -> None:
     operator = registry.get(options.name)
     known, reason = operator.derivative.value, operator.reason
     print(f"{operator.signature()}\n\n{inspect.cleandoc(operator.__doc__ or '')}")
+    print(_slots(operator.proto), end="")
     print(f"\nderivative: {known}" + (f" ({reason})" if reason != known else ""))
+
+
+def _slots(proto: OpProto) -> str:
+    """What is said of slots, attributes and outputs; nothing where nobody commented on them."""
+    if not any(one.comment for one in (*proto.inputs, *proto.attrs, *proto.outputs)):
+        return ""
+    rows = [("inputs", [(one.name + "..." * one.duplicable, one) for one in proto.inputs])]
+    rows += [("attributes", [(_attribute(one), one) for one in proto.attrs])]
+    rows += [("outputs", [(one.name + "..." * one.duplicable, one) for one in proto.outputs])]
+    width = max(len(text) for _, each in rows for text, _ in each)
+    lines = [""]
+    for title, each in rows:
+        lines += [f"{title}:"] if each else []
+        lines += [f"  {text:<{width}}  {one.comment}".rstrip() for text, one in each]
+    return "\n".join([*lines, ""])
+
+
+def _attribute(proto: AttrProto) -> str:
+    default = "" if proto.required else f" = {proto.default!r}"
+    return f"{proto.name}: {proto.type}{default}"
+
+
+def _check(options: argparse.Namespace) -> int:
+    """Prove each operator, telling its name before, for it may take a while."""
+    chosen = declared_by(options.module)
+    if not chosen:
+        print(f"symop: {options.module} declares no operator to check", file=sys.stderr)
+        return 1
+    failed = []
+    for i, operator in enumerate(chosen, 1):
+        print(f"[{i}/{len(chosen)}] {operator.name}", flush=True)
+        if not check_operator(operator).ok:
+            failed.append(operator.name)
+        print(flush=True)
+    held = len(chosen) - len(failed)
+    print(f"{held} of {len(chosen)} operators hold" + "".join(f"; {n} FAILS" for n in failed))
+    return 1 if failed else 0
 
 
 def _audit(options: argparse.Namespace) -> None:

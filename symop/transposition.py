@@ -50,7 +50,10 @@ class Linear:
         return Linear(jax.vmap(self.run), moved, jax.vmap(self.transposed), self.refusal)
 
 
-_linear = Primitive("symop_linear")
+# Any: JAX declares no types for what follows.
+_linear: Any = Primitive("symop_linear")
+_ad: Any = ad
+_batching: Any = batching
 _linear.multiple_results = True
 
 
@@ -61,7 +64,8 @@ def _run(*values: Any, function: Linear, split: int) -> list[Any]:
 
 
 def _types(*values: Any, function: Linear, split: int) -> list[Any]:
-    stand_ins = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in values]
+    struct: Any = jax.ShapeDtypeStruct
+    stand_ins = [struct(one.shape, one.dtype) for one in values]
     found = jax.eval_shape(function.run, stand_ins[:split], stand_ins[split:])
     return [jax.core.ShapedArray(one.shape, one.dtype) for one in found]
 
@@ -73,7 +77,7 @@ def _moved(values: Values, tangents: Values, *, function: Linear, split: int) ->
 
 
 def _transposed(cotangents: Values, *values: Any, function: Linear, split: int) -> list[Any]:
-    heads = [ad.instantiate_zeros(one) for one in cotangents]
+    heads = [_ad.instantiate_zeros(one) for one in cotangents]
     return [*[None] * split, *function.transposed(list(values[:split]), heads)]
 
 
@@ -83,7 +87,7 @@ def _batched(
     """Every value gets the batch axis: so does the cotangent of each that is linear."""
     pairs = list(zip(values, axes, strict=True))
     size = next(one.shape[axis] for one, axis in pairs if axis is not None)
-    front = [batching.bdim_at_front(one, axis, size) for one, axis in pairs]
+    front = [_batching.bdim_at_front(one, axis, size) for one, axis in pairs]
     results = _linear.bind(*front, function=function.batched(), split=split)
     return results, [0] * len(results)
 

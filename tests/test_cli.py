@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from typing import Annotated
 
 import pytest
 
 import registry
 import symop as so
+from registry.attributes import Comment
 from symop import cli
 
 
@@ -66,6 +68,33 @@ def test_ops_says_why_there_is_no_derivative(capsys):
     assert cli.main(["ops", "argmax"]) == 0
     end = "derivative: undefined by definition (its result is an integer)\n"
     assert capsys.readouterr().out.endswith(end)
+
+
+@pytest.mark.usefixtures("temporary_operators")
+def test_ops_shows_comments(capsys):
+    @registry.op(name="commented")
+    def kernel(
+        x: Annotated[registry.Array, Comment("What is scaled.")],
+        *others: registry.Array,
+        factor: Annotated[float, Comment("By how much.")] = 2.0,
+        mode: str,
+    ) -> registry.Array:
+        """``factor * x``."""
+        return factor * x
+
+    assert cli.main(["ops", "commented"]) == 0
+    page = """
+inputs:
+  x                    What is scaled.
+  others...
+attributes:
+  factor: float = 2.0  By how much.
+  mode: str
+outputs:
+  out
+
+derivative: """
+    assert page in capsys.readouterr().out
 
 
 def test_ops_knows_aliases(capsys):

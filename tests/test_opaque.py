@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("temporary_operators", "x64")
 
 
 def on_host(function, like, *arrays):
-    """``function`` in NumPy, called back from JAX; it is element-wise, so a batch changes nothing."""
+    """``function`` in NumPy, called back from JAX; it takes a batch as it is."""
 
     def run(*values):
         return np.asarray(function(*values), like.dtype)

@@ -9,9 +9,10 @@ the first entry that differs and the program that computed it.
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from registry.cases import Case
+from registry.audit import entry_of
+from registry.cases import Case, Misuse
 from registry.operator import Operator
 from registry.table import get
 from symop.testing.gradients import check_adjoint, check_gradient, check_linearity
@@ -60,10 +61,14 @@ class Verdict:
     Attributes:
         operator: its signature.
         findings: one for each proof of each case.
+        derivative: what derivative it has, with the reason where there is none.
+        audit: what the audit says of its derivatives of all orders.
     """
 
     operator: str
     findings: list[Finding]
+    derivative: str
+    audit: str
 
     @property
     def ok(self) -> bool:
@@ -83,34 +88,65 @@ class Verdict:
             verdict = f"FAILS on {failed}" if failed else "holds"
             seconds = sum(one.seconds for one in found)
             lines.append(f"  {proof:<11} {len(found):>3} cases  {verdict:<12} {seconds:6.1f} s")
+        lines += [f"  derivative: {self.derivative}", f"  audit: {self.audit}"]
         for one in self.failures:
             lines += ["", f"{one.proof}, {one.case}:", f"  {one.failure}"]
         return "\n".join(lines)
 
 
-def check_operator(operator: Operator | str) -> Verdict:
+def check_operator(operator: Operator | str, cases: Sequence[Case | Misuse] = ()) -> Verdict:
     """Run every proof on every case of an operator, and print the verdict.
+
+    An operator without a case has nothing to show, and fails.
+
+    Args:
+        operator: the operator or its name; it is registered, or it could not be loaded.
+        cases: further cases and misuses, besides those that are declared.
 
     Example:
         >>> check_operator("sign").ok  # doctest: +ELLIPSIS
         sign(x)
           inference     4 cases  holds           ... s
         ...
+          derivative: zero by definition (...)
+          audit: zero by definition: ...
         True
     """
     chosen = get(operator) if isinstance(operator, str) else operator
+    tried = [*chosen.cases, *(one for one in cases if isinstance(one, Case))]
+    misuses = [*chosen.misuses, *(one for one in cases if isinstance(one, Misuse))]
     findings = [
         _finding(name, str(case), functools.partial(proof, chosen, case))
-        for case in chosen.cases
+        for case in tried
         for name, proof in PROOFS.items()
     ]
     findings += [
         _finding("misuse", str(one), functools.partial(check_misuse, chosen, one))
-        for one in chosen.misuses
+        for one in misuses
     ]
-    verdict = Verdict(chosen.signature(), findings)
-    print(verdict)
+    if not tried:
+        findings.append(Finding("cases", "none", 0.0, _NO_CASE))
+    verdict = Verdict(chosen.signature(), findings, _derivative(chosen), _audited(chosen, tried))
+    print(verdict, flush=True)
     return verdict
+
+
+_NO_CASE = (
+    "there must be a sample call that the proofs can run, got none; declare the operator with "
+    "cases=[case(...)], or pass cases= to check_operator"
+)
+
+
+def _derivative(operator: Operator) -> str:
+    known = operator.derivative.value
+    return known if operator.reason == known else f"{known} ({operator.reason})"
+
+
+def _audited(operator: Operator, cases: Sequence[Case]) -> str:
+    try:
+        return str(entry_of(operator, cases))
+    except Exception as error:  # a case that cannot be drawn: the proofs have told so
+        return f"not possible, {type(error).__name__}: {error}"
 
 
 def _finding(proof: str, case: str, run: Callable[[], None]) -> Finding:

@@ -101,10 +101,16 @@ class Derivatives:
     def _program(self, source: Source) -> Any:
         if source not in self._programs:
             chosen = self.graph.run if source == "graph" else functools.partial(self._jax, source)
-            seeds = self.seeds
-            self._programs[source] = compiled(
-                chosen, self.trial.primals, seeds.heads, seeds.tangents
-            )
+            arguments = self.trial.primals, self.seeds.heads, self.seeds.tangents
+            try:
+                self._programs[source] = compiled(chosen, *arguments)
+            except Exception as error:
+                if source != "kernel":
+                    raise
+                raise AssertionError(
+                    f"{self.trial}: JAX must be able to differentiate the kernel, or the operator "
+                    f"be declared opaque=True, got {type(error).__name__}: {error}"
+                ) from error
         return self._programs[source]
 
     def _jax(

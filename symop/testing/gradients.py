@@ -120,7 +120,7 @@ def _check_declared(trial: Trial) -> None:
     operator = trial.operator
     if operator.derivative is Derivative.ZERO:
         if operator.compared:
-            _check_zero(trial)
+            (_check_flat if operator.opaque else _check_zero)(trial)
         return
     try:
         derivatives(trial)
@@ -145,6 +145,22 @@ def _check_zero(trial: Trial) -> None:
     for i, one in enumerate(pull(heads)):
         where = f"{trial}: declared zero ({trial.operator.reason}), {_wrt_name(trial, i)}"
         expect_close(np.zeros(one.shape), one, 0.0, where)
+
+
+def _check_flat(trial: Trial) -> None:
+    """An opaque kernel that is declared flat gives the same a small step to either side."""
+    run = trial.function("kernel", trial.active)
+    drawn = normal_like(np.random.default_rng(SEED), [type_of(one) for one in trial.primals])
+    after, before = (
+        run(*[one + sign * _STEP * way for one, way in zip(trial.primals, drawn, strict=True)])
+        for sign in (1, -1)
+    )
+    for i in trial.carrying:
+        where = (
+            f"{trial}: declared zero ({trial.operator.reason}), but "
+            f"{trial.operator.outputs[i]} changes along a random direction"
+        )
+        expect_close(after[i], before[i], 0.0, where)
 
 
 # Forward mode ----------------------------------------------------------------------------------
@@ -172,7 +188,7 @@ def _check_forward(found: Derivatives, k: int) -> None:
     for source in found.sources:
         for mine, other in zip(ours, found.of(source).tangents[k - 1], strict=True):
             where = f"{found.trial}: order {k}, the graph's tangents against JAX on the {source}"
-            expect_close(mine, other, _rtol(found.trial), where)
+            expect_close(mine, other, _rtol(found.trial), where, _program(found, k))
 
 
 def _check_transposed(found: Derivatives, source: Source, k: int) -> None:
