@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import registry
-from registry.desc import AttrProto, OpProto
+from registry.desc import AttrProto, OpProto, VarProto
 from registry.errors import SymopError
 from symop.building import load
 from symop.discovery import ModuleFailedError, declared_by
@@ -77,16 +77,19 @@ def _ops(options: argparse.Namespace) -> None:
 
 def _slots(proto: OpProto) -> str:
     """What is said of slots, attributes and outputs; nothing where nobody commented on them."""
-    if not any(one.comment for one in (*proto.inputs, *proto.attrs, *proto.outputs)):
+    everything: list[VarProto | AttrProto] = [*proto.inputs, *proto.attrs, *proto.outputs]
+    if not any(one.comment for one in everything):
         return ""
-    rows = [("inputs", [(one.name + "..." * one.duplicable, one) for one in proto.inputs])]
-    rows += [("attributes", [(_attribute(one), one) for one in proto.attrs])]
-    rows += [("outputs", [(one.name + "..." * one.duplicable, one) for one in proto.outputs])]
-    width = max(len(text) for _, each in rows for text, _ in each)
+    rows = {
+        "inputs": [(one.name + "..." * one.duplicable, one.comment) for one in proto.inputs],
+        "attributes": [(_attribute(one), one.comment) for one in proto.attrs],
+        "outputs": [(one.name + "..." * one.duplicable, one.comment) for one in proto.outputs],
+    }
+    width = max(len(text) for each in rows.values() for text, _ in each)
     lines = [""]
-    for title, each in rows:
+    for title, each in rows.items():
         lines += [f"{title}:"] if each else []
-        lines += [f"  {text:<{width}}  {one.comment}".rstrip() for text, one in each]
+        lines += [f"  {text:<{width}}  {comment}".rstrip() for text, comment in each]
     return "\n".join([*lines, ""])
 
 

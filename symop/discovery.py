@@ -73,9 +73,8 @@ def _exists(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError as error:
-        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            return False
-        return True  # it is there, but a package on the way lacks something
+        # Where another one is missing, the module is there, and its import will tell.
+        return not f"{module}.".startswith(f"{error.name}.")
     except ValueError:  # no name of a module, or one that did not come from a file
         return module in sys.modules
     except Exception:  # it is there, and its import will tell what is wrong

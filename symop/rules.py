@@ -8,29 +8,25 @@ is never left to JAX: where tangents run through it, it is transposed by its mak
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.custom_derivatives import SymbolicZero
 
 from registry.attributes import identity_key
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
 from registry.shapes import default_float
-from registry.types import TRAINING_TYPE, VarType
+from registry.types import VarType
 from registry.var import Attributes
 from symop.differentiate import (
     Pushforward,
-    input_gradients,
-    output_values,
     pushforward_of,
 )
-from symop.emission import apply
-from symop.graph import Node, constant, placeholder, reaching, topological
+from symop.graph import Node, reaching, topological
+from symop.guarding import Flagged, guarded, listed, moves, no_tangent, without_maker
 from symop.lowering import Call, Schedule, bare_kernel, type_of
+from symop.reverse import Pullback
 from symop.transposition import Active, Linear, Values
 
 Types = tuple[VarType | None, ...]
@@ -44,7 +40,7 @@ def with_rule(operator: Operator, attributes: Attributes) -> Call:
         return _with_rule(operator, identity_key(attributes), attributes)
     if operator.derivative is Derivative.ZERO and operator.native:
         return bare_kernel(operator, attributes)
-    return _without_maker(operator, identity_key(attributes), attributes)
+    return without_maker(operator, identity_key(attributes), attributes)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -85,24 +81,6 @@ def _obstacle(
     return None
 
 
-class _Flagged(NamedTuple):
-    """Puts the training flag back among the other inputs."""
-
-    operator: Operator
-    training: bool | None
-
-    def inputs(self, rest: Sequence[Any]) -> tuple[Any, ...]:
-        """``rest`` with the flag in its slot."""
-        if self.training is None:
-            return tuple(rest)
-        supply = iter(rest)
-        flagged = [
-            self.training if slot.role == "training" else next(supply)
-            for slot in self.operator.slots[: self.operator.n_fixed]
-        ]
-        return (*flagged, *supply)
-
-
 # JAX's own derivative ----------------------------------------------------------------------------
 
 
@@ -118,7 +96,7 @@ def _by_kernel(operator: Operator, key: Any, attributes: Attributes) -> Call:
         refusal = _refusal(operator, key, attributes, types)
         if refusal is None:
             return kernel(*inputs)
-        return _guarded(operator, key, attributes, None, refusal)(*inputs)
+        return guarded(operator, key, attributes, None, refusal)(*inputs)
 
     return call
 
@@ -133,69 +111,10 @@ def _left_to_jax(operator: Operator) -> bool:
 def _refusal(operator: Operator, _key: Any, attributes: Attributes, types: Types) -> str | None:
     """Why there is no derivative of a call, or None when there is one."""
     try:
-        _Pullback(operator, attributes, types, None)
+        Pullback(operator, attributes, types, None, _rules_off)
     except NotDifferentiableError as error:
         return str(error).partition("\n")[0]
     return None
-
-
-# No maker: a zero derivative, or none ------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=4096)
-def _without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call:
-    """The kernel, guarded where a derivative could flow through it."""
-    flag = operator.training_index
-    kernel = bare_kernel(operator, attributes)
-    refusal = None
-    if operator.derivative is not Derivative.ZERO:
-        refusal = (
-            f"{operator.name}: a derivative is asked for, but it is "
-            f"{operator.derivative.value} ({operator.reason})"
-        )
-
-    def call(*inputs: Any) -> Any:
-        types = [None if one is None else type_of(one) for one in inputs]
-        if not any(one is not None and one.differentiable for one in types):
-            return kernel(*inputs)
-        if flag is not None:
-            types[flag] = TRAINING_TYPE
-        if not any(one.differentiable for one in operator.infer(tuple(types), attributes)):
-            return kernel(*inputs)
-        training = None if flag is None else bool(inputs[flag])
-        rest = [one for i, one in enumerate(inputs) if i != flag]
-        return _guarded(operator, _key, attributes, training, refusal)(*rest)
-
-    return call
-
-
-@functools.lru_cache(maxsize=4096)
-def _guarded(
-    operator: Operator,
-    _key: Any,
-    attributes: Attributes,
-    training: bool | None,
-    refusal: str | None,
-) -> Call:
-    """The kernel with tangents of zero, or the refusal to make any."""
-    kernel = bare_kernel(operator, attributes)
-    flagged = _Flagged(operator, training)
-
-    def primal(*rest: Any) -> Any:
-        result = kernel(*flagged.inputs(rest))
-        return result if operator.single else tuple(result)
-
-    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        if refusal is not None and any(_moves(one) for one in tangents):
-            raise NotDifferentiableError(refusal)
-        result = wrapped(*primals)
-        return result, jax.tree.map(lambda one: _no_tangent(type_of(one)), result)
-
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(rule, symbolic_zeros=True)
-    call: Call = wrapped
-    return call
 
 
 # Linear makers: custom_jvp ---------------------------------------------------------------------
@@ -209,7 +128,7 @@ def _by_jvp(
     training: bool | None,
 ) -> Call:
     kernel = bare_kernel(operator, attributes)
-    flagged = _Flagged(operator, training)
+    flagged = Flagged(operator, training)
 
     def primal(*rest: Any) -> Any:
         result = kernel(*flagged.inputs(rest))
@@ -218,7 +137,7 @@ def _by_jvp(
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         inputs = flagged.inputs(primals)
         moving = flagged.inputs(tangents) if training is not None else tuple(tangents)
-        active = tuple(i for i, tangent in enumerate(moving) if _moves(tangent))
+        active = tuple(i for i, tangent in enumerate(moving) if moves(tangent))
         types = tuple(None if one is None else type_of(one) for one in inputs)
         push = pushforward_of(operator, attributes, types, active, training)
         return _run(push, operator, inputs, [moving[i] for i in active])
@@ -230,11 +149,6 @@ def _by_jvp(
     return call
 
 
-def _moves(tangent: Any) -> bool:
-    still = tangent is None or isinstance(tangent, (bool, SymbolicZero))
-    return not still and getattr(tangent, "dtype", None) != jax.dtypes.float0
-
-
 def _run(
     push: Pushforward, operator: Operator, inputs: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, Any]:
@@ -244,7 +158,7 @@ def _run(
     supply = iter(results[1:])
     types = push.application.types or ()
     moved = tuple(
-        _no_tangent(type) if node is None else next(supply)
+        no_tangent(type) if node is None else next(supply)
         for node, type in zip(push.results, types, strict=True)
     )
     return results[0], moved[0] if operator.single else moved
@@ -282,12 +196,6 @@ def _rules_off(linear: set[Node]) -> Any:
     return how
 
 
-def _no_tangent(type: VarType) -> Any:
-    if type.differentiable:
-        return jnp.zeros(type.shape, type.dtype)
-    return np.zeros(type.shape, jax.dtypes.float0)
-
-
 # Other makers: custom_vjp ----------------------------------------------------------------------
 
 
@@ -300,8 +208,8 @@ def _by_vjp(
     training: bool | None,
 ) -> Call:
     kernel = bare_kernel(operator, attributes)
-    flagged = _Flagged(operator, training)
-    back = _Pullback(operator, attributes, types, training)
+    flagged = Flagged(operator, training)
+    back = Pullback(operator, attributes, types, training, _rules_off)
     rules = with_rule(operator, attributes)
 
     def primal(*rest: Any) -> Any:
@@ -338,8 +246,8 @@ def _in_reverse(
 ) -> Call:
     """The kernel with tangents that can be transposed, by the maker, but not computed."""
     kernel = bare_kernel(operator, attributes)
-    flagged = _Flagged(operator, training)
-    back = _Pullback(operator, attributes, types, training)
+    flagged = Flagged(operator, training)
+    back = Pullback(operator, attributes, types, training, _rules_off)
     rules = with_rule(operator, attributes)
     obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
 
@@ -353,12 +261,12 @@ def _in_reverse(
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         inputs = flagged.inputs(primals)
         result = rules(*inputs)
-        outputs = _listed(operator, result)
+        outputs = listed(operator, result)
         residuals = [*[inputs[i] for i in back.kept], *[outputs[i] for i in back.kept_outputs]]
-        moving = [i for i, one in enumerate(tangents) if _moves(one)]
+        moving = [i for i, one in enumerate(tangents) if moves(one)]
 
         def run(_residuals: Values, _linear: Values) -> list[Any]:
-            return [_no_tangent(type_of(outputs[i])) for i in back.taken]
+            return [no_tangent(type_of(outputs[i])) for i in back.taken]
 
         def transposed(given: Values, cotangents: Values) -> list[Any]:
             kept, kept_outputs = given[: len(back.kept)], given[len(back.kept) :]
@@ -369,7 +277,7 @@ def _in_reverse(
         linear = Linear(run, refuse, transposed, NotDifferentiableError(str(obstacle)))
         found = dict(zip(back.taken, linear(residuals, [tangents[i] for i in moving]), strict=True))
         moved = [
-            found[i] if i in found else _no_tangent(type_of(one)) for i, one in enumerate(outputs)
+            found[i] if i in found else no_tangent(type_of(one)) for i, one in enumerate(outputs)
         ]
         return result, moved[0] if operator.single else tuple(moved)
 
@@ -378,72 +286,6 @@ def _in_reverse(
     wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
     return call
-
-
-class _Pullback:
-    """A maker as a function of the residuals that it names and of cotangents."""
-
-    def __init__(
-        self,
-        operator: Operator,
-        attributes: Attributes,
-        types: Types,
-        training: bool | None,
-        places: Active | None = None,
-    ) -> None:
-        """Build the graph of the gradients of the inputs at ``places``, or of all inputs."""
-        self.types, self.operator = types, operator
-        inputs = [
-            None if one is None else placeholder(operator.slot_of(i).name, one)
-            for i, one in enumerate(types)
-        ]
-        filled = [
-            constant(training or False) if operator.slot_of(i).role == "training" else one
-            for i, one in enumerate(inputs)
-        ]
-        application = apply(operator, tuple(filled), attributes, name=operator.name)
-        values = output_values(application)
-        cotangents = tuple(
-            placeholder("d", one.strong()) if one.differentiable else None
-            for one in application.types or ()
-        )
-        chosen = inputs if places is None else [inputs[i] for i in places]
-        active = {one for one in chosen if one is not None and one.type.differentiable}
-        gradients = dict(input_gradients(application, cotangents, active))
-        needed = set(topological(list(gradients.values())))
-        self.kept = [i for i, one in enumerate(inputs) if one is not None and one in needed]
-        self.kept_outputs = [i for i, one in enumerate(values) if one in needed]
-        self.taken = [i for i, one in enumerate(cotangents) if one is not None]
-        self.given = [None if one is None else gradients.get(one) for one in inputs]
-        variables = [
-            *[inputs[i] for i in self.kept],
-            *[values[i] for i in self.kept_outputs],
-            *[cotangents[i] for i in self.taken],
-        ]
-        outputs = [one for one in self.given if one is not None]
-        order = topological(outputs)
-        linear = reaching(order, [one for one in cotangents if one is not None])
-        present = [one for one in variables if one is not None]
-        self.schedule = Schedule(outputs, present, _rules_off(linear), order=order)
-
-    def run(
-        self,
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        cotangents: Sequence[Any] | Mapping[int, Any],
-    ) -> tuple[Any, ...]:
-        """Gradients of the inputs, the training flag left out; float0 where there is none."""
-        taken = [cotangents[i] for i in self.taken]
-        supply = iter(self.schedule([*inputs, *outputs, *taken])[0])
-        gradients = []
-        for i, (node, type) in enumerate(zip(self.given, self.types, strict=True)):
-            if self.operator.slot_of(i).role == "training":
-                continue
-            if node is not None:
-                gradients.append(next(supply))
-            else:
-                gradients.append(None if type is None else _no_tangent(type))
-        return tuple(gradients)
 
 
 # Opaque kernels on the way of tangents -----------------------------------------------------------
@@ -491,7 +333,7 @@ class _Through(NamedTuple):
     def run(self, residuals: Values, linear: Values) -> list[Any]:
         """The kernel."""
         kernel = bare_kernel(self.operator, self.attributes)
-        return _listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
+        return listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
 
     def moved(
         self, active: Active, values: Values, tangents: Values
@@ -504,11 +346,13 @@ class _Through(NamedTuple):
         )
         ordered = [by_place[i] for i in sorted(moving)]
         result, moved = _run(push, self.operator, self._inputs(values), ordered)
-        return _listed(self.operator, result), _listed(self.operator, moved)
+        return listed(self.operator, result), listed(self.operator, moved)
 
     def transposed(self, residuals: Values, cotangents: Values) -> list[Any]:
         """Gradients of the linear inputs, by the maker."""
-        back = _Pullback(self.operator, self.attributes, self.types, self.training, self.places)
+        back = Pullback(
+            self.operator, self.attributes, self.types, self.training, _rules_off, self.places
+        )
         if back.kept_outputs or not set(back.kept) <= set(self.residual):
             raise NotLinearError(
                 f"{self.operator.name}: it is used linearly in "
@@ -521,7 +365,3 @@ class _Through(NamedTuple):
         given = [i for i in range(len(self.types)) if i != flag]
         found = dict(zip(given, gradients, strict=True))
         return [found[i] for i in self.places]
-
-
-def _listed(operator: Operator, result: Any) -> list[Any]:
-    return [result] if operator.single else list(result)
