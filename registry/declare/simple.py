@@ -13,7 +13,8 @@ from registry.errors import ArgumentError, DeclarationError, RegistrationError, 
 from registry.operator import Derivative, Operator
 from registry.table import find, register, unregister
 
-REQUIRED: Any = dataclasses.MISSING
+CALL_KEYWORDS = ("name", "out", "req")
+"""What every call takes: the name of a node, and what ``so.nd`` does with a result."""
 
 
 def register_simple_op(name: str, *, replace: bool = False) -> "SimpleOp":
@@ -198,6 +199,11 @@ class SimpleOp:
         return self._changed(requests=requested(self.name, requests))
 
     def _declared(self, keyword: str, given: Any) -> tuple[Any, ...]:
+        if keyword in CALL_KEYWORDS:
+            raise ArgumentError(
+                f"{self.name}: a keyword must not be called {keyword!r}, which means something "
+                "else in a call"
+            )
         if not isinstance(given, tuple):
             return (given,)
         if len(given) != 2:

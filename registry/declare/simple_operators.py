@@ -27,7 +27,7 @@ from registry.operator import Operator
 from registry.shapes import all_alike, listed
 from registry.types import Shape
 
-_RESERVED = (KEY, OUT, OUT_VALUE, OUT_GRAD)
+_RESERVED = (KEY, OUT, OUT_VALUE, OUT_GRAD, "name", "req")
 _IN_DATA = ("in_data0", "in_data1")
 _OPERANDS = ("lhs", "rhs")
 
@@ -76,6 +76,10 @@ def _check_functions(settings: Settings) -> None:
         raise DeclarationError(
             f"{name}: an input must not be called {reserved[0]!r}, which means something else"
         )
+    taken = {*slots, KEY, OUT_GRAD, OUT_VALUE, COTANGENT + OUT}
+    twice = [one.name for one in settings.attributes() if one.name in taken]
+    if twice:
+        raise DeclarationError(f"{name}: inputs and attributes must differ, got {twice[0]!r} twice")
     for device, part in settings.functions.items():
         if len(part.names) != len(slots):
             raise DeclarationError(

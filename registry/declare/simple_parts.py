@@ -64,9 +64,11 @@ def read_part(owner: str, what: str, function: Callable[..., Any], inplace: str 
             f"got {function!r}"
         ) from error
     for one in parameters:
-        if one.kind not in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
+        by_position = one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        if not by_position or one.default is not one.empty:
             raise DeclarationError(
-                f"{owner}: the {what} must have positional parameters only, got {one}"
+                f"{owner}: the {what} must have positional parameters without defaults only, "
+                f"got {one}"
             )
     return Part(function, tuple(one.name for one in parameters), inplace)
 
