@@ -1,0 +1,300 @@
+"""so.nd: what a request does with the place of a result, and what executors do with gradients."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import registry
+import symop as so
+from registry import OpReqType, op, register_simple_op
+from registry.errors import ArgumentError, DTypeError, ShapeError, SymopError
+
+pytestmark = pytest.mark.usefixtures("temporary_operators")
+A = np.array([0.0, 1.0, 2.0], np.float32)
+
+
+def array():
+    return jnp.asarray(A)
+
+
+def ones():
+    return jnp.ones(3)
+
+
+@pytest.fixture
+def doubled():
+    """An operator whose result may take the place of its input, and so may its gradient's."""
+    return (
+        register_simple_op("doubled")
+        .set_function(lambda a: 2 * a, "in_out")
+        .set_gradient(lambda out_grad: 2 * out_grad, "out_in")
+    ).operator
+
+
+@pytest.fixture
+def halves():
+    """An operator with two outputs."""
+
+    @op(name="halves", outputs=("low", "high"))
+    def halves(x: registry.Array) -> tuple[registry.Array, registry.Array]:
+        """The lower and the upper half."""
+        return x[: x.shape[0] // 2], x[x.shape[0] // 2 :]
+
+    return halves
+
+
+# Requests ----------------------------------------------------------------------------------------
+
+
+def test_without_a_place_it_is_the_operator():
+    np.testing.assert_array_equal(so.nd.sin(array()), so.sin(array()))
+    np.testing.assert_array_equal(so.nd.sin(A, req="write"), so.sin(A))
+    assert so.nd.softmax(A, -1).tolist() == so.softmax(A, axis=-1).tolist()
+    assert so.nd.sin == so.nd.sin
+    assert hash(so.nd.sin) == hash(so.nd.sin)
+    assert "sin" in dir(so.nd)
+    assert repr(so.nd.sin) == "<array operator sin(x)>"
+    assert so.nd.sin.__name__ == "sin"
+
+
+@pytest.mark.parametrize("request_", [None, "write", OpReqType.WRITE])
+def test_write_replaces(request_):
+    out = ones()
+    np.testing.assert_array_equal(so.nd.square(array(), out=out, req=request_), A * A)
+    assert not out.is_deleted()
+
+
+def test_add_accumulates():
+    out = ones()
+    total = so.nd.square(array(), out=out, req="add")
+    total = so.nd.square(array(), out=total, req=OpReqType.ADD)
+    np.testing.assert_array_equal(total, 1 + 2 * A * A)
+    np.testing.assert_array_equal(out, np.ones(3))
+
+
+def test_null_computes_nothing():
+    out = ones()
+    assert so.nd.square(array(), out=out, req="null") is out
+    assert so.nd.square(array(), req=OpReqType.NULL) is None
+    so.random.seed(0)
+    so.nd.dropout(out, training=True, out=out, req="null")
+    after = so.nd.dropout(out, training=True)
+    so.random.seed(0)
+    np.testing.assert_array_equal(after, so.nd.dropout(out, training=True))
+
+
+def test_write_inplace_takes_the_memory():
+    out = ones()
+    place = out.unsafe_buffer_pointer()
+    result = so.nd.square(array(), out=out, req="write_inplace")
+    np.testing.assert_array_equal(result, A * A)
+    assert out.is_deleted()
+    assert result.unsafe_buffer_pointer() == place
+
+
+def test_an_operator_that_changes_nothing_writes_its_place_too():
+    x, out = array(), ones()
+    result = so.nd.identity(x, out=out, req="write_inplace")
+    np.testing.assert_array_equal(result, A)
+    assert out.is_deleted()
+    assert not x.is_deleted()
+
+
+def test_an_input_is_overwritten_only_where_that_is_declared(doubled):
+    x = array()
+    assert so.nd.doubled(x, out=x, req="write_inplace").tolist() == [0.0, 2.0, 4.0]
+    assert x.is_deleted()
+    x = array()
+    with pytest.raises(ArgumentError, match=r"square: 'out' must not take the place of .* 'x'"):
+        so.nd.square(x, out=x, req="write_inplace")
+    np.testing.assert_array_equal(so.nd.square(x, out=x), A * A)
+    assert so.nd.square(x, out=x, req="add").tolist() == [0.0, 2.0, 6.0]
+    assert not x.is_deleted()
+
+
+def test_the_second_operand_is_not_the_first():
+    register_simple_op("total").set_function(lambda lhs, rhs: lhs + rhs, "lhs_out")
+    x, y = array(), ones()
+    with pytest.raises(ArgumentError, match="'out' must not take the place of the input 'rhs'"):
+        so.nd.total(x, y, out=y, req="write_inplace")
+    with pytest.raises(ArgumentError, match="'out' must not take the place of the input 'rhs'"):
+        so.nd.total(x, x, out=x, req="write_inplace")
+    assert so.nd.total(x, y, out=x, req="write_inplace").tolist() == [1.0, 2.0, 3.0]
+    assert x.is_deleted()
+    assert not y.is_deleted()
+
+
+def test_a_gradient_takes_the_place_of_the_cotangent(doubled):
+    backward = so.nd.ArrayOperator(registry.get("_backward_doubled"))
+    head = ones()
+    assert backward(head, out=head, req="write_inplace").tolist() == [2.0, 2.0, 2.0]
+    assert head.is_deleted()
+
+
+def test_numpy_arrays_are_written():
+    for request, expected in {"write": A * A, "write_inplace": A * A, "add": 1 + A * A}.items():
+        out = np.ones(3, np.float32)
+        assert so.nd.square(A, out=out, req=request) is out
+        np.testing.assert_array_equal(out, expected)
+    half = np.ones((3, 2), np.float32)
+    so.nd.square(A, out=half[:, 0])
+    np.testing.assert_array_equal(half[:, 0], A * A)
+
+
+def test_random_numbers_do_not_depend_on_the_request():
+    draws = []
+    for given in ({}, {"out": ones()}, {"out": ones(), "req": "write_inplace"}):
+        so.random.seed(4)
+        draws.append([so.nd.dropout(array(), training=True, **given) for _ in range(1)])
+        draws[-1].append(so.nd.dropout(array(), training=True))
+    np.testing.assert_array_equal(draws[0], draws[1])
+    np.testing.assert_array_equal(draws[0], draws[2])
+
+
+def test_inside_transformations(doubled):
+    @jax.jit
+    def step(x, out):
+        x = so.nd.doubled(x, out=x, req="write_inplace")
+        return so.nd.sin(x, out=out, req="add")
+
+    np.testing.assert_allclose(step(A, A), A + np.sin(2 * A), rtol=1e-6)
+    gradient = jax.grad(lambda x: so.nd.square(x, out=x, req="add").sum())(array())
+    np.testing.assert_array_equal(gradient, 1 + 2 * A)
+    mapped = jax.vmap(lambda x: so.nd.square(x, out=x, req="write"))(array())
+    np.testing.assert_array_equal(mapped, A * A)
+    with pytest.raises(ArgumentError, match="must be a JAX array inside"):
+        jax.jit(lambda x: so.nd.square(x, out=np.ones(3, np.float32)))(A)
+    held, out = array(), ones()
+    jax.jit(lambda: so.nd.square(held, out=out, req="write_inplace"))()
+    assert not out.is_deleted()
+
+
+def test_several_outputs(halves):
+    x, places = jnp.arange(4.0), (jnp.ones(2), jnp.ones(2))
+    low, high = so.nd.halves(x, out=places, req="add")
+    assert (low.tolist(), high.tolist()) == ([1.0, 2.0], [3.0, 4.0])
+    low, high = so.nd.halves(x, out=places, req="write_inplace")
+    assert (low.tolist(), high.tolist()) == ([0.0, 1.0], [2.0, 3.0])
+    assert all(one.is_deleted() for one in places)
+    for wrong in (jnp.ones(2), (jnp.ones(2),)):
+        with pytest.raises(ArgumentError, match=r"halves: out must be a tuple of one .* 2 outputs"):
+            so.nd.halves(x, out=wrong)
+    place = jnp.ones(2)
+    with pytest.raises(ArgumentError, match="halves: the arrays in out must differ"):
+        so.nd.halves(x, out=(place, place), req="write_inplace")
+
+
+def test_variadic_inputs_and_layers():
+    out = jnp.zeros(6)
+    assert so.nd.concat([A, A], axis=0, out=out, req="write_inplace").shape == (6,)
+    total = so.nd.add_n(A, A, out=np.ones(3, np.float32), req="add")
+    np.testing.assert_array_equal(total, 1 + 2 * A)
+    with pytest.raises(ArgumentError, match="slot 'weight' must be filled"):
+        so.nd.fully_connected(np.ones((2, 3)), units=4, out=jnp.ones((2, 4)))
+
+
+def test_sources_have_a_place():
+    register_simple_op("threes").set_function(lambda: jnp.full(3, 3.0))
+    register_simple_op("noise").set_resource_request("random").set_function(
+        lambda env: env.resource[0].get_random().normal((3,))
+    )
+    out = ones()
+    assert so.nd.threes(out=out, req="write_inplace").tolist() == [3.0, 3.0, 3.0]
+    assert out.is_deleted()
+    so.random.seed(1)
+    plain = so.nd.noise()
+    so.random.seed(1)
+    np.testing.assert_array_equal(so.nd.noise(out=ones(), req="write_inplace"), plain)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: so.nd.sin(so.var("x")), ArgumentError, "so.sym.sin symbols, got a Symbol"),
+        (lambda: so.nd.sin(A, out=so.var("x")), ArgumentError, "got a Symbol"),
+        (lambda: so.nd.add_n([A, so.var("x")]), ArgumentError, "got a Symbol"),
+        (lambda: so.nd.sin(A, out=ones(), req="ad"), ArgumentError, "did you mean 'add'"),
+        (lambda: so.nd.sin(A, req="add"), ArgumentError, "req=add needs out=, got none"),
+        (lambda: so.nd.sin(A, out=[1.0, 2.0, 3.0]), ArgumentError, "of 3"),
+        (lambda: so.nd.sin(A, out=1.0), ArgumentError, "out must be an array, got float"),
+        (lambda: so.nd.sin(A, out=jnp.ones(2)), ShapeError, r"shape \(3,\), got \(2,\)"),
+        (lambda: so.nd.sin(A, out=jnp.ones(3, int)), DTypeError, "dtype float32, got int32"),
+        (lambda: so.nd.sin(A, out=np.ones(3)), DTypeError, "dtype float32, got float64"),
+        (lambda: so.nd.sin("a", out=ones()), ArgumentError, "'x' must hold an array or a number"),
+        (lambda: so.nd.sin(A, out=ones(), name="n"), ArgumentError, "only symbols can be named"),
+        (
+            lambda: so.nd.minus(A, A[:2], out=ones()),
+            ShapeError,
+            "minus: x and y must have the same",
+        ),
+        (lambda: so.nd.sinn, AttributeError, "did you mean 'sin'"),
+    ],
+)
+def test_misuse(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_refused_call_leaves_its_place():
+    frozen = np.ones(3, np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(ArgumentError, match="must be writeable"):
+        so.nd.sin(A, out=frozen)
+    out = ones()
+    with pytest.raises(SymopError):
+        so.nd.minus(A, A[:2], out=out, req="write_inplace")
+    assert not out.is_deleted()
+
+
+# Executors ---------------------------------------------------------------------------------------
+
+
+def bound(grad_req, **gradients):
+    x, y = so.var("x", shape=(3,)), so.var("y", shape=(3,))
+    symbol = so.square(x) + y
+    return symbol.bind({"x": A, "y": A}, gradients or None, grad_req=grad_req)
+
+
+def stepped(executor):
+    """The gradient arrays before a step; they are replaced by it."""
+    before = dict(executor.grad_dict)
+    executor.forward(is_train=True)
+    executor.backward()
+    return before
+
+
+@pytest.mark.parametrize("request_", ["write_inplace", OpReqType.WRITE_INPLACE])
+def test_gradients_are_written_in_place(request_):
+    executor = bound(request_)
+    for _ in range(3):  # the cotangent is handed through to y, and must not be overwritten
+        before = stepped(executor)
+        assert all(one.is_deleted() for one in before.values())
+        np.testing.assert_array_equal(executor.grad_dict["x"], 2 * A)
+        np.testing.assert_array_equal(executor.grad_dict["y"], np.ones(3))
+
+
+def test_each_gradient_has_its_request():
+    executor = bound({"x": OpReqType.WRITE_INPLACE, "y": OpReqType.ADD})
+    stepped(executor)
+    before = stepped(executor)
+    assert before["x"].is_deleted()
+    assert not before["y"].is_deleted()
+    np.testing.assert_array_equal(executor.grad_dict["x"], 2 * A)
+    np.testing.assert_array_equal(executor.grad_dict["y"], np.full(3, 2.0))
+    assert set(bound([OpReqType.NULL, "write"]).grad_dict) == {"y"}
+
+
+def test_what_is_still_read_is_not_overwritten():
+    shared = array()
+    x = so.var("x", shape=(3,))
+    executor = so.square(x).bind({"x": shared}, {"x": shared}, grad_req="write_inplace")
+    executor.forward(is_train=True)
+    executor.backward(shared)
+    np.testing.assert_array_equal(executor.grad_dict["x"], 2 * A * A)
+    assert not shared.is_deleted()
+
+
+def test_an_unknown_request_is_refused():
+    with pytest.raises(ArgumentError, match="null, write, write_inplace, add, got 'inplace'"):
+        bound("inplace")
