@@ -5,6 +5,7 @@ are differentiable to every order.
 """
 
 from registry import ops as _ops  # the catalogue registers itself
+from registry.attributes import Check
 from registry.audit import audit
 from registry.cases import case, misuse
 from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
@@ -35,6 +36,7 @@ from registry.var import Var
 __all__ = [
     "Array",
     "BlockDesc",
+    "Check",
     "DType",
     "DefaultGradOpDescMaker",
     "Derivative",

@@ -38,6 +38,8 @@ from registry.var import Attributes, Inputs, Var
 
 VJP, TRANSPOSE = "_vjp_", "_transpose_"
 """Prefixes of the names of derived operators."""
+_NAME_LIMIT = 1000
+"""Length of the longest name that is looked up; each prefix in it is looked up one by one."""
 Places = tuple[int, ...]
 Like = tuple[tuple[tuple[int, ...], np.dtype], ...]
 Thunk = Callable[[], Any]
@@ -118,8 +120,10 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
 
 def _flattened(operator: Operator, values: Sequence[Any]) -> tuple[Inputs, list[Any]]:
     """The flat inputs, and a cotangent or None for each output, from a maker's arguments."""
-    taken, heads = values[: len(operator.slots)], list(values[len(operator.slots) :])
+    taken, given = values[: len(operator.slots)], iter(values[len(operator.slots) :])
     flat = (*taken[:-1], *taken[-1]) if operator.variadic else taken
+    updated = operator.updates.values()
+    heads = [None if name in updated else next(given) for name in operator.outputs]
     if operator.variadic_output:
         heads[-1:] = heads[-1]
     return tuple(flat), heads
@@ -217,6 +221,8 @@ def _emitted(operator: Operator, inputs: Inputs, attributes: Attributes) -> tupl
 def derived_named(name: str, find: Callable[[str], Operator | None]) -> Operator | None:
     """The derived operator called ``name``, or None; ``find`` finds the one it derives from."""
     prefix = VJP if name.startswith(VJP) else TRANSPOSE
+    if len(name) > _NAME_LIMIT:
+        return None
     base = find(name.removeprefix(prefix)) if name.startswith(prefix) else None
     if base is None or base.derivative is not Derivative.KERNEL:
         return None

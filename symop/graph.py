@@ -232,7 +232,9 @@ _own_files: dict[str, bool] = {}
 
 
 def _is_own(code_file: str, module: str) -> bool:
-    own = module.partition(".")[0] in ("symop", "registry") or code_file.startswith("<frozen")
+    # What JAX traces is called by JAX, but built by whoever called that.
+    skipped = module.partition(".")[0] in ("symop", "registry", "jax")
+    own = skipped or code_file.startswith("<frozen")
     return _own_files.setdefault(code_file, own)
 
 

@@ -203,6 +203,10 @@ class _Loader:
         for i, op in enumerate(self.block.ops):
             with self._placed("ops", i), copied_origin(_origin(op, i)):
                 self._load_op(op, i)
+        for i, var in enumerate(self.block.vars):
+            if var.role == "intermediate" and var.name in self.values:
+                with self._placed("vars", i):
+                    _check_declared(var, self.values[var.name])
         return self.values
 
     @contextmanager
@@ -217,8 +221,9 @@ class _Loader:
             raise FormatError(_bounded(f"{self.place(part, index)}: {reason}")) from error
 
     def _load_variable(self, var: VarDesc) -> None:
-        if var.kind != VarKind.LOD_TENSOR.value:
-            kinds = [kind.value for kind in VarKind]
+        kinds = [kind.value for kind in VarKind]
+        fed = var.role != "intermediate"
+        if var.kind not in kinds or (fed and var.kind != VarKind.LOD_TENSOR.value):
             problem = "cannot be fed to a graph" if var.kind in kinds else "is no variable kind"
             raise FormatError(f"the kind {shown(var.kind)} {problem}{_suggested(var.kind, kinds)}")
         if var.role not in _ROLES:
@@ -326,6 +331,26 @@ class _Loader:
             if len(names) != 1:
                 raise FormatError(f"output {shown(key)} must have one name, got {len(names)}")
             self._define(names[0], nodes[key])
+
+
+def _check_declared(var: VarDesc, node: Node) -> None:
+    """Refuse a declaration of an intermediate value that its operator contradicts.
+
+    A dense kind is the default of a record, so it declares nothing.
+    """
+    if node.types is None:
+        return
+    type = node.types[0]
+    declared: dict[str, tuple[Any, Any]] = {
+        "shape": (None if var.shape is None else tuple(var.shape), type.shape),
+        "dtype": (var.dtype, type.dtype.name),
+        "kind": (None if var.kind == VarKind.LOD_TENSOR.value else var.kind, type.kind.value),
+    }
+    for what, (said, real) in declared.items():
+        if said is not None and said != real:
+            raise FormatError(
+                f"the {what} must be {real}, as its operator tells, got {shown(said)}"
+            )
 
 
 def _bounded(message: str) -> str:

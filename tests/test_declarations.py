@@ -36,6 +36,7 @@ from registry.errors import (
     AttributeTypeError,
     AttributeValueError,
     DeclarationError,
+    FormatError,
     GradientError,
     KindError,
     NotDifferentiableError,
@@ -182,9 +183,7 @@ class TestComponents:
             minus(42)
         with pytest.raises(RegistrationError, match=r"a component must be a class .*got dict"):
             minus(dict)
-        with pytest.raises(
-            RegistrationError, match=r"one component must be an operator .*none"
-        ):
+        with pytest.raises(RegistrationError, match=r"one component must be an operator .*none"):
             register_operator("my_minus", MinusProto)
 
     def test_operator_without_kernel(self):
@@ -1045,6 +1044,27 @@ class TestKinds:
         assert total(sparse, dense).kind is VarKind.LOD_TENSOR
         both = total(sparse, dense).eval(**self.ARRAYS)
         assert both.tolist() == so.densify(total(sparse, sparse)).eval(**self.ARRAYS).tolist()
+
+    @pytest.mark.parametrize(
+        ("declared", "message"),
+        [
+            ({"kind": "selected_rows"}, None),
+            ({"kind": "lod_tensor_array"}, "the kind must be selected_rows, as its operator tells"),
+            ({"kind": "rows"}, "the kind 'rows' is no variable kind"),
+            ({"shape": [5, 3]}, r"the shape must be \(5, 2\), as its operator tells"),
+            ({"dtype": "float64"}, "the dtype must be float32, as its operator tells"),
+            ({"shape": [5, 2], "dtype": "float32", "kind": "selected_rows"}, None),
+        ],
+    )
+    def test_what_a_program_declares_is_compared(self, lookup, inputs, declared, message):
+        desc = lookup(*inputs, is_sparse=True).to_desc()
+        (name,) = desc.fetch
+        desc.blocks[0].vars.append(VarDesc(name, role="intermediate", **declared))
+        if message is None:
+            assert so.from_desc(desc).kind is VarKind.SELECTED_ROWS
+            return
+        with pytest.raises(FormatError, match=message):
+            so.from_desc(desc)
 
     def test_the_decorator(self):
         @registry.op
