@@ -21,9 +21,9 @@ from symop.lowering import Call, Schedule
 from symop.naming import names_of, output_name, require_known, variables_of
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
-"""What ``backward`` does with a gradient: nothing, replace the old one (in its memory), add to it.
+"""What ``backward`` does with a gradient: nothing, replace the old one, or add to it.
 
-In its memory: the array that held the old gradient is donated, and must not be used any more.
+In place it takes the memory of the old one, which is donated and must not be used any more.
 """
 _REQUESTS = tuple(one.value for one in OpReqType)
 
@@ -154,8 +154,8 @@ class Executor:
 
     def _spent(self) -> list[Any]:
         """The old gradients whose memory the new ones take."""
-        asked = self._requests.items()
-        old = [self.grad_dict.get(name) for name, one in asked if one == OpReqType.WRITE_INPLACE]
+        names = [name for name, one in self._requests.items() if one == OpReqType.WRITE_INPLACE]
+        old = [self.grad_dict.get(name) for name in names]
         return [one for one in old if isinstance(one, jax.Array)]
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
@@ -326,13 +326,12 @@ class _Halves:
         They take the memory of the arrays in ``spent``, as far as nothing else still reads those.
         """
         given = ([variables[i] for i in self.kept], residuals, heads)
-        if not spent:
-            found: list[Any] = self._backward(*given)
-            return found
         read = {id(one) for one in (*variables, *residuals, *heads)}
         free = {id(one): one for one in spent if id(one) not in read}
-        donated: list[Any] = self._backward_over(list(free.values()), *given)
-        return donated
+        found: list[Any] = (
+            self._backward_over(list(free.values()), *given) if spent else self._backward(*given)
+        )
+        return found
 
 
 def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:

@@ -373,7 +373,7 @@ def test_no_gradient():
         so.grad(so.silent(so.var("x", shape=())), so.var("x", shape=()))
     with pytest.raises(DeclarationError, match="declared twice"):
         silent.set_gradient(lambda out_grad: out_grad)
-    register_simple_op("level").set_function(lambda a: jnp.round(a)).set_zero_gradient("it is constant")
+    register_simple_op("level").set_function(jnp.rint).set_zero_gradient("it is constant")
     assert float(jax.grad(so.level)(1.2)) == 0.0
 
 
@@ -535,6 +535,29 @@ def test_a_function_for_another_platform_changes_nothing():
     assert simple.operator.inplace == {}  # one of the functions does not permit it any more
 
 
+def test_the_first_function_runs_where_no_other_does():
+    simple = register_simple_op("moved").set_function(lambda a: 3 * a, device="gpu")
+    assert so.nd.moved(np.ones(1)).tolist() == [3.0]
+    simple.set_gradient(lambda out_grad: 3 * out_grad, device="tpu")
+    assert float(jax.grad(so.moved)(1.0)) == 3.0
+    simple.set_function(lambda a: 2 * a, device="cpu")
+    assert so.nd.moved(np.ones(1)).tolist() == [2.0]
+    simple.set_function(lambda a: 4 * a)
+    text = export.export(jax.jit(so.moved), platforms=["tpu"])(jnp.ones(1)).mlir_module()
+    assert "dense<4.0" in text
+
+
+def test_a_source_for_one_platform():
+    source = register_simple_op("spread").set_resource_request("random")
+    source.set_function(lambda env: 0 * env.resource[0].get_random().normal((2,)))
+    source.set_function(lambda env: env.resource[0].get_random().normal((2,)), device="cpu")
+    so.random.seed(5)
+    eager = so.nd.spread()
+    so.random.seed(5)
+    np.testing.assert_array_equal(so.sym.spread().eval(), eager)
+    assert float(jnp.abs(eager).sum()) > 0
+
+
 # What is refused ---------------------------------------------------------------------------------
 
 
@@ -650,9 +673,7 @@ def test_a_setter_that_fails_changes_nothing():
 def test_the_operator_exists_as_soon_as_it_has_a_function():
     simple = register_simple_op("late").set_enable_scalar().set_gradient(lambda out_grad: out_grad)
     assert "late" not in registry.names()
-    simple.set_function(lambda a: a, device="cpu")
-    assert "late" not in registry.names()
-    simple.set_function(lambda a: a)
+    simple.set_function(lambda a, env: a)
     assert {"late", "_backward_late"} <= set(registry.names())
     early = so.sym.late(so.var("x", shape=(1,)), 1.0)
     simple.describe("Later.")

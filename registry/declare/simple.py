@@ -92,7 +92,7 @@ class SimpleOp:
                 the place of the first input, which the gradient then must not need; with a
                 function for each of several devices all must permit it.
             device: the platform that it is for: ``cpu``, ``gpu``, ``cuda``, ``rocm``, ``tpu``; None
-                for every one without a function of its own. The operator exists when that is set.
+                for every one without a function of its own, where otherwise the first one runs.
 
         Raises:
             DeclarationError: the function is set already, or does not fit what is said before.

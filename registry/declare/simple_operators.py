@@ -16,6 +16,7 @@ from registry.declare.simple_parts import (
     Device,
     Part,
     Settings,
+    default_of,
     positional,
     sign,
     signed,
@@ -47,7 +48,7 @@ def build(settings: Settings) -> Made | None:
     """
     if settings.derivative is not None and settings.gradients:
         raise DeclarationError(f"{settings.name}: its derivative is declared twice")
-    if None not in settings.functions:
+    if not settings.functions:
         return None
     _check_functions(settings)
     forward = _forward(settings)
@@ -89,9 +90,9 @@ def _check_functions(settings: Settings) -> None:
 
 
 def _forward(settings: Settings) -> Operator:
-    default = settings.functions[None]
+    default = default_of(settings.functions)
     operator = Operator(
-        _kernel(settings, default),
+        _kernel(settings, settings.functions[default]),
         shape=_shape_rule(settings),
         cases=settings.cases,
         reference=settings.reference,
@@ -99,7 +100,7 @@ def _forward(settings: Settings) -> Operator:
         native=False if settings.differs else None,
     )
     for device, part in settings.functions.items():
-        if device is not None:
+        if device != default and device is not None:
             operator.on(device)(_kernel(settings, part))
     return operator
 
@@ -170,9 +171,10 @@ def _backward(settings: Settings) -> Operator | None:
     """The gradient function as an operator; its slots are what the function names."""
     name = settings.name
     sources = {device: _sources(settings, part) for device, part in settings.gradients.items()}
-    if None not in sources:
+    if not sources:
         return None
-    slots = sources[None]
+    default = default_of(settings.gradients)
+    slots = sources[default]
     for device, own in sources.items():
         if set(own) != set(slots):
             raise DeclarationError(
@@ -180,11 +182,11 @@ def _backward(settings: Settings) -> Operator | None:
                 f"({', '.join(slots)}), got ({', '.join(own)})"
             )
     operator = Operator(
-        _gradient_kernel(settings, settings.gradients[None], slots, slots),
+        _gradient_kernel(settings, settings.gradients[default], slots, slots),
         outputs=[COTANGENT + slot for slot in settings.slots],
     )
     for device, part in settings.gradients.items():
-        if device is not None:
+        if device != default and device is not None:
             operator.on(device)(_gradient_kernel(settings, part, slots, sources[device]))
     if _may_overwrite(name, "gradient", settings.gradients, len(settings.slots)):
         operator.declare_inplace({COTANGENT + OUT: COTANGENT + settings.slots[0]})

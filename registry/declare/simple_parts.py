@@ -49,6 +49,11 @@ class Part(NamedTuple):
         return self.function(*[env if name == ENV else next(supply) for name in self.parameters])
 
 
+def default_of(parts: Mapping[Device, Part]) -> Device:
+    """Under which device the function stands that runs where no other does: else the first."""
+    return None if None in parts else next(iter(parts))
+
+
 def read_part(owner: str, what: str, function: Callable[..., Any], inplace: str = "none") -> Part:
     """``function`` with the names of its parameters.
 
@@ -122,7 +127,7 @@ class Settings:
     @property
     def slots(self) -> tuple[str, ...]:
         """Names of the inputs."""
-        return self.functions[None].names
+        return self.functions[default_of(self.functions)].names
 
     @property
     def keyed(self) -> bool:
