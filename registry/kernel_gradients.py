@@ -123,7 +123,7 @@ def _flattened(operator: Operator, values: Sequence[Any]) -> tuple[Inputs, list[
     taken, given = values[: len(operator.slots)], iter(values[len(operator.slots) :])
     flat = (*taken[:-1], *taken[-1]) if operator.variadic else taken
     updated = operator.updates.values()
-    heads = [None if name in updated else next(given) for name in operator.outputs]
+    heads: list[Any] = [None if name in updated else next(given) for name in operator.outputs]
     if operator.variadic_output:
         heads[-1:] = heads[-1]
     return tuple(flat), heads

@@ -9,8 +9,8 @@ from registry.binding import Signature
 from registry.cases import Case, Misuse
 from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError
+from registry.gradient_descs import recorded_gradient
 from registry.naming import COTANGENT
-from registry.recorder import recorded_gradient
 from registry.rule import Rule
 from registry.signature import read_signature
 from registry.types import VarType

@@ -1,19 +1,20 @@
-"""Recording: operators called on named variables become OpDescs, a gradient maker's among them."""
+"""Recording: operators that are called on named variables become OpDescs."""
 
+import contextlib
 import contextvars
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from registry.attributes import dtype_named, from_plain, to_plain
-from registry.desc import BlockDesc, OpDesc
+from registry.attributes import from_plain, to_plain
+from registry.desc import OpDesc
 from registry.errors import ArgumentError, UnknownTypeError, nearest
-from registry.naming import EMPTY, excluded, grad_name, matching
+from registry.naming import EMPTY, matching
 from registry.rule import Rule
 from registry.shapes import canonical, default_float, default_int
 from registry.signature import Slot
-from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
+from registry.types import VarType
 from registry.var import Attributes, Inputs, Var
 
 Types = tuple[VarType | None, ...]
@@ -132,6 +133,16 @@ def _number(value: Any) -> bool | int | float | complex:
 
 
 _recording: contextvars.ContextVar[Recording] = contextvars.ContextVar("recording")
+
+
+@contextlib.contextmanager
+def recording_into(recording: Recording) -> Iterator[None]:
+    """Within it, operators that are called on recorded variables append to ``recording``."""
+    token = _recording.set(recording)
+    try:
+        yield
+    finally:
+        _recording.reset(token)
 
 
 class _RecordingEmitter:
@@ -259,161 +270,7 @@ def attributes_of(desc: OpDesc) -> dict[str, Any]:
     return {key: from_plain(value) for key, value in desc.attrs.items()}
 
 
-# The gradient of an operator as OpDescs --------------------------------------------------------
-
-
-def recorded_gradient(
-    operator: Called, desc: OpDesc, no_grad_set: frozenset[str], block: BlockDesc | None
-) -> list[OpDesc]:
-    """The composition of ``operator``'s gradient maker for the call that ``desc`` describes.
-
-    Raises:
-        ArgumentError: ``desc`` does not fit the operator.
-        UnknownTypeError: the maker looks at a type that ``block`` does not tell.
-    """
-    rule = operator.gradient_rule
-    slots = slots_of(operator, desc)
-    token = _recording.set(Recording(grad_name(_first_output(desc))))
-    try:
-        inputs, attributes, _ = operator.bind(
-            (), {**_variables(operator, slots, block), **attributes_of(desc)}
-        )
-        if rule is None:
-            return []
-        outputs = _outputs(operator, desc, inputs, attributes, block)
-        cotangents = _cotangents(operator, rule, outputs)
-        grads = rule(inputs, attributes, outputs, cotangents)
-        recording = _recording.get()
-        results = _results(operator, inputs, grads, no_grad_set)
-        return _pruned(_named(recording, results), {target for target, _ in results})
-    finally:
-        _recording.reset(token)
-
-
-def _first_output(desc: OpDesc) -> str:
-    return next((names[0] for names in desc.outputs.values() if names), desc.type)
-
-
-def _variables(
-    operator: Called, slots: Mapping[str, list[str]], block: BlockDesc | None
-) -> dict[str, Any]:
-    roles = {slot.name: slot.role for slot in operator.slots}
-    values = {
-        name: Recorded(name, _declared(name, roles[slot], block))
-        for slot, names in slots.items()
-        for name in names
-    }
-    return arguments_of(operator, slots, values)
-
-
-def _declared(name: str, role: str, block: BlockDesc | None) -> VarType | None:
-    """What ``block`` says of a variable."""
-    if role in ("key", "training"):
-        return KEY_TYPE if role == "key" else TRAINING_TYPE
-    var = None if block is None else block.find_var(name)
-    if var is None or var.shape is None or var.dtype is None:
-        return None
-    return VarType(tuple(var.shape), dtype_named(var.dtype), VarKind(var.kind))
-
-
-def _outputs(
-    operator: Called,
-    desc: OpDesc,
-    inputs: Inputs,
-    attributes: Attributes,
-    block: BlockDesc | None,
-) -> tuple[Recorded, ...]:
-    named = outputs_of(operator, desc)
-    if operator.variadic_output:
-        stem = operator.outputs[-1]
-        named |= {f"{stem}{i}": [one] for i, one in enumerate(named.pop(stem, []))}
-        operator = operator.sized(len(named))
-    outputs = []
-    for key, type in zip(operator.outputs, inferred(operator, inputs, attributes), strict=True):
-        names = named.get(key) or [f"{_first_output(desc)}.{key}"]
-        outputs.append(Recorded(names[0], type or _declared(names[0], "input", block)))
-    return tuple(outputs)
-
-
-def _cotangents(
-    operator: Called, rule: Rule, outputs: Sequence[Recorded]
-) -> tuple[Recorded | None, ...]:
-    """A gradient for each visible output; zeros or None for the hidden ones."""
-    needed = rule.zero_filled(len(outputs))
-    hidden = {i for i, name in enumerate(operator.outputs) if name in operator.hidden}
-    cotangents: list[Recorded | None] = []
-    for i, one in enumerate(outputs):
-        type = one.known_type
-        if i not in hidden and (type is None or type.differentiable):
-            strong = None if type is None else type.strong()
-            cotangents.append(Recorded(grad_name(one.name), strong))
-        elif i in needed and (type is None or type.differentiable):
-            cotangents.append(Recorded("a number", one.type.strong(), 0.0))
-        else:
-            cotangents.append(None)
-    return tuple(cotangents)
-
-
-def _results(
-    operator: Called, inputs: Inputs, grads: Mapping[str, Any], no_grad_set: frozenset[str]
-) -> list[tuple[str, Any]]:
-    """Pairs of the name of an input's gradient and its value."""
-    results: dict[str, Any] = {}
-    for slot, values in operator.input_groups(inputs):
-        given = made_gradient(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
-        each = list(given or [None] * len(values)) if slot.variadic else [given]
-        for one, gradient in zip(values, each, strict=False):
-            if not isinstance(one, Recorded) or excluded(one.name, no_grad_set):
-                continue
-            made = made_gradient(gradient) if _takes_gradient(one) else None
-            if made is not None:
-                target = grad_name(one.name)
-                # A variable that fills two slots gets the sum of their gradients.
-                results[target] = results[target] + made if target in results else made
-    return list(results.items())
-
-
 def made_gradient(gradient: Any) -> Any:
     """A gradient that a maker returned; what makes it only when it is wanted is called."""
     is_thunk = callable(gradient) and not isinstance(gradient, Var)
     return gradient() if is_thunk else gradient
-
-
-def _takes_gradient(one: Recorded) -> bool:
-    return one.known_type is None or one.known_type.differentiable
-
-
-def _named(recording: Recording, results: Sequence[tuple[str, Any]]) -> list[OpDesc]:
-    """The recorded OpDescs with results called by the names of gradients.
-
-    A result that another result is too, or that no operator computes, is copied.
-    """
-    renamed: dict[str, str] = {}
-    computed = {name for op in recording.ops for names in op.outputs.values() for name in names}
-    for target, value in results:
-        source = recording.variable(value)
-        if source in computed and source not in renamed:
-            renamed[source] = target
-            continue
-        copy = OpDesc("identity", {"x": [source]}, {"out": [target]})
-        recording.ops.append(copy)
-    return [
-        OpDesc(
-            op.type,
-            {slot: [renamed.get(n, n) for n in names] for slot, names in op.inputs.items()},
-            {key: [renamed.get(n, n) for n in names] for key, names in op.outputs.items()},
-            op.attrs,
-            op.name,
-        )
-        for op in recording.ops
-    ]
-
-
-def _pruned(ops: Sequence[OpDesc], wanted: set[str]) -> list[OpDesc]:
-    """The OpDescs that ``wanted`` variables need."""
-    kept = []
-    for op in reversed(ops):
-        if any(name in wanted for names in op.outputs.values() for name in names):
-            wanted |= {name for names in op.inputs.values() for name in names}
-            kept.append(op)
-    return kept[::-1]

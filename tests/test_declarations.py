@@ -823,6 +823,13 @@ class TestRecordedGradients:
         assert names(descs)[-1] == "a@GRAD"
         assert {"b", "b@GRAD"} == set(names(descs, "inputs")) - set(names(descs))
 
+    @pytest.mark.parametrize("name", ["sin", "exp", "minus", "sqrt", "add_n", "tanh"])
+    def test_types_are_not_needed_where_they_make_no_difference(self, name):
+        operator = get(name)
+        inputs = {slot.name: [f"v_{slot.name}"] for slot in operator.slots}
+        (*_, last) = operator.grad_op_maker(OpDesc(name, inputs, {"out": ["b"]}))
+        assert names([last])[0].endswith("@GRAD")
+
     def test_slots_as_other_systems_write_them(self):
         desc = OpDesc("softmax", {"X": ["a"]}, {"Out": ["b"]})
         assert names(get("softmax").grad_op_maker(desc))[-1] == "a@GRAD"
