@@ -14,7 +14,8 @@ from symop.building import Group, grad, jvp, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.naming import name_scope
-from symop.symbol import Symbol, from_desc, load_json
+from symop.symbol import Symbol
+from symop.symbol_calls import from_desc, load_json
 
 __version__ = "0.1.0"
 

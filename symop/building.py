@@ -11,7 +11,8 @@ from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import scoped
 from symop.serialize import LIMIT, decode
-from symop.symbol import Symbol, from_desc, to_node, united
+from symop.symbol import Symbol, to_node
+from symop.symbol_calls import from_desc, united
 
 
 def var(

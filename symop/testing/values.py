@@ -18,7 +18,8 @@ from registry.types import is_extended_float
 from symop import random
 from symop.building import var
 from symop.lowering import type_of
-from symop.symbol import Symbol, load_json
+from symop.symbol import Symbol
+from symop.symbol_calls import load_json
 from symop.testing.compare import eps, expect_close
 from symop.testing.trial import SEED, Trial, compiled, drawn_arguments, trials
 
