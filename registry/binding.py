@@ -1,6 +1,6 @@
 """Signature: the slots and attributes of an operator, and how a call's arguments fill them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from registry.attributes import REQUIRED, Attribute
@@ -27,6 +27,7 @@ class Signature:
         slots: its input slots; a variadic one is the last.
         attributes: its attributes, in declared order.
         leading: attributes that come before the inputs in a call by position.
+        positional: the slots that a call fills by position, in that order.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Signature:
         slots: tuple[Slot, ...],
         attributes: tuple[Attribute, ...],
         leading: Sequence[str] = (),
+        order: Sequence[str] | None = None,
     ) -> None:
-        """Compute once what every call needs."""
+        """Compute once what every call needs; ``order`` is that of slots in a call by position."""
         self.name, self.slots, self.attributes = name, slots, attributes
         self.slot_names = tuple(slot.name for slot in slots)
         self.slot_index = {name: i for i, name in enumerate(self.slot_names)}
@@ -45,7 +47,9 @@ class Signature:
         self._check()
         self.variadic = bool(slots) and slots[-1].variadic
         self.n_fixed = len(slots) - self.variadic
-        self.positional = tuple(slot for slot in slots if not slot.implicit)
+        explicit = [slot.name for slot in slots if not slot.implicit]
+        self.positional = tuple(slots[self.slot_index[name]] for name in order or explicit)
+        self.spreads = self.variadic and self.positional[-1].variadic
         self.use_flags = {
             self.slot_index[slot.name]: self.attribute_index[f"use_{slot.name}"]
             for slot in slots
@@ -57,7 +61,8 @@ class Signature:
         self.fillable = self.creates or any(slot.implicit for slot in slots)
         plain = all(s.role == "input" and not (s.optional or s.variadic) for s in slots)
         self.defaults = tuple(attribute.default for attribute in attributes)
-        direct = plain and REQUIRED not in self.defaults and not self.leading
+        in_order = self.positional == slots and not self.leading
+        direct = plain and in_order and REQUIRED not in self.defaults
         self.direct_count = len(slots) if direct else -1
 
     def _check(self) -> None:
@@ -83,18 +88,22 @@ class Signature:
         filled: dict[str, Any] = {}
         rest: tuple[Any, ...] = ()
         given, args = self._led(args, kwargs)
-        fixed = [slot for slot in self.positional if not slot.variadic]
+        fixed = self.positional[: len(self.positional) - self.spreads]
         for slot, value in zip(fixed, args, strict=False):
-            filled[slot.name] = value
+            if slot.variadic:
+                rest = self._listed(slot, value)
+            else:
+                filled[slot.name] = value
         beyond = args[len(fixed) :]
-        if self.variadic:
+        if self.spreads:
             rest, beyond = _spread(beyond)
         following = [a for a in self.attributes if a.name not in self.leading]
         for attribute, value in zip(following, beyond, strict=False):
             given[attribute.name] = value
         if len(beyond) > len(following):
             raise ArgumentError(self._count_message(len(args)))
-        name = kwargs.pop("name", None) if "name" not in self.attribute_index else None
+        own_name = "name" in self.attribute_index or "name" in self.slot_index
+        name = None if own_name else kwargs.pop("name", None)
         for key, value in kwargs.items():
             rest = self._keyword(key, value, filled, given, rest)
         attributes = self._canonical(given)
@@ -125,7 +134,7 @@ class Signature:
             if key in filled or (rest and self.slots[self.slot_index[key]].variadic):
                 raise ArgumentError(f"{self.name}: slot {key!r} must be filled once, got it twice")
             if self.slots[self.slot_index[key]].variadic:
-                return tuple(value)
+                return self._listed(self.slots[self.slot_index[key]], value)
             filled[key] = value
         elif key in self.attribute_index:
             if key in given:
@@ -139,6 +148,14 @@ class Signature:
                 f"{nearest(key, legal)}"
             )
         return rest
+
+    def _listed(self, slot: Slot, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple, Iterator)):
+            raise ArgumentError(
+                f"{self.name}: slot {slot.name!r} must be filled with a list, got "
+                f"{type(value).__name__}"
+            )
+        return tuple(value)
 
     def _canonical(self, given: Mapping[str, Any]) -> Attributes:
         values = []
@@ -204,12 +221,16 @@ class Signature:
 
     def signature(self) -> str:
         """The call as text: ``softmax(x, *, axis=-1)``."""
-        slots = [f"*{s.name}" if s.variadic else s.name for s in self.positional]
-        attributes = [
-            a.name if a.default is REQUIRED else f"{a.name}={a.default!r}" for a in self.attributes
-        ]
-        star = ["*"] if attributes and not self.variadic else []
-        return f"{self.name}({', '.join([*slots, *star, *attributes])})"
+        slots = [f"*{s.name}" if s.variadic and self.spreads else s.name for s in self.positional]
+        leading = [self.attributes[self.attribute_index[name]] for name in self.leading]
+        others = [_shown(a) for a in self.attributes if a.name not in self.leading]
+        star = ["*"] if others and not self.spreads else []
+        return f"{self.name}({', '.join([*map(_shown, leading), *slots, *star, *others])})"
+
+
+def _shown(attribute: Attribute) -> str:
+    default = "" if attribute.default is REQUIRED else f"={attribute.default!r}"
+    return attribute.name + default
 
 
 def _spread(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

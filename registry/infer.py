@@ -97,6 +97,17 @@ class Inference:
             self._memo[key] = found
         return found
 
+    def kinds(
+        self, kinds: tuple[VarKind | None, ...], attributes: Attributes
+    ) -> tuple[VarKind, ...]:
+        """Kinds of the outputs; they follow from kinds and attributes alone.
+
+        Raises:
+            KindError: an input is of a kind that the operator does not take.
+        """
+        self._check_kinds(kinds)
+        return self._kinds(kinds, attributes)
+
     def _infer(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
         self._check_kinds(types)
         if self.shape_rule is None or self.dtype_rule is None:
@@ -117,27 +128,31 @@ class Inference:
 
     # Kinds
 
-    def _check_kinds(self, types: tuple[VarType | None, ...]) -> None:
+    def _check_kinds(self, given: Sequence[VarType | VarKind | None]) -> None:
+        """Without a kind rule an operator takes dense arrays."""
         if self.kind_rule is not None:
             return
-        for i, given in enumerate(types):
+        for i, one in enumerate(given):
             slot = self.operator.slot_of(i)
-            if given is None or slot.implicit or given.kind is VarKind.LOD_TENSOR:
+            kind = one.kind if isinstance(one, VarType) else one
+            if kind is None or slot.implicit or kind is VarKind.LOD_TENSOR:
                 continue
             raise KindError(
-                f"{self.operator.name}: slot {slot.name!r} must hold a dense array, got {given}"
+                f"{self.operator.name}: slot {slot.name!r} must hold a dense array, got {one}"
             )
 
     def _with_kinds(
         self, result: Types, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> Types:
+        kinds = self._kinds(tuple(None if t is None else t.kind for t in types), attributes)
         traced = self.shape_rule is None or self.dtype_rule is None
-        kinds = self._kinds(types, attributes, len(result))
-        for name, one, kind in zip(self.operator.outputs, result, kinds, strict=True):
-            if traced and one.kind is not kind:
+        real = result if traced or self.kind_rule is None else self._traced(types, attributes)
+        why = "dense by default" if self.kind_rule is None else "as its kind rule tells"
+        for name, one, kind in zip(self.operator.outputs, real, kinds, strict=True):
+            if one.kind is not kind:
                 raise KindError(
-                    f"{self.operator.name}: output {name!r} must be of the kind {kind.value}, as "
-                    f"its kind rule tells, got {one.kind.value} from the kernel"
+                    f"{self.operator.name}: output {name!r} must be of the kind {kind.value}, "
+                    f"{why}, got {one.kind.value} from the kernel"
                 )
         return tuple(
             VarType(one.shape, one.dtype, kind, one.weak)
@@ -145,15 +160,14 @@ class Inference:
         )
 
     def _kinds(
-        self, types: tuple[VarType | None, ...], attributes: Attributes, count: int
+        self, given: tuple[VarKind | None, ...], attributes: Attributes
     ) -> tuple[VarKind, ...]:
         """What the kind rule says of each output; dense without one."""
+        count = len(self.operator.outputs)
         if self.kind_rule is None:
             return (VarKind.LOD_TENSOR,) * count
         with self._named():
-            said = self.kind_rule(
-                tuple(None if given is None else given.kind for given in types), attributes
-            )
+            said = self.kind_rule(given, attributes)
         kinds = said if isinstance(said, tuple) else (said,) * count
         if len(kinds) != count or not all(isinstance(kind, VarKind) for kind in kinds):
             raise KindError(
@@ -192,10 +206,22 @@ class Inference:
             yield
         except SymopError as error:
             raise type(error)(f"{self.operator.name}: {error}") from error.__cause__
+        except (ValueError, TypeError) as error:
+            raise ShapeError(f"{self.operator.name}: {error}") from error
 
     def _check_and_trace(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
         """What tracing the kernel finds; a shape rule without a dtype rule checks it."""
         expected = None if self.shape_rule is None else self._shapes(types, attributes)
+        found = self._traced(types, attributes)
+        if expected is not None and [one.shape for one in found] != expected:
+            raise ShapeError(
+                f"{self.operator.name}: the kernel's result must be of the shape that the shape "
+                f"rule tells, {expected}, got {[one.shape for one in found]}"
+            )
+        return found
+
+    def _traced(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
+        """The types of what the kernel returns."""
         arrays = [given for given in types if given is not None and given is not TRAINING_TYPE]
 
         def run(*values: Any) -> Any:
@@ -219,13 +245,7 @@ class Inference:
             raise wrong(
                 f"{self.operator.name}: the inputs must fit together ({reason}), got {given}"
             ) from error
-        found = self._types_of(result)
-        if expected is not None and [one.shape for one in found] != expected:
-            raise ShapeError(
-                f"{self.operator.name}: the kernel's result must be of the shape that the shape "
-                f"rule tells, {expected}, got {[one.shape for one in found]}"
-            )
-        return found
+        return self._types_of(result)
 
     def _types_of(self, result: Any) -> Types:
         """The types of what a kernel returned while it was traced."""
@@ -308,6 +328,8 @@ def _strong(said: Any) -> tuple[DType, bool]:
 def _traced_type(owner: str, one: Any) -> VarType:
     if isinstance(one, SelectedRows):
         return one.type
+    if jax.dtypes.issubdtype(getattr(one, "dtype", None), jax.dtypes.prng_key):
+        return KEY_TYPE
     if not hasattr(one, "dtype") or not hasattr(one, "weak_type"):
         raise DTypeError(f"{owner}: the kernel must return arrays, got {type(one).__name__}")
     return VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type)

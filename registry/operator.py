@@ -1,6 +1,7 @@
 """Operator: one declaration from which calls, inference, gradients, tests and pages follow."""
 
 import enum
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -55,6 +56,7 @@ class Operator(Signature):
         infix: str | None = None,
         aliases: Sequence[str] = (),
         leading: Sequence[str] = (),
+        order: Sequence[str] | None = None,
         commutative: bool = False,
         foldable: bool = False,
         rearranges: bool = False,
@@ -62,7 +64,7 @@ class Operator(Signature):
         opaque: bool = False,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
-        super().__init__(name or kernel.__name__, *read_signature(kernel), leading)
+        super().__init__(name or kernel.__name__, *read_signature(kernel), leading, order)
         self.kernel = kernel
         self.__doc__ = kernel.__doc__
         self.__module__ = kernel.__module__
@@ -79,8 +81,8 @@ class Operator(Signature):
         # native: JAX may differentiate the kernel where the maker would serve. That is known of the
         # catalogue, whose proofs compare the two; of other operators only if they say so.
         # compared: the proofs compare the two, unless the declaration says that they differ.
-        catalogued = (kernel.__module__ or "").startswith("registry.ops.")
-        self.native = (catalogued if native is None else native) and not opaque
+        self.catalogued = (kernel.__module__ or "").startswith("registry.ops.")
+        self.native = (self.catalogued if native is None else native) and not opaque
         self.compared = native is not False
         self.opaque = opaque
         self.derivative = Derivative.MISSING
@@ -98,6 +100,7 @@ class Operator(Signature):
         self._platforms: dict[str, Callable[..., Any]] = {}
         self.family: Operator | None = None
         self._members: dict[int, Operator] = {}
+        self._revealed: Operator | None = None
         self.inference = infer.Inference(self, shape, dtype)
         self._check_outputs()
         self._prepare()
@@ -107,6 +110,7 @@ class Operator(Signature):
     def _set_outputs(
         self, outputs: Sequence[str], hidden: Sequence[str], updates: Mapping[str, str] | None
     ) -> None:
+        outputs = [outputs] if isinstance(outputs, str) else outputs
         self.outputs = tuple(one.removeprefix("*") for one in outputs)
         self.variadic_output = bool(outputs) and outputs[-1].startswith("*")
         self.updates = dict(updates or {})
@@ -180,18 +184,39 @@ class Operator(Signature):
         return self._members[count]
 
     def _made_member(self, count: int) -> "Operator":
-        member = Operator.__new__(Operator)
-        member.__dict__.update(self.__dict__)
-        member.derived = {}
+        member = self._copy()
         *fixed, stem = self.outputs
         member.family, member.count_rule, member.variadic_output = self, None, False
         member.outputs = (*fixed, *(f"{stem}{i}" for i in range(count)))
         if len(member.outputs) == 1:
             kernel = self.kernel
             member.kernel = lambda *inputs, **attributes: kernel(*inputs, **attributes)[0]
-        member.inference = self.inference.of(member)
+        member.inference = self.inference.of(member)  # of these outputs
         member._prepare()
         return member
+
+    @property
+    def revealed(self) -> "Operator":
+        """The operator with nothing hidden but the new values of states."""
+        if self.hidden <= set(self.updates.values()):
+            return self
+        if self._revealed is None:
+            revealed = self._copy()
+            revealed.hidden = frozenset(self.updates.values())
+            revealed._prepare()
+            self._revealed = revealed
+        return self._revealed
+
+    def _copy(self) -> "Operator":
+        copy = Operator.__new__(Operator)
+        copy.__dict__.update(self.__dict__)
+        copy.derived, copy._members, copy._revealed = {}, {}, None
+        copy.inference = self.inference.of(copy)
+        return copy
+
+    def _forget_copies(self) -> None:
+        self._members.clear()
+        self._revealed = None
 
     def sized(self, count: int) -> "Operator":
         """The operator for calls that have ``count`` outputs in all; itself if that never varies.
@@ -253,8 +278,13 @@ class Operator(Signature):
                 AttrProto(a.name, a.type_text, a.comment, a.required, a.plain_default)
                 for a in self.attributes
             ],
-            self.__doc__ or "",
+            self.comment,
         )
+
+    @property
+    def comment(self) -> str:
+        """The operator's page: its docstring, indented no more than its text is."""
+        return inspect.cleandoc(self.__doc__ or "")
 
     def _output_proto(self, index: int, name: str) -> VarProto:
         last = index + 1 == len(self.outputs)
@@ -344,7 +374,7 @@ class Operator(Signature):
         if self.derivative is not Derivative.MISSING:
             raise DeclarationError(f"{self.name}: its derivative is declared twice")
         self.derivative, self.reason = derivative, reason
-        self._members.clear()
+        self._forget_copies()
 
     def declare_inplace(self, pairs: Mapping[str, str]) -> None:
         """Declare that an output may take the place of an input: ``{slot: output}``.
@@ -359,7 +389,7 @@ class Operator(Signature):
                 )
         self._refuse_overwritten(pairs)
         self.inplace = dict(pairs)
-        self._members.clear()
+        self._forget_copies()
 
     def _refuse_overwritten(self, pairs: Mapping[str, str]) -> None:
         for slot, output in pairs.items():
@@ -372,7 +402,7 @@ class Operator(Signature):
     def simplify(self, rule: Function) -> Function:
         """Declare a rewrite tried at each symbolic call: an equal value, or None for no change."""
         self.simplify_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._members.clear()
+        self._forget_copies()
         return rule
 
     def complete(self, rule: Function) -> Function:
@@ -389,13 +419,13 @@ class Operator(Signature):
             self.outputs,
             variadic_output=self.variadic_output,
         )
-        self._members.clear()
+        self._forget_copies()
         return rule
 
     def kind(self, rule: Function) -> Function:
         """Declare the variable kind of the outputs from the kinds of inputs and the attributes."""
         self.inference.kind_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._members.clear()
+        self._forget_copies()
         return rule
 
     def on(self, platform: str) -> Callable[[Function], Function]:
@@ -425,7 +455,7 @@ class Operator(Signature):
             chosen = platforms.added(self.name, self._platforms, platform, kernel)
             self._platforms = chosen
             self.kernel = platforms.dispatched(self._default_kernel, chosen)
-            self._members.clear()
+            self._forget_copies()
             return kernel
 
         return declare

@@ -24,7 +24,15 @@ class Rule:
     So the parameter list is the list of what the rule needs: a maker's residuals.
     """
 
-    __slots__ = ("_attributes", "_positional", "_zero_filled", "function", "owner")
+    __slots__ = (
+        "_attributes",
+        "_cotangents",
+        "_many",
+        "_positional",
+        "_zero_filled",
+        "function",
+        "owner",
+    )
 
     def __init__(
         self,
@@ -49,6 +57,8 @@ class Rule:
         self._positional: list[tuple[int, int]] = []
         self._attributes: list[tuple[str, int]] = []
         self._zero_filled: list[tuple[int, int]] = []
+        self._cotangents: set[str] = set()
+        self._many: set[str] = set()
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
             if parameter.kind is parameter.KEYWORD_ONLY:
                 index = self._find(parameter.name, indices, "attribute")
@@ -56,6 +66,9 @@ class Rule:
                 continue
             source = self._find(parameter.name, sources, "slot, output or cotangent")
             self._positional.append(source)
+            if source[0] in (_COTANGENT, _COTANGENTS):
+                named = self._many if source[0] == _COTANGENTS else self._cotangents
+                named.add(parameter.name.removeprefix(COTANGENT))
             if source[0] in (_COTANGENT, _COTANGENTS) and not _allows_none(parameter.annotation):
                 self._zero_filled.append(source)
 
@@ -84,6 +97,10 @@ class Rule:
         if not self._attributes:
             return self.function(*positional)
         return self.function(*positional, **{n: attributes[i] for n, i in self._attributes})
+
+    def reads_cotangent(self, output: str) -> bool:
+        """Whether the rule names the cotangent of ``output``."""
+        return output in self._cotangents or output.rstrip("0123456789") in self._many
 
     def zero_filled(self, count: int) -> set[int]:
         """Indices of the outputs, ``count`` of them, whose absent cotangents are to be zeros."""

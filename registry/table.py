@@ -2,19 +2,22 @@
 
 import contextlib
 import copyreg
+import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, overload
 
 from registry import var
 from registry.errors import RegistrationError, UnknownOperatorError, nearest
-from registry.kernel_gradients import derived_named
+from registry.kernel_gradients import TRANSPOSE, VJP, derived_named
 from registry.operator import Operator
 from registry.plugins import Plugins
 
 _Change = Callable[[], None]
 """Undoes one registration."""
 
+PREFIXES = (VJP, TRANSPOSE)
+"""How the names of derived operators begin."""
 _table: dict[str, Operator] = {}
 _aliases: dict[str, str] = {}
 _lock = threading.RLock()
@@ -29,19 +32,40 @@ class _Journal(threading.local):
 _journal = _Journal()
 
 
-def register(operator: Operator, *, replace: bool = False) -> Operator:
-    """Enter ``operator`` and its aliases into the one table of names.
+_reserved: set[str] = set()
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Keep operators from taking ``names``: those of functions that users find beside them."""
+    _reserved.update(names)
+
+
+def register(operator: Operator, *others: Operator, replace: bool = False) -> Operator:
+    """Enter ``operator`` and its aliases into the one table of names, ``others`` along with it.
 
     What was built with an operator that is replaced keeps that operator, and keeps working.
 
     Raises:
         RegistrationError: a name is taken and ``replace`` is false, or it is taken by an operator
-            of another name.
+            of another name, or it cannot be an operator's name. Then nothing is entered.
     """
+    together = (operator, *others)
     with _lock:
-        _refuse_taken(operator, replace)
-        _put(operator.name, operator)
+        for one in together:
+            _refuse_name(one)
+            _refuse_taken(one, replace)
+        for one in together:
+            _put(one.name, one)
     return operator
+
+
+def _refuse_name(operator: Operator) -> None:
+    for name in (operator.name, *operator.aliases):
+        usable = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+        if not usable:
+            raise RegistrationError(f"{name!r}: an operator's name must be a Python name")
+        if name.startswith(PREFIXES) or name in _reserved:
+            raise RegistrationError(f"{name}: an operator must not have this name, it is reserved")
 
 
 def unregister(name: str) -> None:

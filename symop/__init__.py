@@ -38,6 +38,7 @@ __all__ = [
     "var",
 ]
 
+registry.table.reserve(__all__)
 del _eager
 
 

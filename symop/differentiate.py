@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
+from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
 from registry.recorder import made_gradient
 from registry.shapes import default_float
@@ -143,6 +144,7 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
     assert node.types is not None
     rule = operator.gradient_rule
     needed = rule.zero_filled(len(node.types))
+    _require_read(node, operator, cotangents)
     given = tuple(
         zeros(type) if one is None and i in needed else one
         for i, (one, type) in enumerate(zip(cotangents, node.types, strict=True))
@@ -153,6 +155,9 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
         raise type(error)(
             f"{error}\n  in the gradient maker of {operator.name}{built_at(node.origin)}"
         ) from error
+    except Exception as error:
+        error.add_note(f"  in the gradient maker of {operator.name}{built_at(node.origin)}")
+        raise
     unknown = set(grads) - set(operator.slot_names)
     if unknown:
         raise GradientError(
@@ -160,6 +165,35 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
             f"({', '.join(operator.slot_names)}), got {sorted(unknown)}"
         )
     return grads
+
+
+def cotangent_types(node: Node) -> list[VarType | None]:
+    """Types of the cotangents of an operator's outputs; None where none can arrive.
+
+    None arrives at a hidden output that the maker does not consider.
+    """
+    operator = node.op
+    assert isinstance(operator, Operator)
+    rule = operator.gradient_rule
+    hidden = {
+        name for name in operator.hidden if rule is not None and not rule.reads_cotangent(name)
+    }
+    return [
+        one.strong() if one.differentiable and name not in hidden else None
+        for name, one in zip(operator.outputs, node.types or (), strict=True)
+    ]
+
+
+def _require_read(node: Node, operator: Operator, cotangents: tuple[Node | None, ...]) -> None:
+    """Refuse to drop a gradient that arrives at an output which the maker does not consider."""
+    assert operator.gradient_rule is not None
+    for name, cotangent in zip(operator.outputs, cotangents, strict=True):
+        read = operator.gradient_rule.reads_cotangent(name) or name in operator.updates.values()
+        if cotangent is not None and not read:
+            raise GradientError(
+                f"{operator.name}: its gradient maker must name {COTANGENT}{name}, because a "
+                f"gradient arrives at the output {name!r}{built_at(node.origin)}"
+            )
 
 
 def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> Node | None:
@@ -245,8 +279,8 @@ def _pushforward(
         return Pushforward(inputs, application, tangents, (None,) * len(application.types))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = tuple(
-        placeholder(f"d{i}", one.strong()) if one.differentiable else None
-        for i, one in enumerate(application.types)
+        None if one is None else placeholder(f"d{i}", one)
+        for i, one in enumerate(cotangent_types(application))
     )
     pairs = input_gradients(application, cotangents, set(targets))
     sources = [c for c in cotangents if c is not None]

@@ -10,7 +10,7 @@ from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError, SymopError
 from registry.infer import promoted
 from registry.operator import Operator
-from registry.types import TRAINING_TYPE, VarType
+from registry.types import TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs
 from symop.graph import (
     CONSTANT,
@@ -66,19 +66,49 @@ def apply(
     given = _filled(operator, inputs) if operator.fillable else inputs
     nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
     types = _infer(operator, nodes, attributes)
+    kinds = _kinds(operator, nodes, attributes) if types is None else None
     simplifies = operator.foldable or operator.simplify_rule is not None
     if simplifies and name is None and types is not None:
         simpler = _simplified(operator, nodes, attributes, types)
         if simpler is not None:
             return simpler
     if operator.stateful:
-        return make(operator, nodes, attributes, types, name)
+        return _of_kinds(make(operator, nodes, attributes, types, name), kinds)
     operands: Any = nodes
     if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
     # The types are part of it: JAX's x64 flag may have changed what the same call computes.
     key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
-    return interned(key, operator, nodes, attributes, types, name)
+    return _of_kinds(interned(key, operator, nodes, attributes, types, name), kinds)
+
+
+def _kinds(
+    operator: Operator, nodes: Sequence[Node | None], attributes: Attributes
+) -> tuple[VarKind, ...] | None:
+    """Kinds of the outputs where types are not known yet; None where all are dense.
+
+    So a value of the wrong kind is refused when the call is made, not when shapes are known.
+    """
+    given = tuple([None if node is None else _kind_of(node) for node in nodes])
+    if operator.inference.kind_rule is None and not any(
+        kind is not VarKind.LOD_TENSOR for kind in given
+    ):
+        return None
+    try:
+        return operator.inference.kinds(given, attributes)
+    except SymopError as error:
+        raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
+
+
+def _kind_of(node: Node) -> VarKind:
+    if node.types is not None:
+        return node.types[0].kind
+    return VarKind.LOD_TENSOR if node.kinds is None else node.kinds[0]
+
+
+def _of_kinds(node: Node, kinds: tuple[VarKind, ...] | None) -> Node:
+    node.kinds = kinds
+    return node
 
 
 def _later(first: Node | None, second: Node | None) -> bool:

@@ -23,7 +23,7 @@ from registry.attributes import identity_key
 from registry.errors import ArgumentError, UnknownTypeError
 from registry.operator import Operator
 from registry.shapes import canonical, default_float, default_int
-from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
 
 Types = tuple[VarType, ...]
@@ -97,6 +97,7 @@ class Node(Var):
         inputs: nodes in the operator's slots; None where an optional slot is empty.
         attributes: canonical attribute values.
         types: types of the outputs, or None when they are not known yet.
+        kinds: kinds of the outputs while types are not known; None where all are dense.
         name: the name that the user gave, or None.
         serial: a number that grows with each node made.
         origin: where the user built it.
@@ -108,6 +109,7 @@ class Node(Var):
         "__weakref__",
         "attributes",
         "inputs",
+        "kinds",
         "memo",
         "name",
         "op",
@@ -120,6 +122,7 @@ class Node(Var):
     inputs: tuple["Node | None", ...]
     attributes: Attributes
     types: Types | None
+    kinds: tuple[VarKind, ...] | None
     name: str | None
     serial: int
     origin: Origin | None
@@ -281,6 +284,7 @@ def make(
     node.inputs = inputs
     node.attributes = attributes
     node.types = types
+    node.kinds = None
     node.name = name
     node.serial = next(_serial)
     node.origin = user_origin(2)
@@ -409,7 +413,10 @@ def training_flag() -> Node:
 def select(node: Node, index: int) -> Node:
     """Output ``index`` of a node that has several."""
     types = None if node.types is None else (node.types[index],)
-    return interned((SELECT, node, index), SELECT, (node,), (index,), types)
+    selected = interned((SELECT, node, index), SELECT, (node,), (index,), types)
+    if node.kinds is not None:
+        selected.kinds = (node.kinds[index],)
+    return selected
 
 
 def as_node(value: Any) -> Node:

@@ -6,7 +6,7 @@ from typing import Any
 from registry.operator import Operator
 from registry.types import VarType
 from registry.var import Attributes
-from symop.differentiate import input_gradients, output_values
+from symop.differentiate import cotangent_types, input_gradients, output_values
 from symop.emission import apply
 from symop.graph import Node, constant, placeholder, reaching, topological
 from symop.guarding import no_tangent
@@ -42,8 +42,7 @@ class Pullback:
         application = apply(operator, tuple(filled), attributes, name=operator.name)
         values = output_values(application)
         cotangents = tuple(
-            placeholder("d", one.strong()) if one.differentiable else None
-            for one in application.types or ()
+            None if one is None else placeholder("d", one) for one in cotangent_types(application)
         )
         chosen = inputs if places is None else [inputs[i] for i in places]
         active = {one for one in chosen if one is not None and one.type.differentiable}
