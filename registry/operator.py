@@ -309,7 +309,7 @@ class Operator(Signature):
             >>> from registry import OpDesc, get
             >>> square = OpDesc("square", {"x": ["a"]}, {"out": ["b"]})
             >>> [one.type for one in get("square").grad_op_maker(square)]
-            ['constant', 'multiply', 'multiply']
+            ['full', 'multiply', 'multiply']
         """
         if self.derivative is Derivative.MISSING:
             return None

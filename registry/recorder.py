@@ -108,17 +108,17 @@ class Recording:
         return f"{self._stem}@{kind}_{len(self.ops)}"
 
     def variable(self, value: Any) -> str:
-        """The name of ``value``; numbers and arrays are recorded as constants."""
+        """The name of ``value``; numbers are recorded as ``full``."""
         if isinstance(value, Recorded) and value.constant is None:
             return value.name
         number = value.constant if isinstance(value, Recorded) else value
-        attrs: dict[str, Any] = {"value": to_plain(_number(number))}
+        attrs: dict[str, Any] = {"shape": [], "fill_value": to_plain(_number(number))}
         if isinstance(value, Recorded):
-            attrs |= {"dtype": value.dtype.name, "shape": list(value.shape)}
+            attrs |= {"shape": list(value.shape), "dtype": to_plain(value.dtype)}
         elif hasattr(value, "dtype"):
-            attrs |= {"dtype": np.dtype(value.dtype).name}
-        name = self.fresh("constant")
-        self.ops.append(OpDesc("constant", {}, {"out": [name]}, attrs))
+            attrs |= {"dtype": to_plain(np.dtype(value.dtype))}
+        name = self.fresh("full")
+        self.ops.append(OpDesc("full", {}, {"out": [name]}, attrs))
         return name
 
 

@@ -922,32 +922,13 @@ class TestRecordedGradients:
         ]
         values |= {f"{n}@GRAD": head for n, head in zip(outputs, heads, strict=True)}
         for one in descs:
-            values |= create_or_constant(one).run(values)
+            values |= create(one).run(values)
         integral = [not jnp.issubdtype(one.dtype, jnp.inexact) for one in results]
         zeros = [np.zeros(one.shape, jax.dtypes.float0) for one in results]
         chosen = [z if i else h for i, z, h in zip(integral, zeros, heads, strict=True)]
         for i, expected in zip(trial.active, pull(chosen), strict=True):
             found = values.get(f"v{i}@GRAD", jnp.zeros_like(expected))
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-class Constant:
-    """The value of a constant among OpDescs."""
-
-    def __init__(self, desc):
-        self.desc = desc
-
-    def run(self, values):
-        del values
-        attrs = self.desc.attrs
-        number = registry.attributes.from_plain(attrs["value"])
-        shaped = "dtype" in attrs
-        value = jnp.full(attrs.get("shape", []), number, attrs["dtype"]) if shaped else number
-        return {self.desc.outputs["out"][0]: value}
-
-
-def create_or_constant(desc):
-    return Constant(desc) if desc.type == "constant" else create(desc)
 
 
 class TestKinds:
