@@ -27,7 +27,7 @@ import numpy as np
 
 from registry import var
 from registry.attributes import ConvertedBy, identity_key
-from registry.errors import ArgumentError, DeclarationError, NotDifferentiableError
+from registry.errors import ArgumentError, DeclarationError, NotDifferentiableError, nearest
 from registry.kernel_calculus import Types, is_linear, vjp
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
@@ -48,10 +48,16 @@ Thunk = Callable[[], Any]
 def differentiate_kernel(operator: Operator, linear: Sequence[str] = ()) -> Operator:
     """Declare that JAX differentiates the kernel of ``operator``, in both modes at every order.
 
+    JAX must have reverse mode for the kernel. Where it has not, as with ``jax.lax.while_loop``, a
+    graph is refused a derivative, and a JAX function has forward mode alone.
+
     Args:
         operator: an operator without a derivative so far.
         linear: slots in which the kernel is linear, taken together. Whether it really is, is found
             out when it is differentiated.
+
+    Raises:
+        DeclarationError: a slot does not exist, or the operator has a derivative already.
 
     Example:
         >>> import jax.numpy as jnp
@@ -73,10 +79,20 @@ def differentiate_kernel(operator: Operator, linear: Sequence[str] = ()) -> Oper
             f"{operator.name}: the kernel must not depend on whether it runs for training when JAX "
             "differentiates it; write a gradient maker"
         )
-    places = tuple(operator.slot_index[name] for name in linear)
+    places = tuple(_place(operator, name) for name in linear)
     _declare(operator, _maker(operator, places))
     operator.linear_slots = tuple(linear)
     return operator
+
+
+def _place(operator: Operator, name: str) -> int:
+    if name not in operator.slot_index:
+        raise DeclarationError(
+            f"{operator.name}: linear= must name slots of the operator "
+            f"({', '.join(operator.slot_names) or 'none'}), got {name!r}"
+            f"{nearest(name, operator.slot_names)}"
+        )
+    return operator.slot_index[name]
 
 
 def _declare(operator: Operator, maker: Callable[..., Any]) -> None:

@@ -66,7 +66,8 @@ def _draw(options: argparse.Namespace) -> None:
 def _ops(options: argparse.Namespace) -> None:
     if options.name is None:
         for operator in registry.operators():
-            print(f"{operator.name:<28} {(operator.__doc__ or '').strip().splitlines()[0]}")
+            said = (operator.__doc__ or "").strip().partition("\n")[0]
+            print(f"{operator.name:<28} {said}".rstrip())
         return
     operator = registry.get(options.name)
     known, reason = operator.derivative.value, operator.reason

@@ -10,10 +10,35 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from registry.errors import NotDifferentiableError
+from registry.infer import abstract
 from registry.operator import Derivative, Operator
 from registry.types import TRAINING_TYPE, VarType
 from registry.var import Attributes
 from symop.lowering import Call, bare_kernel, type_of
+from symop.transposition import Active, Linear, Values
+
+Types = tuple[VarType | None, ...]
+
+
+def on_arrays(operator: Operator, attributes: Attributes) -> Call:
+    """The kernel of ``operator``, called with arrays where JAX's rules hold bare numbers.
+
+    The kernels of the catalogue take numbers as they are.
+    """
+    kernel = bare_kernel(operator, attributes)
+    if operator.catalogued:
+        return kernel
+
+    def call(*inputs: Any) -> Any:
+        return kernel(*[_as_array(one) for one in inputs])
+
+    return call
+
+
+def _as_array(value: Any) -> Any:
+    """Numbers as arrays, which keeps them weak; flags stay."""
+    number = isinstance(value, (int, float, complex, np.ndarray, np.generic))
+    return jnp.asarray(value) if number and not isinstance(value, bool) else value
 
 
 class Flagged(NamedTuple):
@@ -38,7 +63,7 @@ class Flagged(NamedTuple):
 def without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call:
     """The kernel, guarded where a derivative could flow through it."""
     flag = operator.training_index
-    kernel = bare_kernel(operator, attributes)
+    kernel = on_arrays(operator, attributes)
     refusal = None
     if operator.derivative is not Derivative.ZERO:
         refusal = (
@@ -70,7 +95,7 @@ def guarded(
     refusal: str | None,
 ) -> Call:
     """The kernel with tangents of zero, or the refusal to make any."""
-    kernel = bare_kernel(operator, attributes)
+    kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
 
     def primal(*rest: Any) -> Any:
@@ -88,6 +113,116 @@ def guarded(
     wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
     return call
+
+
+# Kernels for which JAX has forward mode alone -----------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def moved_by_jax(operator: Operator, _key: Any, attributes: Attributes, types: Types) -> bool:
+    """Whether JAX has forward mode for the kernel: not where it has a ``custom_vjp`` inside."""
+    if operator.opaque:
+        return False
+    kernel = bare_kernel(operator, attributes)
+    given = [(i, one) for i, one in enumerate(types) if one is not None]
+    moving = [i for i, one in given if one.differentiable]
+
+    def tangents(*values: Any) -> Any:
+        inputs: list[Any] = [None] * len(types)
+        for (i, _), value in zip(given, values, strict=True):
+            inputs[i] = value
+        primals = [inputs[i] for i in moving]
+        return jax.jvp(_of(kernel, inputs, moving), primals, primals)
+
+    try:
+        found = jax.make_jaxpr(tangents)(*[abstract(one) for _, one in given])
+    except Exception:  # whatever a kernel does that JAX cannot differentiate
+        return False
+    return not _refuses_tangents(found.jaxpr)
+
+
+def _refuses_tangents(program: Any) -> bool:
+    """Whether tangents are there to be transposed alone, which JAX tells only when it runs them."""
+    if isinstance(program, (tuple, list)):
+        return any(map(_refuses_tangents, program))
+    program = getattr(program, "jaxpr", program)
+    return any(
+        one.primitive.name == "custom_lin" or any(map(_refuses_tangents, one.params.values()))
+        for one in getattr(program, "eqns", ())
+    )
+
+
+def _of(kernel: Call, inputs: Sequence[Any], places: Sequence[int]) -> Call:
+    """``kernel`` as a function of the inputs at ``places``."""
+
+    def run(*values: Any) -> Any:
+        filled = list(inputs)
+        for i, value in zip(places, values, strict=True):
+            filled[i] = value
+        return kernel(*filled)
+
+    return run
+
+
+def traces(function: Call, types: Sequence[VarType]) -> bool:
+    """Whether JAX can trace ``function`` for inputs of ``types``."""
+    try:
+        jax.eval_shape(function, *map(abstract, types))
+    except Exception:  # whatever a kernel does that JAX cannot differentiate
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4096)
+def in_forward(operator: Operator, _key: Any, attributes: Attributes, refusal: str) -> Call:
+    """The kernel with JAX's tangents, which must not be transposed: it has a loop inside, say."""
+    kernel = on_arrays(operator, attributes)
+
+    def refuse(*_values: Any) -> Any:
+        raise NotDifferentiableError(refusal)
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        moving = [i for i, one in enumerate(tangents) if moves(one)]
+        result = wrapped(*primals)
+        outputs = listed(operator, result)
+        places = [i for i, one in enumerate(outputs) if type_of(one).differentiable]
+
+        def run(residuals: Values, linear: Values) -> list[Any]:
+            at = [residuals[present.index(i)] for i in moving]
+            filled: list[Any] = [None] * len(primals)
+            for i, value in zip(present, residuals, strict=True):
+                filled[i] = value
+            moved = jax.jvp(_of(kernel, filled, moving), at, list(linear))[1]
+            return [listed(operator, moved)[i] for i in places]
+
+        def moved(active: Active, values: Values, ways: Values) -> tuple[list[Any], list[Any]]:
+            def of_all(*every: Any) -> list[Any]:
+                return run(every[: len(present)], every[len(present) :])
+
+            at = [values[i] for i in active]
+            return jax.jvp(_of(of_all, values, active), at, list(ways))
+
+        present = [i for i, one in enumerate(primals) if one is not None]
+        linear = Linear(run, moved, refuse)
+        residuals = [primals[i] for i in present]
+        found = dict(zip(places, linear(residuals, [tangents[i] for i in moving]), strict=True))
+        all_moved = [
+            found[i] if i in found else no_tangent(type_of(one)) for i, one in enumerate(outputs)
+        ]
+        return result, all_moved[0] if operator.single else tuple(all_moved)
+
+    def primal(*inputs: Any) -> Any:
+        result = kernel(*inputs)
+        return result if operator.single else tuple(result)
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_jvp(primal)
+    wrapped.defjvp(rule, symbolic_zeros=True)
+    call: Call = wrapped
+    return call
+
+
+# Tangents ----------------------------------------------------------------------------------------
 
 
 def moves(tangent: Any) -> bool:

@@ -3,8 +3,9 @@
 The rule of an operator is its pushforward, a graph over placeholders. What the tangents reach in
 that graph runs as bare kernels, which JAX can transpose; everything else keeps its own rules, so
 makers are honored at every order and no rule calls itself. A maker that is not linear in its
-cotangent has no pushforward: its operator gets a ``custom_vjp``. A kernel into which JAX cannot see
-is never left to JAX: where tangents run through it, it is transposed by its maker.
+cotangent has no pushforward: its operator gets tangents that can be transposed but not computed. A
+kernel into which JAX cannot see is never left to JAX: where tangents run through it, it is
+transposed by its maker.
 """
 
 import functools
@@ -24,7 +25,18 @@ from symop.differentiate import (
     pushforward_of,
 )
 from symop.graph import Node, reaching, topological
-from symop.guarding import Flagged, guarded, listed, moves, no_tangent, without_maker
+from symop.guarding import (
+    Flagged,
+    guarded,
+    in_forward,
+    listed,
+    moved_by_jax,
+    moves,
+    no_tangent,
+    on_arrays,
+    traces,
+    without_maker,
+)
 from symop.lowering import Call, Schedule, bare_kernel, type_of
 from symop.reverse import Pullback
 from symop.transposition import Active, Linear, Values
@@ -55,8 +67,8 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
         if obstacle is None:
             return _by_jvp(operator, _key, attributes, training)(*rest)
         # JAX's default float tells its x64 flag, on which types inside may depend.
-        made = _by_vjp if isinstance(obstacle, NotLinearError) else _in_reverse
-        return made(operator, (_key, default_float()), attributes, types, training)(*rest)
+        key = _key, default_float()
+        return _in_reverse(operator, key, attributes, types, training)(*rest)
 
     return call
 
@@ -86,30 +98,29 @@ def _obstacle(
 
 @functools.lru_cache(maxsize=4096)
 def _by_kernel(operator: Operator, key: Any, attributes: Attributes) -> Call:
-    """The kernel, left to JAX unless JAX cannot differentiate it, which is found out by trying."""
-    kernel = bare_kernel(operator, attributes)
-    if not _left_to_jax(operator):
-        return kernel
+    """The kernel, left to JAX as far as JAX can differentiate it, which is found out by trying."""
+    if operator.catalogued:
+        return bare_kernel(operator, attributes)
+    kernel = on_arrays(operator, attributes)
 
     def call(*inputs: Any) -> Any:
         types = tuple(None if one is None else type_of(one) for one in inputs)
-        refusal = _refusal(operator, key, attributes, types)
-        if refusal is None:
-            return kernel(*inputs)
-        return guarded(operator, key, attributes, None, refusal)(*inputs)
+        by_type = (key, default_float()), attributes, types
+        refusal = _refusal(operator, *by_type)
+        if moved_by_jax(operator, *by_type):
+            made = kernel if refusal is None else in_forward(operator, key, attributes, refusal)
+        elif refusal is None:
+            made = _with_rule(operator, key, attributes)
+        else:
+            made = guarded(operator, key, attributes, None, refusal)
+        return made(*inputs)
 
     return call
 
 
-def _left_to_jax(operator: Operator) -> bool:
-    """Whether JAX differentiates its kernel, and nobody has tried; the catalogue's proofs have."""
-    catalogued = (operator.kernel.__module__ or "").startswith("registry.ops.")
-    return operator.derivative is Derivative.KERNEL and not catalogued
-
-
 @functools.lru_cache(maxsize=4096)
 def _refusal(operator: Operator, _key: Any, attributes: Attributes, types: Types) -> str | None:
-    """Why there is no derivative of a call, or None when there is one."""
+    """Why there is no derivative of a call in reverse mode, or None when there is one."""
     try:
         Pullback(operator, attributes, types, None, _rules_off)
     except NotDifferentiableError as error:
@@ -127,7 +138,7 @@ def _by_jvp(
     attributes: Attributes,
     training: bool | None,
 ) -> Call:
-    kernel = bare_kernel(operator, attributes)
+    kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
 
     def primal(*rest: Any) -> Any:
@@ -188,7 +199,7 @@ def _rules_off(linear: set[Node]) -> Any:
         assert isinstance(node.op, Operator)
         if node not in linear:
             return with_rule(node.op, node.attributes)
-        if not (node.op.opaque or _left_to_jax(node.op)):
+        if node.op.catalogued:
             return bare_kernel(node.op, node.attributes)
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
@@ -196,44 +207,7 @@ def _rules_off(linear: set[Node]) -> Any:
     return how
 
 
-# Other makers: custom_vjp ----------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=4096)
-def _by_vjp(
-    operator: Operator,
-    _key: Any,
-    attributes: Attributes,
-    types: Types,
-    training: bool | None,
-) -> Call:
-    kernel = bare_kernel(operator, attributes)
-    flagged = Flagged(operator, training)
-    back = Pullback(operator, attributes, types, training, _rules_off)
-    rules = with_rule(operator, attributes)
-
-    def primal(*rest: Any) -> Any:
-        result = kernel(*flagged.inputs(rest))
-        return result if operator.single else tuple(result)
-
-    def forward(*rest: Any) -> tuple[Any, Any]:
-        inputs = flagged.inputs(rest)
-        result = rules(*inputs)
-        outputs = (result,) if operator.single else tuple(result)
-        return result, ([inputs[i] for i in back.kept], [outputs[i] for i in back.kept_outputs])
-
-    def backward(residuals: Any, cotangent: Any) -> tuple[Any, ...]:
-        inputs, outputs = residuals
-        return back.run(inputs, outputs, (cotangent,) if operator.single else tuple(cotangent))
-
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_vjp(primal)
-    wrapped.defvjp(forward, backward)
-    call: Call = wrapped
-    return call
-
-
-# Makers without a derivative: reverse mode alone ------------------------------------------------
+# Makers that are not linear, or have no derivative: reverse mode alone ---------------------------
 
 
 @functools.lru_cache(maxsize=4096)
@@ -245,18 +219,20 @@ def _in_reverse(
     training: bool | None,
 ) -> Call:
     """The kernel with tangents that can be transposed, by the maker, but not computed."""
-    kernel = bare_kernel(operator, attributes)
+    kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
     back = Pullback(operator, attributes, types, training, _rules_off)
     rules = with_rule(operator, attributes)
     obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
+    assert obstacle is not None
+    refusal = type(obstacle)(str(obstacle))
 
     def primal(*rest: Any) -> Any:
         result = kernel(*flagged.inputs(rest))
         return result if operator.single else tuple(result)
 
     def refuse(*_values: Any) -> Any:
-        raise NotDifferentiableError(str(obstacle))
+        raise refusal
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         inputs = flagged.inputs(primals)
@@ -274,7 +250,7 @@ def _in_reverse(
             gradients = back.run(kept, kept_outputs, heads)
             return [gradients[i] for i in moving]
 
-        linear = Linear(run, refuse, transposed, NotDifferentiableError(str(obstacle)))
+        linear = Linear(run, refuse, transposed, refusal)
         found = dict(zip(back.taken, linear(residuals, [tangents[i] for i in moving]), strict=True))
         moved = [
             found[i] if i in found else no_tangent(type_of(one)) for i, one in enumerate(outputs)
@@ -288,28 +264,54 @@ def _in_reverse(
     return call
 
 
-# Opaque kernels on the way of tangents -----------------------------------------------------------
+# Kernels on the way of tangents that JAX cannot transpose ----------------------------------------
 
 
 @functools.lru_cache(maxsize=4096)
-def _transposable(operator: Operator, _key: Any, attributes: Attributes, places: Active) -> Call:
-    """The kernel, linear in its inputs at ``places``: JAX transposes it by the maker."""
-    kernel = bare_kernel(operator, attributes)
+def _transposable(operator: Operator, key: Any, attributes: Attributes, places: Active) -> Call:
+    """The kernel, linear in its inputs at ``places``: where JAX cannot transpose it, the maker."""
+    kernel = on_arrays(operator, attributes)
 
     def call(*inputs: Any) -> Any:
         flag = operator.training_index
         training = None if flag is None else bool(inputs[flag])
         types = tuple(None if one is None else type_of(one) for one in inputs)
-        if not operator.opaque and _refusal(operator, _key, attributes, types) is None:
-            return kernel(*inputs)
         present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
         residual = tuple(i for i in present if i not in places)
-        through = _Through(operator, attributes, types, training, residual, places)
+        by_type = (key, default_float()), attributes, types, training, residual, places
+        if not operator.opaque and _transposed_by_jax(operator, *by_type):
+            return kernel(*inputs)
+        through = _Through(operator, *by_type[1:])
         linear = Linear(through.run, through.moved, through.transposed)
         results = linear([inputs[i] for i in residual], [inputs[i] for i in places])
         return results[0] if operator.single else tuple(results)
 
     return call
+
+
+@functools.lru_cache(maxsize=4096)
+def _transposed_by_jax(
+    operator: Operator,
+    _key: Any,
+    attributes: Attributes,
+    types: Types,
+    training: bool | None,
+    residual: Active,
+    places: Active,
+) -> bool:
+    """Whether JAX can transpose the kernel with respect to its inputs at ``places``."""
+    through = _Through(operator, attributes, types, training, residual, places)
+
+    def transpose(*values: Any) -> Any:
+        held = values[: len(residual)]
+
+        def outputs(*linear: Any) -> list[Any]:
+            return [one for one in through.run(held, linear) if type_of(one).differentiable]
+
+        linear = values[len(residual) :]
+        return jax.linear_transpose(outputs, *linear)(outputs(*linear))
+
+    return traces(transpose, [one for i in (*residual, *places) if (one := types[i]) is not None])
 
 
 class _Through(NamedTuple):
@@ -332,7 +334,7 @@ class _Through(NamedTuple):
 
     def run(self, residuals: Values, linear: Values) -> list[Any]:
         """The kernel."""
-        kernel = bare_kernel(self.operator, self.attributes)
+        kernel = on_arrays(self.operator, self.attributes)
         return listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
 
     def moved(

@@ -55,6 +55,14 @@ def test_ops_lists_every_operator(capsys):
     assert all(len(line.split()) > 1 for line in lines)
 
 
+@pytest.mark.usefixtures("temporary_operators")
+def test_ops_lists_an_operator_without_a_docstring(capsys):
+    registry.op(name="silent")(lambda x: x)
+    assert cli.main(["ops"]) == 0
+    assert "silent" in capsys.readouterr().out.splitlines()
+    assert cli.main(["ops", "silent"]) == 0
+
+
 def test_ops_explains_one(capsys):
     assert cli.main(["ops", "softmax"]) == 0
     printed = capsys.readouterr().out

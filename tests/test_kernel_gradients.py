@@ -12,6 +12,7 @@ from registry.errors import (
     ArgumentError,
     DeclarationError,
     FormatError,
+    NotDifferentiableError,
     NotLinearError,
     UnknownOperatorError,
     UnknownTypeError,
@@ -87,6 +88,57 @@ class TestEveryOrder:
         x = so.var("x", shape=(3,))
         program = str(so.grad(wave(x), x))
         assert "= wave(" not in program
+
+
+class TestModes:
+    """Kernels for which JAX has one mode alone."""
+
+    def test_reverse_mode_alone_is_transposed(self):
+        @jax.custom_vjp
+        def square(x):
+            return x * x
+
+        square.defvjp(lambda x: (x * x, x), lambda x, d: (2 * x * d,))
+
+        @op(name="own_custom")
+        def kernel(x: Array) -> Array:
+            """``x * x``."""
+            return square(x)
+
+        differentiate_kernel(kernel)
+        assert jax.jvp(kernel, (1.5,), (2.0,))[1] == 6.0
+        assert jax.jit(jax.jacfwd(kernel))(1.5) == 3.0
+        assert jax.vmap(jax.jacrev(jax.jacfwd(lambda v: kernel(v) * v)))(jnp.ones(2)).tolist() == [
+            6.0,
+            6.0,
+        ]
+
+    def test_forward_mode_alone(self):
+        @op(name="own_loop", outputs=("count", "out"))
+        def kernel(x: Array, n: Array) -> tuple[Array, Array]:
+            """``x ** n``."""
+            state = (0, jnp.ones_like(x))
+            return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * x), state)
+
+        differentiate_kernel(kernel)
+        x = so.var("x", shape=())
+        lowered = so.own_loop(x, 3)[1].to_jax()
+        for cube in (lambda v: kernel(v, 3)[1], lambda v: lowered(x=v)):
+            assert jax.jvp(cube, (2.0,), (1.0,)) == (8.0, 12.0)
+            assert jax.jit(jax.jacfwd(jax.jacfwd(cube)))(2.0) == 12.0
+            assert jax.vmap(jax.jacfwd(cube))(jnp.array([1.0, 2.0])).tolist() == [3.0, 12.0]
+            for run in (jax.grad(cube), jax.jit(jax.grad(cube))):
+                with pytest.raises(NotDifferentiableError, match="own_loop: JAX must be able to"):
+                    run(2.0)
+
+    def test_linear_slot_that_is_none(self):
+        @op(name="own_linear")
+        def kernel(x: Array, weight: Array) -> Array:
+            """``x * weight``."""
+            return x * weight
+
+        with pytest.raises(DeclarationError, match="'wieght'; did you mean 'weight'"):
+            differentiate_kernel(kernel, ["wieght"])
 
 
 class TestStructure:

@@ -242,6 +242,21 @@ class TestLinearOnTheWay:
             jax.grad(lambda v: jnp.sum(first(v)))(x)
 
 
+def test_kernel_that_jax_cannot_transpose_is_transposed_by_its_maker():
+    """Also where nobody said that it is opaque: in the graphs of its own gradient."""
+
+    @op(name="test_forgotten")
+    def kernel(x: Array) -> Array:
+        """``2 x``."""
+        return on_host(lambda v: 2 * v, same_as(x), x)
+
+    kernel.gradient(lambda d_out: {"x": kernel(d_out)})
+    x = jnp.array([0.3, -1.2])
+    np.testing.assert_allclose(jax.grad(lambda v: jnp.sum(kernel(v)))(x), [2, 2])
+    np.testing.assert_allclose(jax.jacfwd(kernel)(x), 2 * np.eye(2))
+    np.testing.assert_allclose(jax.hessian(lambda v: jnp.sum(kernel(v) ** 2))(x), 8 * np.eye(2))
+
+
 @pytest.fixture
 def once():
     """An operator whose gradient is an opaque kernel that nobody can differentiate."""

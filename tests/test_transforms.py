@@ -12,6 +12,8 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 import symop as so
+from registry import Array, differentiate_kernel, op
+from registry.errors import NotLinearError
 from symop.testing.trial import compiled
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -514,3 +516,99 @@ def test_state_carried_by_scan(trained):
         return lambda: jax.lax.scan(body, {"mean": mean, "var": var}, jnp.arange(1.0, 5.0))
 
     expect_same(run, trained)
+
+
+# Operators of one's own --------------------------------------------------------------------------
+
+
+def reshaped(*, opaque=False, bent=False):
+    """``2 x`` by a kernel that needs an array; ``bent`` makes the maker not linear."""
+
+    @op(name="own_reshaped", opaque=opaque)
+    def kernel(x: Array) -> Array:
+        """``2 x``."""
+        return x.reshape(x.shape).at[...].multiply(2)
+
+    kernel.gradient(lambda d_out: {"x": kernel(d_out) * (so.abs(so.sign(d_out)) if bent else 1)})
+    return kernel
+
+
+OF_NUMBERS = {
+    "grad": lambda f: jax.grad(f)(1.5),
+    "vjp": lambda f: jax.vjp(f, 1.5)[1](1.0)[0],
+    "second order": lambda f: jax.grad(jax.grad(lambda v: f(v) ** 2 / 4))(1.5),
+}
+IN_FORWARD = {
+    "jvp": lambda f: jax.jvp(f, (1.5,), (1.0,))[1],
+    "linearize": lambda f: jax.linearize(f, 1.5)[1](1.0),
+    "hessian": lambda f: jax.hessian(lambda v: f(v) ** 2 / 4)(1.5),
+}
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestKernelsGetArrays:
+    """JAX's rules hold bare numbers where a function is called with them."""
+
+    @pytest.mark.parametrize("opaque", [True, False])
+    @pytest.mark.parametrize("run", [*OF_NUMBERS.values(), *IN_FORWARD.values()])
+    def test_in_rules(self, run, opaque):
+        assert run(reshaped(opaque=opaque)) == 2.0
+
+    def test_numbers_stay_weak(self):
+        assert jax.jvp(reshaped(), (1.5,), (1.0,))[0].weak_type
+
+    @pytest.mark.parametrize("run", OF_NUMBERS.values(), ids=OF_NUMBERS)
+    def test_where_the_maker_is_not_linear(self, run):
+        assert run(reshaped(bent=True)) == 2.0
+
+    def test_without_a_derivative_and_by_jax(self):
+        def shaped(x: Array, y: Array) -> Array:
+            """``x``."""
+            return x.reshape(y.shape)
+
+        op(name="own_flat")(shaped).zero_gradient("it is flat, they say")
+        differentiate_kernel(op(name="own_by_jax")(shaped))
+        assert jax.grad(lambda v: so.own_flat(v, 2.0))(1.5) == 0.0
+        assert jax.grad(lambda v: so.own_by_jax(v, 2.0))(1.5) == 1.0
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestMakerThatIsNotLinear:
+    def test_forward_mode_is_refused_by_name(self):
+        bent = reshaped(bent=True)
+        for run in IN_FORWARD.values():
+            with pytest.raises(NotLinearError, match="own_reshaped: forward mode needs a gradient"):
+                run(bent)
+        with pytest.raises(NotLinearError, match="own_reshaped"):
+            jax.jit(jax.jacfwd(bent))(1.5)
+
+    def test_reverse_mode_in_loops_and_batches(self):
+        bent = reshaped(bent=True)
+
+        def looped(f):
+            def run(x):
+                return jax.lax.scan(lambda c, _: (jnp.sin(f(c)), None), x, length=2)[0]
+
+            return jax.vmap(jax.grad(jax.grad(jax.checkpoint(run))))
+
+        x = jnp.array([0.3, -1.2])
+        expected = looped(lambda v: 2 * v)(x)
+        chex.assert_trees_all_close(jax.jit(looped(bent))(x), expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("temporary_operators")
+def test_error_of_a_maker_names_its_operator():
+    @op(name="own_broken")
+    def kernel(x: Array) -> Array:
+        """``x``."""
+        return x
+
+    kernel.gradient(lambda d_out: {"x": d_out / (1 // 0)})
+    x = so.var("x", shape=())
+    for run in (
+        lambda: jax.grad(kernel)(1.0),
+        lambda: so.grad(kernel(x), x),
+    ):
+        with pytest.raises(ZeroDivisionError) as caught:
+            run()
+        assert any("in the gradient maker of own_broken" in one for one in caught.value.__notes__)
