@@ -1,6 +1,6 @@
 """JAX's derivatives of an operator's kernel, on arrays, and whether the kernel is linear."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -9,10 +9,12 @@ import numpy as np
 
 from registry.errors import NotDifferentiableError, SymopError
 from registry.infer import abstract
+from registry.kernel_zeros import zeros_of
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType, is_inexact
 from registry.var import Attributes, Inputs
 
 Types = tuple[VarType | None, ...]
+Outputs = Callable[..., list[Any]]
 
 
 class Runs(Protocol):
@@ -71,36 +73,69 @@ def as_list(result: Any) -> list[Any]:
 def is_linear(operator: Runs, types: Types, attributes: Attributes, places: Sequence[int]) -> bool:
     """Whether the kernel is linear in the inputs at ``places``, taken together.
 
-    JAX must be able to transpose it, which tells that it is affine; and at zero it must be zero,
-    which is tried with random numbers for the other inputs.
+    JAX must be able to transpose it, which tells that it is affine; and at zero it must be zero.
+    That is read off its program, or else tried with two draws of the other inputs.
     """
+    present = [
+        (i, one) for i, one in enumerate(types) if one is not None and one is not TRAINING_TYPE
+    ]
+    structs = [abstract(one) for _, one in present]
+    chosen = [k for k, (i, _) in enumerate(present) if i in places]
+
+    def outputs(*arrays: Any) -> list[Any]:
+        inputs: list[Any] = [None if one is None else False for one in types]
+        for (i, _), array in zip(present, arrays, strict=True):
+            inputs[i] = array
+        return as_list(operator.run(tuple(inputs), attributes))
+
+    try:
+        _transposed(outputs, structs, chosen)
+    except Exception:  # whatever a kernel does that JAX cannot transpose
+        return False
+    program = jax.make_jaxpr(outputs)(*structs)
+    zero = zeros_of(program.jaxpr, [k in chosen for k in range(len(structs))], program.consts)
+    return all(zero) or all(
+        _vanishes_at(outputs, present, chosen, mirrored) for mirrored in (False, True)
+    )
+
+
+def _transposed(outputs: Outputs, structs: Sequence[Any], chosen: Sequence[int]) -> None:
+    """Trace the transpose of ``outputs`` with respect to the arguments that are ``chosen``."""
+
+    def transpose(*arrays: Any) -> Any:
+        def of_chosen(*linear: Any) -> list[Any]:
+            values = list(arrays)
+            for k, value in zip(chosen, linear, strict=True):
+                values[k] = value
+            return outputs(*values)
+
+        linear = [arrays[k] for k in chosen]
+        return jax.linear_transpose(of_chosen, *linear)(of_chosen(*linear))
+
+    jax.eval_shape(transpose, *structs)
+
+
+def _vanishes_at(
+    outputs: Outputs, present: Sequence[tuple[int, VarType]], chosen: Sequence[int], mirrored: bool
+) -> bool:
+    """Whether ``outputs`` are zero where those ``chosen`` are, for one draw of the others, or for 2 minus it."""
     with jax.ensure_compile_time_eval():
-        values = [_drawn(i, one) for i, one in enumerate(types)]
-
-        def outputs(*arrays: Any) -> list[Any]:
-            inputs = list(values)
-            for i, array in zip(places, arrays, strict=True):
-                inputs[i] = array
-            return as_list(operator.run(tuple(inputs), attributes))
-
-        structs = [abstract(one) for i in places if (one := types[i]) is not None]
-        try:
-            shapes = jax.eval_shape(outputs, *structs)
-            jax.eval_shape(jax.linear_transpose(outputs, *structs), shapes)
-        except Exception:  # whatever a kernel does that JAX cannot transpose
-            return False
-        at_zero = outputs(*[jnp.zeros(one.shape, one.dtype) for one in structs])
-        return all(_vanishes(np.asarray(one)) for one in at_zero)
+        values = [
+            jnp.zeros(one.shape, one.dtype) if k in chosen else _drawn(i, one, mirrored)
+            for k, (i, one) in enumerate(present)
+        ]
+        return all(_vanishes(np.asarray(one)) for one in outputs(*values))
 
 
-def _drawn(index: int, type: VarType | None) -> Any:
-    """A value of ``type``: positive numbers, so that logarithms and roots of them exist."""
-    if type is None or type is TRAINING_TYPE:
-        return None if type is None else False
+def _drawn(index: int, type: VarType, mirrored: bool) -> Any:
+    """A value of ``type``: positive numbers, so that logarithms and roots of them exist.
+
+    Mirrored, they lie on the other side of 1, where a kernel may take another branch.
+    """
     if type is KEY_TYPE:
         return jax.random.key(index)
-    generator = np.random.default_rng(index)
-    numbers = generator.uniform(0.5, 1.5, type.shape)
+    numbers = np.random.default_rng(index).uniform(0.5, 1.5, type.shape)
+    numbers = 2 - numbers if mirrored else numbers
     return jnp.asarray(numbers if is_inexact(type.dtype) else np.zeros(type.shape), type.dtype)
 
 

@@ -7,7 +7,18 @@ import pytest
 
 import registry
 import symop as so
-from registry import Array, Key, State, Training, Var, case, differentiate_kernel, get, op
+from registry import (
+    Array,
+    Key,
+    State,
+    Training,
+    Var,
+    case,
+    differentiate_kernel,
+    get,
+    kernel_calculus,
+    op,
+)
 from registry.errors import (
     ArgumentError,
     DeclarationError,
@@ -26,6 +37,18 @@ from symop.text import text
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 FLOATS = VarType((3,), np.dtype(np.float32))
+
+
+class Kernel:
+    """What ``is_linear`` needs of an operator."""
+
+    name = "tried"
+
+    def __init__(self, function):
+        self.function = function
+
+    def run(self, inputs, attributes):
+        return jax.tree.leaves(self.function(*inputs))
 
 
 @pytest.fixture
@@ -273,6 +296,51 @@ class TestLinearity:
             return function(x, d)
 
         assert is_linear(tried, (FLOATS, FLOATS), (), (1,)) is expected
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x, d: (jnp.outer(x, x) + np.ones((3, 3))) @ d,
+            lambda x, d: jax.lax.scan(lambda c, row: (c * 2 + row, c), d, jnp.outer(x, d)),
+            lambda x, d: jax.lax.fori_loop(0, 3, lambda i, c: c * x[i], d),
+            lambda x, d: jax.lax.cond(x[0] > 1, lambda a: a, lambda a: 2 * a, d),
+            lambda x, d: jnp.cumsum(jnp.flip(d)) / x,
+            lambda x, d: jax.jit(lambda a: a * 2)(d),
+            lambda x, d: jax.checkpoint(lambda a: a * jnp.sin(x))(d),
+            lambda x, d: d * jax.lax.while_loop(lambda s: s[0] < 9, lambda s: 2 * s, x),
+            lambda x, d: jnp.zeros(5).at[:3].add(d[jnp.argsort(x)]),
+            lambda x, d: jnp.pad(jnp.concatenate([d, jnp.zeros(2)]), 1) - jnp.zeros(7),
+            lambda x, d: jax.vjp(jax.nn.softmax, x)[1](d),
+            lambda x, d: jnp.take(d.astype(jnp.bfloat16), jnp.argsort(x)) + d,
+        ],
+    )
+    def test_it_is_read_off_the_program(self, function, monkeypatch):
+        def refuse(*_arguments):
+            raise AssertionError("the kernel must not run")
+
+        monkeypatch.setattr(kernel_calculus, "_vanishes_at", refuse)
+        assert is_linear(Kernel(function), (FLOATS, FLOATS), (), (1,))
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [
+            (lambda x, d: jax.lax.scan(lambda c, row: (c * 2 + row, c), d, x[:, None] * x), False),
+            (lambda x, d: jax.lax.fori_loop(0, 3, lambda i, c: c + x[i], d), False),
+            (lambda x, d: jax.lax.cond(x[0] > 1, lambda a: a, lambda a: a + 1, d), False),
+            (lambda x, d: jax.jit(lambda a: a + x)(d), False),
+            (lambda x, d: jnp.concatenate([d, x]), False),
+            (lambda x, d: jnp.pad(d, 1, constant_values=1.0), False),
+            (lambda x, d: d * jnp.exp(x) + jnp.sin(0 * x), True),
+            (lambda x, d: jnp.linalg.solve(jnp.diag(x), d), True),
+        ],
+    )
+    def test_it_is_tried_where_the_program_does_not_tell(self, function, expected):
+        assert is_linear(Kernel(function), (FLOATS, FLOATS), (), (1,)) is expected
+
+    def test_a_large_kernel_does_not_run(self):
+        large = VarType((100_000, 100_000), np.dtype(np.float32))
+        product = Kernel(lambda x, d: jnp.cos(x) @ d)
+        assert is_linear(product, (large, large), (), (1,))
 
     def test_a_gradient_that_ignores_its_cotangent_has_no_forward_mode(self):
         @op(outputs=("d_x",))
