@@ -5,8 +5,10 @@ returns the outputs and the residuals that the backward half reads, and each hal
 """
 
 import functools
+import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ from symop.function import Settled, bare_where_native, fed, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.lowering import Call, Schedule
+from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
@@ -29,7 +32,7 @@ _REQUESTS = tuple(one.value for one in OpReqType)
 
 
 class _Forward(NamedTuple):
-    """What a forward pass for training leaves behind for the backward pass."""
+    """What a forward pass for training leaves behind: what the backward pass reads, no more."""
 
     variables: list[Any]
     residuals: list[Any]
@@ -80,7 +83,9 @@ class Executor:
         }
         self._requests = _requests(variables, grad_req, types)
         self.grad_dict = self._initial_gradients(gradients)
-        self._checked = {**self.arg_dict, **self.aux_dict}
+        # Weak, so that an array that is replaced is not kept until the next forward pass.
+        self._checked: dict[str, weakref.ref[Any]] = {}
+        self._trust({**self.arg_dict, **self.aux_dict})
         self._kept: _Forward | None = None
         self._trained = False
 
@@ -114,7 +119,7 @@ class Executor:
         if is_train and self._wanted():
             half = mode.half(self._wanted())
             self.outputs, residuals, new = half.forward(values, root, offset)
-            self._kept = _Forward(values, residuals)
+            self._kept = _Forward([values[i] for i in half.kept], residuals)
         else:
             self.outputs, new = mode.run(values, root, offset)
             self._kept = None
@@ -122,7 +127,7 @@ class Executor:
         if is_train:
             updated = dict(zip(mode.updated, new, strict=True))
             self.aux_dict.update(updated)
-            self._checked.update(updated)
+            self._trust(updated)
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:
@@ -144,7 +149,7 @@ class Executor:
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
         half = mode.half(wanted)
-        found = half.backward(self._kept.variables, self._kept.residuals, heads, self._spent())
+        found = half.backward(*self._kept, heads, self._spent(heads))
         for name, gradient in zip(wanted, found, strict=True):
             add = self._requests[name] == "add"
             self.grad_dict[name] = self.grad_dict[name] + gradient if add else gradient
@@ -152,11 +157,26 @@ class Executor:
     def _wanted(self) -> tuple[str, ...]:
         return tuple(name for name, request in self._requests.items() if request != "null")
 
-    def _spent(self) -> list[Any]:
-        """The old gradients whose memory the new ones take."""
+    def _spent(self, heads: Sequence[Any]) -> list[Any] | None:
+        """The old gradients whose memory the new ones take; None when no request says so.
+
+        Left out are those that something else holds, and those whose memory does not serve: users
+        may have put anything there.
+        """
         names = [name for name, one in self._requests.items() if one == OpReqType.WRITE_INPLACE]
-        old = [self.grad_dict.get(name) for name in names]
-        return [one for one in old if isinstance(one, jax.Array)]
+        if not names:
+            return None
+        kept = self._kept or _Forward([], [])
+        others = (self.arg_dict, self.aux_dict, dict(enumerate(self.outputs)))
+        held = [*kept.variables, *kept.residuals, *heads, *self.grad_dict.values()]
+        held += [one for each in others for one in each.values()]
+        uses = Counter(memory_of(one) for one in held if is_alive(one))
+        old = [(self.grad_dict.get(name), self._held(name)) for name in names]
+        return [one for one, like in old if _serves(one, like) and uses[memory_of(one)] == 1]
+
+    def _held(self, name: str) -> Any:
+        """The array of an argument, as it was checked last, or None when it is gone."""
+        return self._checked[name]()
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
         if given is None:
@@ -179,7 +199,12 @@ class Executor:
         checked = {name: fed(name, held[name], array) for name, array in arrays.items()}
         for name, array in checked.items():
             own = self.arg_dict if name in self.arg_dict else self.aux_dict
-            own[name] = self._checked[name] = jnp.asarray(array)
+            own[name] = jnp.asarray(array)
+            self._trust({name: own[name]})
+
+    def _trust(self, arrays: Mapping[str, Any]) -> None:
+        """Remember that ``arrays`` are as they were bound."""
+        self._checked.update({name: weakref.ref(array) for name, array in arrays.items()})
 
     def _values(self, mode: "_Mode") -> list[Any]:
         """The arrays held, in the order of the variables; those that users put there are checked.
@@ -194,9 +219,10 @@ class Executor:
             missing = [name for name in variables if name not in held]
             raise FeedError(f"forward: an array must be held for each of {', '.join(missing)}")
         for name, array in held.items():
-            if array is not self._checked.get(name):
+            if array is not self._held(name):
                 self._feed({name: array})
-        return [self._checked[name] for name in mode.names]
+        held = {**self.arg_dict, **self.aux_dict}
+        return [held[name] for name in mode.names]
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -316,22 +342,27 @@ class _Halves:
 
     def backward(
         self,
-        variables: Sequence[Any],
+        variables: list[Any],
         residuals: list[Any],
         heads: list[Any],
-        spent: Sequence[Any] = (),
+        spent: list[Any] | None = None,
     ) -> list[Any]:
-        """Gradients from the variables of the forward pass, its residuals, and cotangents.
-
-        They take the memory of the arrays in ``spent``, as far as nothing else still reads those.
-        """
-        given = ([variables[i] for i in self.kept], residuals, heads)
-        read = {id(one) for one in (*variables, *residuals, *heads)}
-        free = {id(one): one for one in spent if id(one) not in read}
+        """Gradients from what the forward pass left, and cotangents; ``spent`` gives its memory."""
+        given = (variables, residuals, heads)
         found: list[Any] = (
-            self._backward_over(list(free.values()), *given) if spent else self._backward(*given)
+            self._backward(*given) if spent is None else self._backward_over(spent, *given)
         )
         return found
+
+
+def _serves(old: Any, argument: Any) -> TypeGuard[jax.Array]:
+    """Whether the new gradient of ``argument`` can take the memory of ``old``."""
+    return (
+        is_alive(old)
+        and is_alive(argument)
+        and (old.shape, old.dtype) == (argument.shape, argument.dtype)
+        and old.sharding == argument.sharding
+    )
 
 
 def _cut(gradients: Sequence[Node], heads: Sequence[Node]) -> list[Node]:
@@ -386,6 +417,11 @@ def _requests(
     elif isinstance(given, Mapping):
         require_known("grad_req", given, names)
         asked = {name: given.get(name, "null") for name in names}
+    elif not isinstance(given, Sequence):
+        raise ArgumentError(
+            f"grad_req: must be one of {', '.join(_REQUESTS)}, or a dict or a list of them, "
+            f"got {given!r}"
+        )
     else:
         if len(given) != len(names):
             raise ArgumentError(
@@ -393,7 +429,7 @@ def _requests(
             )
         asked = dict(zip(names, given, strict=True))
     for name, request in asked.items():
-        if request not in _REQUESTS:
+        if not isinstance(request, str) or request not in _REQUESTS:
             raise ArgumentError(
                 f"grad_req: must be one of {', '.join(_REQUESTS)}, got {request!r} for {name!r}"
             )

@@ -1,5 +1,7 @@
 """Executors: binding, requests, states, residuals, and what they refuse."""
 
+import weakref
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -101,7 +103,7 @@ def test_backward_runs_no_forward_operator_again():
     executor = y.bind({"x": np.eye(4, dtype=np.float32)})
     executor.forward(is_train=True)
     half = executor._modes[True].half(("x",))
-    kept = [executor._kept.variables[i] for i in half.kept]
+    kept = executor._kept.variables
     residuals = executor._kept.residuals
     text = half._backward.lower(kept, residuals, [jnp.ones((4, 4))]).as_text()
     assert "exponential" not in text
@@ -145,3 +147,17 @@ def test_a_refused_feed_changes_nothing():
     with pytest.raises(FeedError):
         executor.forward(data=good, fc_bias=np.zeros(99, np.float32))
     assert all(np.array_equal(before[n], a) for n, a in executor.arg_dict.items())
+
+
+def test_only_what_the_gradient_reads_is_kept():
+    x, y, z = (so.var(name, shape=(2,)) for name in "xyz")
+    executor = (x * z + y).bind(dict.fromkeys("xyz", np.ones(2)), grad_req={"x": "write"})
+    executor.forward(is_train=True, **{name: jnp.full(2, 3.0) for name in "xyz"})
+    x_held, y_held, z_held = (weakref.ref(executor.arg_dict[name]) for name in "xyz")
+    executor.arg_dict.update({name: jnp.zeros(2) for name in "xyz"})
+    assert x_held() is None
+    assert y_held() is None
+    assert z_held() is not None
+    executor.backward()
+    assert executor.grad_dict["x"].tolist() == [3.0, 3.0]
+    assert executor.forward()[0].tolist() == [0.0, 0.0]

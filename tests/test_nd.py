@@ -298,3 +298,36 @@ def test_what_is_still_read_is_not_overwritten():
 def test_an_unknown_request_is_refused():
     with pytest.raises(ArgumentError, match="null, write, write_inplace, add, got 'inplace'"):
         bound("inplace")
+
+
+def test_old_gradients_that_do_not_serve_are_left_alone():
+    executor = bound("write_inplace")
+    stepped(executor)
+    executor.grad_dict["x"].delete()
+    executor.grad_dict["y"] = wrong = jnp.ones(2)
+    stepped(executor)
+    executor.grad_dict["y"] = half = jnp.ones(3, jnp.bfloat16)
+    stepped(executor)
+    np.testing.assert_array_equal(executor.grad_dict["x"], 2 * A)
+    np.testing.assert_array_equal(executor.grad_dict["y"], np.ones(3))
+    assert not wrong.is_deleted()
+    assert not half.is_deleted()
+
+
+@pytest.mark.parametrize("alias", [lambda one: one, lambda one: one.addressable_data(0)])
+def test_what_another_entry_holds_is_not_overwritten(alias):
+    executor = bound({"x": "write_inplace", "y": "add"})
+    shared = array()
+    executor.grad_dict.update(x=shared, y=alias(shared))
+    stepped(executor)
+    np.testing.assert_array_equal(executor.grad_dict["x"], 2 * A)
+    np.testing.assert_array_equal(executor.grad_dict["y"], 1 + A)
+    executor.grad_dict["x"] = executor.arg_dict["y"]
+    stepped(executor)
+    np.testing.assert_array_equal(executor.arg_dict["y"], A)
+
+
+@pytest.mark.parametrize("wrong", [1, None, {"x": 1}, [None, "add"]])
+def test_a_request_must_be_a_word(wrong):
+    with pytest.raises(ArgumentError, match="grad_req: must be one of null, write"):
+        bound(wrong)
