@@ -16,7 +16,7 @@ from registry.attributes import identity_key
 from registry.audited import Audit, Entry, Gap
 from registry.binding import LEFT_OUT
 from registry.cases import Case
-from registry.errors import SymopError
+from registry.errors import GradientError, SymopError
 from registry.operator import Derivative, Operator
 from registry.recorder import made_gradient, type_of_value
 from registry.table import operators
@@ -299,7 +299,21 @@ def _calls(question: _Question) -> Iterator[_Call]:
     if all(one is None for one in cotangents):
         return
     grads = rule(inputs, question.attributes, outputs, cotangents)
+    _require_every_slot(question, grads)
     yield from _differentiated(_probes(grads.values()))
+
+
+def _require_every_slot(question: _Question, grads: Mapping[str, Any]) -> None:
+    """A zero must be said; what nobody can differentiate by, and states, may be left out."""
+    for i, type in enumerate(question.types):
+        slot = question.operator.slot_of(i)
+        silent = type is None or not type.differentiable or slot.implicit or slot.role == "state"
+        if not silent and slot.name not in grads:
+            raise GradientError(
+                f"it must give a gradient for slot {slot.name!r}: an array, None for zero, or as "
+                f"an OpDesc one that defines {slot.name}@GRAD (zeros_like, for zero); got "
+                f"{', '.join(sorted(grads)) or 'none'}"
+            )
 
 
 def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:

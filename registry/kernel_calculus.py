@@ -118,7 +118,7 @@ def _transposed(outputs: Outputs, structs: Sequence[Any], chosen: Sequence[int])
 def _vanishes_at(
     outputs: Outputs, present: Sequence[tuple[int, VarType]], chosen: Sequence[int], mirrored: bool
 ) -> bool:
-    """Whether ``outputs`` are zero where those ``chosen`` are, for one draw of the others, or for 2 minus it."""
+    """Whether ``outputs`` are zero where those ``chosen`` are, for one draw of the others."""
     with jax.ensure_compile_time_eval():
         values = [
             jnp.zeros(one.shape, one.dtype) if k in chosen else _drawn(i, one, mirrored)

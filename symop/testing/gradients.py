@@ -13,6 +13,7 @@ from symop.lowering import type_of
 from symop.testing.compare import eps, expect_close
 from symop.testing.derived import Derivatives, derivatives, normal_like
 from symop.testing.trial import SEED, Arrays, Source, Trial, trials
+from symop.testing.verdict import nothing_of
 
 _RTOL = 1e-9
 """What two exact derivatives in float64 may differ by, relative to the largest entry."""
@@ -26,23 +27,47 @@ _FORWARD_ORDERS = 2
 # Four roads ------------------------------------------------------------------------------------
 
 
-def check_gradient(operator: Operator, case: Case, order: int | None = None) -> None:
+def check_gradient(operator: Operator, case: Case, order: int | None = None) -> str | None:
     """The gradient graph, JAX on the kernel, JAX on the rules and finite differences agree.
 
     In float64, for orders 1 to ``case.order``. From order 2 on the derivatives with respect to
     the first cotangent are among them. A derivative that is declared zero must be zero, one that
     is undefined must be refused.
 
+    Returns:
+        Why there was nothing to compare, or None.
+
     Raises:
         AssertionError: two of them differ.
     """
     with jax.enable_x64(True):
-        for trial in trials(operator, case):
-            if trial.differentiable:
-                top = trial.order if order is None else min(order, trial.order)
-                _check_sources(derivatives(trial), top)
-            elif trial.active and trial.carrying:
-                _check_declared(trial)
+        return nothing_of([_check_derivative(one, order) for one in trials(operator, case)])
+
+
+def _check_derivative(trial: Trial, order: int | None) -> str | None:
+    if trial.differentiable:
+        top = trial.order if order is None else min(order, trial.order)
+        _check_sources(derivatives(trial), top)
+    elif trial.active and trial.carrying:
+        _check_declared(trial)
+    return _not_derived(trial) or (None if trial.operator.compared else _BY_ITSELF)
+
+
+_BY_ITSELF = "native=False, so there is nothing but the maker itself"
+
+
+def _not_derived(trial: Trial) -> str | None:
+    """Why no source tells the derivative, or None."""
+    if not (trial.active and trial.carrying):
+        return "no derivative flows from a floating input to a floating output"
+    missing = trial.operator.derivative is Derivative.MISSING
+    return trial.operator.reason if missing else None
+
+
+def _without_makers(trial: Trial) -> str | None:
+    """Why there is no maker to look at, or None."""
+    value = trial.operator.derivative.value
+    return _not_derived(trial) or (None if trial.differentiable else f"its derivative is {value}")
 
 
 def _check_sources(found: Derivatives, top: int) -> None:
@@ -166,19 +191,29 @@ def _check_flat(trial: Trial) -> None:
 # Forward mode ----------------------------------------------------------------------------------
 
 
-def check_adjoint(operator: Operator, case: Case) -> None:
+def check_adjoint(operator: Operator, case: Case) -> str | None:
     """Forward mode is the adjoint of reverse mode: ``<J v, u> = <v, J^T u>``, orders 1 and 2.
 
     Tangents of the graph's pushforward, of the rules and of the kernel agree too.
+
+    Returns:
+        Why there was nothing to compare, or None.
 
     Raises:
         AssertionError: they do not.
     """
     with jax.enable_x64(True):
-        for trial in trials(operator, case):
-            if trial.differentiable and derivatives(trial).graph.linear:
-                for k in range(1, min(_FORWARD_ORDERS, trial.order) + 1):
-                    _check_forward(derivatives(trial), k)
+        return nothing_of(map(_check_modes, trials(operator, case)))
+
+
+def _check_modes(trial: Trial) -> str | None:
+    if not trial.differentiable:
+        return _without_makers(trial)
+    if not derivatives(trial).graph.linear:
+        return "its maker is not linear in the cotangent, so there is no forward mode"
+    for k in range(1, min(_FORWARD_ORDERS, trial.order) + 1):
+        _check_forward(derivatives(trial), k)
+    return None
 
 
 def _check_forward(found: Derivatives, k: int) -> None:
@@ -207,20 +242,27 @@ def _check_transposed(found: Derivatives, source: Source, k: int) -> None:
 # Linearity -------------------------------------------------------------------------------------
 
 
-def check_linearity(operator: Operator, case: Case) -> None:
+def check_linearity(operator: Operator, case: Case) -> str | None:
     """The gradient is linear in the cotangent, and zero for a zero cotangent.
 
     An operator whose maker is not linear must say ``native=False`` and refuse forward mode.
+
+    Returns:
+        Why there was nothing to compare, or None.
 
     Raises:
         AssertionError: the maker is not linear, or forward mode goes ahead nevertheless.
     """
     with jax.enable_x64(True):
-        for trial in trials(operator, case):
-            if trial.differentiable and derivatives(trial).graph.linear:
-                _check_combination(derivatives(trial))
-            elif trial.differentiable:
-                _check_refusal(derivatives(trial))
+        return nothing_of(map(_check_cotangents, trials(operator, case)))
+
+
+def _check_cotangents(trial: Trial) -> str | None:
+    if not trial.differentiable:
+        return _without_makers(trial)
+    found = derivatives(trial)
+    (_check_combination if found.graph.linear else _check_refusal)(found)
+    return None
 
 
 def _check_combination(found: Derivatives) -> None:
