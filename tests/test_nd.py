@@ -1,5 +1,7 @@
 """so.nd: what a request does with the place of a result, and what executors do with gradients."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -245,6 +247,70 @@ def test_a_refused_call_leaves_its_place():
     with pytest.raises(SymopError):
         so.nd.minus(A, A[:2], out=out, req="write_inplace")
     assert not out.is_deleted()
+
+
+def test_another_look_at_an_input_is_the_input(doubled):
+    x = array()
+    with pytest.raises(ArgumentError, match="square: 'out' must not take the place of the input"):
+        so.nd.square(x, out=x.addressable_data(0), req="write_inplace")
+    assert so.nd.doubled(x, out=x.addressable_data(0), req="write_inplace").tolist() == [0, 2, 4]
+    assert x.is_deleted()
+
+
+@pytest.mark.parametrize("request_", ["add", "write_inplace"])
+def test_a_deleted_place_is_refused(request_):
+    out = ones()
+    out.delete()
+    with pytest.raises(ArgumentError, match="square: out must be an array that exists"):
+        so.nd.square(A, out=out, req=request_)
+    np.testing.assert_array_equal(so.nd.square(A, out=out), A * A)
+
+
+def test_null_checks_the_call_all_the_same():
+    assert so.nd.square(A, req="null") is None
+    for wrong in ({}, {"x": A, "y": A}, {"x": A, "name": "n"}):
+        with pytest.raises(ArgumentError, match="square: "):
+            so.nd.square(**wrong, req="null")
+
+
+def test_a_numpy_place_is_refused_before_anything_is_computed():
+    ran = []
+    register_simple_op("watched").set_function(lambda a: (ran.append(1), a)[1])
+    so.nd.watched(A)
+    before = len(ran)
+    with pytest.raises(ArgumentError, match="watched: out must be a JAX array inside"):
+        jax.jit(lambda x: so.nd.watched(x, out=np.ones(3, np.float32)))(A)
+    assert len(ran) == before
+
+
+def test_the_module_shows_operators():
+    assert set(dir(so.nd)) == {*registry.names(aliases=True), "ArrayOperator", "OpReqType"}
+    for name in ("jnp", "_find_", "functools", "__wrapped__"):
+        assert not hasattr(so.nd, name)
+    assert so.nd.OpReqType is OpReqType
+
+
+def test_a_gradient_is_called_by_its_name(doubled):
+    head = ones()
+    result = so.nd._backward_doubled(head, out=head, req="write_inplace")
+    assert result.tolist() == [2.0, 2.0, 2.0]
+    assert head.is_deleted()
+
+
+def test_operators_tell_how_they_are_called():
+    def text(operator):
+        return str(inspect.signature(operator))
+
+    assert text(so.nd.softmax) == "(x, *, axis=-1, out=None, req=None)"
+    assert text(so.nd.add_n).startswith("(*")
+    assert "key=None" in text(so.nd.dropout)
+    register_simple_op("led").set_enable_scalar(order="scalar_array").set_function(lambda a, env: a)
+    assert text(so.nd.led) == "(scalar, a, *, out=None, req=None)"
+    for name in registry.names():
+        inspect.signature(getattr(so.nd, name))
+    assert so.nd.led.__doc__ == "The operator ``led(scalar, a)``."
+    with pytest.raises(AttributeError):
+        _ = so.nd.led.signatur
 
 
 # Executors ---------------------------------------------------------------------------------------

@@ -1,0 +1,353 @@
+"""Calls on arrays: an operator whose result is given a place, and what to do with it."""
+
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry import var
+from registry.attributes import Attribute, identity_key
+from registry.binding import LEFT_OUT
+from registry.errors import ArgumentError, DTypeError, ShapeError, nearest
+from registry.operator import Operator
+from registry.signature import Slot
+from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
+from registry.var import Attributes, Inputs, Var
+from symop import random
+from symop.lowering import Call, type_of
+from symop.memory import is_alive, memory_of
+
+
+class ArrayOperator:
+    """An operator for arrays, whose result can be given a place.
+
+    Args of a call, beside those of the operator:
+        out: the array (or one for each output) that the request is about.
+        req: an ``OpReqType`` or its name. ``write``, the default: the result replaces ``out``.
+            ``write_inplace``: and takes its memory, so ``out`` must not be used any more. ``add``:
+            the result is added to ``out``. ``null``: nothing is computed.
+
+    A JAX array cannot be changed, so what a call returns is the array after the request. A NumPy
+    array is changed, and returned.
+
+    Example:
+        >>> import numpy as np
+        >>> import symop as so
+        >>> total = np.ones(2, np.float32)
+        >>> so.nd.square(np.array([1.0, 2.0], np.float32), out=total, req="add")
+        array([2., 5.], dtype=float32)
+        >>> total
+        array([2., 5.], dtype=float32)
+    """
+
+    def __init__(self, operator: Operator) -> None:
+        """``operator`` for arrays; ``so.nd.<name>`` makes it."""
+        self.operator = operator
+        self.__name__ = operator.name
+        self.__doc__ = operator.__doc__ or f"The operator ``{operator.signature()}``."
+
+    def __call__(self, *args: Any, out: Any = None, req: Any = None, **kwargs: Any) -> Any:
+        """Compute the operator on arrays.
+
+        Raises:
+            ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
+            ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
+        """
+        _refuse_symbols(self.operator, (*args, *kwargs.values(), out))
+        request = as_request(self.operator.name, req)
+        if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
+            raise ArgumentError(f"{self.operator.name}: req={request} needs out=, got none")
+        if out is None and request is OpReqType.WRITE:
+            return self.operator(*args, **kwargs)
+        inputs, attributes, name = self.operator.bind(args, kwargs)
+        if name is not None:
+            raise ArgumentError(
+                f"{self.operator.name}: only symbols can be named, got name={name!r}"
+            )
+        if request is OpReqType.NULL:
+            return out
+        call = _Call(self.operator.resolved(inputs, attributes), inputs, attributes)
+        return call.into(out, request)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__":  # made when a help text asks for it, not for every call
+            return _signature(self.operator)
+        raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayOperator) and other.operator is self.operator
+
+    def __hash__(self) -> int:
+        return hash(self.operator)
+
+    def __repr__(self) -> str:
+        return f"<array operator {self.operator.signature()}>"
+
+
+def _signature(operator: Operator) -> inspect.Signature:
+    """The parameters of a call: inputs and attributes, then the place and the request."""
+    kinds = inspect.Parameter
+    leading = [operator.attributes[operator.attribute_index[name]] for name in operator.leading]
+    by_position = [_of_attribute(one, kinds.POSITIONAL_OR_KEYWORD) for one in leading]
+    by_position += [_of_slot(operator, slot) for slot in operator.positional]
+    others = [one for one in operator.attributes if one not in leading]
+    named = [_of_attribute(one, kinds.KEYWORD_ONLY) for one in others]
+    implicit = [slot.name for slot in operator.slots if slot.implicit]
+    named += [kinds(one, kinds.KEYWORD_ONLY, default=None) for one in (*implicit, "out", "req")]
+    return inspect.Signature([*_without_lone_defaults(by_position), *named])
+
+
+def _of_attribute(attribute: Attribute, kind: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if attribute.required else attribute.default
+    return inspect.Parameter(attribute.name, kind, default=default)
+
+
+def _of_slot(operator: Operator, slot: Slot) -> inspect.Parameter:
+    if slot.variadic and operator.spreads:
+        return inspect.Parameter(slot.name, inspect.Parameter.VAR_POSITIONAL)
+    default = None if slot.optional else inspect.Parameter.empty
+    return inspect.Parameter(slot.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+def _without_lone_defaults(parameters: Sequence[inspect.Parameter]) -> list[inspect.Parameter]:
+    """Python wants no parameter without a default behind one with."""
+    plain = [i for i, one in enumerate(parameters) if _must_be_given(one)]
+    last = plain[-1] if plain else 0
+    empty = inspect.Parameter.empty
+    return [one.replace(default=empty) if i < last else one for i, one in enumerate(parameters)]
+
+
+def _must_be_given(parameter: inspect.Parameter) -> bool:
+    spread = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+    return parameter.default is parameter.empty and not spread
+
+
+def as_request(owner: str, given: Any) -> OpReqType:
+    """The request that ``given`` is or names; None stands for ``write``.
+
+    Raises:
+        ArgumentError: there is no such request.
+    """
+    try:
+        return OpReqType.WRITE if given is None else OpReqType(given)
+    except ValueError:
+        legal = [one.value for one in OpReqType]
+        raise ArgumentError(
+            f"{owner}: req must be one of {', '.join(legal)}, got {given!r}{nearest(given, legal)}"
+        ) from None
+
+
+def _refuse_symbols(operator: Operator, values: Sequence[Any]) -> None:
+    for value in values:
+        within = value if isinstance(value, (list, tuple)) else (value,)
+        if any(isinstance(one, Var) for one in within):
+            raise ArgumentError(
+                f"{operator.name}: so.nd takes arrays, and so.sym.{operator.name} symbols, got a "
+                f"{type(next(one for one in within if isinstance(one, Var))).__name__}"
+            )
+
+
+class _Call:
+    """One call of an operator whose results have a place."""
+
+    def __init__(self, operator: Operator, inputs: Inputs, attributes: Attributes) -> None:
+        self.operator, self.attributes = operator, attributes
+        self.inputs = tuple(np.asarray(v) if isinstance(v, (list, tuple)) else v for v in inputs)
+
+    def into(self, out: Any, request: OpReqType) -> Any:
+        """The arrays in ``out`` after ``request``."""
+        types = self._result_types()
+        single = len(types) == 1 and not isinstance(out, (tuple, list))
+        places = (out,) if single else tuple(out) if isinstance(out, (tuple, list)) else None
+        if places is None or len(places) != len(types):
+            raise ArgumentError(
+                f"{self.operator.name}: out must be a tuple of one array for each of "
+                f"{len(types)} outputs, got {type(out).__name__}"
+                + ("" if places is None else f" of {len(places)}")
+            )
+        for place, type_ in zip(places, types, strict=True):
+            self._require_fit(place, type_)
+            self._require_usable(place, request)
+        if request is OpReqType.WRITE_INPLACE:
+            self._require_permission(places)
+        written = self._written(places, request)
+        return written[0] if single else written
+
+    def _written(self, places: Sequence[Any], request: OpReqType) -> tuple[Any, ...]:
+        donated = [one for one in places if isinstance(one, jax.Array)]
+        if request is OpReqType.WRITE_INPLACE and donated and not self._is_traced(places):
+            results = self._donating(donated)
+        else:
+            results = _as_tuple(
+                var.array_emitter.emit(self.operator, self.inputs, self.attributes, None)
+            )
+        return tuple(
+            _stored(place, result, request) for place, result in zip(places, results, strict=True)
+        )
+
+    # What is legal
+
+    def _result_types(self) -> list[VarType]:
+        """The types of what a call returns."""
+        types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
+        found = self.operator.infer(types, self.attributes)
+        return [found[i] for i in self._shown]
+
+    @property
+    def _shown(self) -> list[int]:
+        """The outputs that a call returns: visible ones, then updated states."""
+        operator = self.operator
+        return [*operator.visible, *sorted(operator.update_indices.values())]
+
+    def _type(self, index: int, value: Any) -> VarType | None:
+        slot = self.operator.slot_of(index)
+        if slot.role == "training":
+            return TRAINING_TYPE
+        if value is LEFT_OUT:
+            if slot.role == "key":
+                return KEY_TYPE
+            raise ArgumentError(
+                f"{self.operator.name}: slot {slot.name!r} must be filled when the inputs are "
+                "arrays, got nothing"
+            )
+        if value is None:
+            return None
+        try:
+            return type_of(value)
+        except TypeError:
+            raise ArgumentError(
+                f"{self.operator.name}: slot {slot.name!r} must hold an array or a number, "
+                f"got {value!r}"
+            ) from None
+
+    def _require_fit(self, place: Any, type_: VarType) -> None:
+        name = self.operator.name
+        if not isinstance(place, (jax.Array, np.ndarray)):
+            raise ArgumentError(f"{name}: out must be an array, got {type(place).__name__}")
+        if type_.kind is not VarKind.LOD_TENSOR:
+            raise ArgumentError(f"{name}: only a dense result can be given a place, got {type_}")
+        if place.shape != type_.shape:
+            raise ShapeError(
+                f"{name}: out must be of the result's shape {type_.shape}, got {place.shape}"
+            )
+        if place.dtype != type_.dtype:
+            raise DTypeError(
+                f"{name}: out must be of the result's dtype {type_.dtype}, got {place.dtype}"
+            )
+        if isinstance(place, np.ndarray) and not place.flags.writeable:
+            raise ArgumentError(f"{name}: out must be writeable, got a read-only array")
+
+    def _require_usable(self, place: Any, request: OpReqType) -> None:
+        name = self.operator.name
+        if isinstance(place, np.ndarray):
+            if self._is_traced([place]):
+                raise ArgumentError(
+                    f"{name}: out must be a JAX array inside a JAX transformation, got a NumPy "
+                    "array"
+                )
+        elif isinstance(place, jax.core.Tracer) or request is OpReqType.WRITE:
+            return  # the old array is not touched
+        elif place.is_deleted():
+            raise ArgumentError(
+                f"{name}: out must be an array that exists, got a deleted one; it was donated, so "
+                "use what that call returned"
+            )
+
+    def _require_permission(self, places: Sequence[Any]) -> None:
+        """Nothing may take the place of an input unless the operator permits just that."""
+        operator = self.operator
+        if any(_is_same(places[i], other) for i in range(len(places)) for other in places[:i]):
+            raise ArgumentError(f"{operator.name}: the arrays in out must differ, got one twice")
+        for place, output in zip(places, self._shown, strict=True):
+            for i, value in enumerate(self.inputs):
+                slot = operator.slot_of(i).name
+                if (
+                    _is_same(value, place)
+                    and operator.inplace.get(slot) != operator.outputs[output]
+                ):
+                    raise ArgumentError(
+                        f"{operator.name}: {operator.outputs[output]!r} must not take the place of "
+                        f"the input {slot!r}: the operator does not declare it (inplace); use "
+                        "req='write'"
+                    )
+
+    # Donation
+
+    def _is_traced(self, places: Sequence[Any]) -> bool:
+        values = (*self.inputs, *places)
+        return random.is_staged() or any(isinstance(one, jax.core.Tracer) for one in values)
+
+    def _donating(self, donated: Sequence[jax.Array]) -> tuple[Any, ...]:
+        """The results, in the memory of ``donated``."""
+        places = tuple(
+            i for i, value in enumerate(self.inputs) if any(_is_same(value, one) for one in donated)
+        )
+        spare = [one for one in donated if not any(_is_same(value, one) for value in self.inputs)]
+        flags = tuple(
+            (i, value)
+            for i, value in enumerate(self.inputs)
+            if value is None or self.operator.slot_of(i).role == "training"
+        )
+        fixed = {i for i, _ in flags}
+        call = _compiled(
+            self.operator, identity_key(self.attributes), self.attributes, flags, places
+        )
+        given = [(i, self._supplied(i, v)) for i, v in enumerate(self.inputs) if i not in fixed]
+        taken = {i: value for i, value in given if i in places}
+        kept = {i: value for i, value in given if i not in places}
+        results: tuple[Any, ...] = call(spare, taken, kept)
+        return results
+
+    def _supplied(self, index: int, value: Any) -> Any:
+        if value is LEFT_OUT and self.operator.slot_of(index).role == "key":
+            return random.next_key(self.operator.name)
+        return value
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(
+    operator: Operator,
+    _key: Any,
+    attributes: Attributes,
+    flags: tuple[tuple[int, Any], ...],
+    places: tuple[int, ...],
+) -> Call:
+    """The operator compiled so that its results take the memory of what is donated."""
+    del places
+
+    def run(spare: list[Any], taken: dict[int, Any], kept: dict[int, Any]) -> tuple[Any, ...]:
+        del spare
+        values = {**taken, **kept, **dict(flags)}
+        inputs = tuple(values[i] for i in range(len(values)))
+        results = _as_tuple(var.array_emitter.emit(operator, inputs, attributes, None))
+        # Without a copy JAX would hand an unchanged input through, and leave the place unused.
+        return tuple(map(jnp.copy, results))
+
+    run.__name__ = operator.name
+    call: Call = jax.jit(run, donate_argnums=(0, 1), keep_unused=True)
+    return call
+
+
+def _is_same(value: Any, place: Any) -> bool:
+    """Whether an array is ``place``, or another look at its memory."""
+    if value is place:
+        return True
+    return is_alive(value) and is_alive(place) and memory_of(value) == memory_of(place)
+
+
+def _as_tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _stored(place: Any, result: Any, request: OpReqType) -> Any:
+    """What ``place`` holds after ``request``."""
+    adds = request is OpReqType.ADD
+    if not isinstance(place, np.ndarray):
+        return place + result if adds else result
+    value = np.asarray(result)
+    np.copyto(place, place + value if adds else value)
+    return place
