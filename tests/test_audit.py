@@ -1,7 +1,8 @@
 import pytest
 
 import registry
-from registry import Array, Derivative, case, op
+from registry import Array, Derivative, OpDesc, OperatorBase, State, case, op
+from registry.cases import integers
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
@@ -119,6 +120,58 @@ def test_branch_that_only_another_makers_call_takes_is_looked_into():
 def test_maker_that_fails_is_a_gap():
     declare("broken", lambda x, d_out: {"x": d_out @ x.there_is_no_such_operator()})
     assert gap("broken").reason.startswith("its maker fails: AttributeError: ")
+
+
+def declare_pair(name, maker, second=Array):
+    def kernel(x, y):
+        return x * 1.0
+
+    kernel.__annotations__ = {"x": Array, "y": second}
+    made = op(name=name, cases=[case(x=(3,), y=(3,))])(kernel)
+    made.gradient(maker)
+
+
+class TestSlotThatIsLeftOut:
+    def test_is_a_gap(self):
+        declare_pair("forgetful", lambda d_out: {"x": d_out})
+        reason = gap("forgetful").reason
+        assert reason.startswith("its maker fails: it must give a gradient for slot 'y': an array,")
+        assert "one that defines y@GRAD (zeros_like, for zero); got x" in reason
+
+    def test_none_is_a_zero(self):
+        declare_pair("careful", lambda d_out: {"x": d_out, "y": None})
+        assert gap("careful") is None
+
+    def test_state_may_be_left_out(self):
+        declare_pair("stateful", lambda d_out: {"x": d_out}, State)
+        assert gap("stateful") is None
+
+    def test_integers_may_be_left_out(self):
+        @op(cases=[case(x=(3,), ids=integers(2, high=3))])
+        def picked(x: Array, ids: Array) -> Array:
+            """``x``."""
+            return x
+
+        picked.gradient(lambda d_out: {"x": d_out})
+        assert gap("picked") is None
+
+    def test_makers_of_descs(self):
+        class Left(OperatorBase):
+            def kernel(self, X, Y):
+                return X + 0 * Y
+
+        def forgetful(desc):
+            return OpDesc("scale", {"X": ["Out@GRAD"]}, {"Out": ["X@GRAD"]}, {"scale": 1.0})
+
+        def careful(desc):
+            zero = OpDesc("zeros_like", {"X": desc.inputs["Y"]}, {"Out": ["Y@GRAD"]})
+            return [forgetful(desc), zero]
+
+        cases = [case(X=(3,), Y=(3,))]
+        registry.register_operator("left_forgetful", Left, forgetful, cases=cases)
+        registry.register_operator("left_careful", Left, careful, cases=cases)
+        assert "for slot 'Y'" in gap("left_forgetful").reason
+        assert gap("left_careful") is None
 
 
 def test_maker_that_no_case_runs_is_a_gap():

@@ -9,7 +9,9 @@ import pytest
 
 import registry
 from registry import Array, case, misuse, op
+from registry.cases import integers
 from symop import cli, testing
+from symop.discovery import declared_by
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
@@ -94,6 +96,140 @@ class TestVerdict:
 
         kernel.zero_gradient("it is flat")
         assert testing.check_operator(kernel).ok is ok
+
+
+class TestNothingToCompare:
+    """What could not be compared does not hold."""
+
+    def line(self, verdict, proof):
+        return next(line for line in str(verdict).splitlines() if line.split()[0] == proof)
+
+    def test_no_reference(self):
+        operator = declare(cases=[case(x=(3,))])
+        verdict = testing.check_operator(operator)
+        assert verdict.ok
+        assert "nothing to compare: no reference= is declared" in self.line(verdict, "reference")
+        assert "holds" in self.line(verdict, "gradient")
+        operator.reference = lambda x: x**3
+        assert "holds" in self.line(testing.check_operator(operator), "reference")
+
+    def test_derivative_of_its_own(self):
+        verdict = testing.check_operator(declare(factor=2.0, native=False, cases=[case(x=(3,))]))
+        assert verdict.ok
+        assert "nothing to compare: native=False" in self.line(verdict, "gradient")
+        assert "holds" in self.line(verdict, "linearity")
+
+    def test_maker_that_is_not_linear(self):
+        operator = op(name="own_bent", native=False, cases=[case(x=(3,))])(lambda x: x)
+        operator.gradient(lambda out, d_out: {"x": out})
+        verdict = testing.check_operator(operator)
+        assert verdict.ok
+        assert "is not linear in the cotangent" in self.line(verdict, "adjoint")
+        assert "holds" in self.line(verdict, "linearity")
+
+    def test_zero_and_integers(self):
+        verdict = testing.check_operator("sign")
+        assert "holds" in self.line(verdict, "gradient")
+        assert "nothing to compare: its derivative is zero" in self.line(verdict, "adjoint")
+        whole = op(name="own_whole", cases=[case(x=integers(3, high=5))])(lambda x: x)
+        whole.no_gradient("it is whole")
+        verdict = testing.check_operator(whole)
+        assert verdict.ok
+        assert "no derivative flows" in self.line(verdict, "gradient")
+
+    def test_one_case_of_two(self):
+        whole = op(name="own_both", cases=[case(x=(3,)), case(x=integers(3, high=5))])(lambda x: x)
+        whole.gradient(lambda d_out: {"x": d_out})
+        line = self.line(testing.check_operator(whole), "gradient")
+        assert "1 cases  holds" in line
+
+    def test_missing_derivative_is_not_ok(self):
+        missing = op(name="own_missing", cases=[case(x=(3,))])(lambda x: x)
+        verdict = testing.check_operator(missing)
+        assert not verdict.ok
+        assert [one.proof for one in verdict.failures] == ["audit"]
+        assert "nothing to compare: no gradient maker" in self.line(verdict, "gradient")
+
+    def test_gap_is_not_ok(self):
+        missing = op(name="own_missing")(lambda x: x)
+        top = op(name="own_top", cases=[case(x=(3,), order=1)])(lambda x: x * x)
+        top.gradient(lambda x, d_out: {"x": 2.0 * missing(x) * d_out})
+        failures = testing.check_operator(top).failures
+        assert failures[-1].failure == "own_top -> own_missing: no gradient maker is registered"
+
+    def test_what_breaks_every_proof_is_told_once(self):
+        verdict = testing.check_operator(declare(cases=[case(x=(3,), y=(3,))]))
+        assert len(verdict.failures) == len(testing.PROOFS)
+        assert str(verdict).count("'y'") <= 2
+        assert "inference, reference, gradient, adjoint, linearity, transforms, x=" in str(verdict)
+
+
+PAIR = """
+import jax.numpy as jnp
+from registry import OperatorBase, OpProtoAndCheckerMaker, case, register_op, register_simple_op
+from registry.cases import positive
+
+class Logarithm(OperatorBase):
+    def kernel(self, X, *, scale):
+        return scale * jnp.log(X)
+
+class LogarithmProto(OpProtoAndCheckerMaker):
+    def make(self):
+        self.add_input("X", "a positive array")
+        self.add_output("Out", "its logarithm")
+        self.add_attr("scale", float, "a factor").set_default(2.0)
+
+class LogarithmGrad(OperatorBase):
+    def kernel(self, X, d_Out, *, scale):
+        return {factor} * scale * d_Out / X
+
+register_op(
+    "own_log", Logarithm, LogarithmProto, "own_log_grad", LogarithmGrad,
+    cases=[case(X=positive(3)), case(X=positive(2, 2), scale=3.0)],
+)
+(
+    register_simple_op("own_times")
+    .set_function(lambda lhs, rhs: lhs * rhs)
+    .set_gradient(lambda out_grad, lhs, rhs: (out_grad * rhs, {factor} * out_grad * lhs))
+    .add_cases(case(lhs=(3,), rhs=(3,)))
+)
+"""
+
+
+class TestGradientOperators:
+    """They have no cases: the calls that the forward operator's gradients make are theirs."""
+
+    def test_of_pairs_and_simple_operators(self, here, capsys):
+        (here / "mine_pair.py").write_text(PAIR.format(factor=1))
+        assert cli.main(["check", "mine_pair"]) == 0
+        printed = capsys.readouterr().out
+        assert "own_log_grad(X, d_Out, *, scale=2.0)\n  inference     2 cases  holds" in printed
+        assert "_backward_own_times(d_out, lhs, rhs)\n  inference     1 cases" in printed
+        assert printed.endswith("4 of 4 operators hold\n")
+
+    def test_of_a_wrong_gradient(self, here, capsys):
+        (here / "mine_pair.py").write_text(PAIR.format(factor=2))
+        assert cli.main(["check", "mine_pair"]) == 1
+        end = "2 of 4 operators hold; own_log FAILS; own_times FAILS\n"
+        assert capsys.readouterr().out.endswith(end)
+
+    def test_one_case_for_each_way_of_calling(self, here):
+        (here / "mine_pair.py").write_text(PAIR.format(factor=1))
+        declared_by("mine_pair")
+        found = testing.derived_cases(registry.get("own_log_grad"))
+        assert list(map(str, found)) == [
+            "X=computed(3,), d_Out=computed(3,), scale=2.0",
+            "X=computed(2, 2), d_Out=computed(2, 2), scale=3.0",
+        ]
+        assert found[0].draw("X", np.dtype("float32")).dtype == np.float32
+        assert found[0].draw("X", np.dtype("float32")).min() > 0
+
+    def test_caller_that_fails(self):
+        inner = op(name="own_inner")(lambda x: x)
+        inner.gradient(lambda d_out: {"x": d_out})
+        outer = op(name="own_outer", cases=[case(x=(3,)), case(y=3)])(lambda x: x)
+        outer.gradient(lambda x, d_out: {"x": inner(d_out) @ x})
+        assert testing.derived_cases(inner) == []
 
 
 # The command -------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ __all__ = [
     "check_operator",
     "check_reference",
     "check_transforms",
+    "derived_cases",
 ]
 
 PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {

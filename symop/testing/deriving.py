@@ -33,9 +33,8 @@ def derived_cases(operator: Operator) -> list[Case]:
             if caller is operator or operator.name not in _reached(caller):
                 continue
             for case in caller.cases:
-                for trial in trials(caller, case):
-                    for key, made in _cases_in(trial, operator):
-                        found.setdefault(key, made)
+                for key, made in _calls_on(caller, case, operator):
+                    found.setdefault(key, made)
     return list(found.values())[:_MOST]
 
 
@@ -49,6 +48,13 @@ def _reached(caller: Operator) -> tuple[str, ...]:
         return entry_of(caller).reaches
     except Exception:  # a case that cannot be drawn: the caller's own proofs tell so
         return ()
+
+
+def _calls_on(caller: Operator, case: Case, operator: Operator) -> list[tuple[Any, Case]]:
+    try:
+        return [one for trial in trials(caller, case) for one in _cases_in(trial, operator)]
+    except Exception:  # a maker that fails: the caller's own proofs tell so
+        return []
 
 
 def _cases_in(trial: Trial, operator: Operator) -> Iterator[tuple[Any, Case]]:
