@@ -14,6 +14,7 @@ from registry.recorder import (
     Recording,
     arguments_of,
     attributes_of,
+    checked_call,
     inferred,
     made_gradient,
     outputs_of,
@@ -23,8 +24,6 @@ from registry.recorder import (
 from registry.rule import Rule
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs
-
-# The gradient of an operator as OpDescs --------------------------------------------------------
 
 
 def recorded_gradient(
@@ -36,6 +35,7 @@ def recorded_gradient(
         ArgumentError: ``desc`` does not fit the operator.
         UnknownTypeError: the maker looks at a type that ``block`` does not tell.
     """
+    checked_call(operator, desc)
     try:
         return _recorded(operator, desc, no_grad_set, block)
     except UnknownTypeError as error:

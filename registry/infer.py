@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from registry.attributes import Attribute, identity_key
@@ -328,7 +329,7 @@ def _strong(said: Any) -> tuple[DType, bool]:
 def _traced_type(owner: str, one: Any) -> VarType:
     if isinstance(one, SelectedRows):
         return one.type
-    if jax.dtypes.issubdtype(getattr(one, "dtype", None), jax.dtypes.prng_key):
+    if jnp.issubdtype(getattr(one, "dtype", None), jax.dtypes.prng_key):
         return KEY_TYPE
     if not hasattr(one, "dtype") or not hasattr(one, "weak_type"):
         raise DTypeError(f"{owner}: the kernel must return arrays, got {type(one).__name__}")

@@ -29,6 +29,8 @@ class Called(Protocol):
     outputs: tuple[str, ...]
     visible: tuple[int, ...]
     hidden: frozenset[str]
+    aliases: tuple[str, ...]
+    attribute_index: dict[str, int]
     variadic_output: bool
     gradient_rule: Rule | None
 
@@ -263,6 +265,59 @@ def arguments_of(
             each = [values[name] for name in names]
             arguments[slot.name] = each if slot.variadic else each[0]
     return arguments
+
+
+def checked_call(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
+    """The names in each slot of the call that ``desc`` describes.
+
+    Raises:
+        ArgumentError: it is of another operator, or a slot, an output or an attribute is unknown or
+            missing.
+        AttributeTypeError, AttributeValueError: an attribute's value is not allowed.
+    """
+    if desc.type not in (operator.name, *operator.aliases):
+        raise ArgumentError(
+            f"{operator.name}: an OpDesc of this operator must be given, got one of {desc.type!r}"
+        )
+    slots = slots_of(operator, desc)
+    outputs_of(operator, desc)
+    given = attributes_of(desc)
+    for name in given:
+        if name not in operator.attribute_index:
+            legal = list(operator.attribute_index)
+            raise ArgumentError(
+                f"{operator.name}: the attributes must be among {', '.join(legal) or 'none'}, got "
+                f"{name!r}{nearest(name, legal)}"
+            )
+    names = {name: name for filled in slots.values() for name in filled}
+    operator.bind((), {**arguments_of(operator, slots, names), **given})
+    return slots
+
+
+def named_results(
+    operator: Called, outputs: Mapping[str, list[str]], result: Any
+) -> dict[str, Any]:
+    """What a call returned, by the names that an OpDesc gives to outputs.
+
+    Raises:
+        ArgumentError: an output is not visible, or names more or fewer variables than it has.
+    """
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    called = operator.sized(len(results) + len(operator.hidden))
+    by_output = {called.outputs[i]: one for i, one in zip(called.visible, results, strict=True)}
+    named: dict[str, Any] = {}
+    for key, names in outputs.items():
+        found = [by_output[key]] if key in by_output else []
+        if operator.variadic_output and key == operator.outputs[-1]:
+            found = [one for name, one in by_output.items() if name not in operator.outputs]
+        if names and len(names) != len(found):
+            raise ArgumentError(
+                f"{operator.name}: output {key!r} must name {len(found)} variables, got "
+                f"{len(names)}"
+            )
+        named.update(zip(names, found, strict=False))
+    named.pop(EMPTY, None)
+    return named
 
 
 def attributes_of(desc: OpDesc) -> dict[str, Any]:

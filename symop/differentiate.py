@@ -185,14 +185,22 @@ def cotangent_types(node: Node) -> list[VarType | None]:
 
 
 def _require_read(node: Node, operator: Operator, cotangents: tuple[Node | None, ...]) -> None:
-    """Refuse to drop a gradient that arrives at an output which the maker does not consider."""
-    assert operator.gradient_rule is not None
-    for name, cotangent in zip(operator.outputs, cotangents, strict=True):
-        read = operator.gradient_rule.reads_cotangent(name) or name in operator.updates.values()
-        if cotangent is not None and not read:
+    """Refuse to drop a gradient that arrives at an output which the maker does not consider.
+
+    At an output that the maker itself uses, one will arrive when the gradient is differentiated.
+    """
+    rule = operator.gradient_rule
+    assert rule is not None
+    used = rule.output_indices
+    for i, name in enumerate(operator.outputs):
+        if rule.reads_cotangent(name) or name in operator.updates.values():
+            continue
+        differentiable = node.types is not None and node.types[i].differentiable
+        if cotangents[i] is not None or (i in used and differentiable):
+            why = "it uses" if cotangents[i] is None else "a gradient arrives at"
             raise GradientError(
-                f"{operator.name}: its gradient maker must name {COTANGENT}{name}, because a "
-                f"gradient arrives at the output {name!r}{built_at(node.origin)}"
+                f"{operator.name}: its gradient maker must name {COTANGENT}{name}, because {why} "
+                f"the output {name!r}{built_at(node.origin)}"
             )
 
 

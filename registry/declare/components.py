@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from registry.attributes import to_plain
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import ArgumentError, DeclarationError, KindError, nearest
-from registry.naming import matching
+from registry.naming import COTANGENT, matching
 from registry.operator import Operator
 from registry.types import VarKind
 
@@ -193,9 +193,11 @@ def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
     if isinstance(result, Mapping):
         found = {matching(key, names): value for key, value in result.items()}
         if set(found) != set(names):
+            hint = " (X@GRAD is d_X; outputs = (...) lists fewer)"
             raise DeclarationError(
                 f"{owner}: the outputs {', '.join(names)} must be returned, got "
                 f"{', '.join(map(str, result)) or 'none'}"
+                + (hint if names[0].startswith(COTANGENT) else "")
             )
         result = tuple(found[name] for name in names)
         result = result if len(names) > 1 else result[0]
@@ -214,10 +216,13 @@ def kinds_by(
         values = dict(zip(operator.slot_names, given, strict=True))
         called = operator.resolved(_flat(slots, given), tuple(attributes.values()))
         inputs = {name: _names(name, kind) for name, kind in values.items() if kind is not None}
+        outputs = {name: [name] for name in operator.outputs}
+        if operator.variadic_output:
+            outputs[operator.outputs[-1]] = list(called.outputs[len(operator.outputs) - 1 :])
         desc = OpDesc(
             operator.name,
             {name: list(names) for name, names in inputs.items()},
-            {name: [name] for name in called.outputs},
+            outputs,
             {name: to_plain(value) for name, value in attributes.items()},
         )
         block = BlockDesc(
@@ -226,8 +231,12 @@ def kinds_by(
                 *(VarDesc(name) for name in called.outputs),
             ]
         )
-        inferer()(desc, block)
-        return tuple(VarKind(block.var(name).kind) for name in called.outputs)
+        try:
+            inferer()(desc, block)
+            return tuple(VarKind(block.var(name).kind) for name in called.outputs)
+        except (KeyError, ValueError) as error:
+            reason = error.args[0] if error.args else error
+            raise KindError(f"{inferer.__name__} must set a VarKind ({reason})") from error
 
     several = inspect.Parameter.VAR_POSITIONAL
     slots = [

@@ -7,7 +7,13 @@ from registry.desc import OpDesc
 from registry.errors import ArgumentError, nearest
 from registry.naming import EMPTY
 from registry.operator import Operator
-from registry.recorder import arguments_of, attributes_of, outputs_of, slots_of
+from registry.recorder import (
+    arguments_of,
+    attributes_of,
+    checked_call,
+    named_results,
+    outputs_of,
+)
 from registry.table import get
 
 
@@ -23,29 +29,27 @@ class BoundOperator:
     def __init__(self, operator: Operator, desc: OpDesc) -> None:
         """Bind ``operator`` to ``desc``; users call ``registry.create``."""
         self.operator, self.desc = operator, desc
-        self._slots = slots_of(operator, desc)
+        self._slots = checked_call(operator, desc)
         self._outputs = outputs_of(operator, desc)
-        names = {name: name for names in self._slots.values() for name in names if name != EMPTY}
-        bound = operator.bind((), {**arguments_of(operator, self._slots, names), **self._given()})
-        self.attributes = operator.attribute_dict(bound[1])
-
-    def _given(self) -> dict[str, Any]:
-        given = attributes_of(self.desc)
-        for name in given:
-            if name not in self.operator.attribute_index:
-                legal = list(self.operator.attribute_index)
-                raise ArgumentError(
-                    f"{self.operator.name}: the attributes must be among "
-                    f"{', '.join(legal) or 'none'}, got {name!r}{nearest(name, legal)}"
-                )
-        return given
+        names = {name: name for filled in self._slots.values() for name in filled}
+        arguments = {**arguments_of(operator, self._slots, names), **attributes_of(desc)}
+        self.attributes = operator.attribute_dict(operator.bind((), arguments)[1])
 
     def __call__(self, *inputs: Any, **slots: Any) -> Any:
-        """The outputs for inputs by position or by slot: arrays, symbols or any other values."""
+        """The outputs for inputs by position or by slot: arrays, symbols or any other values.
+
+        Raises:
+            ArgumentError: the inputs do not fill the slots, or an attribute is given anew.
+        """
+        anew = [name for name in slots if name in self.attributes]
+        if anew:
+            raise ArgumentError(
+                f"{self.operator.name}: attributes must come from the OpDesc, got {anew[0]!r} anew"
+            )
         return self.operator(*inputs, **slots, **self.attributes)
 
     def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by the names of the OpDesc, for values by its names.
+        """The outputs by the names of the OpDesc, for values by its names; hidden ones too.
 
         Raises:
             ArgumentError: a variable that the OpDesc names has no value.
@@ -56,17 +60,9 @@ class BoundOperator:
                     f"{self.operator.name}: a value must be given for {name!r}, got none"
                     f"{nearest(name, values)}"
                 )
-        result = self(**arguments_of(self.operator, self._slots, values))
-        results = list(result) if isinstance(result, tuple) else [result]
-        called = self.operator.sized(len(results) + len(self.operator.hidden))
-        by_output = dict(zip((called.outputs[i] for i in called.visible), results, strict=True))
-        named: dict[str, Any] = {}
-        for key, names in self._outputs.items():
-            several = [one for n, one in by_output.items() if n not in self.operator.outputs]
-            found = [by_output[key]] if key in by_output else several
-            named.update(zip(names, found, strict=True))
-        named.pop(EMPTY, None)
-        return named
+        operator = self.operator.revealed
+        result = operator(**arguments_of(operator, self._slots, values), **self.attributes)
+        return named_results(operator, self._outputs, result)
 
     def __repr__(self) -> str:
         attributes = ", ".join(f"{k}={v!r}" for k, v in self.attributes.items())
@@ -90,4 +86,6 @@ def create(op_desc: OpDesc) -> BoundOperator:
         >>> halve.run({"a": jnp.asarray(4.0)})
         {'b': Array(2., dtype=float32, weak_type=True)}
     """
+    if not isinstance(op_desc, OpDesc):
+        raise ArgumentError(f"create: an OpDesc must be given, got {op_desc!r:.200}")
     return BoundOperator(get(op_desc.type), op_desc)

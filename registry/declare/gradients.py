@@ -22,6 +22,7 @@ class GradOpDescMaker:
         op_desc: the forward operator.
         no_grad_set: names of variables, or of their gradients, that no gradient is wanted of.
         grad_to_var: the variable that each gradient asked for belongs to.
+        operator: the operator of the forward OpDesc, None where none is registered.
     """
 
     def __init__(self, op_desc: OpDesc, no_grad_set: Iterable[str] = ()) -> None:
@@ -29,7 +30,7 @@ class GradOpDescMaker:
         self.op_desc = op_desc
         self.no_grad_set = frozenset(no_grad_set)
         self.grad_to_var: dict[str, str] = {}
-        self._operator = find(op_desc.type)
+        self.operator = find(op_desc.type)
 
     def __call__(self) -> "list[OpDesc] | OpDesc":
         """The gradient operators."""
@@ -62,7 +63,7 @@ class GradOpDescMaker:
         Raises:
             ArgumentError: the operator has no such slot.
         """
-        declared = () if self._operator is None else self._operator.slot_names
+        declared = () if self.operator is None else self.operator.slot_names
         return _names(self.forward_op_type, "slot", self.op_desc.inputs, declared, slot)
 
     def output(self, slot: str) -> list[str]:
@@ -71,7 +72,7 @@ class GradOpDescMaker:
         Raises:
             ArgumentError: the operator has no such output.
         """
-        declared = () if self._operator is None else self._operator.outputs
+        declared = () if self.operator is None else self.operator.outputs
         return _names(self.forward_op_type, "output", self.op_desc.outputs, declared, slot)
 
     def input_grad(self, slot: str, drop_empty: bool = True) -> list[str]:
@@ -106,10 +107,10 @@ class GradOpDescMaker:
         self.grad_to_var.update((grad, name) for grad, name in pairs if grad != EMPTY)
 
     def _is_duplicable(self, slot: str) -> bool:
-        operator = self._operator
-        if operator is None or not operator.variadic:
+        if self.operator is None or not self.operator.variadic:
             return False
-        return matching(slot, operator.slot_names) == operator.slot_names[-1]
+        names = self.operator.slot_names
+        return matching(slot, names) == names[-1]
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class GradOpDescMaker:
         """
         if name in self.op_desc.attrs:
             return from_plain(self.op_desc.attrs[name])
-        declared = () if self._operator is None else self._operator.attributes
+        declared = () if self.operator is None else self.operator.attributes
         for one in declared:
             if one.name == name and not one.required:
                 return one.default

@@ -5,26 +5,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from registry.cases import Case, Misuse
-from registry.declare.components import OperatorBase, VarTypeInferer, kinds_by, parameters_of
+from registry.declare.components import OperatorBase, parameters_of
 from registry.declare.gradients import DefaultGradOpDescMaker, GradOpDescMaker
 from registry.declare.proto import Interface, OpProtoAndCheckerMaker, slot_name
 from registry.declare.registration import (
     Component,
     apart,
-    built,
+    assembled,
     declare_gradient,
-    kind_of,
     made_operator,
-    shape_rule,
     sorted_parts,
 )
 from registry.desc import OpDesc
-from registry.errors import DeclarationError, RegistrationError
+from registry.errors import DeclarationError
 from registry.kernel_gradients import differentiate_kernel
 from registry.naming import COTANGENT
 from registry.operator import Operator
 from registry.signature import Array
-from registry.table import find, register, unregister
+from registry.table import register
 
 
 def register_op(  # noqa: PLR0913  # the parts of two operators
@@ -36,8 +34,11 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
     *components: Component,
     grad_components: Sequence[Component] = (),
     cases: Sequence[Case | Misuse] = (),
+    grad_cases: Sequence[Case | Misuse] = (),
     reference: Callable[..., Any] | None = None,
+    aliases: Sequence[str] = (),
     native: bool | None = None,
+    opaque: bool = False,
     replace: bool = False,
 ) -> Operator:
     """Register an operator and its hand-written gradient operator, and generate the maker.
@@ -70,34 +71,31 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
         >>> float(jax.grad(jax.grad(cube))(2.0))
         12.0
     """
-    options = {"cases": cases, "reference": reference, "native": native}
+    options = {
+        "cases": cases,
+        "reference": reference,
+        "aliases": aliases,
+        "native": native,
+        "opaque": opaque,
+    }
     forward = made_operator(name, [op, proto, *components], options)
-    backward = _grad_operator(forward, grad_name, grad_op, grad_components)
-    declare_gradient(forward, _generated_maker(forward, backward))
-    before = find(backward.name)
-    register(backward, replace=replace)
-    try:
-        return register(forward, replace=replace)
-    except RegistrationError:
-        unregister(backward.name)
-        if before is not None:
-            register(before)
-        raise
+    backward = _grad_operator(forward, grad_name, [grad_op, *grad_components], grad_cases)
+    declare_gradient(forward, _generated_maker(forward, backward), known=[backward])
+    return register(forward, backward, replace=replace)
 
 
 def _grad_operator(
-    forward: Operator, name: str, grad_op: type[OperatorBase], components: Sequence[Component]
+    forward: Operator,
+    name: str,
+    components: Sequence[Component],
+    cases: Sequence[Case | Misuse],
 ) -> Operator:
-    if any(kind_of(name, one) is OpProtoAndCheckerMaker for one in components):
-        return made_operator(name, [grad_op, *components], {})
-    interface = _grad_interface(forward, name, grad_op)
-    parts = sorted_parts(name, [grad_op, *components])
-    operator = built(name, grad_op, interface, shape_rule(name, grad_op, parts), {})
-    if VarTypeInferer in parts:
-        operator.kind(kinds_by(operator, parts[VarTypeInferer]))
-    if GradOpDescMaker in parts:
-        declare_gradient(operator, parts[GradOpDescMaker])
-    else:
+    parts = sorted_parts(name, components)
+    if OpProtoAndCheckerMaker in parts:
+        return made_operator(name, components, {"cases": cases})
+    interface = _grad_interface(forward, name, parts[OperatorBase])
+    operator = assembled(name, parts, interface, {"cases": cases})
+    if GradOpDescMaker not in parts:
         cotangents = [s.name for s in operator.slots if s.name.startswith(COTANGENT)]
         differentiate_kernel(operator, cotangents)
     return operator
@@ -106,7 +104,8 @@ def _grad_operator(
 def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -> Interface:
     """Slots that the kernel names, gradients of inputs as outputs, the forward's attributes."""
     own = "outputs" in vars(grad_op)
-    wanted = [slot_name(name, one) for one in grad_op.outputs] if own else None
+    listed = [grad_op.outputs] if isinstance(grad_op.outputs, str) else grad_op.outputs
+    wanted = [slot_name(name, one) for one in listed] if own else None
     gradients = {COTANGENT + slot.name: slot for slot in forward.slots if not slot.implicit}
     unknown = [one for one in wanted or () if one not in gradients]
     if unknown:
@@ -118,6 +117,12 @@ def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -
     several = [one for one in chosen if gradients[one].variadic]
     named |= {gradients[one].name for one in several}  # they tell the number of gradients
     slots = [one for one in _possible_slots(forward) if one.name in named]
+    variadic = [one.name for one in slots if one.kind is one.VAR_POSITIONAL]
+    if len(variadic) > 1:
+        raise DeclarationError(
+            f"{name}: at most one slot must hold several variables, got {' and '.join(variadic)}; "
+            f"give {forward.name} a gradient maker that returns OpDescs"
+        )
     slots.sort(key=lambda one: one.kind is one.VAR_POSITIONAL)
     chosen.sort(key=lambda one: gradients[one].variadic)
     keywords = apart(inspect.signature(forward.kernel).parameters.values()).attributes

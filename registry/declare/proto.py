@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from registry.attributes import REQUIRED, Check, Comment
+from registry.attributes import REQUIRED, Check, Comment, converter
 from registry.errors import DeclarationError
 from registry.naming import COTANGENT, GRAD
 from registry.signature import Array, Optional
@@ -33,7 +33,7 @@ class VarBuilder:
         """Declare a slot, or with ``is_input`` false an output."""
         self.owner, self.comment, self.is_input = owner, comment, is_input
         self.name = slot_name(owner, name)
-        self.duplicable = self.intermediate = self.dispensable = False
+        self.duplicable = self.intermediate = self.dispensable = self.constant = False
         self.count: Count | None = None
 
     def as_duplicable(self, count: Count | None = None) -> "VarBuilder":
@@ -58,6 +58,15 @@ class VarBuilder:
                 f"{self.owner}: only an output can be intermediate, got slot {self.name!r}"
             )
         self.intermediate = True
+        return self
+
+    def without_gradient(self) -> "VarBuilder":
+        """No gradient is to flow through the output: a mask that was drawn, say."""
+        if self.is_input:
+            raise DeclarationError(
+                f"{self.owner}: only an output can be without_gradient, got slot {self.name!r}"
+            )
+        self.constant = True
         return self
 
     def as_dispensable(self) -> "VarBuilder":
@@ -86,10 +95,10 @@ class AttrBuilder:
 
     def in_enum(self, values: Sequence[Any]) -> "AttrBuilder":
         """It must be one of ``values``."""
-        allowed = list(values)
+        convert = converter(self.type)
+        allowed = [convert(value) for value in values]
         return self._check(
-            f"be one of {', '.join(map(repr, allowed))}",
-            lambda value: any(type(one) is type(value) and one == value for one in allowed),
+            f"be one of {', '.join(map(repr, allowed))}", lambda value: value in allowed
         )
 
     def greater_than(self, bound: Any) -> "AttrBuilder":
@@ -132,6 +141,8 @@ class Interface:
         output_comments: what the outputs hold.
         dispensable: the outputs that an OpDesc may leave out.
         count: how many values the duplicable output has.
+        order: the slots in the order in which they were declared; that of positional arguments.
+        constant: outputs that carry no gradient.
     """
 
     parameters: list[inspect.Parameter]
@@ -141,6 +152,8 @@ class Interface:
     output_comments: dict[str, str]
     dispensable: list[str]
     count: Callable[..., int] | None
+    order: list[str] | None = None
+    constant: Sequence[str] = ()
 
 
 class OpProtoAndCheckerMaker:
@@ -197,6 +210,7 @@ class OpProtoAndCheckerMaker:
         """
         self.make()
         self._check_names()
+        order = [one.name for one in self.inputs]
         self.inputs.sort(key=lambda one: one.duplicable)
         self.outputs.sort(key=lambda one: one.duplicable)
         several = [one for one in self.outputs if one.duplicable]
@@ -208,6 +222,8 @@ class OpProtoAndCheckerMaker:
             {one.name: one.comment for one in self.outputs},
             [one.name for one in self.outputs if one.dispensable],
             self._count(several[0]) if several else None,
+            order,
+            [one.name for one in self.outputs if one.constant],
         )
 
     def _check_names(self) -> None:

@@ -1,5 +1,6 @@
 """register_operator: an operator put together from components."""
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from registry.declare.components import (
     kinds_by,
     parameters_of,
 )
-from registry.declare.composing import declare_composition, synthetic_desc
+from registry.declare.composing import DescMaker, declare_composition, synthetic_desc
 from registry.declare.gradients import (
     EmptyGradOpDescMaker,
     GradOpDescMaker,
@@ -100,11 +101,18 @@ def made_operator(name: str, components: Iterable[Any], options: dict[str, Any])
             f"{name}: one component must be an operator (a subclass of OperatorBase), got none"
         )
     interface = _interface(name, base, parts.get(OpProtoAndCheckerMaker))
-    operator = built(name, base, interface, shape_rule(name, base, parts), options)
+    return assembled(name, parts, interface, options)
+
+
+def assembled(
+    name: str, parts: dict[type[Any], Any], interface: Interface, options: dict[str, Any]
+) -> Operator:
+    """The operator of sorted components, with the slots and outputs of ``interface``."""
+    operator = _built(name, parts, interface, options)
     if VarTypeInferer in parts:
         operator.kind(kinds_by(operator, parts[VarTypeInferer]))
     if GradOpDescMaker in parts:
-        declare_gradient(operator, parts[GradOpDescMaker])
+        declare_gradient(operator, parts[GradOpDescMaker], constant=interface.constant)
     if InplaceHint in parts:
         operator.declare_inplace(dict(parts[InplaceHint]()(synthetic_desc(operator))))
     return operator
@@ -131,10 +139,15 @@ def kind_of(name: str, component: Any) -> type[Any]:
         RegistrationError: it is no component.
     """
     if inspect.isclass(component):
-        for base in _BASES:
-            if issubclass(component, base):
-                return base
-    elif callable(component):
+        bases = [base for base in _BASES if issubclass(component, base)]
+        if len(bases) > 1:
+            raise RegistrationError(
+                f"{name}: {_called(component)} must derive from one of "
+                f"{' and '.join(base.__name__ for base in bases)}, got both"
+            )
+        if bases:
+            return bases[0]
+    elif callable(component) and not isinstance(component, tuple(_BASES)):
         return GradOpDescMaker
     raise RegistrationError(
         f"{name}: a component must be a class derived from "
@@ -153,12 +166,25 @@ def _called(component: Any) -> str:
 def _interface(name: str, base: type[OperatorBase], proto: Any) -> Interface:
     if "kernel" not in dir(base):
         raise DeclarationError(f"{name}: {base.__name__} must define kernel(self, ...)")
+    _require_method(name, base, "kernel")
     if proto is not None:
         interface: Interface = proto(name).interface()
         return interface
-    outputs = [slot_name(name, one) for one in base.outputs]
+    declared = [base.outputs] if isinstance(base.outputs, str) else base.outputs
+    outputs = [slot_name(name, one) for one in declared]
     doc = inspect.getdoc(base) if base.__doc__ else None
     return Interface(parameters_of(base.kernel), outputs, [], doc or "", {}, [], None)
+
+
+def _require_method(name: str, component: type[Any], method: str) -> None:
+    """Refuse what does not take ``self`` first: its first input would be taken for that."""
+    found = inspect.getattr_static(component, method)
+    parameters = [] if not inspect.isfunction(found) else list(inspect.signature(found).parameters)
+    if parameters[:1] != ["self"]:
+        raise DeclarationError(
+            f"{name}: {component.__name__}.{method} must be a method ({method}(self, ...)), got "
+            f"{type(found).__name__} ({', '.join(parameters)})"
+        )
 
 
 class _Parameters(NamedTuple):
@@ -177,14 +203,11 @@ def apart(parameters: Iterable[inspect.Parameter]) -> _Parameters:
     )
 
 
-def built(
-    name: str,
-    base: type[OperatorBase],
-    interface: Interface,
-    shape: Callable[..., Any] | None,
-    options: dict[str, Any],
+def _built(
+    name: str, parts: dict[type[Any], Any], interface: Interface, options: dict[str, Any]
 ) -> Operator:
-    """The operator that ``base`` computes, with the slots and outputs of ``interface``."""
+    """The operator that its class computes, without gradient and kinds."""
+    base: type[OperatorBase] = parts[OperatorBase]
     parameters = apart(interface.parameters)
     call = Call(name, base, "kernel", parameters.slots, parameters.attributes)
 
@@ -203,7 +226,8 @@ def built(
         outputs=interface.outputs,
         hidden=interface.hidden,
         count=interface.count,
-        shape=shape,
+        order=interface.order,
+        shape=_shape_rule(name, parts, interface),
         **options,
     )
     operator.output_comments = interface.output_comments
@@ -211,11 +235,11 @@ def built(
     return operator
 
 
-def shape_rule(
-    name: str, base: type[OperatorBase], parts: dict[type[Any], Any]
+def _shape_rule(
+    name: str, parts: dict[type[Any], Any], interface: Interface
 ) -> Callable[..., Any] | None:
     """The shape rule of the operator class, or of the component for it."""
-    inferer = parts.get(ShapeInferer)
+    base, inferer = parts[OperatorBase], parts.get(ShapeInferer)
     own = "infer_shape" in dir(base)
     if inferer is not None and own:
         raise RegistrationError(
@@ -224,16 +248,17 @@ def shape_rule(
         )
     if inferer is None and not own:
         return None
-    interface = _interface(name, base, parts.get(OpProtoAndCheckerMaker))
     component: type[Any] = base if inferer is None else inferer
     method = "infer_shape" if inferer is None else "__call__"
+    _require_method(name, component, method)
     parameters = apart(interface.parameters)
     call = Call(name, component, method, parameters.slots, parameters.attributes)
 
     def shape(*shapes: Any, **attributes: Any) -> Any:
         values = dict(zip((one.name for one in call.slots), shapes, strict=True))
         result = call(values, attributes)
-        return None if result is None else in_order(name, interface.outputs, result)
+        # The rule's caller puts the operator's name in front of what is wrong.
+        return None if result is None else in_order("infer_shape", interface.outputs, result)
 
     shape.__signature__ = call.signature  # type: ignore[attr-defined]
     return shape
@@ -242,12 +267,45 @@ def shape_rule(
 # Gradients -------------------------------------------------------------------------------------
 
 
-def declare_gradient(operator: Operator, maker: Any) -> None:
-    """Declare what a gradient maker, a class or a function, says of ``operator``."""
-    if not inspect.isclass(maker):
-        declare_composition(operator, lambda op_desc, no_grad_set: maker(op_desc))
-    elif issubclass(maker, EmptyGradOpDescMaker):
+def declare_gradient(
+    operator: Operator,
+    maker: Any,
+    known: Iterable[Operator] = (),
+    constant: Iterable[str] = (),
+) -> None:
+    """Declare what a gradient maker, a class or a function, says of ``operator``.
+
+    ``known`` are operators that it calls and that may not be registered yet, ``constant`` outputs
+    that carry no gradient.
+
+    Raises:
+        RegistrationError: a function does not take an OpDesc.
+    """
+    if inspect.isclass(maker) and issubclass(maker, EmptyGradOpDescMaker):
         declare_empty(operator, maker)
+    elif inspect.isclass(maker):
+        of_calls: Any = maker
+        declare_composition(operator, _made_by(operator, of_calls), known, constant)
     else:
-        of_call: Any = maker
-        declare_composition(operator, lambda op_desc, no_grad_set: of_call(op_desc, no_grad_set)())
+        declare_composition(operator, _called_with(operator, maker), known, constant)
+
+
+def _made_by(operator: Operator, maker: type[GradOpDescMaker]) -> DescMaker:
+    def make(op_desc: OpDesc, no_grad_set: Iterable[str]) -> Any:
+        made = maker(op_desc, no_grad_set)
+        made.operator = operator  # also when another one has its name by now
+        return made()
+
+    return make
+
+
+def _called_with(operator: Operator, maker: Callable[..., Any]) -> DescMaker:
+    """A function of an OpDesc, and of the no-grad set if it takes a second argument."""
+    signature = inspect.signature(maker)
+    for arguments in ((None, None), (None,)):
+        with contextlib.suppress(TypeError):
+            signature.bind(*arguments)
+            return lambda op_desc, no_grad_set: maker(*(op_desc, no_grad_set)[: len(arguments)])
+    raise RegistrationError(
+        f"{operator.name}: a gradient maker must take an OpDesc, got {_called(maker)}{signature}"
+    )
