@@ -329,10 +329,10 @@ def _strong(said: Any) -> tuple[DType, bool]:
 def _traced_type(owner: str, one: Any) -> VarType:
     if isinstance(one, SelectedRows):
         return one.type
-    if jnp.issubdtype(getattr(one, "dtype", None), jax.dtypes.prng_key):
-        return KEY_TYPE
     if not hasattr(one, "dtype") or not hasattr(one, "weak_type"):
         raise DTypeError(f"{owner}: the kernel must return arrays, got {type(one).__name__}")
+    if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+        return KEY_TYPE
     return VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type)
 
 
