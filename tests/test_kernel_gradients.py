@@ -123,12 +123,13 @@ class TestModes:
 
         square.defvjp(lambda x: (x * x, x), lambda x, d: (2 * x * d,))
 
-        @op(name="own_custom")
+        @op(name="own_custom", cases=[case(x=(3,))])
         def kernel(x: Array) -> Array:
             """``x * x``."""
             return square(x)
 
         differentiate_kernel(kernel)
+        assert check_operator(kernel).ok
         assert jax.jvp(kernel, (1.5,), (2.0,))[1] == 6.0
         assert jax.jit(jax.jacfwd(kernel))(1.5) == 3.0
         assert jax.vmap(jax.jacrev(jax.jacfwd(lambda v: kernel(v) * v)))(jnp.ones(2)).tolist() == [

@@ -15,12 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.attributes import identity_key
 from registry.errors import NotLinearError
 from registry.types import VarType
 from symop.differentiate import output_values
 from symop.emission import apply
 from symop.gradients import typed_grad, typed_jvp
 from symop.graph import Node, constant, placeholder
+from symop.guarding import moved_by_jax
 from symop.lowering import Schedule, bare, type_of
 from symop.testing.trial import SEED, Arrays, Source, Trial, compiled
 from symop.text import text
@@ -32,7 +34,7 @@ class Derived:
 
     Attributes:
         levels: the outputs, then the gradients of each order.
-        tangents: forward mode's tangents of levels 0 and 1; empty where there is no forward mode.
+        tangents: forward mode's tangents of levels 0 and 1; empty where it has no forward mode.
     """
 
     levels: list[Arrays]
@@ -133,13 +135,20 @@ class Derivatives:
             functions.append(_pulled(functions[-1], k, heads, len(primals)))
         both = [*primals, *heads[0]]
         levels = [one(*(primals if k == 0 else both)) for k, one in enumerate(functions)]
-        if not self.graph.linear:
+        if not (self.graph.linear and (source == "rules" or self._moved_by_jax())):
             return Derived(levels, [[], []])
         moved = [
             jax.jvp(functions[k], tuple(at), tuple(tangents[k]))[1]
             for k, at in enumerate((primals, both))
         ]
         return Derived(levels, moved)
+
+    def _moved_by_jax(self) -> bool:
+        """Whether JAX has forward mode for the kernel: not where it has a ``custom_vjp`` inside."""
+        operator, attributes = self.trial.operator, self.trial.attributes
+        if operator.training_index is not None or operator.opaque:
+            return True
+        return moved_by_jax(operator, identity_key(attributes), attributes, self.trial.types)
 
 
 @functools.lru_cache(maxsize=4)

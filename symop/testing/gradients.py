@@ -217,10 +217,11 @@ def _check_modes(trial: Trial) -> str | None:
 
 
 def _check_forward(found: Derivatives, k: int) -> None:
-    for source in ("graph", *found.sources):
+    moving: list[Source] = [one for one in found.sources if found.of(one).tangents[k - 1]]
+    for source in ("graph", *moving):
         _check_transposed(found, source, k)
     ours = found.of("graph").tangents[k - 1]
-    for source in found.sources:
+    for source in moving:
         for mine, other in zip(ours, found.of(source).tangents[k - 1], strict=True):
             where = f"{found.trial}: order {k}, the graph's tangents against JAX on the {source}"
             expect_close(mine, other, _rtol(found.trial), where, _program(found, k))
