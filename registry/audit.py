@@ -159,15 +159,20 @@ class _Survey:
         self._open: deque[_Question] = deque()
 
     def look_at(self, operator: Operator, cases: Iterable[Case]) -> None:
-        """Ask for the maker of ``operator`` on each of ``cases``."""
+        """Ask for the maker of ``operator`` on each of ``cases``; that it has none may be a gap."""
         self._met[operator.name] = operator
-        if operator.derivative is Derivative.MISSING:
+        flows = [self._try(operator, *_bound(operator, case)) for case in cases]
+        if operator.derivative is Derivative.MISSING and any(flows or operator.slots):
             self.faults[operator.name] = operator.reason
-        for case in cases:
-            inputs, attributes = _bound(operator, case)
-            if all(one is not LEFT_OUT for one in inputs):
-                called = operator.resolved(tuple(inputs), attributes)
-                self._ask(called, tuple(map(type_of_value, inputs)), attributes)
+
+    def _try(self, operator: Operator, inputs: Sequence[Any], attributes: Attributes) -> bool:
+        """Ask for the maker on one call, and tell whether a derivative may flow through it."""
+        if any(one is LEFT_OUT for one in inputs):
+            return True
+        called = operator.resolved(tuple(inputs), attributes)
+        types = tuple(map(type_of_value, inputs))
+        self._ask(called, types, attributes)
+        return _may_flow(called, types, attributes)
 
     def _ask(
         self, operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
@@ -238,6 +243,18 @@ class _Survey:
         if operator.derivative in _MADE and not self._asked[operator.name]:
             return Gap((operator.name,), "no case runs its maker")
         return None
+
+
+def _may_flow(
+    operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
+) -> bool:
+    """Whether an input and an output are of an inexact dtype."""
+    if not any(one is not None and one.differentiable for one in types):
+        return False
+    try:
+        return any(one.differentiable for one in operator.infer(types, attributes))
+    except SymopError:  # no case at all: the operator's own proofs tell so
+        return True
 
 
 def _depth(operator: Operator) -> int:

@@ -1,8 +1,9 @@
+import jax.numpy as jnp
 import pytest
 
 import registry
 from registry import Array, Derivative, OpDesc, OperatorBase, State, case, op
-from registry.cases import integers
+from registry.cases import booleans, integers
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
@@ -61,6 +62,27 @@ def gap(name):
 def test_missing_derivative_is_a_gap():
     declare("bare")
     assert str(gap("bare")) == "bare: no gradient maker is registered"
+
+
+def test_what_has_nothing_to_differentiate_is_no_gap():
+    @op(cases=[case(length=3)])
+    def ramp(*, length: int) -> Array:
+        """``0, 1, ...``."""
+        return jnp.arange(float(length))
+
+    @op(cases=[case(x=integers(3, high=5)), case(x=booleans(2))])
+    def whole(x: Array) -> Array:
+        """``x``."""
+        return x
+
+    @op(cases=[case(x=(3,))])
+    def rank(x: Array) -> Array:
+        """Positions in order."""
+        return jnp.argsort(x)
+
+    for one in (ramp, whole, rank):
+        assert gap(one.name) is None
+        assert str(registry.audit()[one.name]).startswith("not implemented: ")
 
 
 def test_gap_is_found_behind_other_makers_with_the_path_to_it():

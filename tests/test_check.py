@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import registry
-from registry import Array, case, misuse, op
+from registry import Array, case, misuse, op, register_simple_op
 from registry.cases import integers
 from symop import cli, testing
 from symop.discovery import declared_by
@@ -223,6 +223,20 @@ class TestGradientOperators:
         ]
         assert found[0].draw("X", np.dtype("float32")).dtype == np.float32
         assert found[0].draw("X", np.dtype("float32")).min() > 0
+
+    def test_random_keys_are_drawn_anew(self):
+        def mask(like, env):
+            return env.resource[0].get_random().bernoulli(0.5, like.shape).astype(like.dtype)
+
+        dropped = (
+            register_simple_op("own_dropped")
+            .set_resource_request("random")
+            .set_function(lambda a, env: a * mask(a, env))
+            .set_gradient(lambda out_grad, env: out_grad * mask(out_grad, env))
+            .add_cases(case(a=(3,)))
+        )
+        assert testing.check_operator(dropped.operator).ok
+        assert testing.check_operator("_backward_own_dropped").ok
 
     def test_caller_that_fails(self):
         inner = op(name="own_inner")(lambda x: x)

@@ -93,7 +93,8 @@ def check_operator(operator: Operator | str, cases: Sequence[Case | Misuse] = ()
 
 _NO_CASE = (
     "there must be a sample call that the proofs can run, got none; declare the operator with "
-    "cases=[case(...)], or pass cases= to check_operator"
+    "cases=[case(...)], or pass cases= to check_operator; a gradient operator needs none where the "
+    "operator whose gradient calls it has some"
 )
 
 

@@ -90,8 +90,8 @@ def _by_slot(operator: Operator, values: list[Any]) -> dict[str, Any]:
     """What fills each slot of a case: implicit ones are filled anew, empty ones are left out."""
     filled: dict[str, Any] = {}
     for slot, given in operator.input_groups(values):
-        drawn = [_Computed.of(one) for one in given if one is not None]
-        if drawn and not slot.implicit:
+        drawn = [] if slot.implicit else [_Computed.of(one) for one in given if one is not None]
+        if drawn:
             filled[slot.name] = drawn if slot.variadic else drawn[0]
     return filled
 
