@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,14 +15,26 @@ from registry.errors import DeclarationError
 
 _NUMBERS = (bool, int, float, complex)
 
+UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+"""What JAX raises where a function asks for the numbers in an array that it only traces."""
+ADVICE = (
+    "write jnp.where(condition, a, b) or jax.lax.cond instead of if, and functions of jnp instead "
+    "of NumPy's"
+)
+
 
 def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of single elements as a function of arrays.
 
-    It has the parameters of ``function``. Arrays are mapped entry by entry, shapes broadcast; an
-    ``env`` and Python's numbers go to every entry as they are. Anything that JAX traces is allowed
-    inside (``jnp.where``, ``jax.lax.cond``, ``jax.lax.fori_loop``), a Python ``if`` on an element
-    is not.
+    It has the parameters of ``function``. Arrays are mapped entry by entry, shapes broadcast;
+    Python's numbers go to every entry as they are, and so does an ``env``, but each entry draws
+    random numbers of its own. Anything that JAX traces is allowed inside (``jnp.where``,
+    ``jax.lax.cond``, ``jax.lax.fori_loop``), a Python ``if`` on an element is not.
 
     Raises:
         DeclarationError: the mapped function decides something by the value of an element.
@@ -40,13 +53,13 @@ def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
     def mapped(*args: Any, **kwargs: Any) -> Any:
         values = signature.bind(*args, **kwargs).args
         places = [i for i, value in enumerate(values) if _is_mapped(value)]
+        arrays = [jnp.asarray(values[i]) for i in places]
         call = jnp.vectorize(_of_element(function, values, places))
         try:
-            return call(*[jnp.asarray(values[i]) for i in places])
-        except jax.errors.ConcretizationTypeError as error:
+            return call(_indices(arrays) if _draws(values) else 0, *arrays)
+        except UNTRACEABLE as error:
             raise DeclarationError(
-                f"{name}: a function of one element must not decide by its value; write "
-                "jnp.where(condition, a, b) or jax.lax.cond instead of if"
+                f"{name}: a function of one element must not decide by its value; {ADVICE}"
             ) from error
 
     return mapped
@@ -56,13 +69,28 @@ def _is_mapped(value: Any) -> bool:
     return not isinstance(value, (EnvArguments, *_NUMBERS)) or isinstance(value, np.generic)
 
 
+def _draws(values: Sequence[Any]) -> bool:
+    return any(
+        isinstance(one, EnvArguments) and any(each.draws for each in one.resource) for one in values
+    )
+
+
+def _indices(arrays: Sequence[jax.Array]) -> jax.Array:
+    """The index of each element of what ``arrays`` broadcast to."""
+    shape = jnp.broadcast_shapes(*[one.shape for one in arrays])
+    return jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
+
+
 def _of_element(
     function: Callable[..., Any], values: Sequence[Any], places: Sequence[int]
 ) -> Callable[..., Any]:
     """``function`` of the values at ``places``, the others as they are."""
+    own = {i: one.for_each() for i, one in enumerate(values) if isinstance(one, EnvArguments)}
 
-    def call(*elements: Any) -> Any:
+    def call(index: Any, *elements: Any) -> Any:
         filled = list(values)
+        for i, make in own.items():
+            filled[i] = make(index)
         for i, element in zip(places, elements, strict=True):
             filled[i] = element
         return function(*filled)

@@ -1,7 +1,6 @@
 """EnvArguments: what an operator's function is given beside its inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Literal
 
 import jax
@@ -17,8 +16,12 @@ REQUESTS: tuple[Request, ...] = ("random", "temp_space")
 class Random:
     """Random numbers of one call: each draw has a key of its own, folded from ``key``.
 
+    Numbers are of the dtype of the operator's floating inputs unless a draw says otherwise, so a
+    draw does not change the dtype of what it is combined with.
+
     Attributes:
         key: the JAX key that the draws are folded from.
+        dtype: the dtype of a draw that names none.
 
     Example:
         >>> import jax
@@ -28,8 +31,8 @@ class Random:
         True
     """
 
-    def __init__(self, key: Any) -> None:
-        self.key = key
+    def __init__(self, key: Any, dtype: Any = float) -> None:
+        self.key, self.dtype = key, dtype
         self._drawn = 0
 
     def draw(self, sampler: Callable[..., Any], *args: Any, **kwargs: Any) -> jax.Array:
@@ -40,16 +43,16 @@ class Random:
         return drawn
 
     def uniform(
-        self, shape: Shape = (), dtype: Any = float, low: float = 0.0, high: float = 1.0
+        self, shape: Shape = (), dtype: Any = None, low: float = 0.0, high: float = 1.0
     ) -> jax.Array:
         """Draws from the uniform distribution on ``[low, high)``."""
-        return self.draw(jax.random.uniform, shape, dtype, low, high)
+        return self.draw(jax.random.uniform, shape, dtype or self.dtype, low, high)
 
     def normal(
-        self, shape: Shape = (), dtype: Any = float, mean: float = 0.0, std: float = 1.0
+        self, shape: Shape = (), dtype: Any = None, mean: float = 0.0, std: float = 1.0
     ) -> jax.Array:
         """Draws from the normal distribution."""
-        return mean + std * self.draw(jax.random.normal, shape, dtype)
+        return mean + std * self.draw(jax.random.normal, shape, dtype or self.dtype)
 
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None) -> jax.Array:
         """Booleans that are true with probability ``p``."""
@@ -59,13 +62,13 @@ class Random:
         """Integers from ``low`` up to and without ``high``."""
         return self.draw(jax.random.randint, shape, low, high, dtype)
 
-    def gumbel(self, shape: Shape = (), dtype: Any = float) -> jax.Array:
+    def gumbel(self, shape: Shape = (), dtype: Any = None) -> jax.Array:
         """Draws from the standard Gumbel distribution."""
-        return self.draw(jax.random.gumbel, shape, dtype)
+        return self.draw(jax.random.gumbel, shape, dtype or self.dtype)
 
-    def exponential(self, shape: Shape = (), dtype: Any = float) -> jax.Array:
+    def exponential(self, shape: Shape = (), dtype: Any = None) -> jax.Array:
         """Draws from the exponential distribution of mean one."""
-        return self.draw(jax.random.exponential, shape, dtype)
+        return self.draw(jax.random.exponential, shape, dtype or self.dtype)
 
     def permutation(self, x: Any, axis: int = 0) -> jax.Array:
         """``x`` (or ``arange(x)``) in random order along ``axis``."""
@@ -75,11 +78,31 @@ class Random:
 class Resource:
     """One resource that an operator requested: random numbers or scratch space."""
 
-    def __init__(self, kind: str, key: Any = None, *, owner: str = "") -> None:
+    def __init__(self, kind: str, key: Any = None, *, owner: str = "", dtype: Any = float) -> None:
         """A resource of ``kind``; without a key it draws no numbers."""
         self.kind = kind
-        self._key, self._owner = key, owner
+        self._key, self._owner, self._dtype = key, owner, dtype
         self._given = 0
+
+    @property
+    def draws(self) -> bool:
+        """Whether random numbers can be drawn from it."""
+        return self._key is not None
+
+    def for_each(self) -> "Callable[[Any], Resource]":
+        """What makes a resource of its own for each element, from the element's index."""
+        key = self._next_key() if self.draws else None
+
+        def of_element(index: Any) -> Resource:
+            own = None if key is None else jax.random.fold_in(key, index)
+            return Resource(self.kind, own, owner=self._owner, dtype=self._dtype)
+
+        return of_element
+
+    def _next_key(self) -> Any:
+        key = jax.random.fold_in(self._key, self._given)
+        self._given += 1
+        return key
 
     def get_random(self) -> Random:
         """A source of random numbers, different from those given before in this call.
@@ -93,18 +116,16 @@ class Resource:
                 f"{self._owner}random numbers must be drawn by the function or its gradient, "
                 "got a draw in a rule for shapes"
             )
-        key = jax.random.fold_in(self._key, self._given)
-        self._given += 1
-        return Random(key)
+        return Random(self._next_key(), self._dtype)
 
-    def get_space(self, shape: Shape, dtype: Any = float) -> jax.Array:
-        """Scratch space: an array of zeros.
+    def get_space(self, shape: Shape, dtype: Any = None) -> jax.Array:
+        """Scratch space: an array of zeros, of the dtype of the floating inputs by default.
 
         Raises:
             DeclarationError: the operator requested something else here.
         """
         self._require("temp_space")
-        return jnp.zeros(shape, dtype)
+        return jnp.zeros(shape, dtype or self._dtype)
 
     def _require(self, kind: str) -> None:
         if self.kind != kind:
@@ -138,6 +159,37 @@ class Resources(Sequence[Resource]):
                 f"{self._owner}set_resource_request must request resource {index} to use it, "
                 f"got {listed}"
             ) from None
+
+
+class Keywords(Mapping[str, Any]):
+    """The keywords of one call; to ask for one that is not declared is an error."""
+
+    def __init__(self, keywords: Mapping[str, Any], owner: str = "") -> None:
+        self._keywords, self._owner = dict(keywords), owner
+
+    def __len__(self) -> int:
+        return len(self._keywords)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keywords)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._keywords
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._keywords:
+            raise DeclarationError(
+                f"{self._owner}set_enable_kwargs must declare a keyword to use it, got {name!r}"
+                f"{nearest(name, self._keywords)}"
+            )
+        return self._keywords[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The keyword called ``name``, or ``default``."""
+        return self._keywords.get(name, default)
+
+    def __repr__(self) -> str:
+        return repr(self._keywords)
 
 
 class EnvArguments:
@@ -191,7 +243,22 @@ class EnvArguments:
             raise DeclarationError(
                 f"{self._owner}set_enable_kwargs(True, ...) must come before env.kwargs is used"
             )
-        return MappingProxyType(dict(self._kwargs))
+        return Keywords(self._kwargs, self._owner)
+
+    def for_each(self) -> "Callable[[Any], EnvArguments]":
+        """What makes an ``env`` of its own for each element, from the element's index."""
+        makers = [one.for_each() for one in self.resource]
+
+        def of_element(index: Any) -> EnvArguments:
+            own = [make(index) for make in makers]
+            return EnvArguments(
+                scalar=self._scalar,
+                kwargs=self._kwargs,
+                resource=own,
+                owner=self._owner.removesuffix(": "),
+            )
+
+        return of_element
 
     def __repr__(self) -> str:
         scalar = [] if self._scalar is None else [f"scalar={self._scalar!r}"]
@@ -216,7 +283,9 @@ def requested(owner: str, requests: str | Sequence[str]) -> tuple[Request, ...]:
     return tuple(one for given in listed for one in REQUESTS if one == given)
 
 
-def resources(owner: str, requests: Sequence[Request], key: Any) -> list[Resource]:
+def resources(
+    owner: str, requests: Sequence[Request], key: Any, dtype: Any = float
+) -> list[Resource]:
     """The resources of one call, each source of random numbers with a key of its own."""
     prefix = f"{owner}: " if owner else ""
     return [
@@ -224,6 +293,7 @@ def resources(owner: str, requests: Sequence[Request], key: Any) -> list[Resourc
             kind,
             None if key is None or kind != "random" else jax.random.fold_in(key, i),
             owner=prefix,
+            dtype=dtype,
         )
         for i, kind in enumerate(requests)
     ]

@@ -1,34 +1,68 @@
 """register_simple_op: operators of up to two inputs, declared by plain functions of arrays."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from registry import platforms
+from registry.attributes import REQUIRED, make_attribute
 from registry.cases import Case, Misuse
 from registry.declare.environment import requested
-from registry.declare.simple_operators import Made, backward_name, build
+from registry.declare.simple_operators import Made, backward_name, build, is_own_backward
 from registry.declare.simple_parts import ORDERS, Device, Part, Settings, read_part
-from registry.errors import ArgumentError, DeclarationError, RegistrationError, nearest
+from registry.errors import (
+    ArgumentError,
+    AttributeTypeError,
+    AttributeValueError,
+    DeclarationError,
+    RegistrationError,
+    nearest,
+)
 from registry.operator import Derivative, Operator
 from registry.table import find, register, unregister
 
-CALL_KEYWORDS = ("name", "out", "req")
-"""What every call takes: the name of a node, and what ``so.nd`` does with a result."""
+CALL_KEYWORDS = ("name", "out", "req", "self")
+"""What every call takes: the name of a node, what ``so.nd`` does with a result, the operator."""
+P = ParamSpec("P")
+S = TypeVar("S", bound="SimpleOp")
+
+
+def _setter(method: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], S]:
+    """``method``, which takes the declaration back if it fails before the operator was used.
+
+    Chains of setters are one expression: what fails in the middle of one leaves no handle behind
+    with which it could be mended, only a half declared operator.
+    """
+
+    @functools.wraps(method)
+    def setter(self: S, /, *args: P.args, **kwargs: P.kwargs) -> S:
+        self._require_alive()
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            self._failed()
+            raise
+
+    return setter
 
 
 def register_simple_op(name: str, *, replace: bool = False) -> "SimpleOp":
     """Begin to declare the operator called ``name``: a source, or one of one or two inputs.
 
     Each call that follows says more of it. As soon as its function is set, the operator exists,
-    for arrays (``so.nd``) and for symbols (``so.sym``) alike. A call that fails changes nothing.
+    for arrays (``so.nd``) and for symbols (``so.sym``) alike.
+
+    A call that fails changes nothing, once the operator was used or taken from ``operator``. Before
+    that it takes the whole declaration back: the operator that was replaced is there again, or the
+    name is free, and the declaration begins anew.
 
     Args:
         name: the operator's name.
         replace: replace an operator of that name on purpose.
 
     Raises:
-        RegistrationError: the name is taken.
+        RegistrationError: the name is taken, or cannot be an operator's name.
 
     Example:
         >>> import jax.numpy as jnp
@@ -54,14 +88,17 @@ class SimpleOp:
     """A declaration in progress; ``register_simple_op`` begins one."""
 
     def __init__(self, name: str, *, replace: bool = False) -> None:
-        if not name.isidentifier() or name.startswith("_"):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
             raise RegistrationError(
-                f"{name}: an operator's name must be a Python identifier that does not begin with _"
+                f"{name}: an operator's name must be a Python identifier that does not begin with "
+                f"_, got {name!r}"
             )
         self._replace = replace
         self._settings = Settings(name)
         self._made: Made | None = None
-        self._require_free()
+        self._replaced: tuple[Operator | None, Operator | None] = (None, None)
+        self._is_alive = True
+        self._require_free(name)
 
     @property
     def name(self) -> str:
@@ -74,13 +111,17 @@ class SimpleOp:
 
         Raises:
             DeclarationError: its function is not set yet.
+            RegistrationError: the declaration failed, and was taken back.
         """
+        self._require_alive()
         if self._made is None:
             raise DeclarationError(f"{self.name}: set_function must come first, got no function")
+        self._settings.use.began = True
         return self._made.forward
 
     # Functions ---------------------------------------------------------------------------------
 
+    @_setter
     def set_function(
         self, function: Callable[..., Any], inplace: str = "none", *, device: Device = None
     ) -> Self:
@@ -101,6 +142,7 @@ class SimpleOp:
         added = self._added("function", self._settings.functions, device, part)
         return self._changed(functions=added)
 
+    @_setter
     def set_gradient(
         self,
         gradient: Callable[..., Any],
@@ -129,14 +171,17 @@ class SimpleOp:
         added = self._added("gradient", self._settings.gradients, device, part)
         return self._changed(gradients=added, differs=differs or self._settings.differs)
 
+    @_setter
     def set_zero_gradient(self, reason: str) -> Self:
         """Say that the derivative is zero wherever it exists, and why."""
         return self._underived(Derivative.ZERO, reason)
 
+    @_setter
     def set_no_gradient(self, reason: str) -> Self:
         """Say that the operator has no derivative by its nature, and why."""
         return self._underived(Derivative.UNDEFINED, reason)
 
+    @_setter
     def set_shape_function(self, shape: Callable[..., Any]) -> Self:
         """Set the shape of the result: from the inputs' shapes, tuples of ints, and ``env``.
 
@@ -160,6 +205,7 @@ class SimpleOp:
 
     # Environment -------------------------------------------------------------------------------
 
+    @_setter
     def set_enable_scalar(self, enable: bool = True, *, order: str = "array_scalar") -> Self:
         """Let a call take a number, ``env.scalar``; ``order`` tells where it stands.
 
@@ -179,6 +225,7 @@ class SimpleOp:
             raise RegistrationError(self._exclusive())
         return self._changed(order=order if enable else None)
 
+    @_setter
     def set_enable_kwargs(self, enable: bool = True, /, **declared: Any) -> Self:
         """Let a call take keywords, ``env.kwargs``: ``axis=(int, 0)``, or without default ``int``.
 
@@ -194,6 +241,7 @@ class SimpleOp:
             raise RegistrationError(self._exclusive())
         return self._changed(keywords={k: self._declared(k, v) for k, v in declared.items()})
 
+    @_setter
     def set_resource_request(self, requests: str | Sequence[str]) -> Self:
         """Request resources, ``env.resource``: ``random``, ``temp_space``, or a list of them."""
         return self._changed(requests=requested(self.name, requests))
@@ -211,17 +259,31 @@ class SimpleOp:
                 f"{self.name}: keyword {keyword!r} must be declared by its type and its default, "
                 f"got {given!r}"
             )
+        self._require_default(keyword, *given)
         return given
+
+    def _require_default(self, keyword: str, annotation: Any, default: Any) -> None:
+        try:
+            attribute = make_attribute(keyword, annotation, REQUIRED)
+        except TypeError:
+            return  # the operator refuses the type, and says which there are
+        try:
+            attribute.canonical(default, self.name)
+        except (AttributeTypeError, AttributeValueError) as error:
+            of_default = str(error).replace(f"attribute {keyword!r}", f"default of {keyword!r}", 1)
+            raise type(error)(of_default) from None
 
     def _exclusive(self) -> str:
         return f"{self.name}: an operator must take a scalar or keywords, got both"
 
     # What stands beside ------------------------------------------------------------------------
 
+    @_setter
     def describe(self, text: str) -> Self:
         """Set the text of the operator's page."""
         return self._changed(text=text)
 
+    @_setter
     def add_cases(self, *cases: Case | Misuse, reference: Callable[..., Any] | None = None) -> Self:
         """Add sample calls and misuses, and the same function in NumPy, which drive its proofs."""
         wrong = [one for one in cases if not isinstance(one, (Case, Misuse))]
@@ -234,7 +296,7 @@ class SimpleOp:
 
     def __repr__(self) -> str:
         made = "no function yet" if self._made is None else self._made.forward.signature()
-        return f"<simple operator {self.name}: {made}>"
+        return f"<simple operator {self.name}: {made if self._is_alive else 'taken back'}>"
 
     # Registration ------------------------------------------------------------------------------
 
@@ -243,29 +305,73 @@ class SimpleOp:
         settings = dataclasses.replace(self._settings, **changes)
         made = build(settings)
         if made is not None:
+            self._require_own(made)
             if self._made is None:
-                self._require_free()
-            _enter(made)
+                self._replaced = (find(self.name), self._own_backward())
+            self._enter(made)
         self._settings, self._made = settings, made
         return self
 
-    def _require_free(self) -> None:
-        for name in (self.name, backward_name(self.name)):
-            owner = find(name)
-            if owner is not None and not (self._replace and owner.name == name):
-                raise RegistrationError(
-                    f"{name}: an operator must be registered once, got a second one"
-                    + (
-                        "; pass replace=True to replace it"
-                        if owner.name == name
-                        else f"; the name belongs to {owner.name}"
-                    )
+    def _require_own(self, made: Made) -> None:
+        """What stands under the names must be what this declaration may replace.
+
+        Raises:
+            RegistrationError: somebody else entered something there.
+        """
+        if self._made is None:
+            self._require_free(self.name)
+        elif find(self.name) is not self._made.forward:
+            raise RegistrationError(
+                f"{self.name}: the operator must be the one that this declaration made, but it was "
+                "replaced since"
+            )
+        if made.backward is not None and self._own_backward() is None:
+            self._require_free(made.backward.name)
+
+    def _own_backward(self) -> Operator | None:
+        """The gradient's operator in the table, if this declaration may replace it."""
+        found = find(backward_name(self.name))
+        if found is None or (self._made is not None and found is self._made.backward):
+            return found
+        return found if self._replace and is_own_backward(found) else None
+
+    def _require_free(self, name: str) -> None:
+        owner = find(name)
+        is_replaceable = owner is not None and owner.name == name == self.name
+        if owner is not None and not (self._replace and is_replaceable):
+            raise RegistrationError(
+                f"{name}: an operator must be registered once, got a second one"
+                + (
+                    "; pass replace=True to replace it"
+                    if is_replaceable
+                    else f"; the name belongs to {owner.name}"
                 )
+            )
 
+    def _enter(self, made: Made) -> None:
+        old = self._own_backward()
+        register(*[one for one in made if one is not None], replace=True)
+        if made.backward is None and old is not None:
+            unregister(old.name)
 
-def _enter(made: Made) -> None:
-    register(made.forward, replace=True)
-    if made.backward is None:
-        unregister(backward_name(made.forward.name))
-    else:
-        register(made.backward, replace=True)
+    def _require_alive(self) -> None:
+        if not self._is_alive:
+            raise RegistrationError(
+                f"{self.name}: the declaration failed, and was taken back; it must begin anew with "
+                "register_simple_op"
+            )
+
+    def _failed(self) -> None:
+        """Leave the names as they were before this declaration, unless its operator is in use."""
+        if self._settings.use.began:
+            return
+        self._is_alive = False
+        made, self._made = self._made, None
+        if made is None or find(self.name) is not made.forward:
+            return
+        before = [one for one in self._replaced if one is not None]
+        if before:
+            register(*before, replace=True)
+        for one in made:
+            if one is not None and find(one.name) is one:
+                unregister(one.name)

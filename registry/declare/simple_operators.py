@@ -1,12 +1,19 @@
 """From what was said of a SimpleOp to its operators: the function's, and the gradient's."""
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
+from registry.declare.simple_kernels import (
+    FAILURES,
+    function_kernel,
+    gradient_kernel,
+    of_one_type,
+)
 from registry.declare.simple_parts import (
     INPLACE,
     KEY,
@@ -17,15 +24,15 @@ from registry.declare.simple_parts import (
     Part,
     Settings,
     default_of,
-    positional,
-    sign,
-    signed,
+    slot_parameter,
+    with_signature,
 )
-from registry.errors import DeclarationError, ShapeError, SymopError, nearest
+from registry.errors import DeclarationError, ShapeError, SymopError, UnknownTypeError, nearest
 from registry.kernel_gradients import differentiate_kernel
 from registry.naming import COTANGENT
 from registry.operator import Operator
 from registry.shapes import all_alike, listed
+from registry.table import get
 from registry.types import Shape
 
 _RESERVED = (KEY, OUT, OUT_VALUE, OUT_GRAD, "name", "req")
@@ -54,10 +61,12 @@ def build(settings: Settings) -> Made | None:
     forward = _forward(settings)
     backward = _backward(settings)
     if backward is not None:
-        forward.gradient(_maker(settings, backward))
+        forward.gradient(_maker(settings, backward), reads=backward.slot_names)
     elif settings.derivative is not None:
         forward.declare_derivative(*settings.derivative)
-    if _may_overwrite(settings.name, "function", settings.functions, len(settings.slots)):
+    elif not settings.slots:
+        forward.zero_gradient("it has no inputs")
+    if _permits_inplace(settings.functions):
         forward.declare_inplace({settings.slots[0]: OUT})
     return Made(forward, backward)
 
@@ -72,7 +81,8 @@ def _check_functions(settings: Settings) -> None:
             f"{name}: a simple operator must have two inputs at most, got {', '.join(slots)}; "
             "declare it with registry.op"
         )
-    reserved = [slot for slot in slots if slot in _RESERVED]
+    cotangents = [COTANGENT + one for one in (OUT, *slots)]
+    reserved = [slot for slot in slots if slot in (*_RESERVED, *cotangents)]
     if reserved:
         raise DeclarationError(
             f"{name}: an input must not be called {reserved[0]!r}, which means something else"
@@ -81,6 +91,7 @@ def _check_functions(settings: Settings) -> None:
     twice = [one.name for one in settings.attributes() if one.name in taken]
     if twice:
         raise DeclarationError(f"{name}: inputs and attributes must differ, got {twice[0]!r} twice")
+    _require_arity(settings, "function", settings.functions)
     for device, part in settings.functions.items():
         if len(part.names) != len(slots):
             raise DeclarationError(
@@ -91,8 +102,9 @@ def _check_functions(settings: Settings) -> None:
 
 def _forward(settings: Settings) -> Operator:
     default = default_of(settings.functions)
+    kernel = function_kernel(settings, settings.functions[default])
     operator = Operator(
-        _kernel(settings, settings.functions[default]),
+        kernel,
         shape=_shape_rule(settings),
         cases=settings.cases,
         reference=settings.reference,
@@ -101,19 +113,9 @@ def _forward(settings: Settings) -> Operator:
     )
     for device, part in settings.functions.items():
         if device != default and device is not None:
-            operator.on(device)(_kernel(settings, part))
+            other = function_kernel(settings, part)
+            operator.on(device)(of_one_type(settings, f"function for {device!r}", other, kernel))
     return operator
-
-
-def _kernel(settings: Settings, part: Part) -> Callable[..., Any]:
-    arity = len(settings.slots)
-
-    def kernel(*inputs: Any, **attributes: Any) -> Any:
-        env = settings.environment(attributes, inputs[arity] if settings.keyed else None)
-        return part(map(jnp.asarray, inputs[:arity]), env)
-
-    text = settings.text or inspect.getdoc(part.function) or ""
-    return signed(kernel, settings.name, settings.inputs(settings.slots), settings, text, part)
 
 
 def _shape_rule(settings: Settings) -> Callable[..., Any] | None:
@@ -135,9 +137,9 @@ def _shape_rule(settings: Settings) -> Callable[..., Any] | None:
     def completes(*shapes: Shape | None) -> dict[str, Shape | None]:
         return dict(zip(slots, all_alike(shapes[:-1], shapes[-1]), strict=True))
 
-    sign(completes, [positional(name) for name in (*slots, OUT)])
+    with_signature(completes, [slot_parameter(name) for name in (*slots, OUT)])
     rule.completes = completes  # type: ignore[attr-defined]
-    return sign(rule, [positional(name) for name in slots])
+    return with_signature(rule, [slot_parameter(name) for name in slots])
 
 
 def _given_shape_rule(settings: Settings, part: Part) -> Callable[..., Any]:
@@ -150,18 +152,32 @@ def _given_shape_rule(settings: Settings, part: Part) -> Callable[..., Any]:
     unnamed = dataclasses.replace(settings, name="")
 
     def rule(*shapes: Shape, **attributes: Any) -> Any:
+        given = listed(shapes) if shapes else "no shapes"
         try:
-            return part(shapes, unnamed.environment(attributes))
+            said = part(shapes, unnamed.environment(attributes))
         except SymopError:
             raise
-        except (TypeError, ValueError, IndexError, AssertionError) as error:
+        except (ValueError, AssertionError) as error:  # what the author says comes first
             raise ShapeError(
-                f"the shape function must take {listed(shapes) if shapes else 'no shapes'}, got "
-                f"{type(error).__name__}: {error}"
+                f"{str(error) or 'the shape function refuses'}, got {given}"
             ) from error
+        except FAILURES as error:
+            raise ShapeError(
+                f"the shape function must take {given}, got {type(error).__name__}: {error}"
+            ) from error
+        if not _is_shape(said):
+            raise ShapeError(f"the shape function must return a tuple of ints, got {said!r}")
+        return tuple(said)
 
-    slots = [positional(name) for name in settings.slots]
-    return sign(rule, [*slots, *settings.attributes()])
+    slots = [slot_parameter(name) for name in settings.slots]
+    return with_signature(rule, [*slots, *settings.attributes()])
+
+
+def _is_shape(said: Any) -> bool:
+    return isinstance(said, (tuple, list)) and all(
+        isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0
+        for one in said
+    )
 
 
 # The gradient ----------------------------------------------------------------------------------
@@ -170,6 +186,7 @@ def _given_shape_rule(settings: Settings, part: Part) -> Callable[..., Any]:
 def _backward(settings: Settings) -> Operator | None:
     """The gradient function as an operator; its slots are what the function names."""
     name = settings.name
+    _require_arity(settings, "gradient", settings.gradients)
     sources = {device: _sources(settings, part) for device, part in settings.gradients.items()}
     if not sources:
         return None
@@ -181,15 +198,16 @@ def _backward(settings: Settings) -> Operator | None:
                 f"{name}: the gradient for {device!r} must name what the others name "
                 f"({', '.join(slots)}), got ({', '.join(own)})"
             )
-    operator = Operator(
-        _gradient_kernel(settings, settings.gradients[default], slots, slots),
-        outputs=[COTANGENT + slot for slot in settings.slots],
-    )
+    title = backward_name(name)
+    kernel = gradient_kernel(settings, title, settings.gradients[default], slots, slots)
+    operator = Operator(kernel, outputs=[COTANGENT + slot for slot in settings.slots])
     for device, part in settings.gradients.items():
         if device != default and device is not None:
-            operator.on(device)(_gradient_kernel(settings, part, slots, sources[device]))
-    if _may_overwrite(name, "gradient", settings.gradients, len(settings.slots)):
+            other = gradient_kernel(settings, title, part, slots, sources[device])
+            operator.on(device)(of_one_type(settings, f"gradient for {device!r}", other, kernel))
+    if _permits_inplace(settings.gradients):
         operator.declare_inplace({COTANGENT + OUT: COTANGENT + settings.slots[0]})
+    _own_backwards.add(operator)
     return differentiate_kernel(operator, linear=(COTANGENT + OUT,))
 
 
@@ -218,18 +236,12 @@ def _sources(settings: Settings, part: Part) -> tuple[str, ...]:
     return found
 
 
-def _gradient_kernel(
-    settings: Settings, part: Part, slots: Sequence[str], sources: Sequence[str]
-) -> Callable[..., Any]:
-    order = [slots.index(source) for source in sources]
+_own_backwards: "weakref.WeakSet[Operator]" = weakref.WeakSet()
 
-    def kernel(*inputs: Any, **attributes: Any) -> Any:
-        env = settings.environment(attributes, inputs[len(slots)] if settings.keyed else None)
-        return part([jnp.asarray(inputs[i]) for i in order], env)
 
-    name = backward_name(settings.name)
-    text = f"Gradient of ``{settings.name}``."
-    return signed(kernel, name, settings.inputs(slots), settings, text, part)
+def is_own_backward(operator: Operator) -> bool:
+    """Whether it computes the gradient of a SimpleOp, and is not another author's operator."""
+    return operator in _own_backwards
 
 
 def backward_name(name: str) -> str:
@@ -238,29 +250,60 @@ def backward_name(name: str) -> str:
 
 
 def _maker(settings: Settings, backward: Operator) -> Callable[..., Any]:
-    """The gradient maker: it names what the gradient function names, and calls its operator."""
-    slots = settings.slots
+    """The gradient maker: it calls the gradient's operator on what the gradient function names.
+
+    It takes the other inputs too, for their dtypes alone.
+    """
+    slots, read = settings.slots, backward.slot_names
+    others = [slot for slot in slots if slot not in read]
 
     def maker(*values: Any, **attributes: Any) -> dict[str, Any]:
-        found = backward(**dict(zip(backward.slot_names, values, strict=True)), **attributes)
-        return dict(zip(slots, found if len(slots) > 1 else (found,), strict=True))
+        filled = dict(zip([*read, *others], values, strict=True))
+        implicit = {slot: filled[slot] for slot in read if slot == KEY}
+        given = [filled[slot] for slot in read if slot != KEY]
+        found = backward(*given, **implicit, **attributes)
+        each = zip(slots, found if len(slots) > 1 else (found,), strict=True)
+        return {slot: _of_dtype(gradient, filled[slot]) for slot, gradient in each}
 
     maker.__name__ = f"{settings.name}_gradient"
-    named = [OUT if slot == OUT_VALUE else slot for slot in backward.slot_names]
-    return sign(maker, [*map(positional, named), *settings.attributes()])
+    named = [OUT if slot == OUT_VALUE else slot for slot in (*read, *others)]
+    return with_signature(maker, [*map(slot_parameter, named), *settings.attributes()])
 
 
-def _may_overwrite(owner: str, what: str, parts: Mapping[Device, Part], arity: int) -> bool:
-    """Whether every function permits its result to take the place of what it reads.
+def _of_dtype(gradient: Any, value: Any) -> Any:
+    """``gradient`` in the dtype of what it is the gradient of, if both are floating."""
+    mine, wanted = _dtype_of(gradient), _dtype_of(value)
+    floating = all(one is not None and jnp.issubdtype(one, jnp.floating) for one in (mine, wanted))
+    return get("cast")(gradient, dtype=wanted) if floating and mine != wanted else gradient
+
+
+def _dtype_of(value: Any) -> Any:
+    """Its dtype, or None while that is unknown."""
+    try:
+        return value.dtype
+    except (AttributeError, UnknownTypeError):
+        return None
+
+
+# In place --------------------------------------------------------------------------------------
+
+
+def _require_arity(settings: Settings, what: str, parts: Mapping[Device, Part]) -> None:
+    """Every in-place option must belong to an operator of so many inputs.
 
     Raises:
-        DeclarationError: an option does not belong to an operator of so many inputs.
+        DeclarationError: one does not.
     """
+    arity = len(settings.slots)
     for part in parts.values():
-        if part.inplace != "none" and INPLACE[part.inplace][1] != arity:
-            kind = {1: "unary", 2: "binary"}[INPLACE[part.inplace][1]]
+        if part.inplace != "none" and INPLACE[part.inplace].arity != arity:
+            kind = {1: "unary", 2: "binary"}[INPLACE[part.inplace].arity]
             raise DeclarationError(
-                f"{owner}: inplace={part.inplace!r} of the {what} belongs to a {kind} operator, "
-                f"got one of {arity} inputs"
+                f"{settings.name}: inplace={part.inplace!r} of the {what} belongs to a {kind} "
+                f"operator, got one of {arity} inputs"
             )
+
+
+def _permits_inplace(parts: Mapping[Device, Part]) -> bool:
+    """Whether every function permits its result to take the place of what it reads."""
     return all(part.inplace != "none" for part in parts.values())

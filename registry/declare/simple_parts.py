@@ -16,13 +16,27 @@ Device = str | None
 """For which platform a function is; None for every one that has no function of its own."""
 ORDERS = ("array_scalar", "scalar_array")
 
+
+class InplaceOption(NamedTuple):
+    """To which function an in-place option belongs, and of an operator of how many inputs."""
+
+    of: str
+    arity: int
+
+
 INPLACE = {
-    "in_out": ("function", 1),
-    "lhs_out": ("function", 2),
-    "out_in": ("gradient", 1),
-    "out_lhs": ("gradient", 2),
+    "in_out": InplaceOption("function", 1),
+    "lhs_out": InplaceOption("function", 2),
+    "out_in": InplaceOption("gradient", 1),
+    "out_lhs": InplaceOption("gradient", 2),
 }
-"""In-place options: to which function each belongs, and of how many inputs."""
+"""In-place options."""
+
+
+class Use:
+    """Whether a declared operator was used."""
+
+    began = False
 
 
 class Part(NamedTuple):
@@ -79,7 +93,7 @@ def read_part(owner: str, what: str, function: Callable[..., Any], inplace: str 
 
 
 def _require_option(owner: str, what: str, inplace: str) -> None:
-    legal = ["none", *(word for word, (of, _) in INPLACE.items() if of == what)]
+    legal = ["none", *(word for word, one in INPLACE.items() if one.of == what)]
     if inplace not in ("none", *INPLACE):
         raise ArgumentError(
             f"{owner}: inplace of the {what} must be one of {', '.join(legal)}, got "
@@ -87,7 +101,7 @@ def _require_option(owner: str, what: str, inplace: str) -> None:
         )
     if inplace not in legal:
         raise DeclarationError(
-            f"{owner}: inplace={inplace!r} belongs to the {INPLACE[inplace][0]}; of the {what} it "
+            f"{owner}: inplace={inplace!r} belongs to the {INPLACE[inplace].of}; of the {what} it "
             f"must be one of {', '.join(legal)}"
         )
 
@@ -109,6 +123,7 @@ class Settings:
         text: the description.
         cases: sample calls and misuses.
         reference: the same function in NumPy.
+        use: whether the operator was used; the same for all versions of the settings.
     """
 
     name: str
@@ -123,6 +138,7 @@ class Settings:
     text: str | None = None
     cases: tuple[Case | Misuse, ...] = ()
     reference: Callable[..., Any] | None = None
+    use: Use = dataclasses.field(default_factory=Use)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -137,34 +153,36 @@ class Settings:
     def attributes(self) -> list[inspect.Parameter]:
         """The attributes as keyword-only parameters."""
         if self.order is not None:
-            return [keyword("scalar", float)]
-        return [keyword(name, *declared) for name, declared in self.keywords.items()]
+            return [attribute_parameter("scalar", float)]
+        return [attribute_parameter(name, *declared) for name, declared in self.keywords.items()]
 
-    def environment(self, attributes: Mapping[str, Any], key: Any = None) -> EnvArguments:
-        """What the functions find in ``env``."""
+    def environment(
+        self, attributes: Mapping[str, Any], key: Any = None, dtype: Any = float
+    ) -> EnvArguments:
+        """What the functions find in ``env``; ``dtype`` is that of draws which name none."""
         return EnvArguments(
             scalar=None if self.order is None else attributes["scalar"],
             kwargs=attributes if self.keywords else None,
-            resource=resources(self.name, self.requests, key),
+            resource=resources(self.name, self.requests, key, dtype),
             owner=self.name,
         )
 
     def inputs(self, names: Iterable[str]) -> list[inspect.Parameter]:
         """Slots called ``names``, and one for the random key where a call needs it."""
-        slots = [positional(name, Array) for name in names]
-        return [*slots, positional(KEY, Key)] if self.keyed else slots
+        slots = [slot_parameter(name, Array) for name in names]
+        return [*slots, slot_parameter(KEY, Key)] if self.keyed else slots
 
 
 # Signatures ------------------------------------------------------------------------------------
 
 
-def positional(name: str, annotation: Any = inspect.Parameter.empty) -> inspect.Parameter:
+def slot_parameter(name: str, annotation: Any = inspect.Parameter.empty) -> inspect.Parameter:
     """A parameter for a slot."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, kind, annotation=annotation)
 
 
-def keyword(
+def attribute_parameter(
     name: str, annotation: Any, default: Any = inspect.Parameter.empty
 ) -> inspect.Parameter:
     """A parameter for an attribute."""
@@ -172,7 +190,7 @@ def keyword(
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
-def sign(
+def with_signature(
     function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., Any]:
     """``function``, which from now on says that it has ``parameters``."""
@@ -180,7 +198,7 @@ def sign(
     return function
 
 
-def signed(
+def described(
     kernel: Callable[..., Any],
     name: str,
     inputs: Sequence[inspect.Parameter],
@@ -191,4 +209,4 @@ def signed(
     """``kernel`` with all that it tells of itself."""
     kernel.__name__, kernel.__doc__ = name, text
     kernel.__module__ = getattr(part.function, "__module__", None) or __name__
-    return sign(kernel, [*inputs, *settings.attributes()])
+    return with_signature(kernel, [*inputs, *settings.attributes()])
