@@ -126,6 +126,8 @@ def moved_by_jax(operator: Operator, _key: Any, attributes: Attributes, types: T
     kernel = bare_kernel(operator, attributes)
     given = [(i, one) for i, one in enumerate(types) if one is not None]
     moving = [i for i, one in given if one.differentiable]
+    if not moving:
+        return True
 
     def tangents(*values: Any) -> Any:
         inputs: list[Any] = [None] * len(types)
@@ -182,34 +184,21 @@ def in_forward(operator: Operator, _key: Any, attributes: Attributes, refusal: s
         raise NotDifferentiableError(refusal)
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        moving = [i for i, one in enumerate(tangents) if moves(one)]
         result = wrapped(*primals)
-        outputs = listed(operator, result)
-        places = [i for i, one in enumerate(outputs) if type_of(one).differentiable]
-
-        def run(residuals: Values, linear: Values) -> list[Any]:
-            at = [residuals[present.index(i)] for i in moving]
-            filled: list[Any] = [None] * len(primals)
-            for i, value in zip(present, residuals, strict=True):
-                filled[i] = value
-            moved = jax.jvp(_of(kernel, filled, moving), at, list(linear))[1]
-            return [listed(operator, moved)[i] for i in places]
-
-        def moved(active: Active, values: Values, ways: Values) -> tuple[list[Any], list[Any]]:
-            def of_all(*every: Any) -> list[Any]:
-                return run(every[: len(present)], every[len(present) :])
-
-            at = [values[i] for i in active]
-            return jax.jvp(_of(of_all, values, active), at, list(ways))
-
-        present = [i for i, one in enumerate(primals) if one is not None]
-        linear = Linear(run, moved, refuse)
-        residuals = [primals[i] for i in present]
-        found = dict(zip(places, linear(residuals, [tangents[i] for i in moving]), strict=True))
-        all_moved = [
-            found[i] if i in found else no_tangent(type_of(one)) for i, one in enumerate(outputs)
-        ]
-        return result, all_moved[0] if operator.single else tuple(all_moved)
+        types = [type_of(one) for one in listed(operator, result)]
+        along = _Along(
+            functools.partial(_listing, operator, kernel),
+            len(primals),
+            tuple(i for i, one in enumerate(primals) if one is not None),
+            tuple(i for i, one in enumerate(tangents) if moves(one)),
+            tuple(i for i, one in enumerate(types) if one.differentiable),
+        )
+        ways = [tangents[i] for i in along.moving]
+        supply = iter(
+            Linear(along.run, along.moved, refuse)([primals[i] for i in along.given], ways)
+        )
+        moved = [next(supply) if one.differentiable else no_tangent(one) for one in types]
+        return result, moved[0] if operator.single else tuple(moved)
 
     def primal(*inputs: Any) -> Any:
         result = kernel(*inputs)
@@ -220,6 +209,48 @@ def in_forward(operator: Operator, _key: Any, attributes: Attributes, refusal: s
     wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
     return call
+
+
+def _listing(operator: Operator, kernel: Call, *inputs: Any) -> list[Any]:
+    return listed(operator, kernel(*inputs))
+
+
+class _Along(NamedTuple):
+    """JAX's tangents of one call, as a function of its inputs and of their tangents.
+
+    Attributes:
+        kernel: from all inputs to a list of outputs.
+        arity: how many inputs there are.
+        given: those that are present.
+        moving: those that have tangents.
+        places: the outputs that have tangents.
+    """
+
+    kernel: Call
+    arity: int
+    given: Active
+    moving: Active
+    places: Active
+
+    def run(self, residuals: Values, linear: Values) -> list[Any]:
+        """The tangents of the outputs."""
+        inputs: list[Any] = [None] * self.arity
+        for i, value in zip(self.given, residuals, strict=True):
+            inputs[i] = value
+        primals = [inputs[i] for i in self.moving]
+        moved = jax.jvp(_of(self.kernel, inputs, self.moving), primals, list(linear))[1]
+        return [moved[i] for i in self.places]
+
+    def moved(
+        self, active: Active, values: Values, tangents: Values
+    ) -> tuple[list[Any], list[Any]]:
+        """The tangents of the outputs, and theirs."""
+
+        def run(*every: Any) -> list[Any]:
+            return self.run(every[: len(self.given)], every[len(self.given) :])
+
+        primals = [values[i] for i in active]
+        return jax.jvp(_of(run, values, active), primals, list(tangents))
 
 
 # Tangents ----------------------------------------------------------------------------------------
