@@ -131,10 +131,11 @@ def strong(*types: VarType) -> DType:
 def floating(*types: VarType) -> Weak:
     """JAX's promotion; booleans and integers become float32, 64-bit integers float64."""
     dtype, weak = promoted(*types)
-    return (dtype, weak) if is_inexact(dtype) else (_float_for(dtype), weak)
+    return (dtype, weak) if is_inexact(dtype) else (float_for(dtype), weak)
 
 
-def _float_for(dtype: DType) -> DType:
+def float_for(dtype: DType) -> DType:
+    """The floating dtype in which functions of integers and booleans are computed."""
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 

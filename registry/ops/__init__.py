@@ -1,6 +1,7 @@
 """The catalogue: importing it declares every operator, one file per family."""
 
 from registry.ops import (
+    activations,
     arithmetic,
     broadcasting,
     comparison,
@@ -19,9 +20,11 @@ from registry.ops import (
     shape,
     slicing,
     structure,
+    trigonometry,
 )
 
 __all__ = [
+    "activations",
     "arithmetic",
     "broadcasting",
     "comparison",
@@ -40,4 +43,5 @@ __all__ = [
     "shape",
     "slicing",
     "structure",
+    "trigonometry",
 ]

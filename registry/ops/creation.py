@@ -38,12 +38,12 @@ def full(
 ) -> Array:
     """An array of one number: ``out[...] = fill_value``.
 
-    Without ``dtype`` it is of the dtype that JAX has for such a number, and a scalar stays as weak
-    as the number itself: it never widens the dtype of an array beside it.
+    Without ``dtype`` it is of the dtype that JAX has for such a number, and as weak as the number
+    itself: it never widens the dtype of an array beside it.
 
     Example:
-        >>> full(shape=(2,), fill_value=0.5)
-        Array([0.5, 0.5], dtype=float32)
+        >>> full(shape=(2,), fill_value=1, dtype="float32")
+        Array([1., 1.], dtype=float32)
     """
     if dtype is None and shape == ():
         return jnp.asarray(fill_value)

@@ -1,0 +1,292 @@
+"""Activations beside the sigmoid and relu: smooth, leaky, clipped and self-gated ones."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, integers, misuse, nonzero, uniform
+from registry.operator import Grads
+from registry.ops.elementwise import exp, sigmoid, tanh, where
+from registry.shapes import inexact, real, same
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, VarType
+from registry.var import Var, filled
+
+
+def _real_inexact(x: VarType) -> tuple[DType, bool]:
+    real(x)
+    return inexact(x)
+
+
+_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
+
+
+# Smooth -----------------------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: np.logaddexp(x, np.zeros((), x.dtype)),
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=(0, 2)),
+        case(x=uniform(3, low=80, high=90)),
+        _INTEGERS,
+    ],
+)
+def softplus(x: Array) -> Array:
+    """``log(1 + exp(x))``, which does not overflow.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> softplus(jnp.asarray([-jnp.inf, 1000.0]))
+        Array([   0., 1000.], dtype=float32)
+    """
+    return jax.nn.softplus(x)
+
+
+@softplus.gradient
+def _softplus_gradient(x: Var, d_out: Var) -> Grads:
+    # d log(1 + e^x) = e^x / (1 + e^x) dx
+    return {"x": d_out * sigmoid(x)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: -np.logaddexp(-x, np.zeros((), x.dtype)),
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=(0, 2)),
+        case(x=uniform(3, low=-90, high=-80)),
+        _INTEGERS,
+    ],
+)
+def log_sigmoid(x: Array) -> Array:
+    """``log(sigmoid(x))``, which does not underflow.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> log_sigmoid(jnp.asarray([-1000.0, jnp.inf]))
+        Array([-1000.,    -0.], dtype=float32)
+    """
+    return jax.nn.log_sigmoid(x)
+
+
+@log_sigmoid.gradient
+def _log_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
+    # d log(sigmoid(x)) = (1 - sigmoid(x)) dx = sigmoid(-x) dx
+    return {"x": d_out * sigmoid(-x)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: x / (1 + np.abs(x)),
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+)
+def softsign(x: Array) -> Array:
+    """``x / (1 + |x|)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> softsign(jnp.asarray([0.0, -1.0]))
+        Array([ 0. , -0.5], dtype=float32)
+    """
+    return jax.nn.soft_sign(x)
+
+
+@softsign.gradient
+def _softsign_gradient(x: Var, d_out: Var) -> Grads:
+    # d out = dx / (1 + |x|)^2
+    size = abs(x) + 1.0
+    return {"x": d_out / (size * size)}
+
+
+# Self-gated -------------------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: x / (1 + np.exp(-x)),
+    aliases=["swish"],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+)
+def silu(x: Array) -> Array:
+    """``x sigmoid(x)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> silu(jnp.asarray([0.0, 1000.0]))
+        Array([   0., 1000.], dtype=float32)
+    """
+    return jax.nn.silu(x)
+
+
+@silu.gradient
+def _silu_gradient(x: Var, d_out: Var) -> Grads:
+    # d (x s) = s + x s (1 - s), where s = sigmoid(x)
+    gate = sigmoid(x)
+    return {"x": d_out * (gate * (1.0 + x * (1.0 - gate)))}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype))),
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+)
+def mish(x: Array) -> Array:
+    """``x tanh(softplus(x))``.
+
+    Source: Misra, "Mish: a self regularized non-monotonic activation function" (2019).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> mish(jnp.asarray([0.0, 1000.0]))
+        Array([   0., 1000.], dtype=float32)
+    """
+    return jax.nn.mish(x)
+
+
+@mish.gradient
+def _mish_gradient(x: Var, d_out: Var) -> Grads:
+    # d (x t) = t + x (1 - t^2) sigmoid(x), where t = tanh(softplus(x))
+    gate = tanh(softplus(x))
+    return {"x": d_out * (gate + x * (1.0 - gate * gate) * sigmoid(x))}
+
+
+# Exponential below zero -------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), _INTEGERS],
+)
+def elu(x: Array, *, alpha: float = 1.0) -> Array:
+    """``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere; the derivative at zero is ``alpha``.
+
+    Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
+    exponential linear units" (2015).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> elu(jnp.asarray([-jnp.inf, 1.0]))
+        Array([-1.,  1.], dtype=float32)
+    """
+    # The branch that is not chosen must not overflow: its derivative would be a NaN.
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
+
+
+@elu.gradient
+def _elu_gradient(x: Var, d_out: Var, *, alpha: float) -> Grads:
+    below = exp(where(x > 0, 0.0, x)) * alpha
+    return {"x": d_out * where(x > 0, 1.0, below)}
+
+
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_ALPHA = 1.6732632423543772848170429916717
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+)
+def selu(x: Array) -> Array:
+    """``1.0507 elu(x, alpha=1.67326)``: it keeps mean 0 and variance 1 of what passes layers.
+
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter, "Self-normalizing neural networks" (2017).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> selu(jnp.asarray([0.0, 1.0]))
+        Array([0.      , 1.050701], dtype=float32)
+    """
+    return _SELU_SCALE * elu.kernel(x, alpha=_SELU_ALPHA)
+
+
+@selu.gradient
+def _selu_gradient(x: Var, d_out: Var) -> Grads:
+    below = exp(where(x > 0, 0.0, x)) * _SELU_ALPHA
+    return {"x": d_out * (where(x > 0, 1.0, below) * _SELU_SCALE)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x, *, alpha: np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha),
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), _INTEGERS],
+)
+def celu(x: Array, *, alpha: float = 1.0) -> Array:
+    """``max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1)``, which has one derivative at zero.
+
+    Source: Barron, "Continuously differentiable exponential linear units" (2017).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> celu(jnp.asarray([-jnp.inf, 1.0]))
+        Array([-1.,  1.], dtype=float32)
+    """
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x) / alpha))
+
+
+@celu.gradient
+def _celu_gradient(x: Var, d_out: Var, *, alpha: float) -> Grads:
+    return {"x": d_out * exp(where(x > 0, 0.0, x) / alpha)}
+
+
+# Pieces of lines --------------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x, *, slope: np.where(x > 0, x, slope * x),
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), slope=0.5), case(x=(0, 2)), _INTEGERS],
+)
+def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
+    """``x`` where positive, ``slope x`` elsewhere; the derivative at zero is ``slope``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> leaky_relu(jnp.asarray([-1.0, 2.0]), slope=0.5)
+        Array([-0.5,  2. ], dtype=float32)
+    """
+    return jnp.where(x > 0, x, slope * x)
+
+
+@leaky_relu.gradient
+def _leaky_relu_gradient(x: Var, d_out: Var, *, slope: float) -> Grads:
+    return {"x": where(x > 0, d_out, d_out * slope)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: np.clip(x, 0, 6),
+    cases=[case(x=uniform(3, 4, low=0.5, high=5.5)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+)
+def relu6(x: Array) -> Array:
+    """``min(max(x, 0), 6)``; the derivative at 0 and at 6 is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> relu6(jnp.asarray([-1.0, 2.0, 9.0]))
+        Array([0., 2., 6.], dtype=float32)
+    """
+    return jnp.minimum(jnp.maximum(x, 0.0), 6.0)
+
+
+@relu6.gradient
+def _relu6_gradient(out: Var, d_out: Var) -> Grads:
+    inside = where(out > 0, filled(out, 1.0), 0.0) * where(out < 6, filled(out, 1.0), 0.0)
+    return {"x": d_out * inside}
