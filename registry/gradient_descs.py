@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from registry.attributes import dtype_named
+from registry.binding import LEFT_OUT
 from registry.desc import BlockDesc, OpDesc, VarDesc
-from registry.errors import SymopError, UnknownTypeError
+from registry.errors import ArgumentError, SymopError, UnknownTypeError
 from registry.naming import excluded, grad_name
 from registry.recorder import (
     Called,
@@ -87,11 +88,23 @@ def _recorded(
         )
         if rule is None:
             return []
+        _require_named(operator, rule, inputs)
         outputs = _outputs(operator, desc, inputs, attributes, block)
         cotangents = _cotangents(operator, rule, outputs)
         grads = rule(inputs, attributes, outputs, cotangents)
         results = _results(operator, inputs, grads, no_grad_set)
         return _pruned(_named(recording, results), {target for target, _ in results})
+
+
+def _require_named(operator: Called, rule: Rule, inputs: Inputs) -> None:
+    """What the surroundings fill in a call has no name here; the gradient may need it again."""
+    for i in sorted(rule.input_indices):
+        slot = operator.slot_of(i)
+        if slot.implicit and inputs[i] is LEFT_OUT:
+            why = "draws the same numbers" if slot.role == "key" else "runs the same way"
+            raise ArgumentError(
+                f"{operator.name}: {slot.name} must be named, so that the gradient {why}, got none"
+            )
 
 
 def _first_output(desc: OpDesc) -> str:

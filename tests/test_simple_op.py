@@ -13,6 +13,7 @@ import symop as so
 from registry import EnvArguments, OpDesc, case, elementwise, misuse, register_simple_op
 from registry.cases import nonzero
 from registry.errors import (
+    ArgumentError,
     DeclarationError,
     GradientError,
     NotDifferentiableError,
@@ -243,6 +244,14 @@ def test_the_gradient_is_an_operator_desc_too():
     assert made.type == "_backward_my_smooth_l1"
     assert made.inputs == {"d_out": ["b@GRAD"], "src": ["a"]}
     assert made.outputs == {"d_src": ["a@GRAD"]}
+
+
+def test_an_operator_desc_must_name_the_key_that_its_gradient_needs():
+    operator = masked().operator
+    with pytest.raises(ArgumentError, match="masked: key must be named, so that the gradient"):
+        operator.grad_op_maker(OpDesc("masked", {"a": ["x"]}, {"out": ["y"]}))
+    (made,) = operator.grad_op_maker(OpDesc("masked", {"a": ["x"], "key": ["k"]}, {"out": ["y"]}))
+    assert made.inputs == {"d_out": ["y@GRAD"], "key": ["k"]}
 
 
 # Residuals ---------------------------------------------------------------------------------------
