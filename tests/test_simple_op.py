@@ -902,7 +902,7 @@ A = jnp.arange(3.0)
         ),
         (
             lambda: called(elementwise(lambda a: np.sin(a) + 1), A),
-            r"a function of one element .* instead of NumPy's",
+            r"elementwise: a function of one element .* instead of NumPy's",
         ),
         (
             lambda: called(lambda a: a + jnp.ones(2), A),

@@ -46,7 +46,7 @@ def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> hinge(jnp.array([0.0, 1.0, 3.0]), 1.0).tolist()
         [0.0, 0.0, 2.0]
     """
-    name = getattr(function, "__name__", type(function).__name__)
+    name = getattr(function, "__name__", "<lambda>").replace("<lambda>", "elementwise")
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -81,7 +81,7 @@ def _ran(
     except SymopError:
         raise
     except FAILURES as error:
-        reason = (str(error).splitlines() or [""])[0]
+        reason = (str(error).splitlines() or [""])[0].rstrip(".")
         advice = f"; {ADVICE}" if isinstance(error, UNTRACEABLE) else ""
         raise DeclarationError(
             f"{settings.name}: its {what} failed: {type(error).__name__}: {reason}{advice}"
