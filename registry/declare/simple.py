@@ -127,6 +127,8 @@ class SimpleOp:
     ) -> Self:
         """Set what computes the operator: from JAX arrays, and ``env``, to one array.
 
+        JAX traces it, so it uses ``jnp`` and decides nothing by the numbers in an array.
+
         Args:
             function: its parameters are the inputs, none, one or two, and ``env`` if it needs that.
             inplace: ``in_out`` (of one input) or ``lhs_out`` (of two) permits that the result takes
@@ -151,8 +153,9 @@ class SimpleOp:
         device: Device = None,
         differs: bool = False,
     ) -> Self:
-        """Set what computes the gradient: one array for each input.
+        """Set what computes the gradient: one array for each input, of that input's shape.
 
+        Its dtype is cast to that of the input.
         It is an operator itself, ``_backward_<name>``, which is differentiated to every order.
 
         Args:
@@ -160,7 +163,8 @@ class SimpleOp:
                 ``out_value``, the inputs (``in_data0``, ``in_data1``, ``lhs``, ``rhs``, or as the
                 function calls them), and ``env``.
             inplace: ``out_in`` (of one input) or ``out_lhs`` (of two) permits that the gradient of
-                the first input takes the place of ``out_grad``.
+                the first input takes the place of ``out_grad``, where ``so.nd`` calls the
+                gradient's operator; in a compiled program XLA reuses memory by itself.
             device: the platform that it is for, as in ``set_function``.
             differs: the gradient is not that of the function, on purpose: no proof compares them.
 
