@@ -211,8 +211,8 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
         if slot.role == "state":
             return None
         raise GradientError(
-            f"{operator.name}: its gradient maker must return a gradient (or None for zero) for "
-            f"slot {slot.name!r}, got {sorted(grads)}"
+            f"{operator.name}: its gradient maker must return a gradient (None, or zeros_like in "
+            f"OpDescs, for zero) for slot {slot.name!r}, got {sorted(grads)}"
         )
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
