@@ -17,8 +17,10 @@ from registry.ops import (
     pooling,
     powers,
     reductions,
+    roots,
     shape,
     slicing,
+    special,
     structure,
     trigonometry,
 )
@@ -40,8 +42,10 @@ __all__ = [
     "pooling",
     "powers",
     "reductions",
+    "roots",
     "shape",
     "slicing",
+    "special",
     "structure",
     "trigonometry",
 ]

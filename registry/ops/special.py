@@ -1,0 +1,202 @@
+"""Special functions: the error function and its kin, and the gamma function's logarithm and its."""
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.attributes import Check
+from registry.cases import case, integers, misuse, positive, uniform
+from registry.operator import Grads
+from registry.ops.elementwise import exp
+from registry.shapes import inexact, real, same
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, VarType
+from registry.var import Var
+
+
+def _real_inexact(x: VarType) -> tuple[DType, bool]:
+    real(x)
+    return inexact(x)
+
+
+def _of_scipy(name: str) -> Callable[..., np.ndarray]:
+    """SciPy's function of that name, which is imported when a proof calls it."""
+
+    def reference(x: np.ndarray, **attributes: Any) -> np.ndarray:
+        function = getattr(importlib.import_module("scipy.special"), name)
+        result: np.ndarray = function(*attributes.values(), np.asarray(x, np.float64))
+        return result.astype(x.dtype)
+
+    return reference
+
+
+_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
+
+# The error function -----------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("erf"),
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+)
+def erf(x: Array) -> Array:
+    """Error function ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> erf(jnp.asarray([0.0, jnp.inf]))
+        Array([0., 1.], dtype=float32)
+    """
+    return lax.erf(jnp.asarray(x))
+
+
+@erf.gradient
+def _erf_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": d_out * (exp(-(x * x)) * (2.0 / math.sqrt(math.pi)))}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("erfc"),
+    cases=[case(x=(3, 4)), case(x=()), case(x=uniform(3, low=3, high=5), rtol=512), _INTEGERS],
+)
+def erfc(x: Array) -> Array:
+    """``1 - erf(x)``, accurate where that is small.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> erfc(jnp.asarray([0.0, jnp.inf]))
+        Array([1., 0.], dtype=float32)
+    """
+    return lax.erfc(jnp.asarray(x))
+
+
+@erfc.gradient
+def _erfc_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": d_out * (exp(-(x * x)) * (-2.0 / math.sqrt(math.pi)))}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("erfinv"),
+    cases=[
+        case(x=uniform(3, 4, low=-0.9, high=0.9), rtol=256),
+        case(x=uniform(low=-0.9, high=0.9), rtol=256),
+        case(x=(0,)),
+        _INTEGERS,
+    ],
+)
+def erfinv(x: Array) -> Array:
+    """Number whose error function is ``x``; infinite at -1 and 1.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> erfinv(jnp.asarray([0.0, 1.0]))
+        Array([ 0., inf], dtype=float32)
+    """
+    return lax.erf_inv(jnp.asarray(x))
+
+
+@erfinv.gradient
+def _erfinv_gradient(out: Var, d_out: Var) -> Grads:
+    # erf(out) = x, so d out = dx / erf'(out) = sqrt(pi) / 2 exp(out^2) dx
+    return {"x": d_out * (exp(out * out) * (math.sqrt(math.pi) / 2.0))}
+
+
+# The gamma function -----------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("gammaln"),
+    aliases=["gammaln"],
+    cases=[
+        case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
+        case(x=uniform(low=2.5, high=9), rtol=256),
+        case(x=(0,)),
+        _INTEGERS,
+    ],
+)
+def lgamma(x: Array) -> Array:
+    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> lgamma(jnp.asarray([4.0, 0.0]))
+        Array([1.7917..., inf], dtype=float32)
+    """
+    return lax.lgamma(jnp.asarray(x))
+
+
+@lgamma.gradient
+def _lgamma_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": d_out * digamma(x)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("digamma"),
+    aliases=["psi"],
+    cases=[
+        case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
+        case(x=positive(), rtol=256),
+        case(x=(0,)),
+        _INTEGERS,
+    ],
+)
+def digamma(x: Array) -> Array:
+    """Derivative of ``lgamma``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> digamma(jnp.asarray(1.0))
+        Array(-0.5772..., dtype=float32, weak_type=True)
+    """
+    return lax.digamma(jnp.asarray(x))
+
+
+@digamma.gradient
+def _digamma_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": d_out * polygamma(x, n=1)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_of_scipy("polygamma"),
+    cases=[
+        case(x=uniform(3, 4, low=1.5, high=5), n=1, rtol=512),
+        case(x=uniform(low=1.5, high=5), n=2, rtol=512),
+        misuse("attribute 'n' must be at least 1, got 0", x=(3,), n=0),
+    ],
+)
+def polygamma(x: Array, *, n: Annotated[int, Check("be at least 1", lambda n: n > 0)]) -> Array:
+    """The ``n``-th derivative of ``digamma``, from the first on, for positive ``x``.
+
+    ``out = (-1)^(n + 1) n! zeta(n + 1, x)``, where ``zeta`` is Hurwitz's.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> polygamma(jnp.asarray(1.0), n=1)
+        Array(1.6449..., dtype=float32, weak_type=True)
+    """
+    sign = -1.0 if n % 2 == 0 else 1.0
+    return sign * math.factorial(n) * jax.scipy.special.zeta(n + 1.0, jnp.asarray(x))
+
+
+@polygamma.gradient
+def _polygamma_gradient(x: Var, d_out: Var, *, n: int) -> Grads:
+    return {"x": d_out * polygamma(x, n=n + 1)}
