@@ -1,12 +1,16 @@
 """Activations beside the sigmoid and relu: smooth, leaky, clipped and self-gated ones."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp, sigmoid, tanh, where
+from registry.ops.special import erf
 from registry.shapes import inexact, real, same
 from registry.signature import Array
 from registry.table import op
@@ -290,3 +294,127 @@ def relu6(x: Array) -> Array:
 def _relu6_gradient(out: Var, d_out: Var) -> Grads:
     inside = where(out > 0, filled(out, 1.0), 0.0) * where(out < 6, filled(out, 1.0), 0.0)
     return {"x": d_out * inside}
+
+
+# Gates of a normal distribution -----------------------------------------------------------------
+
+
+def _gelu_reference(x: np.ndarray, *, approximate: bool) -> np.ndarray:
+    z = np.asarray(x, np.float64)
+    if approximate:
+        gate = 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+    else:
+        gate = 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(z / math.sqrt(2)))
+    return np.asarray(z * gate).astype(x.dtype)
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=_gelu_reference,
+    cases=[case(x=(3, 4)), case(x=(), approximate=True), case(x=(0, 2)), _INTEGERS],
+)
+def gelu(x: Array, *, approximate: bool = False) -> Array:
+    """``x Phi(x)``, where ``Phi`` is the normal distribution function.
+
+    With ``approximate`` it is ``x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2``.
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> gelu(jnp.asarray([0.0, 100.0]))
+        Array([  0., 100.], dtype=float32)
+    """
+    z = jnp.asarray(x)
+    if approximate:
+        return 0.5 * z * (1.0 + jnp.tanh(math.sqrt(2.0 / math.pi) * (z + 0.044715 * z**3)))
+    return 0.5 * z * lax.erfc(-math.sqrt(0.5) * z)
+
+
+@gelu.gradient
+def _gelu_gradient(x: Var, d_out: Var, *, approximate: bool) -> Grads:
+    if approximate:
+        # gate = (1 + t) / 2 with t = tanh(c (x + a x^3)); gate' = (1 - t^2) / 2 c (1 + 3 a x^2)
+        c = math.sqrt(2.0 / math.pi)
+        t = tanh((x + x * x * x * 0.044715) * c)
+        slope = (1.0 - t * t) * (x * x * (3 * 0.044715) + 1.0) * (0.5 * c)
+        return {"x": d_out * ((t + 1.0) * 0.5 + x * slope)}
+    # d (x Phi) = Phi + x phi, where phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
+    gate = (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
+    density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
+    return {"x": d_out * (gate + x * density)}
+
+
+# Clipped lines ----------------------------------------------------------------------------------
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: np.clip(x / 6 + 0.5, 0, 1),
+    cases=[case(x=uniform(3, 4, low=-2.5, high=2.5)), case(x=uniform(low=4, high=5)), _INTEGERS],
+)
+def hard_sigmoid(x: Array) -> Array:
+    """``min(max(x / 6 + 1/2, 0), 1)``; the derivative at -3 and at 3 is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hard_sigmoid(jnp.asarray([-9.0, 0.0, 9.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return jax.nn.hard_sigmoid(x)
+
+
+@hard_sigmoid.gradient
+def _hard_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": where(abs(x) < 3.0, d_out * (1.0 / 6.0), 0.0)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: np.clip(x, -1, 1),
+    cases=[case(x=uniform(3, 4, low=-0.9, high=0.9)), case(x=uniform(low=2, high=3)), _INTEGERS],
+)
+def hard_tanh(x: Array) -> Array:
+    """``min(max(x, -1), 1)``; the derivative at -1 and at 1 is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hard_tanh(jnp.asarray([-9.0, 0.5, 9.0]))
+        Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
+    return jnp.where(x > 1, 1.0, jnp.where(x < -1, -1.0, x))
+
+
+@hard_tanh.gradient
+def _hard_tanh_gradient(x: Var, d_out: Var) -> Grads:
+    return {"x": where(abs(x) < 1.0, d_out, 0.0)}
+
+
+@op(
+    shape=same,
+    dtype=_real_inexact,
+    reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    aliases=["hard_silu"],
+    cases=[case(x=uniform(3, 4, low=-2.5, high=2.5)), case(x=uniform(low=4, high=5)), _INTEGERS],
+)
+def hard_swish(x: Array) -> Array:
+    """``x hard_sigmoid(x)``.
+
+    Source: Howard et al., "Searching for MobileNetV3" (2019).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> hard_swish(jnp.asarray([-9.0, 0.0, 9.0]))
+        Array([-0.,  0.,  9.], dtype=float32)
+    """
+    return jax.nn.hard_silu(x)
+
+
+@hard_swish.gradient
+def _hard_swish_gradient(x: Var, d_out: Var) -> Grads:
+    # d (x g) = g + x g', where g = hard_sigmoid(x) and g' = 1/6 between -3 and 3
+    slope = where(abs(x) < 3.0, x * (1.0 / 6.0), 0.0)
+    return {"x": d_out * (hard_sigmoid(x) + slope)}
