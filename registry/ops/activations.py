@@ -215,7 +215,7 @@ def selu(x: Array) -> Array:
         >>> selu(jnp.asarray([0.0, 1.0]))
         Array([0.      , 1.050701], dtype=float32)
     """
-    return _SELU_SCALE * elu.kernel(x, alpha=_SELU_ALPHA)
+    return _SELU_SCALE * jnp.where(x > 0, x, _SELU_ALPHA * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
 @selu.gradient
