@@ -143,11 +143,16 @@ class Signature:
         else:
             legal = [*self.slot_names, *self.attribute_index]
             raise ArgumentError(
-                f"{self.name}: slots must be among {', '.join(self.slot_names) or 'none'}, "
+                f"{self.name}: slots must be among {', '.join(self._listed_slots()) or 'none'}, "
                 f"attributes among {', '.join(self.attribute_index) or 'none'}, got {key!r}"
                 f"{nearest(key, legal)}"
             )
         return rest
+
+    def _listed_slots(self) -> list[str]:
+        """The slots as a call fills them: by position, then those that are supplied."""
+        supplied = [slot.name for slot in self.slots if slot.implicit]
+        return [*(slot.name for slot in self.positional), *supplied]
 
     def _listed(self, slot: Slot, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, (list, tuple, Iterator)):

@@ -51,12 +51,20 @@ def register(operator: Operator, *others: Operator, replace: bool = False) -> Op
     """
     together = (operator, *others)
     with _lock:
+        _refuse_twice(together)
         for one in together:
             _refuse_name(one)
             _refuse_taken(one, replace)
         for one in together:
             _put(one.name, one)
     return operator
+
+
+def _refuse_twice(together: Iterable[Operator]) -> None:
+    names = [name for one in together for name in (one.name, *one.aliases)]
+    for name in names:
+        if names.count(name) > 1:
+            raise RegistrationError(f"{name}: two operators must have different names, got one")
 
 
 def _refuse_name(operator: Operator) -> None:

@@ -44,6 +44,7 @@ class OpReqType(enum.StrEnum):
     """The result replaces what is there, in the same memory."""
     ADD = "add"
     """The result is added to what is there."""
+    null, write, write_inplace, add = NULL, WRITE, WRITE_INPLACE, ADD
 
 
 class VarType:

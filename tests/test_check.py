@@ -358,3 +358,38 @@ def test_as_a_process(here):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("1 of 1 operators hold\n")
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestReferences:
+    def declare(self, reference):
+        @registry.op(outputs=("out", "size"), hidden=("size",), cases=[registry.case(x=(3, 4))])
+        def sized(x: registry.Array) -> tuple[registry.Array, registry.Array]:
+            """``2 x`` and the sum of ``x``."""
+            return 2 * x, x.sum()
+
+        sized.reference = reference
+        sized.no_gradient("it is a trial")
+        return sized
+
+    @pytest.mark.parametrize(
+        "reference",
+        [lambda x: 2 * x, lambda x: (2 * x,), lambda x: (2 * x, x.sum())],
+    )
+    def test_visible_outputs_or_all(self, reference):
+        operator = self.declare(reference)
+        assert testing.check_reference(operator, operator.cases[0]) is None
+
+    @pytest.mark.parametrize(
+        ("reference", "message"),
+        [
+            (lambda x: (), "must return the 1 visible outputs, or all 2, got 0"),
+            (lambda x: (x, x, x), "must return the 1 visible outputs, or all 2, got 3"),
+            (lambda x: 2 * x[:0], "output out against the reference"),
+            (lambda x: (2 * x, x.sum() + 1), "output size against the reference"),
+        ],
+    )
+    def test_anything_else_is_told(self, reference, message):
+        operator = self.declare(reference)
+        with pytest.raises(AssertionError, match=message):
+            testing.check_reference(operator, operator.cases[0])

@@ -46,7 +46,7 @@ from registry.errors import (
     UnknownTypeError,
 )
 from registry.operator import Derivative
-from symop.testing import check_operator
+from symop.testing import check_operator, check_reference
 from symop.testing.trial import trials
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
@@ -681,8 +681,15 @@ class TestProto:
             def kernel(self, Weight, Xs):
                 return [Weight * one for one in Xs]
 
-        weigh = register_operator("weigh", Weigh, Proto)
+        weigh = register_operator(
+            "weigh",
+            Weigh,
+            Proto,
+            cases=[case(Xs=[(2,), (3,)], Weight=())],
+            reference=lambda Xs, Weight: tuple(Weight * one for one in Xs),
+        )
         assert weigh.signature() == "weigh(Xs, Weight)"
+        assert check_reference(weigh, weigh.cases[0]) is None
         assert [float(one) for one in weigh([3.0, 4.0], 2.0)] == [6.0, 8.0]
         assert [float(one) for one in weigh(Weight=2.0, Xs=[5.0])] == [10.0]
         with pytest.raises(ArgumentError, match="slot 'Xs' must be filled with a list, got float"):
@@ -803,6 +810,19 @@ class TestGradientOperators:
         assert get("cubed_grad").derivative is Derivative.MAKER
         assert check_operator(cube).ok
         assert registry.audit()["cubed"].by_jax == ()
+
+    def test_two_operators_of_one_name(self):
+        with pytest.raises(RegistrationError, match="my_minus: two operators must have different"):
+            register_op("my_minus", MinusOp, MinusProto, "my_minus", Square)
+        assert registry.table.find("my_minus") is None
+
+    def test_without_a_proto(self):
+        class SquareGrad(OperatorBase):
+            def kernel(self, X, d_Out):
+                return 2 * X * d_Out
+
+        square = register_op("squared", Square, None, "squared_grad", SquareGrad)
+        assert jax.grad(square)(3.0) == 6.0
 
     def test_nothing_is_half_done(self):
         minus()

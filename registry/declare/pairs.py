@@ -28,7 +28,7 @@ from registry.table import register
 def register_op(  # noqa: PLR0913  # the parts of two operators
     name: str,
     op: type[OperatorBase],
-    proto: type[OpProtoAndCheckerMaker],
+    proto: type[OpProtoAndCheckerMaker] | None,
     grad_name: str,
     grad_op: type[OperatorBase],
     *components: Component,
@@ -78,7 +78,8 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
         "native": native,
         "opaque": opaque,
     }
-    forward = made_operator(name, [op, proto, *components], options)
+    given = [one for one in (op, proto, *components) if one is not None]
+    forward = made_operator(name, given, options)
     backward = _grad_operator(forward, grad_name, [grad_op, *grad_components], grad_cases)
     declare_gradient(forward, _generated_maker(forward, backward), known=[backward])
     return register(forward, backward, replace=replace)

@@ -58,26 +58,51 @@ def _check_values(trial: Trial) -> None:
             raise AssertionError(f"{trial}: inferred is {inferred}, but the result is {real}")
     if operator.reference is None:
         return
-    for one, expected, name in zip(results, _referred(trial), operator.outputs, strict=False):
-        where = f"{trial}: output {name} against the reference"
-        expect_close(one, expected, trial.case.rtol * eps(one.dtype), where)
+    for i, expected in _referred(trial).items():
+        where = f"{trial}: output {operator.outputs[i]} against the reference"
+        expect_close(results[i], expected, trial.case.rtol * eps(results[i].dtype), where)
 
 
-def _referred(trial: Trial) -> list[Any]:
-    """What the reference computes; it names the implicit slots that it wants."""
+def _referred(trial: Trial) -> dict[int, Any]:
+    """What the reference computes, by output; it names the implicit slots that it wants.
+
+    It returns the visible outputs, or all of them: one alone as it is, several as a tuple.
+    """
     operator, reference = trial.operator, trial.operator.reference
     assert reference is not None
-    arguments: list[Any] = []
-    implicit: dict[str, Any] = {}
     wanted = _parameters(reference)
-    for i, value in enumerate(trial.inputs):
-        slot = operator.slot_of(i)
-        if not slot.implicit:
-            arguments.append(_as_numpy(value))
-        elif slot.name in wanted:
-            implicit[slot.name] = value
-    result = reference(*arguments, **implicit, **operator.attribute_dict(trial.attributes))
-    return [result] if operator.single else list(result)
+    implicit = {
+        slot.name: trial.inputs[i]
+        for i, slot in enumerate(operator.slots)
+        if slot.implicit and slot.name in wanted
+    }
+    attributes = operator.attribute_dict(trial.attributes)
+    result = reference(*_arguments(trial), **implicit, **attributes)
+    several = isinstance(result, (tuple, list)) and not operator.single
+    results = list(result) if several else [result]
+    if len(results) == len(operator.visible):
+        return dict(zip(operator.visible, results, strict=True))
+    if len(results) == len(operator.outputs):
+        return dict(enumerate(results))
+    raise AssertionError(
+        f"{trial}: the reference must return the {len(operator.visible)} visible outputs, or all "
+        f"{len(operator.outputs)}, got {len(results)}"
+    )
+
+
+def _arguments(trial: Trial) -> list[Any]:
+    """The inputs as a call by position passes them."""
+    operator = trial.operator
+    values = [_as_numpy(value) for value in trial.inputs]
+    groups: dict[str, list[Any]] = {
+        slot.name: values[i:] if slot.variadic else values[i : i + 1]
+        for i, slot in enumerate(operator.slots)
+    }
+    arguments: list[Any] = []
+    for slot in operator.positional:
+        apart = slot.variadic and not operator.spreads
+        arguments += [groups[slot.name]] if apart else groups[slot.name]
+    return arguments
 
 
 def _as_numpy(value: Any) -> Any:
