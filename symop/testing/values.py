@@ -93,15 +93,12 @@ def _referred(trial: Trial) -> dict[int, Any]:
 def _arguments(trial: Trial) -> list[Any]:
     """The inputs as a call by position passes them."""
     operator = trial.operator
-    values = [_as_numpy(value) for value in trial.inputs]
-    groups: dict[str, list[Any]] = {
-        slot.name: values[i:] if slot.variadic else values[i : i + 1]
-        for i, slot in enumerate(operator.slots)
-    }
     arguments: list[Any] = []
     for slot in operator.positional:
-        apart = slot.variadic and not operator.spreads
-        arguments += [groups[slot.name]] if apart else groups[slot.name]
+        i = operator.slot_index[slot.name]
+        given = trial.inputs[i:] if slot.variadic else trial.inputs[i : i + 1]
+        values = [_as_numpy(value) for value in given]
+        arguments += [values] if slot.variadic and not operator.spreads else values
     return arguments
 
 
