@@ -3,6 +3,7 @@
 from registry.ops import (
     activations,
     arithmetic,
+    binary,
     broadcasting,
     comparison,
     convolution,
@@ -29,6 +30,7 @@ from registry.ops import (
 __all__ = [
     "activations",
     "arithmetic",
+    "binary",
     "broadcasting",
     "comparison",
     "convolution",
