@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from registry.cases import integers, misuse
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.infer import promoted
 from registry.types import DType, Shape, VarType, is_inexact
@@ -153,6 +154,16 @@ def real(*types: VarType) -> Weak:
     if dtype.kind == "c":
         raise DTypeError(f"the inputs must be real, got {dtype.name}")
     return dtype, weak
+
+
+REFUSES_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
+"""The misuse of a function of ``x`` whose dtype rule is ``inexact``."""
+
+
+def real_inexact(*types: VarType) -> Weak:
+    """JAX's promotion of real floating numbers; all others are refused."""
+    real(*types)
+    return inexact(*types)
 
 
 def boolean(*types: VarType) -> DType:

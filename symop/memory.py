@@ -11,7 +11,9 @@ def memory_of(array: jax.Array) -> Any:
         return id(array)  # nothing is stored, so nothing is shared
     try:
         return tuple(one.data.unsafe_buffer_pointer() for one in array.addressable_shards)
-    except (RuntimeError, ValueError, AttributeError, NotImplementedError):  # random keys, say
+    except (RuntimeError, ValueError, AttributeError, NotImplementedError):
+        # An array of random keys has no buffer of its own to point to, and some backends tell no
+        # addresses: such an array is taken for one that shares its memory with none.
         return id(array)
 
 

@@ -1,6 +1,7 @@
 """Operators put together from components: protos, OpDesc gradient makers, kinds, hints."""
 
 import functools
+import re
 from typing import ClassVar
 
 import jax
@@ -311,7 +312,7 @@ class TestShapes:
 class TestHelpers:
     def maker(self, op_desc=MINUS, no_grad_set=()):
         minus()
-        return GradOpDescMaker(op_desc, no_grad_set)
+        return MinusGradMaker(op_desc, no_grad_set)
 
     def test_names(self):
         maker = self.maker()
@@ -332,7 +333,7 @@ class TestHelpers:
         with pytest.raises(ArgumentError, match="my_minus: the slots must be among X, Y, got 'Z'"):
             self.maker().input("Z")
         with pytest.raises(ArgumentError, match="the outputs must be among Out, got 'Output'"):
-            GradOpDescMaker(MINUS).output_grad("Output")
+            MinusGradMaker(MINUS).output_grad("Output")
 
     @pytest.mark.parametrize("excluded", ["a", "a@GRAD"])
     def test_the_no_grad_set(self, excluded):
@@ -344,7 +345,7 @@ class TestHelpers:
 
     def test_nothing_is_dropped_from_a_slot_of_several(self):
         desc = OpDesc("add_n", {"xs": ["a", "b"]}, {"out": ["c"]})
-        maker = GradOpDescMaker(desc, {"a"})
+        maker = MinusGradMaker(desc, {"a"})
         with pytest.raises(
             GradientError, match=r"input_grad\('xs'\) must be called with drop_empt"
         ):
@@ -353,17 +354,23 @@ class TestHelpers:
 
     def test_attributes(self):
         desc = OpDesc("softmax", {"x": ["a"]}, {"out": ["b"]}, {})
-        maker = GradOpDescMaker(desc)
+        maker = MinusGradMaker(desc)
         assert maker.attr("axis") == -1
         assert maker.attrs == {}
         with pytest.raises(ArgumentError, match="attributes must be among axis, got 'axes'"):
             maker.attr("axes")
 
-    def test_the_classes_are_abstract(self):
-        with pytest.raises(NotImplementedError, match=r"GradOpDescMaker: __call__\(\)"):
-            GradOpDescMaker(MINUS)()
-        with pytest.raises(NotImplementedError, match=r"SingleGradOpDescMaker: apply\(\)"):
-            SingleGradOpDescMaker(MINUS)()
+    def test_components_must_define_what_they_are_for(self):
+        wrong = {
+            "GradOpDescMaker must define __call__()": GradOpDescMaker,
+            "SingleGradOpDescMaker must define apply()": SingleGradOpDescMaker,
+            "OpProtoAndCheckerMaker must define make()": OpProtoAndCheckerMaker,
+            "ShapeInferer must define __call__()": ShapeInferer,
+            "InplaceHint must define __call__()": InplaceHint,
+        }
+        for message, component in wrong.items():
+            with pytest.raises(DeclarationError, match=re.escape(f"squared: {message}")):
+                register_operator("squared", Square, component)
 
 
 class Square(OperatorBase):

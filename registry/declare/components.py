@@ -1,5 +1,6 @@
 """Components of a registration: classes of which each says one thing of an operator."""
 
+import abc
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -54,7 +55,7 @@ class OperatorBase(_WithAttributes):
     kernel: Callable[..., Any]
 
 
-class ShapeInferer(_WithAttributes):
+class ShapeInferer(_WithAttributes, abc.ABC):
     """Tells the shapes of outputs; a subclass defines ``__call__``.
 
     ``__call__(self, X, Y, *, axis)`` receives the shapes of the inputs that its parameters name,
@@ -62,17 +63,17 @@ class ShapeInferer(_WithAttributes):
     the kernel.
     """
 
+    @abc.abstractmethod
     def __call__(self, *shapes: Any, **attrs: Any) -> Any:
         """The shape of the output."""
-        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
 
 
-class InplaceHint:
+class InplaceHint(abc.ABC):
     """Tells which outputs may take the place of inputs; a subclass defines ``__call__``."""
 
+    @abc.abstractmethod
     def __call__(self, op_desc: OpDesc) -> dict[str, str]:
         """Pairs of an input slot and the output that may take its place."""
-        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
 
 
 class VarTypeInferer:

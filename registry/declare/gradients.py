@@ -1,5 +1,6 @@
 """GradOpDescMaker: gradients as functions from an OpDesc to OpDescs."""
 
+import abc
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from registry.operator import Operator
 from registry.table import find
 
 
-class GradOpDescMaker:
+class GradOpDescMaker(abc.ABC):
     """Makes the gradient operators of one forward operator; a subclass defines ``__call__``.
 
     ``__call__`` returns the OpDescs, one or many, that compute the variables ``input_grad(slot)``
@@ -32,9 +33,9 @@ class GradOpDescMaker:
         self.grad_to_var: dict[str, str] = {}
         self.operator = find(op_desc.type)
 
+    @abc.abstractmethod
     def __call__(self) -> "list[OpDesc] | OpDesc":
         """The gradient operators."""
-        raise NotImplementedError(f"{type(self).__name__}: __call__() must be defined")
 
     @property
     def forward_op_type(self) -> str:
@@ -159,9 +160,9 @@ def _names(
 class SingleGradOpDescMaker(GradOpDescMaker):
     """A gradient that is one operator; a subclass defines ``apply``."""
 
+    @abc.abstractmethod
     def apply(self) -> OpDesc:
         """The gradient operator."""
-        raise NotImplementedError(f"{type(self).__name__}: apply() must be defined")
 
     def __call__(self) -> list[OpDesc]:
         """The gradient operator alone."""

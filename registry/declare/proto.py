@@ -1,5 +1,6 @@
 """OpProtoAndCheckerMaker: slots, outputs and checked attributes, declared call by call."""
 
+import abc
 import dataclasses
 import inspect
 import keyword
@@ -156,7 +157,7 @@ class Interface:
     constant: Sequence[str] = ()
 
 
-class OpProtoAndCheckerMaker:
+class OpProtoAndCheckerMaker(abc.ABC):
     """Declares what an operator takes and gives; a subclass defines ``make``.
 
     Example:
@@ -179,9 +180,9 @@ class OpProtoAndCheckerMaker:
         self.attributes: list[AttrBuilder] = []
         self.comment = ""
 
+    @abc.abstractmethod
     def make(self) -> None:
         """Declare slots, outputs, attributes and the comment."""
-        raise NotImplementedError(f"{type(self).__name__}: make() must be defined")
 
     def add_input(self, name: str, comment: str = "") -> VarBuilder:
         """Declare an input slot."""

@@ -146,6 +146,7 @@ def kind_of(name: str, component: Any) -> type[Any]:
                 f"{' and '.join(base.__name__ for base in bases)}, got both"
             )
         if bases:
+            _require_defined(name, component)
             return bases[0]
     elif callable(component) and not isinstance(component, tuple(_BASES)):
         return GradOpDescMaker
@@ -154,6 +155,14 @@ def kind_of(name: str, component: Any) -> type[Any]:
         f"{', '.join(base.__name__ for base in _BASES)}, or a function from an OpDesc to OpDescs, "
         f"got {_called(component)}"
     )
+
+
+def _require_defined(name: str, component: type[Any]) -> None:
+    missing = sorted(getattr(component, "__abstractmethods__", ()))
+    if missing:
+        raise DeclarationError(
+            f"{name}: {component.__name__} must define {' and '.join(f'{m}()' for m in missing)}"
+        )
 
 
 def _called(component: Any) -> str:

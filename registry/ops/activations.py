@@ -7,38 +7,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse, nonzero, uniform
+from registry.cases import case, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp, sigmoid, tanh, where
 from registry.ops.special import erf
-from registry.shapes import inexact, real, same
+from registry.shapes import REFUSES_INTEGERS, real_inexact, same
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
 from registry.var import Var, filled
-
-
-def _real_inexact(x: VarType) -> tuple[DType, bool]:
-    real(x)
-    return inexact(x)
-
-
-_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
-
 
 # Smooth -----------------------------------------------------------------------------------------
 
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: np.logaddexp(x, np.zeros((), x.dtype)),
     cases=[
         case(x=(3, 4)),
         case(x=()),
         case(x=(0, 2)),
         case(x=uniform(3, low=80, high=90)),
-        _INTEGERS,
+        REFUSES_INTEGERS,
     ],
 )
 def softplus(x: Array) -> Array:
@@ -60,14 +50,14 @@ def _softplus_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: -np.logaddexp(-x, np.zeros((), x.dtype)),
     cases=[
         case(x=(3, 4)),
         case(x=()),
         case(x=(0, 2)),
         case(x=uniform(3, low=-90, high=-80)),
-        _INTEGERS,
+        REFUSES_INTEGERS,
     ],
 )
 def log_sigmoid(x: Array) -> Array:
@@ -89,9 +79,9 @@ def _log_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: x / (1 + np.abs(x)),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def softsign(x: Array) -> Array:
     """``x / (1 + |x|)``.
@@ -116,10 +106,10 @@ def _softsign_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: x / (1 + np.exp(-x)),
     aliases=["swish"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def silu(x: Array) -> Array:
     """``x sigmoid(x)``.
@@ -141,9 +131,9 @@ def _silu_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype))),
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def mish(x: Array) -> Array:
     """``x tanh(softplus(x))``.
@@ -170,9 +160,9 @@ def _mish_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere; the derivative at zero is ``alpha``.
@@ -201,9 +191,9 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def selu(x: Array) -> Array:
     """``1.0507 elu(x, alpha=1.67326)``: it keeps mean 0 and variance 1 of what passes layers.
@@ -226,9 +216,9 @@ def _selu_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x, *, alpha: np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """``max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1)``, which has one derivative at zero.
@@ -253,9 +243,9 @@ def _celu_gradient(x: Var, d_out: Var, *, alpha: float) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x, *, slope: np.where(x > 0, x, slope * x),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), slope=0.5), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero(), slope=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
     """``x`` where positive, ``slope x`` elsewhere; the derivative at zero is ``slope``.
@@ -275,9 +265,14 @@ def _leaky_relu_gradient(x: Var, d_out: Var, *, slope: float) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: np.clip(x, 0, 6),
-    cases=[case(x=uniform(3, 4, low=0.5, high=5.5)), case(x=nonzero()), case(x=(0, 2)), _INTEGERS],
+    cases=[
+        case(x=uniform(3, 4, low=0.5, high=5.5)),
+        case(x=nonzero()),
+        case(x=(0, 2)),
+        REFUSES_INTEGERS,
+    ],
 )
 def relu6(x: Array) -> Array:
     """``min(max(x, 0), 6)``; the derivative at 0 and at 6 is zero.
@@ -310,9 +305,9 @@ def _gelu_reference(x: np.ndarray, *, approximate: bool) -> np.ndarray:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_gelu_reference,
-    cases=[case(x=(3, 4)), case(x=(), approximate=True), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=(3, 4)), case(x=(), approximate=True), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def gelu(x: Array, *, approximate: bool = False) -> Array:
     """``x Phi(x)``, where ``Phi`` is the normal distribution function.
@@ -351,9 +346,13 @@ def _gelu_gradient(x: Var, d_out: Var, *, approximate: bool) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: np.clip(x / 6 + 0.5, 0, 1),
-    cases=[case(x=uniform(3, 4, low=-2.5, high=2.5)), case(x=uniform(low=4, high=5)), _INTEGERS],
+    cases=[
+        case(x=uniform(3, 4, low=-2.5, high=2.5)),
+        case(x=uniform(low=4, high=5)),
+        REFUSES_INTEGERS,
+    ],
 )
 def hard_sigmoid(x: Array) -> Array:
     """``min(max(x / 6 + 1/2, 0), 1)``; the derivative at -3 and at 3 is zero.
@@ -373,9 +372,13 @@ def _hard_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: np.clip(x, -1, 1),
-    cases=[case(x=uniform(3, 4, low=-0.9, high=0.9)), case(x=uniform(low=2, high=3)), _INTEGERS],
+    cases=[
+        case(x=uniform(3, 4, low=-0.9, high=0.9)),
+        case(x=uniform(low=2, high=3)),
+        REFUSES_INTEGERS,
+    ],
 )
 def hard_tanh(x: Array) -> Array:
     """``min(max(x, -1), 1)``; the derivative at -1 and at 1 is zero.
@@ -395,10 +398,14 @@ def _hard_tanh_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     aliases=["hard_silu"],
-    cases=[case(x=uniform(3, 4, low=-2.5, high=2.5)), case(x=uniform(low=4, high=5)), _INTEGERS],
+    cases=[
+        case(x=uniform(3, 4, low=-2.5, high=2.5)),
+        case(x=uniform(low=4, high=5)),
+        REFUSES_INTEGERS,
+    ],
 )
 def hard_swish(x: Array) -> Array:
     """``x hard_sigmoid(x)``.

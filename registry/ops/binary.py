@@ -10,17 +10,10 @@ from registry.ops.comparison import equal
 from registry.ops.elementwise import sigmoid, where
 from registry.ops.powers import square
 from registry.ops.rounding import isnan
-from registry.shapes import broadcast, inexact, numeric, real
+from registry.shapes import broadcast, numeric, real_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
 from registry.var import Var
-
-
-def _real_inexact(x: VarType, y: VarType) -> tuple[DType, bool]:
-    real(x, y)
-    return inexact(x, y)
-
 
 _MISUSES = [
     misuse("must broadcast together", x=(3,), y=(4,)),
@@ -30,7 +23,7 @@ _MISUSES = [
 
 @op(
     shape=broadcast,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=np.arctan2,
     aliases=["arctan2"],
     cases=[
@@ -61,7 +54,7 @@ def _atan2_gradient(x: Var, y: Var, d_out: Var) -> Grads:
 
 @op(
     shape=broadcast,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=np.hypot,
     aliases=["broadcast_hypot"],
     commutative=True,
@@ -96,7 +89,7 @@ def _hypot_gradient(x: Var, y: Var, out: Var, d_out: Var) -> Grads:
 
 @op(
     shape=broadcast,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=np.logaddexp,
     commutative=True,
     cases=[

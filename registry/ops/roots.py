@@ -6,27 +6,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse, nonzero, positive
+from registry.cases import case, integers, nonzero, positive
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.powers import square
-from registry.shapes import floating, inexact, real, same
+from registry.shapes import REFUSES_INTEGERS, floating, inexact, real_inexact, same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, VarType
 from registry.var import Var
 
 
-def _real_inexact(x: VarType) -> tuple[DType, bool]:
-    real(x)
-    return inexact(x)
-
-
 def _logarithm(x: VarType) -> DType:
     return floating(x)[0]  # JAX makes it strong also of a Python number
 
-
-_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
 
 # Roots ------------------------------------------------------------------------------------------
 
@@ -35,7 +28,7 @@ _INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=
     shape=same,
     dtype=inexact,
     reference=lambda x: 1 / np.sqrt(x),
-    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0)), _INTEGERS],
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0)), REFUSES_INTEGERS],
 )
 def rsqrt(x: Array) -> Array:
     """``1 / sqrt(x)``; infinite at zero, not a number below.
@@ -56,9 +49,9 @@ def _rsqrt_gradient(out: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=np.cbrt,
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=nonzero(0)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=nonzero(0)), REFUSES_INTEGERS],
 )
 def cbrt(x: Array) -> Array:
     """Cube root, negative for negative ``x``; its derivative at zero is infinite.
@@ -79,9 +72,9 @@ def _cbrt_gradient(out: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=lambda x: 1 / np.cbrt(x),
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=nonzero(0)), _INTEGERS],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=nonzero(0)), REFUSES_INTEGERS],
 )
 def rcbrt(x: Array) -> Array:
     """``1 / cbrt(x)``; infinite at zero.

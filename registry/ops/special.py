@@ -11,19 +11,13 @@ import numpy as np
 from jax import lax
 
 from registry.attributes import Check
-from registry.cases import case, integers, misuse, positive, uniform
+from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp
-from registry.shapes import inexact, real, same
+from registry.shapes import REFUSES_INTEGERS, real_inexact, same
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
 from registry.var import Var
-
-
-def _real_inexact(x: VarType) -> tuple[DType, bool]:
-    real(x)
-    return inexact(x)
 
 
 def _of_scipy(name: str) -> Callable[..., np.ndarray]:
@@ -37,16 +31,14 @@ def _of_scipy(name: str) -> Callable[..., np.ndarray]:
     return reference
 
 
-_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
-
 # The error function -----------------------------------------------------------------------------
 
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("erf"),
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _INTEGERS],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def erf(x: Array) -> Array:
     """Error function ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``.
@@ -66,9 +58,14 @@ def _erf_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("erfc"),
-    cases=[case(x=(3, 4)), case(x=()), case(x=uniform(3, low=3, high=5), rtol=512), _INTEGERS],
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=uniform(3, low=3, high=5), rtol=512),
+        REFUSES_INTEGERS,
+    ],
 )
 def erfc(x: Array) -> Array:
     """``1 - erf(x)``, accurate where that is small.
@@ -88,13 +85,13 @@ def _erfc_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("erfinv"),
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), rtol=256),
         case(x=uniform(low=-0.9, high=0.9), rtol=256),
         case(x=(0,)),
-        _INTEGERS,
+        REFUSES_INTEGERS,
     ],
 )
 def erfinv(x: Array) -> Array:
@@ -119,14 +116,14 @@ def _erfinv_gradient(out: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("gammaln"),
     aliases=["gammaln"],
     cases=[
         case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
         case(x=uniform(low=2.5, high=9), rtol=256),
         case(x=(0,)),
-        _INTEGERS,
+        REFUSES_INTEGERS,
     ],
 )
 def lgamma(x: Array) -> Array:
@@ -147,14 +144,14 @@ def _lgamma_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("digamma"),
     aliases=["psi"],
     cases=[
         case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
         case(x=positive(), rtol=256),
         case(x=(0,)),
-        _INTEGERS,
+        REFUSES_INTEGERS,
     ],
 )
 def digamma(x: Array) -> Array:
@@ -175,7 +172,7 @@ def _digamma_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_real_inexact,
+    dtype=real_inexact,
     reference=_of_scipy("polygamma"),
     cases=[
         case(x=uniform(3, 4, low=1.5, high=5), n=1, rtol=512),
