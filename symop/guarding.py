@@ -86,6 +86,23 @@ def without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call
     return call
 
 
+def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> Call:
+    """``kernel`` without its training flag, with ``rule`` for its tangents.
+
+    The rule gets primals and tangents; tangents that do not move are symbolic zeros.
+    """
+
+    def primal(*rest: Any) -> Any:
+        result = kernel(*flagged.inputs(rest))
+        return result if operator.single else tuple(result)
+
+    primal.__name__ = operator.name
+    wrapped: Any = jax.custom_jvp(primal)
+    wrapped.defjvp(rule, symbolic_zeros=True)
+    call: Call = wrapped
+    return call
+
+
 @functools.lru_cache(maxsize=4096)
 def guarded(
     operator: Operator,
@@ -98,21 +115,14 @@ def guarded(
     kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
 
-    def primal(*rest: Any) -> Any:
-        result = kernel(*flagged.inputs(rest))
-        return result if operator.single else tuple(result)
-
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         if refusal is not None and any(moves(one) for one in tangents):
             raise NotDifferentiableError(refusal)
         result = wrapped(*primals)
         return result, jax.tree.map(lambda one: no_tangent(type_of(one)), result)
 
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(rule, symbolic_zeros=True)
-    call: Call = wrapped
-    return call
+    wrapped = with_jvp(operator, kernel, flagged, rule)
+    return wrapped
 
 
 # Kernels for which JAX has forward mode alone -----------------------------------------------------
@@ -200,15 +210,8 @@ def in_forward(operator: Operator, _key: Any, attributes: Attributes, refusal: s
         moved = [next(supply) if one.differentiable else no_tangent(one) for one in types]
         return result, moved[0] if operator.single else tuple(moved)
 
-    def primal(*inputs: Any) -> Any:
-        result = kernel(*inputs)
-        return result if operator.single else tuple(result)
-
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(rule, symbolic_zeros=True)
-    call: Call = wrapped
-    return call
+    wrapped = with_jvp(operator, kernel, Flagged(operator, None), rule)
+    return wrapped
 
 
 def _listing(operator: Operator, kernel: Call, *inputs: Any) -> list[Any]:

@@ -35,6 +35,7 @@ from symop.guarding import (
     no_tangent,
     on_arrays,
     traces,
+    with_jvp,
     without_maker,
 )
 from symop.lowering import Call, Schedule, bare_kernel, type_of
@@ -141,10 +142,6 @@ def _by_jvp(
     kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
 
-    def primal(*rest: Any) -> Any:
-        result = kernel(*flagged.inputs(rest))
-        return result if operator.single else tuple(result)
-
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         inputs = flagged.inputs(primals)
         moving = flagged.inputs(tangents) if training is not None else tuple(tangents)
@@ -153,11 +150,7 @@ def _by_jvp(
         push = pushforward_of(operator, attributes, types, active, training)
         return _run(push, operator, inputs, [moving[i] for i in active])
 
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(rule, symbolic_zeros=True)
-    call: Call = wrapped
-    return call
+    return with_jvp(operator, kernel, flagged, rule)
 
 
 def _run(
@@ -227,10 +220,6 @@ def _in_reverse(
     assert obstacle is not None
     refusal = type(obstacle)(str(obstacle))
 
-    def primal(*rest: Any) -> Any:
-        result = kernel(*flagged.inputs(rest))
-        return result if operator.single else tuple(result)
-
     def refuse(*_values: Any) -> Any:
         raise refusal
 
@@ -257,11 +246,7 @@ def _in_reverse(
         ]
         return result, moved[0] if operator.single else tuple(moved)
 
-    primal.__name__ = operator.name
-    wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(rule, symbolic_zeros=True)
-    call: Call = wrapped
-    return call
+    return with_jvp(operator, kernel, flagged, rule)
 
 
 # Kernels on the way of tangents that JAX cannot transpose ----------------------------------------
