@@ -1,91 +1,45 @@
 """Records read back as a graph: every field checked, nothing executed, nothing half loaded."""
 
-import math
 import re
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import ml_dtypes
-import msgspec
-import numpy as np
-
-from registry.attributes import REQUIRED, dtype_named, from_plain, make_attribute
+from registry.attributes import dtype_named, from_plain
 from registry.binding import LEFT_OUT
 from registry.desc import FORMAT_VERSION, BlockDesc, OpDesc, ProgramDesc, VarDesc
-from registry.errors import FormatError, nearest
+from registry.errors import FormatError
 from registry.operator import Operator
-from registry.shapes import canonical
 from registry.table import get
-from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType, is_inexact
-from symop.emission import apply, expanded
-from symop.gradients import GradExpansion, JvpExpansion
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind
+from symop.emission import apply
 from symop.graph import (
-    ARRAY,
     CONSTANT,
     DEFERRED,
     KEY,
-    TRAINING,
-    Expansion,
     Node,
     Origin,
-    array,
-    constant,
     copied_origin,
     fresh_key,
     select,
-    training_flag,
     variable,
 )
+from symop.leaf_records import (
+    LOADERS,
+    NAME_LIMIT,
+    attrs_of,
+    check_keys,
+    load_deferred,
+    shape_of,
+    shown,
+    suggested,
+)
 from symop.naming import reserve
-from symop.records import INPUTS, LEAVES, UNKNOWN_FILE, ArrayAttrs, ConstantAttrs, KeyAttrs, NoAttrs
+from symop.records import INPUTS, LEAVES, UNKNOWN_FILE, KeyAttrs
 
 _ROLES = ("argument", "state", "intermediate")
-_UNREACHABLE = ("error", "zero")
-_NAME_LIMIT = 80
 _REASON_LIMIT = 1000
-"""How many characters of a name, and of what is wrong, a message repeats."""
-
-
-def shown(name: object) -> str:
-    """``name`` in quotes as a message repeats it: a huge one is cut."""
-    if not isinstance(name, str):
-        return f"{name!r:.{_NAME_LIMIT}}"
-    return repr(name if len(name) <= _NAME_LIMIT else name[: _NAME_LIMIT - 3] + "...")
-
-
-def _suggested(name: str, legal: Iterable[str]) -> str:
-    """``nearest``; comparing a huge name with others would take longer than loading."""
-    return nearest(name, legal) if len(name) <= _NAME_LIMIT else ""
-
-
-Factory = Callable[[dict[str, Any]], Expansion]
-"""Makes an expansion anew from its attributes, those of ``to_attrs`` without the name."""
-
-
-def factory_of(kind: type[Any]) -> Factory:
-    """What makes the named tuple ``kind`` from its fields, each checked by its annotation."""
-    name = kind._field_defaults["name"]
-    hints = {key: hint for key, hint in typing.get_type_hints(kind).items() if key != "name"}
-    fields = {key: make_attribute(key, hint, REQUIRED) for key, hint in hints.items()}
-
-    def make(attrs: dict[str, Any]) -> Expansion:
-        _check_keys("attribute", attrs, fields)
-        missing = [key for key in fields if key not in attrs]
-        if missing:
-            raise FormatError(f"the attribute {missing[0]!r} must be given, got none")
-        values = {key: fields[key].canonical(value, name) for key, value in attrs.items()}
-        made: Expansion = kind(**values)
-        return made
-
-    return make
-
-
-deferred_factories: dict[str, Factory] = {
-    kind._field_defaults["name"]: factory_of(kind) for kind in (GradExpansion, JvpExpansion)
-}
-"""By its name, what makes each kind of expansion anew."""
+"""How many characters of what is wrong a message repeats."""
 
 
 # Reading ---------------------------------------------------------------------------------------
@@ -176,13 +130,13 @@ def title(desc: OpDesc | VarDesc) -> str:
         return f"variable {shown(desc.name)}"
     first = next((names[0] for names in desc.outputs.values() if names), None)
     name = desc.name or first
-    kind = desc.type[:_NAME_LIMIT]
+    kind = desc.type[:NAME_LIMIT]
     return kind if name is None else f"{kind} {shown(name)}"
 
 
 def _nearest_value(name: str, values: Mapping[str, Any]) -> str:
     # Comparing with every value of a huge program would take longer than loading it.
-    return _suggested(name, list(values)[-1000:])
+    return suggested(name, list(values)[-1000:])
 
 
 class _Loader:
@@ -225,13 +179,13 @@ class _Loader:
         fed = var.role != "intermediate"
         if var.kind not in kinds or (fed and var.kind != VarKind.LOD_TENSOR.value):
             problem = "cannot be fed to a graph" if var.kind in kinds else "is no variable kind"
-            raise FormatError(f"the kind {shown(var.kind)} {problem}{_suggested(var.kind, kinds)}")
+            raise FormatError(f"the kind {shown(var.kind)} {problem}{suggested(var.kind, kinds)}")
         if var.role not in _ROLES:
             raise FormatError(
                 f"the role must be one of {', '.join(_ROLES)}, got {shown(var.role)}"
-                f"{_suggested(var.role, _ROLES)}"
+                f"{suggested(var.role, _ROLES)}"
             )
-        shape = None if var.shape is None else _shape(var.shape)
+        shape = None if var.shape is None else shape_of(var.shape)
         dtype = None if var.dtype is None else dtype_named(var.dtype)
         # Of an intermediate value the operator that computes it tells the type.
         if var.role != "intermediate":
@@ -257,7 +211,7 @@ class _Loader:
         for i, op in enumerate(self.block.ops):
             if op.type == KEY.name:
                 with self._placed("ops", i):
-                    rank = _attrs_of(op, KeyAttrs).rank
+                    rank = attrs_of(op, KeyAttrs).rank
                     if rank in ranks:
                         raise FormatError(f"rank {rank} must be given once, got it twice")
                     ranks[rank] = i
@@ -276,14 +230,14 @@ class _Loader:
             raise FormatError(f"a name is given to calls of operators only, got {shown(op.name)}")
         inputs = self._slots(op, [INPUTS] if op.type == DEFERRED.name else [])
         if op.type == DEFERRED.name:
-            self._define_outputs(op, _load_deferred(op, inputs.get(INPUTS, [])))
+            self._define_outputs(op, load_deferred(op, inputs.get(INPUTS, [])))
         elif op.type == KEY.name:
             self._define_outputs(op, {"out": self.keys[index]})
         else:
-            self._define_outputs(op, {"out": _LOADERS[op.type](op)})
+            self._define_outputs(op, {"out": LOADERS[op.type](op)})
 
     def _load_call(self, op: OpDesc) -> dict[str, Node]:
-        if len(op.type) > _NAME_LIMIT:
+        if len(op.type) > NAME_LIMIT:
             raise FormatError(f"no operator is called {shown(op.type)}")
         operator = get(op.type)
         filled = self._slots(op, operator.slot_names)
@@ -294,7 +248,7 @@ class _Loader:
                 raise FormatError(f"slot {shown(name)} must hold one value, got {len(nodes)}")
             if nodes:
                 arguments[name] = nodes if slot.variadic else nodes[0]
-        _check_keys("attribute", op.attrs, operator.attribute_index)
+        check_keys("attribute", op.attrs, operator.attribute_index)
         arguments.update((key, from_plain(value)) for key, value in op.attrs.items())
         inputs, attributes, _ = operator.bind((), arguments)
         for slot, value in zip(operator.slots, inputs, strict=False):
@@ -308,7 +262,7 @@ class _Loader:
         return {key: select(node, i) for i, key in enumerate(operator.outputs)}
 
     def _slots(self, op: OpDesc, legal: Sequence[str]) -> dict[str, list[Node]]:
-        _check_keys("slot", op.inputs, legal)
+        check_keys("slot", op.inputs, legal)
         return {slot: [self._value(n) for n in names] for slot, names in op.inputs.items()}
 
     def _value(self, name: str) -> Node:
@@ -324,7 +278,7 @@ class _Loader:
         raise FormatError(f"{shown(name)} is not defined{_nearest_value(name, self.values)}")
 
     def _define_outputs(self, op: OpDesc, nodes: Mapping[str, Node]) -> None:
-        _check_keys("output", op.outputs, list(nodes))
+        check_keys("output", op.outputs, list(nodes))
         if not op.outputs:
             raise FormatError("at least one output must be named, got none")
         for key, names in op.outputs.items():
@@ -374,15 +328,6 @@ def _kind_of(node: Node) -> str:
     return f"a {node.op.name}" if node.types is None else f"a {node.op.name} {node.types[0]}"
 
 
-def _check_keys(
-    what: str, given: Mapping[str, Any], legal: Mapping[str, Any] | Sequence[str]
-) -> None:
-    for key in given:
-        if key not in legal:
-            among = ", ".join(legal) or "none"
-            raise FormatError(f"the {what}s are {among}, got {shown(key)}{_suggested(key, legal)}")
-
-
 def _origin(op: OpDesc, index: int) -> Origin:
     if op.site is None:
         return Origin(UNKNOWN_FILE, index, op.gradient_of)
@@ -390,131 +335,3 @@ def _origin(op: OpDesc, index: int) -> Origin:
     if not (file and re.fullmatch(r"[0-9]{1,9}", line)):
         raise FormatError(f"the site must be file:line, got {op.site!r:.200}")
     return Origin(file, int(line), op.gradient_of)
-
-
-def _shape(lengths: Sequence[int]) -> tuple[int, ...]:
-    if not all(0 <= length < 2**63 for length in lengths):
-        raise FormatError(f"the lengths of a shape must not be negative or huge, got {lengths}")
-    return tuple(lengths)
-
-
-def _attrs_of(op: OpDesc, kind: type[Any]) -> Any:
-    try:
-        return msgspec.convert(op.attrs, kind)
-    except msgspec.ValidationError as error:
-        raise FormatError(f"attrs: {error}") from None
-
-
-def _load_constant(op: OpDesc) -> Node:
-    attrs: ConstantAttrs = _attrs_of(op, ConstantAttrs)
-    value = from_plain(attrs.value)
-    if not isinstance(value, (bool, int, float, complex)):
-        raise FormatError(f"the value of a constant must be a number, got {attrs.value!r:.200}")
-    if attrs.dtype is None:
-        if attrs.shape or attrs.kind != VarKind.LOD_TENSOR.value:
-            raise FormatError("a constant that has a shape or a kind must have a dtype, got none")
-        return constant(value)
-    dtype = dtype_named(attrs.dtype)
-    _check_width(dtype)
-    if not _fits(value, dtype):
-        raise FormatError(f"the value must fit the dtype {dtype.name}, got {value!r:.200}")
-    kind = VarKind(attrs.kind)
-    if kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS):
-        raise FormatError(f"the kind {kind.value!r} cannot be filled with a number")
-    return constant(value, VarType(_shape(attrs.shape), dtype, kind))
-
-
-def _check_width(dtype: np.dtype) -> None:
-    """Refuse numbers that would be narrowed on the way in: the file means them as they are."""
-    if canonical(dtype) != dtype:
-        raise FormatError(f"the dtype {dtype.name} needs JAX's 64-bit mode: enable jax_enable_x64")
-
-
-def _fits(value: bool | int | float | complex, dtype: np.dtype) -> bool:
-    """Whether an array of ``dtype`` can be filled with ``value``; floats may round."""
-    if dtype.kind == "c":
-        return True
-    if isinstance(value, complex):
-        return False
-    if is_inexact(dtype):
-        return True
-    if dtype == np.bool_:
-        return value in (0, 1)
-    if isinstance(value, float) and not value.is_integer():
-        return False
-    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-    return int(limits.min) <= value <= int(limits.max)
-
-
-def _load_array(op: OpDesc) -> Node:
-    attrs: ArrayAttrs = _attrs_of(op, ArrayAttrs)
-    shape, dtype = _shape(attrs.shape), dtype_named(attrs.dtype)
-    if attrs.data is None:
-        raise FormatError("the array's entries were left out; save the graph to a file instead")
-    _check_width(dtype)
-    # In Python's integers, which do not overflow however large the shape pretends to be.
-    expected = math.prod(shape) * dtype.itemsize
-    if len(attrs.data) != expected:
-        raise FormatError(
-            f"the data of an array {dtype.name}{list(shape)} must be {expected} bytes long, "
-            f"got {len(attrs.data)}"
-        )
-    if dtype == np.bool_ and attrs.data.strip(b"\0\1"):
-        raise FormatError("the data of a bool array must be zeros and ones")
-    return array(np.frombuffer(attrs.data, dtype).reshape(shape))
-
-
-def _load_training(op: OpDesc) -> Node:
-    _attrs_of(op, NoAttrs)
-    return training_flag()
-
-
-def _load_deferred(op: OpDesc, inputs: Sequence[Node]) -> dict[str, Node]:
-    attrs = {key: from_plain(value) for key, value in op.attrs.items()}
-    name = attrs.pop("name", None)
-    if name not in deferred_factories:
-        raise FormatError(
-            f"no deferred value is called {shown(name)}{_suggested(str(name), deferred_factories)}"
-        )
-    keys = list(op.outputs)
-    if not all(re.fullmatch(r"0|[1-9][0-9]{0,5}", key) for key in keys):
-        raise FormatError(f"the outputs of a deferred value must be numbers, got {keys}")
-    expansion = deferred_factories[name](attrs)
-    count = _deferred_outputs(expansion, len(inputs))
-    for key in keys:
-        if count is not None and int(key) >= count:
-            raise FormatError(f"output {key} must be below {count}, the number of outputs")
-    image = expanded(expansion, inputs)
-    if isinstance(image, list):
-        return {key: image[int(key)] for key in keys}
-    return {key: select(image, int(key)) for key in keys}
-
-
-def _deferred_outputs(expansion: Expansion, given: int) -> int | None:
-    """How many outputs ``expansion`` has; None where only it knows. Its fields are checked."""
-    if not isinstance(expansion, (GradExpansion, JvpExpansion)):
-        return None
-    unreachable = getattr(expansion, "unreachable", "zero")
-    if unreachable not in _UNREACHABLE:
-        raise FormatError(
-            f"unreachable must be one of {', '.join(_UNREACHABLE)}, got {shown(unreachable)}"
-        )
-    n_ys, n_xs = expansion.n_ys, expansion.n_xs
-    if n_ys < 1 or n_xs < 1:
-        raise FormatError(f"n_ys and n_xs must be positive, got {n_ys} and {n_xs}")
-    if isinstance(expansion, JvpExpansion):
-        expected, count = n_ys + 2 * n_xs, n_ys
-    else:
-        if len(expansion.has_heads) != n_ys:
-            raise FormatError(f"has_heads must have {n_ys} entries, got {len(expansion.has_heads)}")
-        expected, count = n_ys + n_xs + sum(expansion.has_heads), n_xs
-    if given != expected:
-        raise FormatError(f"slot {INPUTS!r} must hold {expected} values, got {given}")
-    return count
-
-
-_LOADERS: dict[str, Callable[[OpDesc], Node]] = {
-    CONSTANT.name: _load_constant,
-    ARRAY.name: _load_array,
-    TRAINING.name: _load_training,
-}

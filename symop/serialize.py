@@ -9,7 +9,8 @@ import msgspec
 from registry.desc import BlockDesc, ProgramDesc
 from registry.errors import FormatError
 from symop.graph import Node
-from symop.rebuilding import check_version, deferred_factories, from_desc
+from symop.leaf_records import deferred_factories
+from symop.rebuilding import check_version, from_desc
 from symop.records import to_desc
 
 __all__ = [
