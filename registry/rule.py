@@ -1,5 +1,6 @@
 """Rule: a function that receives exactly what its parameters name, checked when it is declared."""
 
+import functools
 import inspect
 import types
 import typing
@@ -24,16 +25,6 @@ class Rule:
     So the parameter list is the list of what the rule needs: a maker's residuals.
     """
 
-    __slots__ = (
-        "_attributes",
-        "_cotangents",
-        "_many",
-        "_positional",
-        "_zero_filled",
-        "function",
-        "owner",
-    )
-
     def __init__(
         self,
         owner: str,
@@ -57,8 +48,8 @@ class Rule:
         self._positional: list[tuple[int, int]] = []
         self._attributes: list[tuple[str, int]] = []
         self._zero_filled: list[tuple[int, int]] = []
-        self._cotangents: set[str] = set()
-        self._many: set[str] = set()
+        self._cotangents: set[int] = set()
+        self._many: int | None = None
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
             if parameter.kind is parameter.KEYWORD_ONLY:
                 index = self._find(parameter.name, indices, "attribute")
@@ -66,9 +57,10 @@ class Rule:
                 continue
             source = self._find(parameter.name, sources, "slot, output or cotangent")
             self._positional.append(source)
-            if source[0] in (_COTANGENT, _COTANGENTS):
-                named = self._many if source[0] == _COTANGENTS else self._cotangents
-                named.add(parameter.name.removeprefix(COTANGENT))
+            if source[0] == _COTANGENT:
+                self._cotangents.add(source[1])
+            elif source[0] == _COTANGENTS:
+                self._many = source[1]
             if source[0] in (_COTANGENT, _COTANGENTS) and not _allows_none(parameter.annotation):
                 self._zero_filled.append(source)
 
@@ -98,9 +90,9 @@ class Rule:
             return self.function(*positional)
         return self.function(*positional, **{n: attributes[i] for n, i in self._attributes})
 
-    def reads_cotangent(self, output: str) -> bool:
-        """Whether the rule names the cotangent of ``output``."""
-        return output in self._cotangents or output.rstrip("0123456789") in self._many
+    def reads_cotangent(self, index: int) -> bool:
+        """Whether the rule names the cotangent of the output at ``index``."""
+        return index in self._cotangents or (self._many is not None and index >= self._many)
 
     def zero_filled(self, count: int) -> set[int]:
         """Indices of the outputs, ``count`` of them, whose absent cotangents are to be zeros."""
@@ -115,7 +107,7 @@ class Rule:
         """Indices of the inputs that the rule reads."""
         return {i for source, i in self._positional if source in (_INPUT, _INPUTS)}
 
-    @property
+    @functools.cached_property
     def output_indices(self) -> set[int]:
         """Indices of the outputs that the rule reads."""
         return {i for source, i in self._positional if source in (_OUTPUT, _OUTPUTS)}

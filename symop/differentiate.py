@@ -175,12 +175,12 @@ def cotangent_types(node: Node) -> list[VarType | None]:
     operator = node.op
     assert isinstance(operator, Operator)
     rule = operator.gradient_rule
-    hidden = {
-        name for name in operator.hidden if rule is not None and not rule.reads_cotangent(name)
-    }
     return [
-        one.strong() if one.differentiable and name not in hidden else None
-        for name, one in zip(operator.outputs, node.types or (), strict=True)
+        one.strong()
+        if one.differentiable
+        and (name not in operator.hidden or rule is None or rule.reads_cotangent(i))
+        else None
+        for i, (name, one) in enumerate(zip(operator.outputs, node.types or (), strict=True))
     ]
 
 
@@ -193,7 +193,7 @@ def _require_read(node: Node, operator: Operator, cotangents: tuple[Node | None,
     assert rule is not None
     used = rule.output_indices
     for i, name in enumerate(operator.outputs):
-        if rule.reads_cotangent(name) or name in operator.updates.values():
+        if rule.reads_cotangent(i) or name in operator.updates.values():
             continue
         differentiable = node.types is not None and node.types[i].differentiable
         if cotangents[i] is not None or (i in used and differentiable):
