@@ -7,7 +7,7 @@ are differentiable to every order.
 from registry import ops as _ops  # the catalogue registers itself
 from registry.attributes import Check
 from registry.audit import audit
-from registry.cases import case, misuse
+from registry.cases import case, misuse, workload
 from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
 from registry.declare.creation import create
 from registry.declare.elementwise import elementwise
@@ -81,6 +81,7 @@ __all__ = [
     "register_op",
     "register_operator",
     "register_simple_op",
+    "workload",
 ]
 
 _installed.open()  # a plug-in may import this package: it is complete now

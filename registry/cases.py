@@ -38,6 +38,11 @@ class Case:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Workload(Case):
+    """A call of realistic size, on which gradients are timed; no proof runs it."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Misuse:
     """One call that must be refused, and a piece of the message that refuses it."""
 
@@ -66,6 +71,14 @@ def case(
         'x=(3, 4), axis=1'
     """
     return Case(values, rtol, dtypes, order, seed)
+
+
+def workload(*, seed: int = 0, **values: Any) -> Workload:
+    """A legal call of realistic size: the gradient's speed is measured on it.
+
+    Entrywise operators need none: theirs is their first case with a million entries.
+    """
+    return Workload(values, seed=seed)
 
 
 def misuse(message: str, **values: Any) -> Misuse:

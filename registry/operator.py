@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from registry import infer, platforms, var
 from registry.binding import Signature
-from registry.cases import Case, Misuse
+from registry.cases import Case, Misuse, Workload
 from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError
 from registry.gradient_descs import recorded_gradient
@@ -72,7 +72,8 @@ class Operator(Signature):
         self.dispensable_outputs: frozenset[str] = frozenset()
         self._set_outputs(outputs, hidden, updates)
         self.count_rule = count and Rule(self.name, count, self.slots, self.attributes)
-        self.cases = [c for c in cases if isinstance(c, Case)]
+        self.cases = [c for c in cases if isinstance(c, Case) and not isinstance(c, Workload)]
+        self.workloads = [c for c in cases if isinstance(c, Workload)]
         self.misuses = [c for c in cases if isinstance(c, Misuse)]
         self.reference = reference
         self.infix, self.aliases = infix, tuple(aliases)

@@ -1,0 +1,1 @@
+"""The same entries in another order: axes exchanged, entries flipped or rolled."""

@@ -1,0 +1,1 @@
+"""Bits of integers: and, or, exclusive or, inversion and shifts."""

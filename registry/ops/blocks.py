@@ -1,0 +1,1 @@
+"""Blocks of images as channels or as columns, and back."""

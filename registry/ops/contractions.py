@@ -1,0 +1,1 @@
+"""Products that sum over named axes, and those that sum over none."""

@@ -1,0 +1,1 @@
+"""Correlation of patches of two feature maps."""

@@ -1,0 +1,1 @@
+"""Any, all, how many are nonzero, and where the smallest entry stands."""

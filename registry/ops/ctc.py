@@ -1,0 +1,1 @@
+"""Connectionist temporal classification: the loss of a label sequence without an alignment."""

@@ -1,0 +1,1 @@
+"""Cholesky, QR and LQ decompositions."""

@@ -1,0 +1,1 @@
+"""Convolution whose taps move by learned offsets."""

@@ -1,0 +1,1 @@
+"""Logarithms of the densities of the common distributions."""

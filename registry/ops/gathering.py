@@ -1,0 +1,1 @@
+"""Entries gathered by arrays of indices."""

@@ -1,0 +1,1 @@
+"""Arrays stacked, split and spread over a grid."""

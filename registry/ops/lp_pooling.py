@@ -1,0 +1,1 @@
+"""Pooling by the p-norm of each window."""

@@ -1,0 +1,1 @@
+"""Variance, standard deviation, norms, and sums that need care to stay finite."""

@@ -1,0 +1,1 @@
+"""Normalization over features, groups, instances and neighbouring channels."""

@@ -1,0 +1,1 @@
+"""Output layers: predictions forward, the gradient of a loss that is not computed backward."""

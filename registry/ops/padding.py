@@ -1,0 +1,1 @@
+"""Padding with a constant, with the edge, or reflected."""

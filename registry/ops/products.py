@@ -1,0 +1,1 @@
+"""Products of entries: reduced, cumulative, and over what is a number."""

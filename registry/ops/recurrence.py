@@ -1,0 +1,1 @@
+"""Linear recurrences over time and their adjoints, which recurrent layers differentiate into."""

@@ -1,0 +1,1 @@
+"""Recurrent layers: rnn, lstm and gru over whole sequences."""

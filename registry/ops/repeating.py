@@ -1,0 +1,1 @@
+"""Entries repeated, and shapes taken from another array."""

@@ -1,0 +1,1 @@
+"""Images resized by nearest neighbours or linear interpolation."""

@@ -1,0 +1,1 @@
+"""Random draws, differentiable in their parameters where the draw can be reparameterized."""

@@ -1,0 +1,1 @@
+"""Running sums, maxima and logarithms of sums of exponentials along an axis."""

@@ -1,0 +1,1 @@
+"""Entries scattered, added or replaced by arrays of indices."""

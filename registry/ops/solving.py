@@ -1,0 +1,1 @@
+"""Linear systems, inverses, determinants and powers of matrices."""

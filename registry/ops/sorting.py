@@ -1,0 +1,1 @@
+"""Sorting, the largest entries, and places in a sorted array."""

@@ -1,0 +1,1 @@
+"""Eigenvalues, singular values and the pseudoinverse."""

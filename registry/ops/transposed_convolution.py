@@ -1,0 +1,1 @@
+"""Transposed convolution: the adjoint of convolution as a layer."""

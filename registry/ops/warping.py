@@ -1,0 +1,1 @@
+"""Sampling grids, and images sampled at them."""
