@@ -87,14 +87,22 @@ def misuse(message: str, **values: Any) -> Misuse:
 
 
 def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
-    """The array that ``value`` stands for in a case; values that are no sample stay as they are."""
+    """The array that ``value`` stands for in a case; values that are no sample stay as they are.
+
+    Of a complex dtype, a sample of real numbers is drawn twice, for the real and imaginary parts.
+    """
     if isinstance(value, tuple) and all(isinstance(length, int) for length in value):
-        return generator.standard_normal(value).astype(dtype)
+        return _drawn(lambda g, t: g.standard_normal(value).astype(t), generator, dtype)
     if isinstance(value, list):
         return [draw(one, generator, dtype) for one in value]
-    if callable(value):
-        return value(generator, dtype)
-    return value
+    return _drawn(value, generator, dtype) if callable(value) else value
+
+
+def _drawn(sample: Sample, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+    drawn = sample(generator, dtype)
+    if drawn.dtype.kind != "c" or np.any(drawn.imag):
+        return drawn
+    return (drawn + 0.5j * sample(generator, dtype)).astype(dtype)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,6 +19,7 @@ from registry.shapes import (
     default_int,
     normalize_axis,
     numeric,
+    real,
     reduced,
 )
 from registry.signature import Array
@@ -333,7 +334,8 @@ def _argmax_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
     return out
 
 
-def _argmax_dtype() -> DType:
+def _argmax_dtype(x: VarType) -> DType:
+    real(x)
     return default_int()
 
 
@@ -349,6 +351,7 @@ def _argmax_dtype() -> DType:
         case(x=integers(6, high=3)),
         misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
         misuse("the reduced axes must not be empty, got shape (0, 3)", x=(0, 3), axis=0),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
     ],
 )
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:

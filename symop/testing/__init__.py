@@ -16,6 +16,7 @@ from registry.cases import Case, Misuse
 from registry.operator import Operator
 from registry.table import get
 from symop.testing.deriving import derived_cases
+from symop.testing.dtypes import check_complex, check_half
 from symop.testing.gradients import check_adjoint, check_gradient, check_linearity
 from symop.testing.inference import check_inference
 from symop.testing.values import check_misuse, check_reference, check_transforms
@@ -26,7 +27,9 @@ __all__ = [
     "Finding",
     "Verdict",
     "check_adjoint",
+    "check_complex",
     "check_gradient",
+    "check_half",
     "check_inference",
     "check_linearity",
     "check_misuse",
@@ -43,6 +46,8 @@ PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {
     "adjoint": check_adjoint,
     "linearity": check_linearity,
     "transforms": check_transforms,
+    "half": check_half,
+    "complex": check_complex,
 }
 """The proofs of each case, by name; each returns why it had nothing to compare, or None."""
 

@@ -43,11 +43,16 @@ def check_reference(operator: Operator, case: Case) -> str | None:
     for dtype in case.dtypes:
         with jax.enable_x64(dtype == "float64"):
             for trial in trials(operator, case, dtype):
-                _check_values(trial)
+                check_values(trial)
     return None if operator.reference is not None else "no reference= is declared"
 
 
-def _check_values(trial: Trial) -> None:
+def check_values(trial: Trial) -> None:
+    """The kernel's results have the inferred types and are those of the reference.
+
+    Raises:
+        AssertionError: they are not.
+    """
     operator = trial.operator
     places = [i for i, value in enumerate(trial.inputs) if isinstance(value, jax.Array)]
     arrays = [trial.inputs[i] for i in places]

@@ -1,0 +1,165 @@
+"""Proofs in other dtypes: half precision stays near float32, complex numbers near JAX's own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from registry.cases import Case
+from registry.errors import SymopError
+from registry.operator import Operator
+from registry.types import as_dtype, is_inexact
+from symop.lowering import type_of
+from symop.testing.compare import eps, expect_close
+from symop.testing.derived import Seeds, derivatives
+from symop.testing.gradients import check_sources
+from symop.testing.trial import Trial, compiled, trials
+from symop.testing.values import check_values
+from symop.testing.verdict import nothing_of
+
+_HALVES = ("bfloat16", "float16")
+_HALF_RTOL = 8.0
+"""What a result in half precision may be off, in units of its dtype's epsilon."""
+_COMPLEX = "complex128"
+_COMPLEX_ORDER = 2
+
+
+def _accepted(operator: Operator, case: Case, dtype: str) -> list[Trial] | str:
+    """The trials of a case in ``dtype``, or why there are none."""
+    try:
+        found = trials(operator, case, dtype)
+    except SymopError as error:
+        return f"{dtype} is refused: {error.args[0].splitlines()[0]}"
+    if not any(map(_drawn_in(dtype), found)):
+        return f"no input is drawn in {dtype}"
+    return found
+
+
+def _drawn_in(dtype: str) -> Callable[[Trial], bool]:
+    wanted = as_dtype(dtype)
+    return lambda trial: any(one is not None and one.dtype == wanted for one in trial.types)
+
+
+# Half precision ---------------------------------------------------------------------------------
+
+
+def check_half(operator: Operator, case: Case) -> str | None:
+    """In bfloat16 and float16 values and gradients are near those of float32 for the same inputs.
+
+    Gradients keep the dtype of their input.
+
+    Returns:
+        Why there was nothing to compare, or None.
+
+    Raises:
+        AssertionError: one is too far off, or has another dtype.
+    """
+    with jax.enable_x64(False):
+        return nothing_of([_check_half(operator, case, dtype) for dtype in _HALVES])
+
+
+def _check_half(operator: Operator, case: Case, dtype: str) -> str | None:
+    found = _accepted(operator, case, dtype)
+    if isinstance(found, str):
+        return found
+    for trial in found:
+        widened = _widened(trial)
+        run = _values_and_gradients(trial)
+        for name, mine, other in zip(_names(trial), run(trial), run(widened), strict=True):
+            real = is_inexact(type_of(mine).dtype)
+            rtol = _HALF_RTOL * max(1.0, case.rtol / 64) * eps(as_dtype(dtype)) if real else 0.0
+            where = f"{trial}: {name} against float32"
+            # What the smaller dtype cannot hold becomes zero or infinite in both.
+            expect_close(_held(mine), _held(other.astype(mine.dtype)), rtol, where)
+    return None
+
+
+def _widened(trial: Trial) -> Trial:
+    """The same numbers in float32."""
+    wide = Trial(trial.operator, trial.case, "float32", trial.training)
+    half = as_dtype(trial.dtype)
+    wide.inputs = tuple(
+        one.astype(np.float32) if isinstance(one, jax.Array) and one.dtype == half else one
+        for one in trial.inputs
+    )
+    return wide
+
+
+def _held(value: Any) -> Any:
+    """``value`` with zeros for what lies below the normal numbers of its dtype."""
+    if not is_inexact(type_of(value).dtype):
+        return value
+    smallest = float(jax.numpy.finfo(value.dtype).smallest_normal)
+    return jax.numpy.where(abs(value) < smallest, 0, value)
+
+
+def _names(trial: Trial) -> list[str]:
+    outputs = [f"output {name}" for name in trial.operator.outputs]
+    if not trial.differentiable:
+        return outputs
+    slots = [trial.operator.slot_of(i).name for i in trial.active]
+    return [*outputs, *(f"the gradient of {name}" for name in slots)]
+
+
+def _values_and_gradients(half: Trial) -> Callable[[Trial], Sequence[Any]]:
+    """From a trial to its outputs and gradients, for the same cotangents as those of ``half``."""
+    heads = Seeds.drawn(half).heads[0]
+
+    def run(trial: Trial) -> Sequence[Any]:
+        outputs = trial.function("rules", trial.active)
+
+        def both(*primals: Any) -> list[Any]:
+            if not trial.differentiable:
+                return outputs(*primals)
+            results, pull = jax.vjp(outputs, *primals)
+            zeros = [_zero(one) for one in results]
+            for i, head in zip(trial.carrying, heads, strict=True):
+                zeros[i] = head.astype(results[i].dtype)
+            return [*results, *pull(zeros)]
+
+        found = compiled(both, *trial.primals)(*trial.primals)
+        _expect_dtypes(trial, found[len(trial.operator.outputs) :])
+        return found  # type: ignore[no-any-return]  # of a compiled function
+
+    return run
+
+
+def _zero(like: Any) -> Any:
+    if jax.numpy.issubdtype(like.dtype, np.inexact):
+        return jax.numpy.zeros_like(like)
+    return np.zeros(like.shape, jax.dtypes.float0)
+
+
+def _expect_dtypes(trial: Trial, gradients: Sequence[Any]) -> None:
+    for primal, one in zip(trial.primals, gradients, strict=False):
+        if one.dtype != primal.dtype:
+            raise AssertionError(
+                f"{trial}: a gradient must have its input's dtype {primal.dtype}, got {one.dtype}"
+            )
+
+
+# Complex numbers --------------------------------------------------------------------------------
+
+
+def check_complex(operator: Operator, case: Case) -> str | None:
+    """With complex inputs the kernel computes the reference, and the gradient graph is JAX's own.
+
+    Cotangents follow JAX's convention: they are pulled back by the transpose, not by the adjoint.
+
+    Returns:
+        Why there was nothing to compare, or None.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    with jax.enable_x64(True):
+        found = _accepted(operator, case, _COMPLEX)
+        if isinstance(found, str):
+            return found
+        for trial in found:
+            check_values(trial)
+            if trial.differentiable:
+                order = min(_COMPLEX_ORDER, trial.order)
+                check_sources(derivatives(trial), order, differences=False)
+    return None
