@@ -52,6 +52,14 @@ format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
 golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/
 	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)
 
+.PHONY: proofs
+proofs: $(VENV)/.stamp-test  ## run every proof on what changed, results in docs/operators.md
+	@$(BIN)/python -m symop.cli check registry.ops --sheets docs --workers $(WORKERS)
+
+.PHONY: mutants
+mutants: $(VENV)/.stamp-test  ## flip each sign of each gradient maker; the proofs must see it
+	@$(BIN)/python tests/mutants.py $(ARGS)
+
 .PHONY: bench
 bench: $(VENV)/.stamp-bench  ## run the benchmarks, results in benchmarks/results/
 	@$(BIN)/python benchmarks/run.py $(ARGS)

@@ -9,9 +9,10 @@ from pathlib import Path
 import registry
 from registry.desc import AttrProto, OpProto, VarProto
 from registry.errors import SymopError
+from registry.operator import Operator
 from symop.building import load
 from symop.discovery import ModuleFailedError, declared_by
-from symop.testing import check_operator
+from symop.testing import check_operator, record, sheets
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,6 +49,13 @@ def _parser() -> argparse.ArgumentParser:
     ops.set_defaults(run=_ops)
     check = commands.add_parser("check", help="prove the operators that a module declares")
     check.add_argument("module", help="a module, a path to a .py file, or an operator's name")
+    check.add_argument(
+        "--sheets",
+        type=Path,
+        metavar="FOLDER",
+        help="prove what changed since, and write a table and a page for each operator there",
+    )
+    check.add_argument("--workers", type=int, default=1, help="processes that prove for --sheets")
     check.set_defaults(run=_check)
     audit = commands.add_parser("audit", help="which operators are differentiable to every order")
     audit.set_defaults(run=_audit)
@@ -105,15 +113,29 @@ def _check(options: argparse.Namespace) -> int:
     if not chosen:
         print(f"symop: {options.module} declares no operator to check", file=sys.stderr)
         return 1
+    failed = (_checked if options.sheets is None else _recorded)(chosen, options)
+    held = len(chosen) - len(failed)
+    print(f"{held} of {len(chosen)} operators hold" + "".join(f"; {n} FAILS" for n in failed))
+    return 1 if failed else 0
+
+
+def _checked(chosen: list[Operator], _options: argparse.Namespace) -> list[str]:
     failed = []
     for i, operator in enumerate(chosen, 1):
         print(f"[{i}/{len(chosen)}] {operator.name}", flush=True)
         if not check_operator(operator).ok:
             failed.append(operator.name)
         print(flush=True)
-    held = len(chosen) - len(failed)
-    print(f"{held} of {len(chosen)} operators hold" + "".join(f"; {n} FAILS" for n in failed))
-    return 1 if failed else 0
+    return failed
+
+
+def _recorded(chosen: list[Operator], options: argparse.Namespace) -> list[str]:
+    folder: Path = options.sheets
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / sheets.RECORDS
+    failed = record.update(path, chosen, options.workers, options.module)
+    sheets.write(folder, chosen, record.load(path))
+    return failed
 
 
 def _audit(options: argparse.Namespace) -> None:

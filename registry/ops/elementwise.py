@@ -178,7 +178,8 @@ def _tanh_gradient(x: Var, out: Var, d_out: Var) -> Grads:
 
 
 def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
-    return (1 / (1 + np.exp(-x.astype(np.result_type(x, np.float64))))).astype(x.dtype)
+    wide = x.astype(np.result_type(x, np.float64))
+    return np.asarray(1 / (1 + np.exp(-wide)), x.dtype)
 
 
 @op(

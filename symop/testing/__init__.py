@@ -52,8 +52,10 @@ PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {
 """The proofs of each case, by name; each returns why it had nothing to compare, or None."""
 
 
-def check_operator(operator: Operator | str, cases: Sequence[Case | Misuse] = ()) -> Verdict:
-    """Run every proof on every case of an operator, and print the verdict.
+def check_operator(
+    operator: Operator | str, cases: Sequence[Case | Misuse] = (), *, quiet: bool = False
+) -> Verdict:
+    """Run every proof on every case of an operator, and print the verdict unless ``quiet``.
 
     An operator without a case has nothing to show, and fails; but where the gradient of another
     operator calls it, those calls are its cases. It fails, too, where the audit finds that it is
@@ -63,6 +65,7 @@ def check_operator(operator: Operator | str, cases: Sequence[Case | Misuse] = ()
     Args:
         operator: the operator or its name; it is registered, or it could not be loaded.
         cases: further cases and misuses, besides those that are declared.
+        quiet: print nothing.
 
     Example:
         >>> check_operator("sign").ok  # doctest: +ELLIPSIS
@@ -92,7 +95,8 @@ def check_operator(operator: Operator | str, cases: Sequence[Case | Misuse] = ()
     if tried and isinstance(audited, Entry) and audited.gap is not None:
         findings.append(Finding("audit", "every order", 0.0, str(audited.gap)))
     verdict = Verdict(chosen.signature(), findings, _derivative(chosen), str(audited))
-    print(verdict, flush=True)
+    if not quiet:
+        print(verdict, flush=True)
     return verdict
 
 

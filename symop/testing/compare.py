@@ -53,6 +53,11 @@ def eps(dtype: Any) -> float:
     return float(jnp.finfo(dtype).eps)  # type: ignore[no-untyped-call]
 
 
+def tiny(dtype: Any) -> float:
+    """The smallest normal number of a floating dtype."""
+    return float(jnp.finfo(dtype).smallest_normal)  # type: ignore[no-untyped-call]
+
+
 def comparable(value: Any) -> Any:
     """``value`` as an array of the widest dtype."""
     array = np.asarray(value)

@@ -11,7 +11,7 @@ from registry.errors import SymopError
 from registry.operator import Operator
 from registry.types import as_dtype, is_inexact
 from symop.lowering import type_of
-from symop.testing.compare import eps, expect_close
+from symop.testing.compare import eps, expect_close, tiny
 from symop.testing.derived import Seeds, derivatives
 from symop.testing.gradients import check_sources
 from symop.testing.trial import Trial, compiled, trials
@@ -90,7 +90,7 @@ def _held(value: Any) -> Any:
     """``value`` with zeros for what lies below the normal numbers of its dtype."""
     if not is_inexact(type_of(value).dtype):
         return value
-    smallest = float(jax.numpy.finfo(value.dtype).smallest_normal)
+    smallest = tiny(value.dtype)
     return jax.numpy.where(abs(value) < smallest, 0, value)
 
 

@@ -1,0 +1,144 @@
+"""What the proofs showed of each operator, kept in a file until the operator changes."""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from registry.operator import Operator
+from registry.table import get
+from symop.discovery import declared_by
+from symop.testing import check_operator
+from symop.testing.fingerprint import fingerprint
+from symop.testing.verdict import Finding, Verdict, nothing_of
+
+Outcome = int | str
+"""On how many cases a proof held, or why it had nothing to compare."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """The proofs of one operator, none of which failed.
+
+    Attributes:
+        fingerprint: of the declaration that was proved.
+        proofs: what came of each proof.
+    """
+
+    fingerprint: str
+    proofs: Mapping[str, Outcome]
+
+
+Records = dict[str, Record]
+
+
+def load(path: Path) -> Records:
+    """The records in a file; none if there is no file."""
+    if not path.exists():
+        return {}
+    entries = json.loads(path.read_text(encoding="utf-8"))
+    return {name: Record(**entry) for name, entry in entries.items()}
+
+
+def save(path: Path, records: Records) -> None:
+    """Write ``records``, an operator a line."""
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(dataclasses.asdict(records[name]), ensure_ascii=False)}"
+        for name in sorted(records)
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def stale(operators: Iterable[Operator], records: Records) -> list[Operator]:
+    """The operators that changed since they were proved, or never were."""
+    return [
+        one
+        for one in operators
+        if one.name not in records or records[one.name].fingerprint != fingerprint(one)
+    ]
+
+
+def prove(
+    operators: Iterable[Operator], workers: int = 1, declared_in: str = ""
+) -> Iterator[tuple[str, Record | str]]:
+    """Run every proof of each operator; its record, or its verdict where one fails.
+
+    With several ``workers``, processes share the operators. Each imports the module or file
+    ``declared_in`` first, if it is given.
+    """
+    names = [one.name for one in operators]
+    if workers == 1:
+        yield from map(_proved, names)
+        return
+    # Compiled programs fill the memory of a process: it is replaced now and then.
+    pool = functools.partial(ProcessPoolExecutor, mp_context=get_context("spawn"))
+    with pool(
+        max_workers=workers,
+        max_tasks_per_child=_OPERATORS_PER_PROCESS,
+        initializer=_load,
+        initargs=(declared_in,),
+    ) as processes:
+        yield from processes.map(_proved, names)
+
+
+_OPERATORS_PER_PROCESS = 25
+
+
+def _load(target: str) -> None:
+    if target:
+        declared_by(target)
+
+
+def _proved(name: str) -> tuple[str, Record | str]:
+    operator = get(name)
+    verdict = check_operator(operator, quiet=True)
+    if not verdict.ok:
+        return name, str(verdict)
+    return name, Record(fingerprint(operator), _outcomes(verdict))
+
+
+def _outcomes(verdict: Verdict) -> dict[str, Outcome]:
+    proofs = dict.fromkeys(one.proof for one in verdict.findings)
+    return {
+        proof: _outcome([one for one in verdict.findings if one.proof == proof]) for proof in proofs
+    }
+
+
+def _outcome(found: list[Finding]) -> Outcome:
+    compared = sum(one.nothing is None for one in found)
+    return compared or nothing_of(one.nothing for one in found) or 0
+
+
+Report = Callable[[str], None]
+
+
+def update(
+    path: Path,
+    operators: list[Operator],
+    workers: int = 1,
+    declared_in: str = "",
+    report: Report = print,
+) -> list[str]:
+    """Prove what is stale in the file and write what was shown; the names of those that fail.
+
+    The file is written after each operator, so that an interrupted run goes on where it stopped.
+    Operators that are no more are dropped.
+    """
+    known = {one.name for one in operators}
+    records = {name: one for name, one in load(path).items() if name in known}
+    waiting, failed = stale(operators, records), []
+    for i, (name, outcome) in enumerate(prove(waiting, workers, declared_in), 1):
+        if isinstance(outcome, str):
+            failed.append(name)
+            records.pop(name, None)
+            report(outcome)
+        else:
+            records[name] = outcome
+        verdict = "FAILS" if isinstance(outcome, str) else "holds"
+        report(f"[{i}/{len(waiting)}] {name} {verdict}")
+        save(path, records)
+    save(path, records)
+    return failed

@@ -1,0 +1,288 @@
+"""Pages of operators in Markdown: what each takes and gives, its gradient, and what was proved."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from registry.audit import audit
+from registry.audited import Entry
+from registry.operator import Derivative, Operator
+from registry.signature import Slot
+from symop.testing.derived import derivatives
+from symop.testing.record import Records
+from symop.testing.trial import Trial, trials
+
+RECORDS = "proofs.json"
+TABLE = "operators.md"
+FOLDER = "operators"
+
+_PROOFS: dict[str, tuple[str, ...]] = {
+    "inference": ("the inferred shapes and dtypes are the computed ones, mixed dtypes among them",),
+    "reference": ("the kernel computes what the reference computes",),
+    "gradient": (
+        "the gradient program is JAX's derivative of the kernel",
+        "it is JAX's derivative through the rules",
+        "it is the slope that finite differences show",
+    ),
+    "adjoint": (
+        "forward mode is the adjoint of reverse mode: `<J v, u> = <v, Jᵀ u>`",
+        "the tangents are those of JAX's forward mode",
+    ),
+    "linearity": ("the gradient is linear in the cotangent, and zero for a zero one",),
+    "transforms": (
+        "eager call, symbol and `jit` agree",
+        "so does the graph that was saved and loaded",
+        "`vmap` of value and gradient is that of each entry",
+    ),
+    "half": ("bfloat16 and float16 are near float32, gradients included",),
+    "complex": ("complex values and gradients are the reference's and JAX's",),
+    "misuse": ("what does not fit is refused, in words",),
+}
+_BY_ITSELF = ("JAX's derivative through the rules is the gradient program",)
+_SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
+
+
+class Known(NamedTuple):
+    """What pages tell beyond the declarations: the proofs on record, and the audit."""
+
+    records: Records
+    entries: Mapping[str, Entry]
+
+
+def write(folder: Path, operators: Sequence[Operator], records: Records) -> None:
+    """Write the table and a page for each operator; pages of operators that are no more go."""
+    wanted = rendered(operators, records)
+    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    for page in (folder / FOLDER).glob("*.md"):
+        if f"{FOLDER}/{page.name}" not in wanted:
+            page.unlink()
+    for name, content in wanted.items():
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def rendered(operators: Sequence[Operator], records: Records) -> dict[str, str]:
+    """The table and the pages, by their paths below the folder of documents."""
+    known = Known(records, audit().entries)
+    pages = {f"{FOLDER}/{one.name}.md": page(one, known) for one in operators}
+    return {TABLE: table(operators, known), **pages}
+
+
+# The table -------------------------------------------------------------------------------------
+
+
+def table(operators: Sequence[Operator], known: Known) -> str:
+    """All operators by family, a line each."""
+    maker = [one for one in operators if one.derivative in (Derivative.MAKER, Derivative.KERNEL)]
+    every = [one for one in maker if known.entries[one.name].every_order]
+    lines = [
+        "# Operators",
+        "",
+        f"{len(operators)} operators. {len(maker)} have a gradient maker, and {len(every)} of these"
+        " are differentiable to every order, in both modes. The others are constant between jumps,"
+        " or their results are no real numbers; each says so.",
+        "",
+        "Written by `make proofs`: a tick stands where the proof was run on the operator as it is,"
+        " and held on each case that it could be compared on; a dot where there is nothing to"
+        " compare, and the operator's page says why. Orders are those of the derivatives that were"
+        " compared with JAX and with finite differences, on the CPU.",
+    ]
+    family = {one.name: one.__module__ for one in operators}
+    ordered = sorted(operators, key=lambda one: (family[one.name], one.name))
+    for module, members in groupby(ordered, key=lambda one: family[one.name]):
+        lines += ["", f"## {_family(module)}", "", _HEADER, _RULE]
+        lines += [_row(one, known) for one in members]
+    return "\n".join([*lines, ""])
+
+
+_COLUMNS = ("reference", "adjoint", "linearity", "transforms", "half", "complex")
+_HEADER = (
+    "| operator | what it is | derivative | orders | "
+    "values | both modes | linear | jit, vmap, saved | half | complex |"
+)
+_RULE = "|---|---|---|---|---|---|---|---|---|---|"
+
+
+def _family(module: str) -> str:
+    said = inspect.getdoc(importlib.import_module(module)) or module
+    return said.partition("\n")[0].rstrip(".")
+
+
+def _row(operator: Operator, known: Known) -> str:
+    record = known.records.get(operator.name)
+    proofs = {} if record is None else record.proofs
+    ticks = ["✓" if isinstance(proofs.get(one), int) else "·" for one in _COLUMNS]
+    said = _escaped(_sentences(operator)[0])
+    cells = [
+        f"[`{operator.name}`]({FOLDER}/{operator.name}.md)",
+        said,
+        _derivative(operator, known),
+        _orders(operator) if isinstance(proofs.get("gradient"), int) else "·",
+        *ticks,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _derivative(operator: Operator, known: Known) -> str:
+    if operator.derivative in (Derivative.MAKER, Derivative.KERNEL):
+        return "every order" if known.entries[operator.name].every_order else "has a gap"
+    return {"ZERO": "zero", "UNDEFINED": "none"}.get(operator.derivative.name, "missing")
+
+
+def _orders(operator: Operator) -> str:
+    if operator.derivative is not Derivative.MAKER:
+        return "·"
+    top = max(max(1, one.order) for one in operator.cases)
+    return "1" if top == 1 else f"1–{top}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+def _sentences(operator: Operator) -> tuple[str, str]:
+    """The first paragraph of an operator's docstring, and what follows it."""
+    first, _, rest = operator.comment.partition("\n\n")
+    return first.replace("\n", " "), rest
+
+
+# A page ----------------------------------------------------------------------------------------
+
+
+def page(operator: Operator, known: Known) -> str:
+    """All that is known of an operator."""
+    parts = [
+        [f"# {operator.name}", "", f"    {operator.signature()}", "", *_said(operator)],
+        _slots(operator),
+        _gradient(operator, known),
+        _proved(operator, known),
+        ["## Cases", "", *_called(operator)],
+        [f"[All operators](../{TABLE})"],
+    ]
+    return "\n".join(line for part in parts if part for line in [*part, ""])
+
+
+def _said(operator: Operator) -> Iterator[str]:
+    """The docstring as Markdown, its examples as code."""
+    yield _tidy(_sentences(operator)[0])
+    rest = _sentences(operator)[1]
+    for block in filter(None, re.split(r"\n\n(?=\S)", rest)):
+        yield ""
+        if block.startswith("Example:"):
+            code = inspect.cleandoc(block.partition("\n")[2])
+            yield from ("```pycon", code, "```")
+        elif _SECTION.match(block):
+            title, _, text = block.partition(":")
+            yield f"*{title}:* {_tidy(text.strip())}"
+        else:
+            yield _tidy(block)
+
+
+def _tidy(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _slots(operator: Operator) -> list[str]:
+    rows = [f"| `{_slot_name(one)}` | input | {_slot_kind(one)} |" for one in operator.slots]
+    for attribute in operator.attributes:
+        default = "required" if attribute.required else f"default `{attribute.default!r}`"
+        kind = attribute.type_text.replace("|", "\\|")
+        rows.append(f"| `{attribute.name}` | attribute | `{kind}`, {default} |")
+    updated = {output: state for state, output in operator.updates.items()}
+    for i, output in enumerate(operator.outputs):
+        last = operator.variadic_output and i + 1 == len(operator.outputs)
+        kind = f"new value of `{updated[output]}`" if output in updated else ""
+        kind = kind or ("kept for the gradient" if output in operator.hidden else "")
+        rows.append(f"| `{output}{'...' * last}` | output | {kind} |")
+    lines = ["| name | | |", "|---|---|---|", *rows]
+    if operator.aliases:
+        lines += ["", "Also called " + ", ".join(f"`{one}`" for one in operator.aliases) + "."]
+    return lines
+
+
+def _slot_name(slot: Slot) -> str:
+    return slot.name + "..." * slot.variadic
+
+
+def _slot_kind(slot: Slot) -> str:
+    roles = {
+        "input": "array",
+        "parameter": "parameter; a symbolic call makes the variable",
+        "state": "state; a training step updates it",
+        "key": "random key; supplied",
+        "training": "whether for training; supplied",
+    }
+    starts = "" if slot.initial is None else f", starts at {slot.initial:g}"
+    return roles[slot.role] + starts + (", may be absent" if slot.optional else "")
+
+
+def _gradient(operator: Operator, known: Known) -> list[str]:
+    if operator.derivative not in (Derivative.MAKER, Derivative.KERNEL):
+        return [
+            "## Derivative",
+            "",
+            f"{operator.derivative.value.capitalize()}: {operator.reason}.",
+        ]
+    trial = _shown(operator)
+    if trial is None:
+        return []
+    reaches = known.entries[operator.name].reaches
+    made = ", ".join(f"[`{one}`]({one}.md)" for one in reaches) or "no other operator"
+    program = derivatives(trial).graph.program(1).rstrip()
+    return [
+        "## Gradient",
+        "",
+        f"For `{trial.case}`:",
+        "",
+        "```text",
+        program,
+        "```",
+        "",
+        f"Derivatives of all orders are made of {made}.",
+    ]
+
+
+def _shown(operator: Operator) -> Trial | None:
+    """The first trial that has a gradient."""
+    tried = (trials(operator, case, "float32") for case in operator.cases)
+    return next((each[-1] for each in tried if each[-1].differentiable), None)
+
+
+def _proved(operator: Operator, known: Known) -> list[str]:
+    record = known.records.get(operator.name)
+    if record is None:
+        return ["## Proofs", "", "None is on record."]
+    lines = ["## Proofs", ""]
+    for proof, outcome in record.proofs.items():
+        if isinstance(outcome, int):
+            lines += [
+                f"- [x] {one}{_extent(operator, proof, outcome)}"
+                for one in _shown_by(operator, proof)
+            ]
+        else:
+            lines.append(f"- {proof}: nothing to compare, {_tidy(outcome)}")
+    return lines
+
+
+def _shown_by(operator: Operator, proof: str) -> tuple[str, ...]:
+    by_itself = proof == "gradient" and not operator.compared
+    return _BY_ITSELF if by_itself else _PROOFS.get(proof, (proof,))
+
+
+def _extent(operator: Operator, proof: str, count: int) -> str:
+    orders = (
+        f", orders {_orders(operator)}" if proof == "gradient" and _orders(operator) != "·" else ""
+    )
+    return f" ({count} case{'s' * (count > 1)}{orders})"
+
+
+def _called(operator: Operator) -> Iterator[str]:
+    yield "```text"
+    for case in operator.cases:
+        yield f"{operator.name}({case})"
+    for misuse in operator.misuses:
+        yield f"{operator.name}({misuse})  # refused: {misuse.message}"
+    yield "```"
