@@ -1,6 +1,7 @@
 """case() and misuse(): the sample calls beside an operator that drive its tests and its page."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -105,79 +106,84 @@ def _drawn(sample: Sample, generator: np.random.Generator, dtype: np.dtype) -> n
     return (drawn + 0.5j * sample(generator, dtype)).astype(dtype)
 
 
+Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+"""Draws an array of a shape."""
+
+
 @dataclasses.dataclass(frozen=True)
 class _Sample:
-    """A named draw, so that cases print as they are written."""
+    """A named draw, so that cases print as they are written.
 
-    text: str
-    function: Sample
+    Attributes:
+        name: of the function that makes it.
+        shape: of what is drawn.
+        keywords: how it is drawn, as they are written.
+        draw: draws it.
+        dtype: of what is drawn; None for that of the case.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    keywords: Mapping[str, float | str]
+    draw: Draw
+    dtype: str | None = None
 
     def __call__(self, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-        return self.function(generator, dtype)
+        return self.draw(generator, self.shape).astype(self.dtype or dtype)
 
     def __repr__(self) -> str:
-        return self.text
+        return f"{self.name}({_arguments(self.shape, self.keywords)})"
+
+
+def reshaped(value: Any, shape: tuple[int, ...]) -> Any:
+    """What fills a slot in a case, drawn in another shape; None if it is neither shape nor draw."""
+    if isinstance(value, tuple):
+        return shape
+    return dataclasses.replace(value, shape=shape) if isinstance(value, _Sample) else None
 
 
 def uniform(*shape: int, low: float, high: float) -> Sample:
     """Floating draws between ``low`` and ``high``."""
-    return _Sample(
-        f"uniform({_arguments(shape, low=low, high=high)})",
-        lambda generator, dtype: generator.uniform(low, high, shape).astype(dtype),
-    )
+    keywords = {"low": low, "high": high}
+    return _Sample("uniform", shape, keywords, lambda g, s: g.uniform(low, high, s))
 
 
 def positive(*shape: int) -> Sample:
     """Floating draws between 1/2 and 2."""
-    return _Sample(
-        f"positive({_arguments(shape)})",
-        lambda generator, dtype: generator.uniform(0.5, 2.0, shape).astype(dtype),
-    )
+    return _Sample("positive", shape, {}, lambda g, s: g.uniform(0.5, 2.0, s))
 
 
 def nonzero(*shape: int) -> Sample:
     """Floating draws of either sign whose magnitude lies between 1/2 and 2."""
     return _Sample(
-        f"nonzero({_arguments(shape)})",
-        lambda generator, dtype: (
-            generator.uniform(0.5, 2.0, shape) * generator.choice([-1.0, 1.0], shape)
-        ).astype(dtype),
+        "nonzero", shape, {}, lambda g, s: g.uniform(0.5, 2.0, s) * g.choice([-1.0, 1.0], s)
     )
 
 
 def distinct(*shape: int) -> Sample:
     """Floating draws of which no two are near each other: maxima without ties."""
-    return _Sample(
-        f"distinct({_arguments(shape)})",
-        lambda generator, dtype: (
-            (
-                (generator.permutation(int(np.prod(shape))) - np.prod(shape) / 2.0 + 0.25)
-                .reshape(shape)
-                .astype(dtype)
-            )
-            / 4
-        ),
-    )
+    return _Sample("distinct", shape, {}, _spaced)
+
+
+def _spaced(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    count = math.prod(shape)
+    spaced = (generator.permutation(count) - count / 2.0 + 0.25) / 4
+    return np.asarray(spaced.reshape(shape))
 
 
 def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:
     """Draws of ``dtype`` from ``low`` up to and without ``high``."""
     kind = {} if dtype == "int32" else {"dtype": dtype}
-    return _Sample(
-        f"integers({_arguments(shape, low=low, high=high, **kind)})",
-        lambda generator, _: generator.integers(low, high, shape).astype(dtype),
-    )
+    keywords: dict[str, float | str] = {"low": low, "high": high, **kind}
+    return _Sample("integers", shape, keywords, lambda g, s: g.integers(low, high, s), dtype)
 
 
 def booleans(*shape: int) -> Sample:
     """Draws of true and false."""
-    return _Sample(
-        f"booleans({_arguments(shape)})",
-        lambda generator, _: generator.integers(0, 2, shape).astype(np.bool_),
-    )
+    return _Sample("booleans", shape, {}, lambda g, s: g.integers(0, 2, s), "bool")
 
 
-def _arguments(shape: tuple[int, ...], **keywords: float | str) -> str:
+def _arguments(shape: tuple[int, ...], keywords: Mapping[str, float | str]) -> str:
     """The arguments of a sample as they are written."""
     return ", ".join([*map(str, shape), *(f"{name}={value!r}" for name, value in keywords.items())])
 

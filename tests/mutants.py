@@ -267,9 +267,8 @@ def main() -> int:
         for what in living:
             print(f"{name}: {what}")
     left = sum(map(len, alive.values()))
-    print(
-        f"{count} mutants of {len(names)} makers, {left} survive ({time.perf_counter() - start:.0f} s)"
-    )
+    seconds = time.perf_counter() - start
+    print(f"{count} mutants of {len(names)} makers, {left} survive ({seconds:.0f} s)")
     if not arguments.names:
         result = {"makers": len(names), "mutants": count, "survivors": alive}
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -178,8 +178,8 @@ class Graph:
         linear: whether the maker is linear in its cotangents, so that there is a forward mode.
     """
 
-    def __init__(self, trial: Trial, seeds: Seeds) -> None:
-        """Build the gradient of each order up to the trial's."""
+    def __init__(self, trial: Trial, seeds: Seeds, orders: int | None = None) -> None:
+        """Build the gradient of each order up to the trial's, or of so many ``orders``."""
         self.trial = trial
         self.inputs = [_placed(trial, i) for i in range(len(trial.inputs))]
         self.fed = [i for i, one in enumerate(self.inputs) if one is not None and not one.inputs]
@@ -196,7 +196,7 @@ class Graph:
         node = apply(trial.operator, tuple(self.inputs), trial.attributes, name=name)
         values = output_values(node)
         self.levels = [[values[i] for i in trial.carrying]]
-        for k, heads in enumerate(self.heads):
+        for k, heads in enumerate(self.heads[:orders]):
             grads = typed_grad(self.levels[-1], self._wrt(k), heads, "zero")
             self.levels.append([one for one in grads if one is not None])
         self.linear, self._moved = self._pushed()

@@ -1,0 +1,172 @@
+"""Gradients of the whole catalogue: each operator's value and gradient program against JAX's own.
+
+The program that its maker makes is lowered and jitted; the other side is ``jax.vjp`` of the bare
+kernel, on the same arrays and cotangents. Where XLA compiles both to the same instructions the
+ratio is one, and nothing is timed.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from measure import Figure, brief, compare
+from tqdm import tqdm
+
+import registry
+from registry.cases import Workload, reshaped
+from registry.operator import Derivative, Operator
+from symop.lowering import Schedule, bare
+from symop.testing.compare import expect_close
+from symop.testing.derived import Graph, Seeds, flat
+from symop.testing.trial import Trial
+
+TITLE = "Gradients of the catalogue"
+ENTRIES = (1024, 1024)
+"""The shape of entrywise operators' inputs."""
+TARGET = 1.2
+REASONS: dict[str, str] = {}
+"""Why an operator is slower than the target."""
+Program = Callable[..., Any]
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """A figure for each operator that has a gradient maker."""
+    figures, memory, missing = [], {}, []
+    chosen = [one for one in registry.operators() if measured(one)]
+    for operator in tqdm(chosen, unit="operator"):
+        workload = workload_of(operator)
+        if workload is None:
+            missing.append(operator.name)
+            continue
+        figure, memory[operator.name] = figure_of(operator, workload, 5 if quick else 40)
+        figures.append(figure)
+    return figures, {"remarks": remarks(figures, memory, missing), "memory": memory}
+
+
+def measured(operator: Operator) -> bool:
+    """Whether JAX differentiates the kernel too, so that there is something to compare."""
+    return operator.derivative is Derivative.MAKER and operator.native and operator.compared
+
+
+def workload_of(operator: Operator) -> Workload | None:
+    """The declared workload; an entrywise operator's is its first case with many entries."""
+    if operator.workloads:
+        return operator.workloads[0]
+    slots = [one for one in operator.slots if not one.implicit]
+    case = operator.cases[0]
+    filled = {one.name: case.values[one.name] for one in slots if one.name in case.values}
+    grown = {name: reshaped(value, ENTRIES) for name, value in filled.items()}
+    if any(value is None for value in grown.values()):
+        return None
+    try:
+        trial = Trial(
+            operator, dataclasses.replace(case, values={**case.values, **grown}), "float32"
+        )
+    except Exception:
+        return None
+    entrywise = all(one.shape in (ENTRIES, ()) for one in trial.outputs)
+    return Workload({**case.values, **grown}) if entrywise else None
+
+
+def figure_of(operator: Operator, workload: Workload, repeats: int) -> tuple[Figure, float | None]:
+    """The times of both sides, and the ratio of the memory that they need besides results."""
+    training = None if operator.training_index is None else workload.values.get("training", True)
+    trial = Trial(operator, workload, "float32", training)
+    heads = Seeds.drawn(trial).heads[0]
+    arguments = [jnp.asarray(one) for one in (*trial.primals, *heads)]
+    sides = [jax.jit(one).lower(*arguments).compile() for one in (by_graph(trial), by_jax(trial))]
+    check(trial, *(side(*arguments) for side in sides))
+    texts = [instructions(side.as_text()) for side in sides]
+    memory = memory_ratio(*sides)
+    if texts[0] == texts[1]:
+        return Figure(operator.name, 1.0, 1.0, 1.0, target=TARGET, unit="same"), memory
+    ours, theirs = (lambda side=side: jax.block_until_ready(side(*arguments)) for side in sides)
+    figure = compare(
+        operator.name, ours, theirs, repeats=repeats, target=TARGET, clock=brief, warm_up=3
+    )
+    return figure, memory
+
+
+def by_graph(trial: Trial) -> Program:
+    """From primals and heads to outputs and gradients, as the maker composes them."""
+    seeds = Seeds.drawn(trial)
+    graph = Graph(trial, seeds, orders=1)
+    variables = [graph.inputs[i] for i in graph.fed]
+    schedule = Schedule(flat(graph.levels), [*variables, *graph.heads[0]], bare)
+    count = len(trial.primals)
+
+    def program(*values: Any) -> Sequence[Any]:
+        inputs = trial.replaced(trial.active, values[:count])
+        return schedule([*[inputs[i] for i in graph.fed], *values[count:]])[0]
+
+    return program
+
+
+def by_jax(trial: Trial) -> Program:
+    """The same by ``jax.vjp`` of the kernel."""
+    every, count = trial.function("kernel", trial.active), len(trial.primals)
+
+    def outputs(*primals: Any) -> list[Any]:
+        results = every(*primals)
+        return [results[i] for i in trial.carrying]
+
+    def program(*values: Any) -> Sequence[Any]:
+        results, pull = jax.vjp(outputs, *values[:count])
+        return [*results, *pull(list(values[count:]))]
+
+    return program
+
+
+def check(trial: Trial, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
+    """Both compute the same, or comparing them means nothing."""
+    for mine, other in zip(ours, theirs, strict=True):
+        expect_close(mine, other, 1e-2, f"{trial}: the gradient program against JAX")
+
+
+_METADATA = re.compile(r", metadata=\{[^}]*\}")
+_HEAD = re.compile(r"^HloModule.*$", re.MULTILINE)
+_PLACES = re.compile(
+    r"^(FileNames|FunctionNames|FileLocations|StackFrames)[\s\S]*?^$", re.MULTILINE
+)
+_NAMES = re.compile(r"%?[\w.-]+\.\d+|%[\w.-]+")
+
+
+def instructions(text: str) -> str:
+    """Compiled HLO without what tells nothing: places in the source, and how things are named."""
+    for noise in (_METADATA, _HEAD, _PLACES):
+        text = noise.sub("", text)
+    known: dict[str, str] = {}
+    return _NAMES.sub(lambda name: known.setdefault(name[0], f"v{len(known)}"), text)
+
+
+def memory_ratio(ours: Any, theirs: Any) -> float | None:
+    """How much memory ours needs besides arguments and results, over what theirs needs."""
+    mine, other = (side.memory_analysis() for side in (ours, theirs))
+    if mine is None or other is None:
+        return None
+    total = [one.temp_size_in_bytes + one.output_size_in_bytes for one in (mine, other)]
+    return round(total[0] / max(total[1], 1), 3)
+
+
+def remarks(
+    figures: list[Figure], memory: dict[str, float | None], missing: list[str]
+) -> list[str]:
+    """The geometric mean, what is slower than the target and why, and what was not measured."""
+    ratios = [one.ratio for one in figures if one.ratio]
+    mean = math.exp(sum(map(math.log, ratios)) / max(len(ratios), 1))
+    same = sum(one.unit == "same" for one in figures)
+    told = [
+        f"geometric mean of the ratios of {len(ratios)} operators: {mean:.3f} (target 1.0)",
+        f"{same} of them compile to the very instructions of JAX's own gradient",
+        f"largest ratio of memory: {max((m or 0, n) for n, m in memory.items())}",
+    ]
+    for one in figures:
+        if one.ratio and one.ratio > TARGET:
+            told.append(f"{one.name}: {REASONS.get(one.name, 'no reason is known')}")
+    if missing:
+        told.append(f"without a workload: {', '.join(missing)}")
+    return told
