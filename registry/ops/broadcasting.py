@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse
+from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.shapes import canonical, promote, same, strong
@@ -105,6 +105,7 @@ def _broadcast_to_shape(x: Shape, *, shape: Shape) -> Shape:
         case(x=(3,), shape=(3,)),
         case(x=(1,), shape=(0,)),
         case(x=integers(3, high=9), shape=(2, 3)),
+        workload(x=(1024, 1), shape=(1024, 1024)),
         misuse("x must broadcast to (3, 5), got shape (4,)", x=(4,), shape=(3, 5)),
     ],
 )
@@ -160,6 +161,7 @@ def _sum_to_reference(x: np.ndarray, *, shape: Shape) -> np.ndarray:
         case(x=(3,), shape=(3,)),
         case(x=(0, 2), shape=(1, 2)),
         case(x=integers(3, 2, high=9), shape=(2,)),
+        workload(x=(1024, 1024), shape=(1024,)),
         misuse("(3, 5) must broadcast to the shape of x, got (4,)", x=(4,), shape=(3, 5)),
     ],
 )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, misuse
+from registry.cases import case, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -169,6 +169,14 @@ _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), 
             order=1,
         ),
         case(data=(0, 3, 6, 5), weight=(4, 3, 3, 2), bias=(4,), channels=4, kernel=(3, 2), order=1),
+        workload(
+            data=(8, 32, 32, 32),
+            weight=(64, 32, 3, 3),
+            bias=(64,),
+            channels=64,
+            kernel=3,
+            padding=1,
+        ),
         misuse(
             "weight must have shape (4, 3, 3, 3) for data of (2, 3, 6, 5), got (4, 3, 3, 2)",
             **_IMAGE,
@@ -326,6 +334,9 @@ def _data_gradient_shape(
         case(cotangent=(2, 4, 3, 3), weight=(4, 3, 3, 2), shape=(2, 3, 6, 5), stride=2, padding=1),
         case(cotangent=(1, 4, 3), weight=(4, 1, 3), shape=(1, 2, 7), dilation=2, groups=2),
         case(cotangent=(1, 3, 4), weight=(4, 2, 3), shape=(1, 5, 2), layout="NWC", order=1),
+        workload(
+            cotangent=(8, 64, 32, 32), weight=(64, 32, 3, 3), shape=(8, 32, 32, 32), padding=1
+        ),
         misuse(
             "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
             cotangent=(1, 4, 4),
@@ -425,6 +436,7 @@ def _weight_gradient_shape(
         case(data=(2, 3, 6, 5), cotangent=(2, 4, 3, 3), shape=(4, 3, 3, 2), stride=2, padding=1),
         case(data=(1, 2, 7), cotangent=(1, 4, 3), shape=(4, 1, 3), dilation=2, groups=2),
         case(data=(1, 5, 2), cotangent=(1, 3, 4), shape=(4, 2, 3), layout="NWC", order=1),
+        workload(data=(8, 32, 32, 32), cotangent=(8, 64, 32, 32), shape=(64, 32, 3, 3), padding=1),
         misuse(
             "cotangent must have shape (1, 4, 5), got (1, 4, 4)",
             data=(1, 2, 7),

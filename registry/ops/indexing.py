@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, distinct, integers, misuse
+from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast
@@ -78,6 +78,7 @@ def _take_reference(
         case(x=integers(5, high=9), ids=integers(4, high=5)),
         case(x=(300,), ids=integers(6, high=256, dtype="uint8"), mode="clip", order=1),
         case(x=(300,), ids=integers(6, low=-128, high=128, dtype="int8"), mode="wrap", order=1),
+        workload(x=(20000, 64), ids=integers(4096, high=20000)),
         misuse("axis must be in [-2, 2), got 2", x=(5, 3), ids=integers(4, high=5), axis=2),
         misuse("ids must be integers, got float", x=(5, 3), ids=(4,)),
         misuse("did you mean 'clip'", x=(5,), ids=integers(4, high=5), mode="clop"),
@@ -154,6 +155,7 @@ def _add_rows_reference(
             mode="wrap",
         ),
         case(values=(6,), ids=integers(6, low=-128, high=128, dtype="int8"), height=300),
+        workload(values=(4096, 64), ids=integers(4096, high=20000), height=20000),
         misuse(
             "values must begin with the shape of ids, got (3, 4) and (4,)",
             values=(3, 4),
@@ -230,6 +232,7 @@ def _lookup_table_reference(
         case(table=(5, 3), ids=integers(0, high=5)),
         case(table=(300, 2), ids=integers(4, high=256, dtype="uint8"), padding_idx=299, order=1),
         case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
+        workload(table=(20000, 64), ids=integers(4096, high=20000)),
         misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
         misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
         misuse(

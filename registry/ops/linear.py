@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse
+from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import sum_to, unbroadcast
@@ -214,6 +214,7 @@ def _fully_connected_reference(
         case(data=(3, 4), weight=(2, 4), units=2, use_bias=False),
         case(data=(4,), weight=(2, 4), bias=(2,), units=2, flatten=False),
         case(data=(0, 4), weight=(2, 4), bias=(2,), units=2),
+        workload(data=(256, 512), weight=(512, 512), bias=(512,), units=512),
         misuse(
             "weight must have shape (2, 4) for data of (3, 4), got (4, 2)",
             data=(3, 4),

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, distinct, integers, misuse
+from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.arithmetic import add
@@ -155,6 +155,7 @@ def _add_n_reference(*xs: np.ndarray) -> np.ndarray:
         case(xs=[(), ()]),
         case(xs=[(0, 2), (0, 2)]),
         case(xs=[(3,), integers(3, high=9)]),
+        workload(xs=[(512, 1024), (512, 1024), (512, 1024)]),
         misuse("the inputs must have the same shape, got (3,) and (4,)", xs=[(3,), (4,)]),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, integers, misuse
+from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.shapes import normalize_axes, promote
@@ -43,6 +43,7 @@ def _reshape_shape(x: Shape, *, shape: Shape) -> Shape:
         case(x=(), shape=(1, 1)),
         case(x=(0, 2), shape=(-1, 2)),
         case(x=integers(4, high=9), shape=(2, 2)),
+        workload(x=(1024, 1024), shape=(512, 2048)),
         misuse("shape (5,) must have as many entries as x, got (3, 4)", x=(3, 4), shape=(5,)),
         misuse("the lengths in (5, -1) must divide the size of x", x=(3, 4), shape=(5, -1)),
         misuse("at most one -1, got (-1, -1)", x=(3, 4), shape=(-1, -1)),
@@ -94,6 +95,7 @@ def _expand_dims_shape(x: Shape, *, axis: int | tuple[int, ...]) -> Shape:
         case(x=(3, 4), axis=(0, 2)),
         case(x=(), axis=0),
         case(x=(0,), axis=1),
+        workload(x=(1024, 1024), axis=1),
         misuse("axis must be in [-3, 3), got 3", x=(3, 4), axis=3),
     ],
 )

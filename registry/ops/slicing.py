@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse
+from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -38,6 +38,7 @@ def _concat_shape(xs: Sequence[Shape], *, axis: int) -> Shape:
         case(xs=[(2, 3), (2, 1), (2, 0)], axis=-1),
         case(xs=[(3,)]),
         case(xs=[(2,), integers(3, high=9)]),
+        workload(xs=[(512, 1024), (256, 1024), (256, 1024)]),
         misuse("the inputs must agree in all axes but 0, got (2, 3)", xs=[(2, 3), (2, 4)]),
         misuse("axis must be in [-1, 1), got 1", xs=[(2,), (2,)], axis=1),
     ],
@@ -121,6 +122,7 @@ def _slice_reference(
         case(x=(4,), begin=(3,), end=(1,)),
         case(x=(), begin=(), end=()),
         case(x=integers(5, high=9), begin=(1,), end=(3,)),
+        workload(x=(1024, 1024), begin=(2, 0), end=(1000, 1024), step=(2, 1)),
         misuse("must have one length of at most 1", x=(4,), begin=(0, 0), end=(1, 1)),
         misuse("step must be positive, got (-1,)", x=(4,), begin=(0,), end=(1,), step=(-1,)),
     ],
@@ -197,6 +199,7 @@ def _pad_slice_reference(x: np.ndarray, *, shape: Shape, begin: Shape, step: Sha
         case(x=(3,), shape=(8,), begin=(1,), step=(3,)),
         case(x=(0,), shape=(4,), begin=(3,), step=(1,)),
         case(x=(), shape=(), begin=(), step=()),
+        workload(x=(510, 1000), shape=(1024, 1024), begin=(2, 10), step=(2, 1)),
         misuse("x must fit into (3,) from (1,)", x=(3,), shape=(3,), begin=(1,), step=(1,)),
         misuse("must have one entry for each axis", x=(3,), shape=(3, 3), begin=(1,), step=(1,)),
     ],

@@ -1,6 +1,6 @@
 """Operators that shape a graph without changing a value."""
 
-from registry.cases import case
+from registry.cases import case, workload
 from registry.operator import Grads
 from registry.signature import Array
 from registry.table import op
@@ -20,7 +20,7 @@ def _dtype_of_x(x: VarType) -> object:
     shape=_shape_of_x,
     dtype=_dtype_of_x,
     reference=lambda x, *others: x,
-    cases=[case(x=(3, 4), others=[(2,), ()])],
+    cases=[case(x=(3, 4), others=[(2,), ()]), workload(x=(1024, 1024), others=[(2,), ()])],
 )
 def keep(x: Array, *others: Array) -> Array:
     """``x`` itself, in a graph that goes on reaching ``others``.
