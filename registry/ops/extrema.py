@@ -5,8 +5,9 @@ import numpy as np
 
 from registry.cases import case, distinct, integers, misuse, nonzero, uniform
 from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
+from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.comparison import equal, greater, greater_equal
+from registry.ops.complex_parts import conj, part_dtype
 from registry.ops.elementwise import where
 from registry.shapes import (
     broadcast,
@@ -89,9 +90,14 @@ def _minimum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     return {"x": _winner(y, x, x, d_out), "y": _winner(x, y, y, d_out)}
 
 
+def _abs_dtype(x: VarType) -> tuple[DType, bool]:
+    dtype, weak = numeric(x)
+    return part_dtype(x) if dtype.kind == "c" else (dtype, weak)
+
+
 @op(
     shape=same,
-    dtype=real,
+    dtype=_abs_dtype,
     reference=np.abs,
     infix="abs",
     cases=[
@@ -99,11 +105,11 @@ def _minimum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
         case(x=nonzero()),
         case(x=(0,)),
         case(x=integers(3, low=-4, high=4)),
-        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+        misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
     ],
 )
 def abs(x: Array) -> Array:
-    """Absolute value; its derivative at zero is one, as in JAX.
+    """Absolute value; its derivative at zero is one as in JAX, and zero for complex numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -114,7 +120,11 @@ def abs(x: Array) -> Array:
 
 
 @abs.gradient
-def _abs_gradient(x: Var, d_out: Var) -> Grads:
+def _abs_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    if x.dtype.kind == "c":
+        # |z|^2 = z conj(z), so d|z| = Re(conj(z) dz) / |z|; out is divided by only where it counts.
+        size = where(equal(out, 0), 1.0, out)
+        return {"x": conj(x) * cast(d_out / size, dtype=x.dtype)}
     return {"x": where(greater_equal(x, 0), d_out, -d_out)}
 
 

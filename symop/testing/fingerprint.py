@@ -65,6 +65,8 @@ class _Module:
                     one.asname or one.name: (origin, one.name) for one in statement.names
                 }
             for declared in _declared(statement):
+                if declared in self.imported:  # ``op`` of ``@op(...)``
+                    continue
                 self.statements.setdefault(declared, []).append(statement)
 
     def text(self, name: str) -> str:

@@ -71,6 +71,14 @@ def rendered(operators: Sequence[Operator], records: Records) -> dict[str, str]:
     return {TABLE: table(operators, known), **pages}
 
 
+_LINK = re.compile(r"\]\(([^)#]+)\)")
+
+
+def linked(text: str) -> list[str]:
+    """Where the links of a page lead; code is none."""
+    return _LINK.findall(re.sub(r"```[\s\S]*?```", "", text))
+
+
 # The table -------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,168 @@
+"""The committed table and pages of operators are those of the operators as they are."""
+
+import dataclasses
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import registry
+from registry import Array, Operator
+from symop import cli, testing
+from symop.testing import check_operator, record, sheets
+from symop.testing.fingerprint import fingerprint
+
+DOCS = Path(__file__).parents[1] / "docs"
+OPERATORS = [one for one in registry.operators() if one.catalogued]
+STALE = "docs/ is stale: run  make proofs"
+
+
+@pytest.fixture(scope="module")
+def records():
+    return record.load(DOCS / sheets.RECORDS)
+
+
+class TestCommitted:
+    def test_every_operator_was_proved_as_it_is(self, records):
+        assert [one.name for one in record.stale(OPERATORS, records)] == [], STALE
+        assert sorted(records) == sorted(one.name for one in OPERATORS), STALE
+
+    def test_pages_are_those_that_would_be_written(self, records):
+        wanted = sheets.rendered(OPERATORS, records)
+        stored = {name for name in wanted if (DOCS / name).exists()}
+        assert sorted(wanted.keys() - stored) == [], STALE
+        differing = [n for n in wanted if (DOCS / n).read_text(encoding="utf-8") != wanted[n]]
+        assert differing == [], STALE
+
+    def test_no_page_is_of_an_operator_that_is_no_more(self):
+        pages = {page.stem for page in (DOCS / sheets.FOLDER).glob("*.md")}
+        assert pages == {one.name for one in OPERATORS}, STALE
+
+    def test_links_lead_to_pages(self, records):
+        pages = sheets.rendered(OPERATORS, records)
+        for name, text in pages.items():
+            for target in sheets.linked(text):
+                assert ((DOCS / name).parent / target).exists(), f"{name}: {target}"
+
+
+MODULE = '''
+"""Two operators."""
+from registry import Array, case, op
+
+FACTOR = 2.0
+
+def doubled(x):
+    """What the first one is."""
+    return FACTOR * x
+
+@op(name="sheet_double", cases=[case(x=(3,))], reference=lambda x: 2 * x)
+def sheet_double(x: Array) -> Array:
+    """``2 x``."""
+    return doubled(x)
+
+@sheet_double.gradient
+def sheet_double_gradient(d_out):
+    return {"x": 2.0 * d_out}
+
+@op(name="sheet_sign", cases=[case(x=(3,))])
+def sheet_sign(x: Array) -> Array:
+    """Sign of ``x``."""
+    return (x > 0) * 1.0
+
+sheet_sign.zero_gradient("it is constant between jumps")
+'''
+
+
+def forget():
+    """As in a new process."""
+    sys.modules.pop("sheet_operators", None)
+    for name in ("sheet_double", "sheet_sign"):
+        registry.table.unregister(name)
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestOwnOperators:
+    @pytest.fixture
+    def module(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "sheet_operators.py"
+        path.write_text(MODULE)
+        yield path
+        forget()
+
+    def test_a_table_and_pages_are_written(self, module, capsys):
+        assert cli.main(["check", str(module), "--sheets", "sheets"]) == 0
+        assert "sheet_double holds" in capsys.readouterr().out
+        folder = module.parent / "sheets"
+        assert "| [`sheet_double`](operators/sheet_double.md) | `2 x`." in (
+            folder / "operators.md"
+        ).read_text(encoding="utf-8")
+        page = (folder / "operators" / "sheet_double.md").read_text(encoding="utf-8")
+        assert "multiply(2.0, d_out)" in page
+        assert "- [x] the kernel computes what the reference computes (1 case)" in page
+        page = (folder / "operators" / "sheet_sign.md").read_text(encoding="utf-8")
+        assert "it is constant between jumps" in page
+        assert "reference: nothing to compare, no reference= is declared" in page
+
+    def test_what_did_not_change_is_not_proved_again(self, module, capsys):
+        cli.main(["check", str(module), "--sheets", "sheets"])
+        capsys.readouterr()
+        forget()
+        assert cli.main(["check", str(module), "--sheets", "sheets"]) == 0
+        assert "sheet_double" not in capsys.readouterr().out
+
+    def test_what_fails_is_not_recorded(self, module, capsys):
+        module.write_text(MODULE.replace('{"x": 2.0 * d_out}', '{"x": 3.0 * d_out}'))
+        assert cli.main(["check", str(module), "--sheets", "sheets"]) == 1
+        assert "sheet_double FAILS" in capsys.readouterr().out
+        stored = json.loads((module.parent / "sheets" / "proofs.json").read_text())
+        assert list(stored) == ["sheet_sign"]
+
+
+class TestFingerprint:
+    def fingerprint(self, folder, text):
+        """Of ``sheet_double`` in a module with that text."""
+        (folder / "fingerprinted.py").write_text(text)
+        importlib.invalidate_caches()
+        testing.fingerprint._module.cache_clear()
+
+        def kernel(x: Array) -> Array:
+            """``2 x``."""
+            return x
+
+        kernel.__module__, kernel.__name__ = "fingerprinted", "sheet_double"
+        return fingerprint(Operator(kernel))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "changes"),
+        [
+            ("FACTOR = 2.0", "FACTOR = 3.0", True),
+            ("return FACTOR * x", "return FACTOR * x * 1", True),
+            ('{"x": 2.0 * d_out}', '{"x": d_out * 2.0}', True),
+            ("case(x=(3,))], reference", "case(x=(4,))], reference", True),
+            ("What the first one is.", "Twice its argument.", False),
+            ("return doubled(x)", "return doubled(x)  # twice", False),
+            ("(x > 0) * 1.0", "(x >= 0) * 1.0", False),
+        ],
+    )
+    def test_it_changes_with_what_counts(self, tmp_path, monkeypatch, old, new, changes):
+        changed = MODULE.replace(old, new)
+        assert changed != MODULE
+        monkeypatch.syspath_prepend(tmp_path)
+        before, after = (self.fingerprint(tmp_path, text) for text in (MODULE, changed))
+        assert (before != after) is changes
+
+
+def test_a_verdict_may_be_quiet(capsys):
+    assert check_operator("sign", quiet=True).ok
+    assert capsys.readouterr().out == ""
+
+
+def test_records_are_read_as_they_are_written(tmp_path):
+    kept = {"sin": record.Record("0123", {"reference": 3, "complex": "it is refused: “no”"})}
+    record.save(tmp_path / "proofs.json", kept)
+    assert record.load(tmp_path / "proofs.json") == kept
+    assert dataclasses.asdict(kept["sin"])["proofs"]["reference"] == 3
+    assert record.load(tmp_path / "nothing.json") == {}
