@@ -1,6 +1,7 @@
 """The command ``symop``: look at saved graphs and at the catalogue from a shell."""
 
 import argparse
+import functools
 import inspect
 import os
 import sys
@@ -133,7 +134,8 @@ def _recorded(chosen: list[Operator], options: argparse.Namespace) -> list[str]:
     folder: Path = options.sheets
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / sheets.RECORDS
-    failed = record.update(path, chosen, options.workers, options.module)
+    prepare = functools.partial(declared_by, options.module)
+    failed = record.update(path, chosen, options.workers, prepare)
     sheets.write(folder, chosen, record.load(path))
     return failed
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from registry.operator import Operator
 from registry.table import get
-from symop.discovery import declared_by
 from symop.testing import check_operator
 from symop.testing.fingerprint import fingerprint
 from symop.testing.verdict import Finding, Verdict, nothing_of
 
+Prepare = Callable[[], object]
 Outcome = int | str
 """On how many cases a proof held, or why it had nothing to compare."""
 
@@ -62,12 +62,12 @@ def stale(operators: Iterable[Operator], records: Records) -> list[Operator]:
 
 
 def prove(
-    operators: Iterable[Operator], workers: int = 1, declared_in: str = ""
+    operators: Iterable[Operator], workers: int = 1, prepare: Prepare | None = None
 ) -> Iterator[tuple[str, Record | str]]:
     """Run every proof of each operator; its record, or its verdict where one fails.
 
-    With several ``workers``, processes share the operators. Each imports the module or file
-    ``declared_in`` first, if it is given.
+    With several ``workers``, processes share the operators. Each calls ``prepare`` first, which
+    registers those that are not of the catalogue.
     """
     names = [one.name for one in operators]
     if workers == 1:
@@ -78,18 +78,12 @@ def prove(
     with pool(
         max_workers=workers,
         max_tasks_per_child=_OPERATORS_PER_PROCESS,
-        initializer=_load,
-        initargs=(declared_in,),
+        initializer=prepare,
     ) as processes:
         yield from processes.map(_proved, names)
 
 
 _OPERATORS_PER_PROCESS = 25
-
-
-def _load(target: str) -> None:
-    if target:
-        declared_by(target)
 
 
 def _proved(name: str) -> tuple[str, Record | str]:
@@ -119,7 +113,7 @@ def update(
     path: Path,
     operators: list[Operator],
     workers: int = 1,
-    declared_in: str = "",
+    prepare: Prepare | None = None,
     report: Report = print,
 ) -> list[str]:
     """Prove what is stale in the file and write what was shown; the names of those that fail.
@@ -130,7 +124,7 @@ def update(
     known = {one.name for one in operators}
     records = {name: one for name, one in load(path).items() if name in known}
     waiting, failed = stale(operators, records), []
-    for i, (name, outcome) in enumerate(prove(waiting, workers, declared_in), 1):
+    for i, (name, outcome) in enumerate(prove(waiting, workers, prepare), 1):
         if isinstance(outcome, str):
             failed.append(name)
             records.pop(name, None)
