@@ -34,7 +34,8 @@ class Figure:
         spread: the quartiles of those ratios.
         target: the largest ratio allowed, or None where the figure is information only.
         repeats: how many pairs were measured.
-        unit: ``"s"`` or ``"count"``.
+        memory: the ratio of the memory that both need, or None.
+        unit: ``"s"``, ``"count"``, or ``"same"`` for programs that need no timing.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Figure:
     spread: tuple[float, float] | None = None
     target: float | None = None
     repeats: int = 1
+    memory: float | None = None
     unit: str = "s"
 
     @property
@@ -226,9 +228,11 @@ def read(name: str) -> dict[str, Any] | None:
 
 def table(result: dict[str, Any]) -> str:
     """A result as a Markdown table with aligned columns."""
-    head = ["figure", "symop", "JAX", "ratio", "target", "met"]
+    head = ["figure", "symop", "JAX", "ratio", "target", "met", "memory"]
     rows = [head, *[_row(figure) for figure in result["figures"]]]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
@@ -249,11 +253,14 @@ def _row(figure: dict[str, Any]) -> list[str]:
         "" if ratio is None else f"{ratio:.3f}",
         "" if target is None else f"{target:g}",
         "" if met is None else "yes" if met else "**no**",
+        f"{figure['memory']:.2f}" if "memory" in figure else "",
     ]
 
 
 def amount(value: float, unit: str) -> str:
     """A count, or seconds in the unit that reads best."""
+    if unit == "same":
+        return "same"
     if unit == "count":
         return f"{value:,.0f}"
     for name, scale in (("s", 1.0), ("ms", 1e-3)):

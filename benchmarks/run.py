@@ -3,7 +3,7 @@
 python benchmarks/run.py                 all of them
 python benchmarks/run.py calls steps     some of them
 python benchmarks/run.py --quick         few repeats, nothing stored
-python benchmarks/run.py --table         only rewrite docs/benchmarks.md from stored results
+python benchmarks/run.py --table         only rewrite the pages from stored results
 """
 
 import argparse
@@ -13,8 +13,9 @@ from typing import Any
 
 import measure
 
-NAMES = ("building", "steps", "calls")
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+NAMES = ("building", "steps", "calls", "catalogue")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {"benchmarks.md": ("building", "steps", "calls"), "speed.md": ("catalogue",)}
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"
 
 
@@ -38,12 +39,14 @@ def section(result: dict[str, Any]) -> str:
     return f"## {result['title']}\n\n{where}\n\n{measure.table(result)}{shown}\n"
 
 
-def write_page() -> None:
-    """Replace the generated part of the page by the stored results."""
-    written, _, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    stored = [result for name in NAMES if (result := measure.read(name)) is not None]
-    sections = "\n".join(section(result) for result in stored)
-    PAGE.write_text(f"{written}{BEGIN}\n\n{sections}", encoding="utf-8")
+def write_pages() -> None:
+    """Replace the generated part of each page by the stored results."""
+    for page, names in PAGES.items():
+        path = DOCS / page
+        written, _, _ = path.read_text(encoding="utf-8").partition(BEGIN)
+        stored = [result for name in names if (result := measure.read(name)) is not None]
+        sections = "\n".join(section(result) for result in stored)
+        path.write_text(f"{written}{BEGIN}\n\n{sections}", encoding="utf-8")
 
 
 def main() -> None:
@@ -51,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="name", help=f"among {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="few repeats, nothing stored")
-    parser.add_argument("--table", action="store_true", help="only rewrite the page")
+    parser.add_argument("--table", action="store_true", help="only rewrite the pages")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in NAMES]
     if unknown:
@@ -62,7 +65,7 @@ def main() -> None:
         if not arguments.quick:
             measure.write(result)
     if not arguments.quick:
-        write_page()
+        write_pages()
 
 
 if __name__ == "__main__":
