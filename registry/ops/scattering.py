@@ -1,5 +1,7 @@
 """Rows of an array that are added to or replaced by arrays of indices."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,7 +26,9 @@ def _index_add_shape(x: Shape, indices: Shape, updates: Shape, *, axis: int) -> 
     return x
 
 
-def _named(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> list[tuple]:
+def _named(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int
+) -> list[tuple[int, Any]]:
     """Each row index in row-major order, as a place from the front, and the row of updates."""
     length = x.shape[axis]
     at = axis % x.ndim
