@@ -9,6 +9,7 @@ from jax import lax
 
 from registry.attributes import Check, ConvertedBy, Scalar, converter
 from registry.cases import case, integers, misuse
+from registry.errors import DTypeError
 from registry.shapes import canonical, default_float, default_int, same
 from registry.signature import Array
 from registry.table import op
@@ -145,8 +146,11 @@ zeros.zero_gradient("it has no inputs")
 ones.zero_gradient("it has no inputs")
 
 
-def _full_like_dtype(x: VarType, *, dtype: DType | None) -> DType:
-    return x.dtype if dtype is None else canonical(dtype)
+def _full_like_dtype(x: VarType, *, fill_value: Scalar, dtype: DType | None) -> DType:
+    of = x.dtype if dtype is None else canonical(dtype)
+    if isinstance(fill_value, complex) and of.kind != "c":
+        raise DTypeError(f"fill_value must be real in {of.name}, got {fill_value}")
+    return of
 
 
 @op(
@@ -159,6 +163,7 @@ def _full_like_dtype(x: VarType, *, dtype: DType | None) -> DType:
         case(x=(0,), fill_value=True),
         case(x=integers(3, high=4), fill_value=7),
         misuse("attribute 'fill_value' must be", x=(2,), fill_value="one"),
+        misuse("fill_value must be real in float32, got 1j", x=(2,), fill_value=1j),
     ],
 )
 def full_like(x: Array, *, fill_value: Scalar, dtype: np.dtype | None = None) -> Array:
