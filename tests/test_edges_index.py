@@ -109,6 +109,19 @@ def test_the_last_update_stays_among_many():
     equal(jax.jit(so.index_update)(np.zeros(50, np.float32), rows, values), expected)
 
 
+def test_unsigned_indices_name_what_signed_ones_do():
+    signed = np.asarray([2, 0, 2, 9], np.int32)
+    x, updates = np.asarray([1, 2, 3], np.float32), VALUES[:4]
+    for kind in ("uint8", "uint16", "uint32"):
+        ids = signed.astype(kind)
+        equal(so.index_update(x, ids, updates), [2, 2, 4])
+        equal(so.index_add(x, ids, updates), [3, 2, 8])
+        equal(so.scatter_add(x, ids, updates), [3, 2, 8])
+        equal(so.scatter_nd(updates, ids[:, None], shape=(3,)), [2, 0, 5])
+        equal(so.take_along_axis(x, ids), [3, 1, 3, NAN])
+        equal(so.pick(np.stack([x] * 4), ids), [3, 1, 3, 3])
+
+
 def test_gathers_from_no_entries_fill():
     none, ids = np.zeros((0, 2), np.float32), np.zeros((1, 2), np.int32)
     equal(so.take(none, ids[0], fill_value=3.0), np.full((2, 2), 3.0))
@@ -252,3 +265,8 @@ def test_arange_of_a_small_dtype_counts_in_a_wide_one():
     equal(so.arange(1000, dtype="float16"), expected)
     equal(np.asarray(so.arange(1000, dtype="bfloat16"), np.float32)[-1], 1000.0)
     equal(so.arange(250, 260, dtype="uint8"), np.arange(250, 260).astype("uint8"))
+
+
+def test_linspace_of_a_small_dtype_counts_in_a_wide_one():
+    expected = np.linspace(0, 1, 5000, dtype=np.float32).astype("float16")
+    equal(so.linspace(0, 1, 5000, dtype="float16"), expected)

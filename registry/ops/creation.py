@@ -264,6 +264,10 @@ def _linspace_shape(*, num: int) -> Shape:
     return (num,)
 
 
+def _is_floating(dtype: DType | None) -> bool:
+    return dtype is None or is_inexact(dtype)
+
+
 @op(
     shape=_linspace_shape,
     dtype=_default_float_dtype,
@@ -276,6 +280,7 @@ def _linspace_shape(*, num: int) -> Shape:
         case(start=1.5, stop=2.0, num=1),
         case(start=0.0, stop=1.0, num=0),
         misuse("attribute 'num' must not be negative, got -1", start=0.0, stop=1.0, num=-1),
+        misuse("attribute 'dtype' must be floating", start=0, stop=1, num=2, dtype="int32"),
     ],
 )
 def linspace(
@@ -284,7 +289,7 @@ def linspace(
     stop: float,
     num: Annotated[int, Check("not be negative", lambda n: n >= 0)],
     endpoint: bool = True,
-    dtype: np.dtype | None = None,
+    dtype: Annotated[np.dtype | None, Check("be floating", _is_floating)] = None,
 ) -> Array:
     """``num`` numbers at equal distances from ``start`` to ``stop``.
 
@@ -297,7 +302,9 @@ def linspace(
         >>> linspace(0.0, 1.0, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    return jnp.linspace(start, stop, num, endpoint, dtype=_default_float_dtype(dtype=dtype))
+    kind = _default_float_dtype(dtype=dtype)
+    wide = jnp.promote_types(kind, np.float32)  # the number of an entry may not fit into a half
+    return jnp.linspace(start, stop, num, endpoint, dtype=wide).astype(kind)
 
 
 # eye -------------------------------------------------------------------------------------------

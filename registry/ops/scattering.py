@@ -173,13 +173,14 @@ def _last_places(indices: Array, length: int) -> Array:
 
     Those beyond are distinct as well, so that a scatter to these places has no order.
     """
-    turn = jnp.arange(indices.size, dtype=indices.dtype).reshape(indices.shape)
+    turn = jnp.arange(indices.size, dtype=np.int32).reshape(indices.shape)
+    beyond = (length + turn).astype(indices.dtype)
     if length == 0:
-        return turn
+        return beyond
     places = jnp.where(indices < 0, indices + length, indices)
     last = jnp.full(length, -1, turn.dtype).at[places].max(turn, mode="drop")
     last_here = last.at[places].get(mode="fill", fill_value=-1)
-    return jnp.where(last_here == turn, places, length + turn)
+    return jnp.where(last_here == turn, places, beyond)
 
 
 @index_update.gradient
