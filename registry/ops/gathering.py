@@ -10,7 +10,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, unbroadcast
-from registry.ops.indexing import nothing, one_long, require_integers, wide, wide_dtype
+from registry.ops.indexing import never_weak, nothing, one_long, require_integers, wide, wide_dtype
 from registry.ops.shape import reshape
 from registry.shapes import listed, normalize_axis, numeric, reduced
 from registry.signature import Array
@@ -429,9 +429,8 @@ def pick(
     x, length = jnp.asarray(x), x.shape[axis]
     kept = wide(indices).reshape(reduced(x.shape, axis=axis, keepdims=True))
     places = jnp.clip(kept, 0, length - 1) if mode == "clip" else kept % length
-    places = places.astype(kept.dtype)  # never weak
     out = jnp.take_along_axis(x, places, axis, mode="promise_in_bounds")
-    return (out if keepdims else jnp.squeeze(out, axis)), places
+    return (out if keepdims else jnp.squeeze(out, axis)), never_weak(places)
 
 
 @pick.gradient

@@ -44,6 +44,12 @@ def wide(ids: Array) -> Array:
     return ids.astype(np.int32) if ids.dtype.itemsize < 4 else ids
 
 
+def never_weak(x: Array) -> Array:
+    """``x`` as an array of its dtype, also where it was a Python number."""
+    x = jnp.asarray(x)
+    return x.astype(x.dtype)
+
+
 def wide_dtype(ids: VarType) -> DType:
     """The dtype of ``wide(ids)``."""
     return np.dtype(np.int32) if ids.dtype.itemsize < 4 else ids.dtype

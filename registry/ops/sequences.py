@@ -10,7 +10,7 @@ from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.gathering import scatter_add
-from registry.ops.indexing import require_integers, take, wide
+from registry.ops.indexing import never_weak, require_integers, take, wide
 from registry.ops.shape import reshape
 from registry.shapes import normalize_axis
 from registry.signature import Array
@@ -78,11 +78,11 @@ def boolean_mask(
         >>> boolean_mask(jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([True, False, True]), size=4)
         Array([1., 3., 0., 0.], dtype=float32)
     """
-    x, held = jnp.asarray(x), jnp.asarray(mask) != 0
+    x, held = never_weak(x), jnp.asarray(mask) != 0
     places = jnp.where(held, jnp.cumsum(held, dtype=np.int32) - 1, size).astype(np.int32)
     entries = jnp.arange(held.size, dtype=np.int32)
     chosen = jnp.full(size, held.size, np.int32).at[places].set(entries, mode="drop")
-    return take.kernel(x, chosen, axis=axis, fill_value=fill_value).astype(x.dtype), places
+    return take.kernel(x, chosen, axis=axis, fill_value=fill_value), places
 
 
 @boolean_mask.gradient
@@ -129,11 +129,6 @@ def _steps(data: Array, axis: int) -> Array:
     """The number of each step, to broadcast against ``data``."""
     shape = [n if i == axis else 1 for i, n in enumerate(data.shape)]
     return lax.broadcasted_iota(np.int32, shape, axis)
-
-
-def _strong(data: Array) -> Array:
-    data = jnp.asarray(data)
-    return data.astype(data.dtype)
 
 
 def _sequence_mask_reference(
@@ -185,7 +180,7 @@ def sequence_mask(
         Array([[0., 1., 1.],
                [0., 0., 1.]], dtype=float32)
     """
-    data = _strong(data)
+    data = never_weak(data)
     if sequence_length is None:
         return data
     inside = _steps(data, axis) < _ends(sequence_length, data, axis)
@@ -246,7 +241,7 @@ def sequence_reverse(
                [3, 2],
                [1, 6]], dtype=int32)
     """
-    data = _strong(data)
+    data = never_weak(data)
     if sequence_length is None or data.size == 0:
         return lax.rev(data, (axis,))
     steps, ends = _steps(data, axis), _ends(sequence_length, data, axis)
@@ -326,7 +321,7 @@ def sequence_last(
         >>> sequence_last(jnp.asarray([[1, 2], [3, 4], [5, 6]]), jnp.asarray([3, 1]))
         Array([5, 2], dtype=int32)
     """
-    data, length = _strong(data), data.shape[axis]
+    data, length = never_weak(data), data.shape[axis]
     kept = [n if i == 1 - axis else 1 for i, n in enumerate(data.shape)]
     ends = jnp.full(kept, length) if sequence_length is None else _ends(sequence_length, data, axis)
     places = jnp.where(ends > 0, ends - 1, length).astype(np.int32)

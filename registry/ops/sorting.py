@@ -10,6 +10,7 @@ from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.gathering import scatter_add
+from registry.ops.indexing import never_weak
 from registry.shapes import along_axis, default_int, normalize_axis, real
 from registry.signature import Array
 from registry.table import op
@@ -94,12 +95,7 @@ def sort(
         >>> sort(jnp.asarray([3.0, 1.0, 2.0]), descending=True)
         Array([3., 2., 1.], dtype=float32)
     """
-    return _sorted_with_places(_strong(x), axis, descending, stable)
-
-
-def _strong(x: Array) -> Array:
-    x = jnp.asarray(x)
-    return x.astype(x.dtype)
+    return _sorted_with_places(never_weak(x), axis, descending, stable)
 
 
 @sort.gradient
@@ -202,7 +198,7 @@ def topk(x: Array, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Arr
         >>> values, indices
         (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
     """
-    x = _strong(x)
+    x = never_weak(x)
     _, places = lax.top_k(_rank(x, largest), k, axis=axis)
     return jnp.take_along_axis(x, places, axis, mode="promise_in_bounds"), places
 
