@@ -16,6 +16,7 @@ from symop.differentiate import carries_cotangent, ones, pullback, pushforward, 
 from symop.emission import Image, expanded
 from symop.graph import (
     KEY,
+    SELECT,
     VARIABLE,
     Node,
     as_node,
@@ -238,9 +239,20 @@ def _is_present(
 
 
 def _is_defined(node: Node) -> bool:
-    """Whether a derivative can flow through ``node``, or is zero there as that of a comparison."""
+    """Whether a derivative can flow through ``node``, or is zero there as that of a comparison.
+
+    An integer beside differentiable outputs, such as the place of a maximum, has the derivative
+    zero: a gradient that uses it is differentiated with the place held fixed.
+    """
+    if node.op is SELECT and not carries_cotangent(node):
+        (source,) = node.operands
+        declared = isinstance(source.op, Operator) and source.op.derivative in _DECLARED
+        return declared and _is_defined(source)
     is_zero = isinstance(node.op, Operator) and node.op.derivative is Derivative.ZERO
     return is_zero or carries_cotangent(node)
+
+
+_DECLARED = (Derivative.MAKER, Derivative.KERNEL, Derivative.ZERO)
 
 
 def _asked(asked: Node, xs: Sequence[Node]) -> str:

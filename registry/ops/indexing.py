@@ -1,10 +1,12 @@
 """Operators that pick entries by index, and their adjoints that put entries back."""
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
@@ -24,16 +26,17 @@ from registry.shapes import (
 )
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 
 Mode = Literal["fill", "clip", "wrap"]
 """What an index beyond the axis means: nothing, the nearest entry, or counting on."""
 
 
-def _require_integers(ids: VarType) -> None:
-    if ids.dtype.kind not in "iu":
-        raise DTypeError(f"ids must be integers, got {ids.dtype.name}")
+def require_integers(indices: VarType, slot: str = "ids") -> None:
+    """Refuse what fills ``slot`` unless it holds integers."""
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"{slot} must be integers, got {indices.dtype.name}")
 
 
 def wide(ids: Array) -> Array:
@@ -42,25 +45,52 @@ def wide(ids: Array) -> Array:
     return ids.astype(np.int32) if ids.dtype.itemsize < 4 else ids
 
 
+def never_weak(x: Array) -> Array:
+    """``x`` as an array of its dtype, also where it was a Python number."""
+    x = jnp.asarray(x)
+    return x.astype(x.dtype)
+
+
+def wide_dtype(ids: VarType) -> DType:
+    """The dtype of ``wide(ids)``."""
+    return np.dtype(np.int32) if ids.dtype.itemsize < 4 else ids.dtype
+
+
 # take and add_rows -----------------------------------------------------------------------------
 
 
-def _take_shape(x: Shape, ids: Shape, *, axis: int) -> Shape:
+def _take_shape(x: Shape, ids: Shape, *, axis: int, mode: Mode) -> Shape:
     at = normalize_axis(axis, len(x))
+    if x[at] == 0 and mode != "fill":
+        raise ShapeError(f"axis {axis} of x must not be empty with mode={mode!r}, got shape {x}")
     return (*x[:at], *ids, *x[at + 1 :])
 
 
 def _take_dtype(x: VarType, ids: VarType) -> tuple[DType, bool]:
-    _require_integers(ids)
+    require_integers(ids)
     return x.dtype, x.weak
 
 
 def _take_reference(
-    x: np.ndarray, ids: np.ndarray, *, axis: int = 0, mode: Mode = "fill"
+    x: np.ndarray, ids: np.ndarray, *, axis: int, mode: Mode, fill_value: float | None
 ) -> np.ndarray:
-    if mode == "fill":
-        return np.take(x, ids, axis)
-    return np.take(x, ids, axis, mode=mode)
+    if mode != "fill":
+        return np.take(x, ids, axis, mode=mode)
+    height = x.shape[axis]
+    beyond = np.broadcast_to(nothing(x.dtype, fill_value), np.delete(x.shape, axis)).astype(x.dtype)
+    rows = np.concatenate([x, np.expand_dims(beyond, axis)], axis)
+    ids = np.where((-height <= ids) & (ids < height), ids % max(height, 1), height)
+    return np.take(rows, ids, axis)
+
+
+def nothing(dtype: DType, fill_value: float | None) -> Any:
+    """What stands in NumPy for an entry beyond an axis."""
+    if fill_value is not None:
+        return fill_value
+    if dtype == np.bool_ or is_inexact(dtype):
+        return True if dtype == np.bool_ else math.nan
+    limits = np.iinfo(dtype)
+    return limits.min if dtype.kind == "i" else limits.max
 
 
 @op(
@@ -75,29 +105,47 @@ def _take_reference(
         case(x=(4,), ids=integers(6, low=-9, high=9), mode="clip"),
         case(x=(4,), ids=integers(6, low=-9, high=9), mode="wrap"),
         case(x=(5, 3), ids=integers(0, high=5)),
-        case(x=integers(5, high=9), ids=integers(4, high=5)),
+        case(x=(2, 4), ids=integers(9, low=-7, high=7), axis=1, fill_value=0.0),
+        case(x=(2, 0), ids=integers(3, high=5), axis=1, fill_value=2.0, order=1),
+        case(x=integers(5, high=9), ids=integers(9, high=9)),
         case(x=(300,), ids=integers(6, high=256, dtype="uint8"), mode="clip", order=1),
         case(x=(300,), ids=integers(6, low=-128, high=128, dtype="int8"), mode="wrap", order=1),
-        workload(x=(20000, 64), ids=integers(4096, high=20000)),
+        workload(x=(100000, 64), ids=integers(20000, high=100000)),
         misuse("axis must be in [-2, 2), got 2", x=(5, 3), ids=integers(4, high=5), axis=2),
         misuse("ids must be integers, got float", x=(5, 3), ids=(4,)),
         misuse("did you mean 'clip'", x=(5,), ids=integers(4, high=5), mode="clop"),
+        misuse("axis 0 of x must not be empty", x=(0, 2), ids=integers(1, high=2), mode="clip"),
     ],
 )
 def take(
-    x: Array, ids: Array, *, axis: int = 0, mode: Literal["fill", "clip", "wrap"] = "fill"
+    x: Array,
+    ids: Array,
+    *,
+    axis: int = 0,
+    mode: Literal["fill", "clip", "wrap"] = "fill",
+    fill_value: float | None = None,
 ) -> Array:
     """Entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis.
 
-    Beyond the axis, ``mode`` decides: ``fill`` gives NaN (negative indices count from the end),
-    ``clip`` the nearest entry, ``wrap`` counts on from the other end.
+    Beyond the axis, ``mode`` decides: ``fill`` gives ``fill_value`` (negative indices count from
+    the end), ``clip`` the nearest entry, ``wrap`` counts on from the other end. By default
+    ``fill_value`` is NaN, in integers the least number, or the largest of unsigned ones.
 
     Example:
         >>> import jax.numpy as jnp
         >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
         Array([30., 10.], dtype=float32)
     """
-    return jnp.take(x, wide(ids), axis=axis, mode=mode)
+    x, ids = jnp.asarray(x), wide(ids)
+    if x.shape[axis] == 0:  # XLA gathers nothing from an empty axis, not even what fills
+        x, ids = one_long(x, axis), jnp.ones_like(ids)
+    return jnp.take(x, ids, axis=axis, mode=mode, fill_value=fill_value)
+
+
+def one_long(x: Array, axis: int) -> Array:
+    """``x``, which is empty along ``axis``, with a zero there."""
+    edges = [(0, int(i == axis % x.ndim), 0) for i in range(x.ndim)]
+    return lax.pad(x, lax.full_like(x, 0, shape=()), edges)
 
 
 @take.gradient
@@ -113,16 +161,18 @@ def _take_gradient(x: Var, ids: Var, d_out: Var, *, axis: int, mode: Mode) -> Gr
     return {"x": permute_dims(rows, axes=back), "ids": None}
 
 
-def _add_rows_shape(values: Shape, ids: Shape, *, height: int) -> Shape:
+def _add_rows_shape(values: Shape, ids: Shape, *, height: int, mode: Mode) -> Shape:
     if values[: len(ids)] != ids:
         raise ShapeError(f"values must begin with the shape of ids, got {values} and {ids}")
     if height < 0:
         raise AttributeValueError(f"height must not be negative, got {height}")
+    if height == 0 and mode != "fill":
+        raise AttributeValueError(f"height must be positive with mode={mode!r}, got 0")
     return (height, *values[len(ids) :])
 
 
 def _add_rows_dtype(values: VarType, ids: VarType) -> DType:
-    _require_integers(ids)
+    require_integers(ids)
     return numeric(values)[0]
 
 
@@ -131,8 +181,9 @@ def _add_rows_reference(
 ) -> np.ndarray:
     out = np.zeros((height, *values.shape[ids.ndim :]), values.dtype)
     ids = ids.astype(np.int64)
-    rows = np.clip(ids, 0, height - 1) if mode == "clip" else ids % height
-    np.add.at(out, rows, values)
+    kept = (-height <= ids) & (ids < height) if mode == "fill" else np.ones(ids.shape, bool)
+    rows = np.clip(ids, 0, height - 1) if mode == "clip" else ids % max(height, 1)
+    np.add.at(out, rows[kept], values[kept])
     return out
 
 
@@ -144,6 +195,8 @@ def _add_rows_reference(
         case(values=(4, 3), ids=integers(4, high=5), height=5),
         case(values=(2, 2, 3), ids=integers(2, 2, low=-5, high=5), height=5),
         case(values=(), ids=integers(high=5), height=5),
+        case(values=(9,), ids=integers(9, low=-7, high=7), height=4),
+        case(values=(2, 3), ids=integers(2, high=5), height=0, order=1),
         case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="clip"),
         case(values=(6,), ids=integers(6, low=-9, high=9), height=4, mode="wrap"),
         case(values=(0, 3), ids=integers(0, high=5), height=2),
@@ -155,7 +208,7 @@ def _add_rows_reference(
             mode="wrap",
         ),
         case(values=(6,), ids=integers(6, low=-128, high=128, dtype="int8"), height=300),
-        workload(values=(4096, 64), ids=integers(4096, high=20000), height=20000),
+        workload(values=(20000, 64), ids=integers(20000, high=100000), height=100000),
         misuse(
             "values must begin with the shape of ids, got (3, 4) and (4,)",
             values=(3, 4),
@@ -163,6 +216,8 @@ def _add_rows_reference(
             height=5,
         ),
         misuse("ids must be integers, got float", values=(4, 3), ids=(4,), height=5),
+        misuse("height must not be", values=(1,), ids=integers(1, high=5), height=-1),
+        misuse("height must be", values=(1,), ids=integers(1, high=5), height=0, mode="wrap"),
     ],
 )
 def add_rows(
@@ -180,6 +235,8 @@ def add_rows(
     """
     values, ids = jnp.asarray(values), wide(ids)
     out = jnp.zeros((height, *values.shape[ids.ndim :]), values.dtype)
+    if height == 0:
+        return out
     if mode == "clip":
         ids = jnp.clip(ids, 0, height - 1)
     elif mode == "wrap":
@@ -189,6 +246,8 @@ def add_rows(
 
 @add_rows.gradient
 def _add_rows_gradient(ids: Var, d_out: Var, *, mode: Mode) -> Grads:
+    if mode == "fill":  # what was dropped gets no gradient
+        return {"values": take(d_out, ids, fill_value=0.0), "ids": None}
     return {"values": take(d_out, ids, axis=0, mode=mode), "ids": None}
 
 
@@ -206,7 +265,7 @@ def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) ->
 
 
 def _lookup_table_dtype(table: VarType, ids: VarType) -> tuple[DType, bool]:
-    _require_integers(ids)
+    require_integers(ids)
     return table.dtype, table.weak
 
 
@@ -232,7 +291,7 @@ def _lookup_table_reference(
         case(table=(5, 3), ids=integers(0, high=5)),
         case(table=(300, 2), ids=integers(4, high=256, dtype="uint8"), padding_idx=299, order=1),
         case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
-        workload(table=(20000, 64), ids=integers(4096, high=20000)),
+        workload(table=(100000, 64), ids=integers(20000, high=100000), padding_idx=0),
         misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
         misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
         misuse(
@@ -283,7 +342,7 @@ def _one_hot_shape(ids: Shape, *, num_classes: int, axis: int) -> Shape:
 
 
 def _one_hot_dtype(ids: VarType, *, dtype: DType | None) -> DType:
-    _require_integers(ids)
+    require_integers(ids)
     return default_float() if dtype is None else canonical(dtype)
 
 
