@@ -384,11 +384,12 @@ def _col2im_reference(
     lengths = over.lengths(image)
     columns = x.reshape(*image[:2], *over.kernel, *lengths)
     for place in np.ndindex(*over.kernel):
-        seen = tuple(
+        spans = (
             slice(d * k, d * k + by * (n - 1) + 1, by)
             for k, d, by, n in zip(place, over.dilation, over.stride, lengths, strict=True)
         )
-        padded[(..., *seen)] += columns[(slice(None), slice(None), *place)]
+        whole = (slice(None), slice(None))
+        padded[*whole, *spans] += columns[*whole, *place]
     kept = [slice(low, low + n) for n, (low, _) in zip(image, over.all_pads(), strict=True)]
     return padded[tuple(kept)]
 

@@ -66,9 +66,9 @@ def _pad_reference(
     dtype=_pad_dtype,
     reference=_pad_reference,
     cases=[
+        case(x=(3, 4), pad_width=((1, 2), (3, 0)), mode="reflect"),
         case(x=(2, 3), pad_width=((1, 2), (0, 1))),
         case(x=(2, 3), pad_width=((1, 2), (3, 1)), mode="edge"),
-        case(x=(3, 4), pad_width=((1, 2), (3, 0)), mode="reflect"),
         case(x=(3, 2), pad_width=((1, 2), (2, 0)), mode="symmetric"),
         case(x=(3, 2), pad_width=((1, 2), (2, 0)), mode="wrap"),
         case(x=(3,), pad_width=((5, 4),), mode="reflect", order=2),
@@ -176,7 +176,7 @@ def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
     brought into the order of ``x``, or summed, and added at the place that it comes from.
     """
     low = pair[0]
-    total = _span(d, axis, low, low + n)
+    total: Var = _span(d, axis, low, low + n)
     origins = _origins(n, pair, mode).tolist()
     length = len(origins)
     for run in (*_runs(origins, 0, low), *_runs(origins, low + n, length)):
