@@ -8,6 +8,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.indexing import wide
+from registry.ops.repeating import dtype_of_x
 from registry.ops.slicing import pad_slice
 from registry.shapes import normalize_axes, normalize_axis, promote
 from registry.signature import Array
@@ -88,10 +89,6 @@ def _slice_like_shape(x: Shape, like: Shape, *, axes: tuple[int, ...]) -> Shape:
     return out
 
 
-def _dtype_of_x(x: VarType) -> tuple[DType, bool]:
-    return x.dtype, x.weak
-
-
 def _slice_like_reference(
     x: np.ndarray, like: np.ndarray, *, axes: tuple[int, ...] = ()
 ) -> np.ndarray:
@@ -102,7 +99,7 @@ def _slice_like_reference(
 
 @op(
     shape=_slice_like_shape,
-    dtype=_dtype_of_x,
+    dtype=dtype_of_x,
     reference=_slice_like_reference,
     cases=[
         case(x=(3, 5), like=(2, 4)),

@@ -11,6 +11,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.arranging import flip
+from registry.ops.dynamic_slicing import slice_axis
 from registry.ops.reductions import sum as sum_over
 from registry.ops.slicing import pad_slice, slice_
 from registry.signature import Array
@@ -163,12 +164,6 @@ def _runs(origins: list[int], start: int, stop: int) -> Iterator[_Run]:
         start = end
 
 
-def _span(d: Var, axis: int, start: int, stop: int) -> Any:
-    """Entries ``start`` to ``stop`` of one axis."""
-    kept = (None,) * axis
-    return slice_(d, begin=(*kept, start), end=(*kept, stop))
-
-
 def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
     """The adjoint of padding one axis of length ``n``.
 
@@ -176,11 +171,11 @@ def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
     brought into the order of ``x``, or summed, and added at the place that it comes from.
     """
     low = pair[0]
-    total: Var = _span(d, axis, low, low + n)
+    total: Var = slice_axis(d, axis=axis, begin=low, end=low + n)
     origins = _origins(n, pair, mode).tolist()
     length = len(origins)
     for run in (*_runs(origins, 0, low), *_runs(origins, low + n, length)):
-        part = _span(d, axis, run.start, run.stop)
+        part = slice_axis(d, axis=axis, begin=run.start, end=run.stop)
         if run.step == 0:
             part = sum_over(part, axis=axis, keepdims=True)
         elif run.step == -1:

@@ -22,7 +22,8 @@ from registry.types import DType, Shape, VarType
 from registry.var import Var
 
 
-def _dtype_of_x(x: VarType) -> tuple[DType, bool]:
+def dtype_of_x(x: VarType) -> tuple[DType, bool]:
+    """The dtype of ``x``, whatever the other inputs are."""
     return x.dtype, x.weak
 
 
@@ -37,7 +38,7 @@ def _broadcast_like_shape(x: Shape, like: Shape) -> Shape:
 
 @op(
     shape=_broadcast_like_shape,
-    dtype=_dtype_of_x,
+    dtype=dtype_of_x,
     reference=lambda x, like: np.broadcast_to(x, like.shape),
     cases=[
         case(x=(3, 1), like=(2, 3, 2)),
@@ -77,7 +78,7 @@ def _reshape_like_shape(x: Shape, like: Shape) -> Shape:
 
 @op(
     shape=_reshape_like_shape,
-    dtype=_dtype_of_x,
+    dtype=dtype_of_x,
     reference=lambda x, like: np.reshape(x, like.shape),
     cases=[
         case(x=(3, 4), like=(2, 6)),
