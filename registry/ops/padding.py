@@ -1,1 +1,202 @@
 """Padding with a constant, with the edge, or reflected."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.attributes import Check
+from registry.cases import case, integers, misuse, workload
+from registry.errors import AttributeValueError, DTypeError, ShapeError
+from registry.operator import Grads
+from registry.ops.arranging import flip
+from registry.ops.dynamic_slicing import slice_axis
+from registry.ops.reductions import sum as sum_over
+from registry.ops.slicing import pad_slice, slice_
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
+"""What stands around the entries."""
+Pairs = tuple[tuple[int, int], ...]
+"""How much is added before and after each axis."""
+Widths = Annotated[
+    tuple[tuple[int, int], ...],
+    Check("hold no negative number", lambda given: all(n >= 0 for pair in given for n in pair)),
+]
+
+
+def _pad_shape(x: Shape, *, pad_width: Pairs, mode: Mode) -> Shape:
+    if len(pad_width) != len(x):
+        raise AttributeValueError(
+            f"pad_width must have one pair for each axis of {x}, got {pad_width}"
+        )
+    for n, pair in zip(x, pad_width, strict=True):
+        if n == 0 and any(pair) and mode != "constant":
+            raise ShapeError(f"an axis without entries must stay so in mode {mode}, got shape {x}")
+    return tuple(n + low + high for n, (low, high) in zip(x, pad_width, strict=True))
+
+
+def _pad_dtype(x: VarType, *, constant_value: float) -> tuple[DType, bool]:
+    if x.dtype.kind in "biu" and _held(constant_value, x.dtype) != constant_value:
+        raise DTypeError(f"constant_value must be of dtype {x.dtype.name}, got {constant_value}")
+    return x.dtype, x.weak
+
+
+def _held(value: float, dtype: DType) -> Any:
+    """``value`` as an integer dtype holds it; None if it does not."""
+    try:
+        return dtype.type(value)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _pad_reference(
+    x: np.ndarray, *, pad_width: Pairs, mode: Mode = "constant", constant_value: float = 0
+) -> np.ndarray:
+    if mode == "constant":
+        return np.pad(x, pad_width, constant_values=constant_value) if x.ndim else x
+    return np.pad(x, pad_width, mode) if x.ndim else x
+
+
+@op(
+    shape=_pad_shape,
+    dtype=_pad_dtype,
+    reference=_pad_reference,
+    cases=[
+        case(x=(3, 4), pad_width=((1, 2), (3, 0)), mode="reflect"),
+        case(x=(2, 3), pad_width=((1, 2), (0, 1))),
+        case(x=(2, 3), pad_width=((1, 2), (3, 1)), mode="edge"),
+        case(x=(3, 2), pad_width=((1, 2), (2, 0)), mode="symmetric"),
+        case(x=(3, 2), pad_width=((1, 2), (2, 0)), mode="wrap"),
+        case(x=(3,), pad_width=((5, 4),), mode="reflect", order=2),
+        case(x=(2,), pad_width=((5, 3),), mode="wrap", order=2),
+        case(x=(2,), pad_width=((5, 3),), mode="symmetric", order=2),
+        case(x=(1,), pad_width=((2, 1),), mode="reflect", order=2),
+        case(x=(1, 2), pad_width=((2, 1), (0, 0)), mode="edge", order=2),
+        case(x=(2,), pad_width=((1, 1),), constant_value=-1.5),
+        case(x=integers(2, high=9), pad_width=((1, 1),), constant_value=7),
+        case(x=(), pad_width=()),
+        case(x=(0,), pad_width=((1, 1),)),
+        workload(x=(1024, 1024), pad_width=((8, 8), (8, 8)), mode="reflect"),
+        misuse("pad_width must have one pair for each axis of (2,)", x=(2,), pad_width=()),
+        misuse("must hold no negative number", x=(2,), pad_width=((0, -1),)),
+        misuse("an axis without entries must stay so", x=(0,), pad_width=((1, 0),), mode="edge"),
+        misuse(
+            "constant_value must be of dtype int32, got 0.5",
+            x=integers(2, high=9),
+            pad_width=((1, 1),),
+            constant_value=0.5,
+        ),
+    ],
+)
+def pad(
+    x: Array,
+    *,
+    pad_width: Widths,
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
+    constant_value: int | float = 0,
+) -> Array:
+    """``x`` with ``pad_width[i] = (before, after)`` entries added at the ends of axis i.
+
+    ``constant`` adds ``constant_value``; ``edge`` the first and the last entry; ``reflect`` the
+    entries in the opposite order, without the one at the edge; ``symmetric`` the same with it;
+    ``wrap`` the entries of the other end. ``[1, 2, 3]`` with two more at each end is
+    ``[1, 1, 1, 2, 3, 3, 3]`` by ``edge``, ``[3, 2, 1, 2, 3, 2, 1]`` by ``reflect``,
+    ``[2, 1, 1, 2, 3, 3, 2]`` by ``symmetric`` and ``[2, 3, 1, 2, 3, 1, 2]`` by ``wrap``. An axis
+    may be padded with more than it holds: the pattern goes on.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> pad(jnp.asarray([1, 2, 3]), pad_width=((1, 2),), mode="reflect")
+        Array([2, 1, 2, 3, 2, 1], dtype=int32)
+    """
+    x = jnp.asarray(x)
+    widths = np.reshape(np.array(pad_width, int), (x.ndim, 2))
+    if mode == "constant":
+        return jnp.pad(x, widths, constant_values=np.asarray(constant_value, x.dtype))
+    return jnp.pad(x, widths, mode)
+
+
+# The gradient ----------------------------------------------------------------------------------
+
+
+class _Run(NamedTuple):
+    """Neighbors in the padding that are neighbors in ``x`` too, or copies of one entry.
+
+    Attributes:
+        start, stop: where the run lies in the padded axis.
+        first: the lowest entry of ``x`` that it repeats.
+        step: how the entry of ``x`` moves: 1, -1, or 0 for copies of one entry.
+    """
+
+    start: int
+    stop: int
+    first: int
+    step: int
+
+
+def _origins(n: int, pair: tuple[int, int], mode: Mode) -> np.ndarray:
+    """The entry of an axis of length ``n`` that each entry of the padded axis repeats."""
+    places = np.arange(-pair[0], n + pair[1])
+    if mode == "edge" or n == 1:
+        return np.clip(places, 0, n - 1)
+    if mode == "wrap":
+        return places % n
+    # Both reflections have a period: there and back, with the two edges once or twice.
+    edges = 1 if mode == "symmetric" else 0
+    period = 2 * (n - 1 + edges)
+    folded = places % period
+    return np.minimum(folded, period - edges - folded)
+
+
+def _runs(origins: list[int], start: int, stop: int) -> Iterator[_Run]:
+    """The runs between two places of the padded axis, each as long as it can be."""
+    while start < stop:
+        step = origins[start + 1] - origins[start] if start + 1 < stop else 1
+        end = start + 1
+        while end < stop and abs(step) <= 1 and origins[end] - origins[end - 1] == step:
+            end += 1
+        yield _Run(start, end, min(origins[start:end]), step)
+        start = end
+
+
+def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
+    """The adjoint of padding one axis of length ``n``.
+
+    An entry receives its own cotangent and those of its copies. The copies stand in runs; each is
+    brought into the order of ``x``, or summed, and added at the place that it comes from.
+    """
+    low = pair[0]
+    total: Var = slice_axis(d, axis=axis, begin=low, end=low + n)
+    origins = _origins(n, pair, mode).tolist()
+    length = len(origins)
+    for run in (*_runs(origins, 0, low), *_runs(origins, low + n, length)):
+        part = slice_axis(d, axis=axis, begin=run.start, end=run.stop)
+        if run.step == 0:
+            part = sum_over(part, axis=axis, keepdims=True)
+        elif run.step == -1:
+            part = flip(part, axis=axis)
+        begin = tuple(run.first if i == axis else 0 for i in range(d.ndim))
+        total = total + pad_slice(part, shape=total.shape, begin=begin, step=(1,) * d.ndim)
+    return total
+
+
+@pad.gradient
+def _pad_gradient(x: Var, d_out: Var, *, pad_width: Pairs, mode: Mode) -> Grads:
+    if mode == "constant":
+        ends = tuple(low + n for n, (low, _) in zip(x.shape, pad_width, strict=True))
+        return {"x": slice_(d_out, begin=tuple(low for low, _ in pad_width), end=ends)}
+    d = d_out
+    for axis, (n, pair) in enumerate(zip(x.shape, pad_width, strict=True)):
+        if any(pair):
+            d = _back(d, axis, n, pair, mode)
+    return {"x": d}
+
+
+@pad.simplify
+def _pad_simplify(x: Var, *, pad_width: Pairs) -> Var | None:
+    return None if any(map(any, pad_width)) else x
