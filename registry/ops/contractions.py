@@ -2,8 +2,9 @@
 
 import functools
 import math
+import operator
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -103,7 +104,8 @@ def tensordot(
 
 @tensordot.gradient
 def _tensordot_gradient(x: Var, y: Var, d_out: Var, *, axes: Axes) -> Grads:
-    return product_gradients(x, y, d_out, _tensordot_labels(x.shape, y.shape, axes))
+    d_x, d_y = factor_cotangents(x, y, _tensordot_labels(x.shape, y.shape, axes), d_out)
+    return {"x": d_x, "y": d_y}
 
 
 def _tensordot_labels(x: Shape, y: Shape, axes: Axes) -> Labels:
@@ -118,12 +120,12 @@ def _tensordot_labels(x: Shape, y: Shape, axes: Axes) -> Labels:
     return Labels(("".join(term_x), "".join(term_y)), "".join(out), lengths)
 
 
-def product_gradients(x: Var, y: Var, d: Any, labels: Labels) -> Grads:
-    """The gradients of a product of ``x`` and ``y``, each made when it is wanted."""
-    return {
-        "x": lambda: cotangent_of(0, (x, y), labels, d),
-        "y": lambda: cotangent_of(1, (x, y), labels, d),
-    }
+def factor_cotangents(
+    x: Var, y: Var, labels: Labels, d: Any
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """What makes the cotangent of either factor of a product, when it is wanted."""
+    of = functools.partial(cotangent_of, operands=(x, y), labels=labels, d=d)
+    return functools.partial(of, 0), functools.partial(of, 1)
 
 
 # batch_dot -------------------------------------------------------------------------------------
@@ -254,10 +256,15 @@ def _vecdot_shape(x: Shape, y: Shape, *, axis: int) -> Shape:
     return (*out[:at], *out[len(out) + at + 1 :])
 
 
+def _vecdot_reference(x: np.ndarray, y: np.ndarray, *, axis: int) -> np.ndarray:
+    found = np.sum(np.conj(x) * y, axis=axis, dtype=np.result_type(x, y))
+    return np.asarray(found)
+
+
 @op(
     shape=_vecdot_shape,
     dtype=_numeric,
-    reference=lambda x, y, *, axis: np.vecdot(x, y, axis=axis),
+    reference=_vecdot_reference,
     cases=[
         case(x=(3, 4), y=(3, 4)),
         case(x=(4,), y=(4,)),
@@ -351,7 +358,22 @@ def cross(x: Array, y: Array, *, axis: int = -1) -> Array:
     """
     dtype = jnp.result_type(x, y)
     at = _along(jnp.shape(x), jnp.shape(y), axis)
-    return jnp.cross(jnp.asarray(x, dtype), jnp.asarray(y, dtype), axis=at)
+    x0, x1, x2 = _components(jnp.asarray(x, dtype), at)
+    y0, y1, y2 = _components(jnp.asarray(y, dtype), at)
+    parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
+    # The compiler makes one loop of this sum and of its derivative; of a concatenation it does not.
+    return functools.reduce(operator.add, [_component(v, i, at) for i, v in enumerate(parts)])
+
+
+def _components(x: Array, axis: int) -> list[Array]:
+    return [lax.slice_in_dim(x, i, i + 1, axis=x.ndim + axis) for i in range(3)]
+
+
+def _component(x: Array, index: int, axis: int) -> Array:
+    """``x``, of length 1 along the axis, as one component of vectors that have no other."""
+    edges = [(0, 0, 0)] * x.ndim
+    edges[axis] = (index, 2 - index, 0)
+    return lax.pad(x, np.zeros((), x.dtype), edges)
 
 
 @cross.gradient
@@ -403,7 +425,8 @@ def outer(x: Array, y: Array) -> Array:
 
 @outer.gradient
 def _outer_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    return product_gradients(x, y, d_out, _tensordot_labels(x.shape, y.shape, 0))
+    d_x, d_y = factor_cotangents(x, y, _tensordot_labels(x.shape, y.shape, 0), d_out)
+    return {"x": d_x, "y": d_y}
 
 
 def _interleaved(x: Shape, y: Shape) -> tuple[Shape, Shape]:

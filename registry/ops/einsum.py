@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -168,7 +167,7 @@ def _steps(terms: tuple[str, ...], out: str, shapes: tuple[Shape, ...]) -> tuple
     """Contractions that make the result, in the order of least work."""
     if len(terms) <= 2:
         return (Step(tuple(range(len(terms))), terms, out),)
-    arrays = [jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes]
+    arrays = [np.broadcast_to(np.float32(0), shape) for shape in shapes]  # of no memory
     path, _ = jnp.einsum_path(equation_of(terms, out), *arrays, optimize="auto")
     left, steps = list(enumerate(terms)), list[Step]()
     for chosen in path:
