@@ -491,7 +491,7 @@ def _kron_gradient(x: Var, y: Var, d_out: Var) -> Grads:
 
 
 def _khatri_rao_shape(xs: Sequence[Shape]) -> Shape:
-    if not xs or any(len(x) != 2 or x[1] != xs[0][-1] for x in xs):
+    if any(len(x) != 2 or x[1] != xs[0][-1] for x in xs):
         raise ShapeError(f"the inputs must be matrices with as many columns each, got {listed(xs)}")
     return (math.prod(x[0] for x in xs), xs[0][1])
 

@@ -22,7 +22,6 @@ from registry.table import op
 from registry.types import Shape
 from registry.var import Var
 
-_LETTERS = string.ascii_lowercase + string.ascii_uppercase
 _ELLIPSIS = "..."
 
 
@@ -30,7 +29,7 @@ _ELLIPSIS = "..."
 
 
 class Labels(NamedTuple):
-    """An equation without ellipses: each letter of a term names an axis.
+    """An equation whose ellipses are spelled out: each letter of a term names an axis.
 
     Attributes:
         terms: the axes of each operand.
@@ -74,7 +73,7 @@ def labeled(equation: str, shapes: Sequence[Shape]) -> Labels:
         raise ShapeError(f"{equation!r} must be of {len(shapes)} operands, got {len(terms)}")
     pairs = list(zip(terms, shapes, strict=True))
     longest = max([_stands_for(term, shape) for term, shape in pairs])
-    free = [letter for letter in _LETTERS if letter not in equation][:longest]
+    free = [letter for letter in string.ascii_letters if letter not in equation][:longest]
     named = [_named(term, shape, free) for term, shape in pairs]
     out = (out if arrow else _implied(given)).replace(_ELLIPSIS, "".join(free))
     _check_out(equation, out, named)
@@ -188,17 +187,21 @@ def _made(taken: Sequence[str], left: Sequence[tuple[int, str]], out: str) -> st
 
 
 def _contracted(step: Step, arrays: Sequence[Array]) -> Array:
-    """What ``step`` makes of ``arrays``; an axis that only one of them has is summed at first."""
+    """What ``step`` makes of ``arrays``."""
     summed, terms = list[Array](), list[str]()
     for i, (array, term) in enumerate(zip(arrays, step.terms, strict=True)):
         others = "".join([*step.terms[:i], *step.terms[i + 1 :], step.out])
-        alone = tuple(at for at, label in enumerate(term) if label not in others)
-        # jnp.sum counts in float32 where the dtype has 16 bits, and jnp.einsum does not.
-        exact = jnp.issubdtype(array.dtype, jnp.inexact)
-        summed.append(jnp.sum(array, axis=alone) if alone and exact else array)
-        terms.append("".join(c for c in term if c in others) if alone and exact else term)
+        shorter = "".join(label for label in term if label in others or array.dtype == np.bool_)
+        summed.append(_sum_but(array, term, shorter))
+        terms.append(shorter)
     found: Array = jnp.einsum(equation_of(terms, step.out), *summed)
     return found
+
+
+def _sum_but(x: Array, term: str, kept: str) -> Array:
+    """The sum over all axes but those kept: in float32 for 16 bits, unlike ``jnp.einsum``'s."""
+    axes = tuple(i for i, label in enumerate(term) if label not in kept)
+    return jnp.sum(x, axis=axes, dtype=x.dtype) if axes else x
 
 
 def cotangent_of(k: int, operands: Sequence[Var], labels: Labels, d: Any) -> Any:
@@ -206,12 +209,14 @@ def cotangent_of(k: int, operands: Sequence[Var], labels: Labels, d: Any) -> Any
 
     No axis may occur twice in a term.
     """
-    # out = sum of products, so the cotangent puts d in the place of the operand and sums over all
+    # out is a sum of products, so the cotangent is the sum of d times the other factors over all
     # axes but the operand's. Along an axis that only this operand has it was summed, so the
     # cotangent is repeated; along one that was stretched from length 1 the cotangent is summed.
     x, term = operands[k], labels.terms[k]
-    factors = [d if i == k else one for i, one in enumerate(operands)]
-    terms = [labels.out if i == k else one for i, one in enumerate(labels.terms)]
+    # d comes last, since jnp.einsum makes that the left factor. So does JAX's own derivative, and
+    # it decides which arrays are transposed.
+    factors = [*operands[:k], *operands[k + 1 :], d]
+    terms = [*labels.terms[:k], *labels.terms[k + 1 :], labels.out]
     kept = "".join(
         label
         for label, length in zip(term, x.shape, strict=True)
@@ -302,9 +307,9 @@ def einsum(*operands: Array, equation: Equation) -> Array:
         >>> einsum("ii", jnp.asarray([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
+    labels = labeled(equation, [jnp.shape(x) for x in operands])
     dtype = jnp.result_type(*operands)
     arrays = [jnp.asarray(x, dtype) for x in operands]
-    labels = labeled(equation, [x.shape for x in arrays])
     tasks = zip(arrays, labels.terms, strict=True)
     values, steps = _planned([_undoubled(*one, diagonal_of) for one in tasks], labels.out)
     for step in steps:
