@@ -1,10 +1,9 @@
-"""Products that sum over named axes, and those that sum over none."""
+"""Products of arrays that sum over axes of both."""
 
 import functools
-import math
 import operator
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,12 +13,11 @@ from jax import lax
 from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
-from registry.ops.broadcasting import sum_to, unbroadcast
+from registry.ops.broadcasting import unbroadcast
 from registry.ops.einsum import Labels, cotangent_of
 from registry.ops.elementwise import ones_like
-from registry.ops.reductions import sum as total
-from registry.ops.shape import expand_dims, reshape
-from registry.shapes import broadcast, listed, normalize_axes, normalize_axis, numeric, strong
+from registry.ops.shape import expand_dims
+from registry.shapes import broadcast, normalize_axes, normalize_axis, numeric, strong
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -79,12 +77,7 @@ def _tensordot_shape(x: Shape, y: Shape, *, axes: Axes) -> Shape:
         misuse("axes must be distinct, got (0, 0)", x=(2, 2), y=(2, 2), axes=((0, 0), (0, 1))),
     ],
 )
-def tensordot(
-    x: Array,
-    y: Array,
-    *,
-    axes: int | tuple[int | tuple[int, ...], int | tuple[int, ...]] = 2,
-) -> Array:
+def tensordot(x: Array, y: Array, *, axes: Axes = 2) -> Array:
     """Sum of products over axes of both arrays; the result has the other axes, those of x first.
 
     ``axes`` is how many are summed, the last of ``x`` and the first of ``y``, or which of ``x``
@@ -104,11 +97,11 @@ def tensordot(
 
 @tensordot.gradient
 def _tensordot_gradient(x: Var, y: Var, d_out: Var, *, axes: Axes) -> Grads:
-    d_x, d_y = factor_cotangents(x, y, _tensordot_labels(x.shape, y.shape, axes), d_out)
+    d_x, d_y = factor_cotangents(x, y, tensordot_labels(x.shape, y.shape, axes), d_out)
     return {"x": d_x, "y": d_y}
 
 
-def _tensordot_labels(x: Shape, y: Shape, axes: Axes) -> Labels:
+def tensordot_labels(x: Shape, y: Shape, axes: Axes) -> Labels:
     """The axes by letters: those of ``y`` go on where those of ``x`` end."""
     of_x, of_y = _summed_axes(x, y, axes)
     term_x = list(string.ascii_letters[: len(x)])
@@ -385,170 +378,3 @@ def _cross_gradient(x: Var, y: Var, d_out: Var, *, axis: int) -> Grads:
         "x": lambda: unbroadcast(cross(y, d_out, axis=at), x),
         "y": lambda: unbroadcast(cross(d_out, x, axis=at), y),
     }
-
-
-# Products of every entry with every entry ------------------------------------------------------
-
-
-def _outer_shape(x: Shape, y: Shape) -> Shape:
-    if len(x) != 1 or len(y) != 1:
-        raise ShapeError(f"x and y must be vectors, got {x} and {y}")
-    return x + y
-
-
-@op(
-    shape=_outer_shape,
-    dtype=strong,
-    reference=np.outer,
-    cases=[
-        case(x=(3,), y=(4,)),
-        case(x=(0,), y=(2,), order=1),
-        case(x=(2,), y=integers(3, high=9), order=1),
-        workload(x=(1000,), y=(1000,)),
-        misuse("x and y must be vectors, got (3, 1) and (4,)", x=(3, 1), y=(4,)),
-    ],
-)
-def outer(x: Array, y: Array) -> Array:
-    """Products of each entry of one vector with each of another: ``out[i, j] = x[i] * y[j]``.
-
-    Source: Python array API standard 2024.12, ``linalg.outer``.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> outer(jnp.asarray([1, 2]), jnp.asarray([3, 4]))
-        Array([[3, 4],
-               [6, 8]], dtype=int32)
-    """
-    dtype = jnp.result_type(x, y)
-    return jnp.asarray(x, dtype)[:, None] * jnp.asarray(y, dtype)[None, :]
-
-
-@outer.gradient
-def _outer_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    d_x, d_y = factor_cotangents(x, y, _tensordot_labels(x.shape, y.shape, 0), d_out)
-    return {"x": d_x, "y": d_y}
-
-
-def _interleaved(x: Shape, y: Shape) -> tuple[Shape, Shape]:
-    """``x`` and ``y`` with axes of length 1 between, so that their product has all axes of both.
-
-    The shorter shape has leading axes of length 1.
-    """
-    ndim = max(len(x), len(y))
-    x, y = ((1,) * (ndim - len(shape)) + shape for shape in (x, y))
-    left = [n for length in x for n in (length, 1)]
-    return tuple(left), tuple(n for length in y for n in (1, length))
-
-
-def _kron_shape(x: Shape, y: Shape) -> Shape:
-    left, right = _interleaved(x, y)
-    both = broadcast(left, right)
-    return tuple(map(math.prod, zip(both[::2], both[1::2], strict=True)))
-
-
-@op(
-    shape=_kron_shape,
-    dtype=strong,
-    reference=np.kron,
-    cases=[
-        case(x=(2, 3), y=(3, 2)),
-        case(x=(3,), y=(2,)),
-        case(x=(2,), y=(2, 1, 3), order=2),
-        case(x=(), y=(3,), order=1),
-        case(x=(2, 0), y=(1, 3), order=1),
-        case(x=(2, 2), y=integers(2, 3, high=9), order=1),
-        workload(x=(32, 32), y=(32, 32)),
-    ],
-)
-def kron(x: Array, y: Array) -> Array:
-    """Kronecker product: each entry of ``x`` times all of ``y``, in blocks.
-
-    ``out[i * m + k, j * n + l] = x[i, j] * y[k, l]`` for ``y`` of shape ``(m, n)``, and likewise
-    for any number of axes; the shorter shape has leading axes of length 1.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> kron(jnp.asarray([1, 10]), jnp.asarray([1, 2]))
-        Array([ 1,  2, 10, 20], dtype=int32)
-    """
-    dtype = jnp.result_type(x, y)
-    left, right = _interleaved(jnp.shape(x), jnp.shape(y))
-    products = jnp.asarray(x, dtype).reshape(left) * jnp.asarray(y, dtype).reshape(right)
-    return products.reshape(_kron_shape(jnp.shape(x), jnp.shape(y)))
-
-
-@kron.gradient
-def _kron_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    # With the axes of blocks and those within them apart, it is a product that broadcasts. Of a
-    # multiplication and a sum the compiler makes one loop; a contraction would transpose d first.
-    left, right = _interleaved(x.shape, y.shape)
-    d = reshape(d_out, shape=broadcast(left, right))
-    of_x, of_y = reshape(x, shape=left), reshape(y, shape=right)
-    return {
-        "x": lambda: unbroadcast(reshape(sum_to(d * of_y, shape=left), shape=x.shape), x),
-        "y": lambda: unbroadcast(reshape(sum_to(d * of_x, shape=right), shape=y.shape), y),
-    }
-
-
-def _khatri_rao_shape(xs: Sequence[Shape]) -> Shape:
-    if any(len(x) != 2 or x[1] != xs[0][-1] for x in xs):
-        raise ShapeError(f"the inputs must be matrices with as many columns each, got {listed(xs)}")
-    return (math.prod(x[0] for x in xs), xs[0][1])
-
-
-def _columns_multiplied(x: Array, y: Array) -> Array:
-    return (x[:, None, :] * y[None, :, :]).reshape(x.shape[0] * y.shape[0], x.shape[1])
-
-
-def _khatri_rao_reference(*xs: np.ndarray) -> np.ndarray:
-    columns = [functools.reduce(np.kron, [x[:, j] for x in xs]) for j in range(xs[0].shape[1])]
-    return np.stack(columns, axis=1)
-
-
-@op(
-    shape=_khatri_rao_shape,
-    dtype=strong,
-    reference=_khatri_rao_reference,
-    cases=[
-        case(xs=[(2, 3), (3, 3)]),
-        case(xs=[(2, 2), (3, 2), (2, 2)], order=2),
-        case(xs=[(2, 3)], order=1),
-        case(xs=[(0, 2), (3, 2)], order=1),
-        case(xs=[(2, 2), integers(2, 2, high=9)], order=1),
-        workload(xs=[(32, 64), (32, 64), (16, 64)]),
-        misuse("must be matrices with as many columns each", xs=[(2, 3), (2, 4)]),
-        misuse("must be matrices with as many columns each, got (3,)", xs=[(3,)]),
-    ],
-)
-def khatri_rao(*xs: Array) -> Array:
-    """Kronecker product column by column: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``.
-
-    All inputs have as many columns; the result has as many rows as the product of theirs.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> khatri_rao(jnp.asarray([[1, 2], [3, 4]]), jnp.asarray([[1, 10]]))
-        Array([[ 1, 20],
-               [ 3, 40]], dtype=int32)
-    """
-    dtype = jnp.result_type(*xs)
-    return functools.reduce(_columns_multiplied, [jnp.asarray(x, dtype) for x in xs])
-
-
-@khatri_rao.gradient
-def _khatri_rao_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
-    # out[(i, k), j] = left[i, j] last[k, j], where left is the product of all before the last: each
-    # of the two has the sum of d times the other, and left goes on in the same way.
-    gradients, d = [], d_out
-    for count in range(len(xs) - 1, 0, -1):
-        left, last = khatri_rao(*xs[:count]), xs[count]
-        d = reshape(d, shape=(left.shape[0], *last.shape))
-        gradients.append(total(d * expand_dims(left, axis=1), axis=0))
-        d = total(d * expand_dims(last, axis=0), axis=1)
-    both = zip([*gradients, d], reversed(xs), strict=True)
-    return {"xs": [unbroadcast(one, x) for one, x in both][::-1]}
-
-
-@khatri_rao.simplify
-def _khatri_rao_simplify(xs: Sequence[Var]) -> Var | None:
-    return xs[0] if len(xs) == 1 and not xs[0].type.weak else None
