@@ -48,7 +48,6 @@ def _matmul_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
     dtype=_matmul_dtype,
     reference=np.matmul,
     infix="@",
-    aliases=["batch_dot"],
     cases=[
         case(x=(3, 4), y=(4, 2)),
         case(x=(4,), y=(4,)),
