@@ -1,7 +1,5 @@
 """Products of entries: reduced, cumulative, and over what is a number."""
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,7 +23,7 @@ from registry.ops.shape import permute_dims, reshape
 from registry.shapes import along_axis, inexact, normalize_axes, normalize_axis, reduced
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import DType, VarType
 from registry.var import Var
 
 # Cumulative -------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ def spread(reduction: Var, x: Var, axis: Axis) -> Any:
 
 
 def sum_dtype(x: VarType) -> DType:
+    """That of ``x``, but of small integers and booleans the default integer dtype."""
     kind, size = x.dtype.kind, x.dtype.itemsize
     if kind not in "biu" or size > default_int().itemsize:
         return x.dtype
