@@ -12,9 +12,9 @@ from registry.attributes import Check
 from registry.cases import case, distinct, integers, misuse, nonzero, uniform, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.ops.broadcasting import cast
+from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.comparison import equal, logical_and
-from registry.ops.elementwise import exp, where
+from registry.ops.elementwise import exp, stop_gradient, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
 from registry.ops.powers import power
@@ -23,6 +23,7 @@ from registry.ops.reductions import (
     averaged,
     count,
     extremum_gradient,
+    max,
     mean,
     spread,
     sum,
@@ -211,12 +212,12 @@ def _nansum_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     return {"x": where(isnan(x), 0.0, spread(d_out, x, axis))}
 
 
-def _strong_real_inexact(x: VarType) -> DType:
-    return real_inexact(x)[0]
-
-
 def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = False) -> np.ndarray:
     return np.asarray(np.logaddexp.reduce(x, axis=axis, keepdims=keepdims))
+
+
+def _strong_real_inexact(x: VarType) -> DType:
+    return real_inexact(x)[0]
 
 
 @op(
@@ -250,23 +251,32 @@ def logsumexp(
         >>> jax.grad(logsumexp)(jnp.asarray([-jnp.inf, -jnp.inf]))
         Array([0.5, 0.5], dtype=float32)
     """
-    dtype = jnp.result_type(x)
-    x = wide(jnp.asarray(x))
-    top = lax.stop_gradient(jnp.max(x, axis=axis, keepdims=True, initial=-math.inf))
+    x = jnp.asarray(x)
+    shape = reduced(x.shape, axis=axis, keepdims=keepdims)
+    if count(x.shape, axis) == 0:
+        return jnp.full(shape, -math.inf, x.dtype)
+    given, x = x.dtype, wide(x)
+    top = lax.stop_gradient(jnp.max(x, axis=axis, keepdims=True))
     same_infinity = jnp.isinf(x) & (x == top)
     powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
     out = top + jnp.log(jnp.sum(powers, axis=axis, keepdims=True))
-    return out.reshape(reduced(x.shape, axis=axis, keepdims=keepdims)).astype(dtype)
+    return out.reshape(shape).astype(given)
 
 
 @logsumexp.gradient
-def _logsumexp_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    # d out = sum(exp(x - out) dx); where both are one infinity, its entries share it
-    total = spread(out, x, axis)
-    same_infinity = logical_and(isinf(x), equal(x, total))
-    ties = reshape(sum(cast(same_infinity, dtype=d_out.dtype), axis=axis), shape=out.shape)
-    share = d_out / where(isinf(out), ties, 1.0)
-    return {"x": spread(share, x, axis) * exp(where(same_infinity, 0.0, x - total))}
+def _logsumexp_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
+    # With total = sum(exp(x - top)) and out = top + log(total), d out = sum(exp(x - top) dx) /
+    # total; no derivative depends on top. What the kernel computed is computed again in the same
+    # words, so that a compiler finds it: exp(x - out) would need other exponentials. The entries
+    # that are one infinity with top count one each.
+    if count(x.shape, axis) == 0:
+        return {"x": None}
+    given, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
+    top = stop_gradient(max(x, axis=axis, keepdims=True))
+    same_infinity = logical_and(isinf(x), equal(x, top))
+    powers = exp(where(same_infinity, 0.0, x - top))
+    total = sum(powers, axis=axis, keepdims=True)
+    return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), given)}
 
 
 # Norms ------------------------------------------------------------------------------------------
