@@ -80,7 +80,7 @@ def _numpy_moment(function: Any) -> Any:
     reference=_numpy_moment(np.var),
     cases=_MOMENT_CASES,
 )
-def var(
+def variance(
     x: Array,
     *,
     axis: int | tuple[int, ...] | None = None,
@@ -94,8 +94,8 @@ def var(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> var(jnp.asarray([1.0, 2.0, 6.0])), var(jnp.asarray([1.0, 2.0, 6.0]), correction=1)
-        (Array(4.6666665, dtype=float32), Array(7., dtype=float32))
+        >>> variance(jnp.asarray([1.0, 3.0])), variance(jnp.asarray([1.0, 3.0]), correction=1)
+        (Array(1., dtype=float32), Array(2., dtype=float32))
     """
     out = _variance(_as_float(x), axis, correction, keepdims)
     return out.astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
@@ -111,8 +111,8 @@ def _freedom(x: Shape, axis: Axis, correction: float) -> float:
     return builtins.max(count(x, axis) - correction, 0.0)
 
 
-@var.gradient
-def _var_gradient(x: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
+@variance.gradient
+def _variance_gradient(x: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
     # The mean's own share vanishes, for the deviations from it add up to zero.
     factor = averaged(2.0 * d_out, _freedom(x.shape, axis, correction))
     return {"x": _centered(x, axis) * spread(factor, x, axis)}
@@ -138,7 +138,7 @@ def std(
 ) -> Array:
     """Standard deviation ``sqrt(sum((x - mean(x))^2) / (n - correction))`` over ``axis``.
 
-    By default over all axes; ``n`` is the number of entries, and ``correction`` that of ``var``.
+    By default over all axes; ``n`` is the number of entries, and ``correction`` that of ``variance``.
     Where the entries are all equal the derivative does not exist; it is taken as zero.
 
     Example:
@@ -213,7 +213,8 @@ def _nansum_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
 
 
 def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = False) -> np.ndarray:
-    return np.asarray(np.logaddexp.reduce(x, axis=axis, keepdims=keepdims))
+    reduce: Any = np.logaddexp.reduce
+    return np.asarray(reduce(x, axis=axis, keepdims=keepdims))
 
 
 def _strong_real_inexact(x: VarType) -> DType:
@@ -291,7 +292,8 @@ def _norm_shape(x: Shape, *, ord: float, axis: Axis, keepdims: bool) -> Shape:
 def _norm_reference(
     x: np.ndarray, *, ord: float = 2.0, axis: Axis = None, keepdims: bool = False
 ) -> np.ndarray:
-    return np.asarray(np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims))
+    function: Any = np.linalg.vector_norm
+    return np.asarray(function(x, ord=ord, axis=axis, keepdims=keepdims))
 
 
 @op(
@@ -366,17 +368,16 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
 
 def _scaled_norm(x: Array, ord: float, axis: Axis) -> Array:
     """The norm of ``x / unit`` times ``unit``, so that no power overflows; the unit cancels."""
-    extremum = jnp.max if ord > 0 else jnp.min
-    unit = extremum(jnp.abs(lax.stop_gradient(x)), axis=axis, keepdims=True, **_of_none(ord))
+    size = jnp.abs(lax.stop_gradient(x))
+    if ord > 0:
+        unit = jnp.max(size, axis=axis, keepdims=True, initial=0.0)
+    else:
+        unit = jnp.min(size, axis=axis, keepdims=True, initial=math.inf)
     unit = jnp.where((unit > 0) & jnp.isfinite(unit), unit, 1.0)
     total = jnp.sum(_absolute_power(x / unit, ord), axis=axis, keepdims=True)
     known = (total > 0) & (total < math.inf)
     root = jnp.power(jnp.where(known, total, 1.0), 1.0 / ord)
     return unit * jnp.where(known, root, jnp.power(lax.stop_gradient(total), 1.0 / ord))
-
-
-def _of_none(ord: float) -> dict[str, float]:
-    return {"initial": 0.0 if ord > 0 else math.inf}
 
 
 def _absolute_power(x: Array, ord: float) -> Array:

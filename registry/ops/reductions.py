@@ -129,7 +129,7 @@ def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     return {"x": spread(averaged(d_out, count(x.shape, axis)), x, axis)}
 
 
-def averaged(d: Var, n: int) -> Any:
+def averaged(d: Var, n: float) -> Any:
     """``d / n``; a dtype of 16 bits, which may not hold ``n``, is divided in float32 as by JAX."""
     if d.dtype.itemsize < 4:
         return cast(cast(d, dtype="float32") / n, dtype=d.dtype)
