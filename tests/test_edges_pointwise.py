@@ -1,4 +1,4 @@
-"""Ties, zeros, infinities and conventions of scans, products, moments, norms and small functions."""
+"""Ties, zeros, infinities and conventions of scans, products, moments and small functions."""
 
 import itertools
 import math

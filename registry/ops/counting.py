@@ -7,10 +7,10 @@ import numpy as np
 
 from registry.cases import booleans, case, distinct, integers, misuse, nonzero
 from registry.errors import ShapeError
-from registry.shapes import boolean, default_int, reduced
+from registry.shapes import boolean, default_int, real, reduced
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape
+from registry.types import DType, Shape, VarType
 
 _STEPS = "it is piecewise constant"
 
@@ -88,6 +88,11 @@ for question in (any, all, count_nonzero):
     question.zero_gradient(_STEPS)
 
 
+def _argmin_dtype(x: VarType) -> DType:
+    real(x)
+    return default_int()
+
+
 def _argmin_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
     out = reduced(x, axis=axis, keepdims=keepdims)
     if 0 in (x if axis is None else (x[axis],)):
@@ -97,7 +102,7 @@ def _argmin_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
 
 @op(
     shape=_argmin_shape,
-    dtype=_count_dtype,
+    dtype=_argmin_dtype,
     reference=np.argmin,
     cases=[
         case(x=distinct(3, 4)),
@@ -107,6 +112,7 @@ def _argmin_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
         case(x=integers(6, high=3)),
         misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
         misuse("the reduced axes must not be empty, got shape (0, 3)", x=(0, 3), axis=0),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
     ],
 )
 def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:

@@ -94,7 +94,8 @@ def variance(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> variance(jnp.asarray([1.0, 3.0])), variance(jnp.asarray([1.0, 3.0]), correction=1)
+        >>> x = jnp.asarray([1.0, 3.0])
+        >>> variance(x), variance(x, correction=1)
         (Array(1., dtype=float32), Array(2., dtype=float32))
     """
     out = _variance(_as_float(x), axis, correction, keepdims)
@@ -138,7 +139,7 @@ def std(
 ) -> Array:
     """Standard deviation ``sqrt(sum((x - mean(x))^2) / (n - correction))`` over ``axis``.
 
-    By default over all axes; ``n`` is the number of entries, and ``correction`` that of ``variance``.
+    By default over all axes; ``n`` is the number of entries, ``correction`` that of ``variance``.
     Where the entries are all equal the derivative does not exist; it is taken as zero.
 
     Example:

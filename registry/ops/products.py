@@ -94,11 +94,11 @@ def _strong_inexact(x: VarType) -> DType:
 
 
 def _others_reference(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
-    out = np.ones_like(x)
-    for i in range(x.shape[axis]):
-        place = (..., i, *(slice(None),) * (x.ndim - axis % x.ndim - 1))
-        out[place] = np.prod(np.delete(x, i, axis), axis)
-    return out
+    rows = np.moveaxis(x, axis, 0)
+    out = np.ones_like(rows)
+    for i in range(len(rows)):
+        out[i] = np.prod(np.delete(rows, i, 0), 0)
+    return np.moveaxis(out, 0, axis)
 
 
 @op(

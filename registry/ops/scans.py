@@ -11,8 +11,8 @@ from jax import lax
 from registry.cases import case, distinct, integers, misuse, uniform, workload
 from registry.errors import AttributeValueError
 from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import greater_equal, less_equal, logical_or
+from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.comparison import greater_equal, less_equal, logical_not, logical_or
 from registry.ops.elementwise import sigmoid, where
 from registry.ops.reductions import sum_dtype
 from registry.ops.rounding import isnan
@@ -203,7 +203,8 @@ def linear_scan(x: Array, decay: Array, *, axis: int | None = None, reverse: boo
     x, decay = jnp.asarray(x), jnp.asarray(decay)
     pair = wide(decay.astype(dtype)), wide(x.astype(dtype))
     at = scanned_axis(axis, x.ndim)
-    return lax.associative_scan(_after, pair, reverse=reverse, axis=at)[1].astype(dtype)
+    out: Array = lax.associative_scan(_after, pair, reverse=reverse, axis=at)[1]
+    return out.astype(dtype)
 
 
 def _after(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -253,7 +254,7 @@ def _running_gradient(
     at = scanned_axis(axis, x.ndim)
     before = shifted(out, at, reverse=reverse, fill=worst)
     record = logical_or(wins(x, before), isnan(x))
-    stays = where(record, filled(d_out, 0.0), 1.0)
+    stays = cast(logical_not(record), dtype=d_out.dtype)
     back = not reverse
     d = linear_scan(d_out, shifted(stays, at, reverse=back), axis=axis, reverse=back)
     return {"x": where(record, d, 0.0)}
@@ -356,7 +357,8 @@ def logcumsumexp(x: Array, *, axis: int | None = None, reverse: bool = False) ->
     """
     x = jnp.asarray(x)
     at = scanned_axis(axis, x.ndim)
-    return lax.associative_scan(_logaddexp, wide(x), reverse=reverse, axis=at).astype(x.dtype)
+    out: Array = lax.associative_scan(_logaddexp, wide(x), reverse=reverse, axis=at)
+    return out.astype(x.dtype)
 
 
 def _logaddexp(a: Array, b: Array) -> Array:

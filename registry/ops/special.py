@@ -159,7 +159,10 @@ def _cotangent_derivative(cotangent: Array, n: int) -> Array:
     for _ in range(n):
         polynomial = polynomial.deriv() * np.polynomial.Polynomial([-1.0, 0.0, -1.0])
     *others, leading = polynomial.coef.tolist()
-    return functools.reduce(lambda value, one: value * cotangent + one, reversed(others), leading)
+    value: Array = functools.reduce(
+        lambda above, one: above * cotangent + one, reversed(others), leading
+    )
+    return value
 
 
 @op(
@@ -214,7 +217,8 @@ def gamma(x: Array) -> Array:
         Array([ 1.      ,       inf, -3.54490...], dtype=float32)
     """
     x = jnp.asarray(x)
-    return jax.scipy.special.gammasgn(x) * jnp.exp(_lgamma(x))
+    out: Array = jax.scipy.special.gammasgn(x) * jnp.exp(_lgamma(x))
+    return out
 
 
 @gamma.gradient
