@@ -3,14 +3,14 @@
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, integers, misuse, nonzero
+from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import equal
+from registry.ops.comparison import equal, greater_equal
 from registry.ops.elementwise import sigmoid, where
 from registry.ops.powers import square
 from registry.ops.rounding import isnan
-from registry.shapes import broadcast, numeric, real_inexact
+from registry.shapes import broadcast, inexact, numeric, real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.var import Var
@@ -151,3 +151,81 @@ def squared_difference(x: Array, y: Array) -> Array:
 def _squared_difference_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     slope = d_out * (2.0 * (x - y))
     return {"x": unbroadcast(slope, x), "y": unbroadcast(-slope, y)}
+
+
+@op(
+    shape=broadcast,
+    dtype=real_inexact,
+    reference=np.copysign,
+    cases=[
+        case(x=nonzero(3, 4), y=nonzero(3, 4)),
+        case(x=nonzero(3, 1), y=nonzero(4)),
+        case(x=nonzero(), y=nonzero()),
+        case(x=nonzero(3), y=integers(3, low=-4, high=4)),
+        case(x=nonzero(0), y=nonzero()),
+        *_MISUSES,
+    ],
+)
+def copysign(x: Array, y: Array) -> Array:
+    """``|x|`` with the sign of ``y``, whose zeros have one, too.
+
+    The derivative with respect to ``y`` is zero; the one with respect to ``x`` at zero is the sign
+    of ``y``, as that of ``abs`` is one.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> copysign(jnp.asarray([1.0, 2.0]), jnp.asarray([-0.0, 3.0]))
+        Array([-1.,  2.], dtype=float32)
+    """
+    return jnp.copysign(x, y)
+
+
+@copysign.gradient
+def _copysign_gradient(x: Var, y: Var, d_out: Var) -> Grads:
+    # d out = sign(x) sign(y) dx
+    of_abs = where(greater_equal(x, 0), d_out, -d_out)
+    return {"x": unbroadcast(of_abs * copysign(1.0, y), x), "y": None}
+
+
+@op(
+    shape=broadcast,
+    dtype=inexact,
+    reference=lambda x, y, weight: x + weight * (y - x),
+    cases=[
+        case(x=(3, 4), y=(3, 4), weight=uniform(3, 4, low=0.0, high=1.0)),
+        case(x=(3, 1), y=(4,), weight=0.25),
+        case(x=(), y=(), weight=uniform(low=0.6, high=0.9)),
+        case(x=integers(3, high=9), y=(3,), weight=uniform(low=1.5, high=2.0)),
+        case(x=(0, 2), y=(2,), weight=()),
+        misuse("must broadcast together", x=(3,), y=(4,), weight=()),
+        misuse(
+            "the inputs must be floating, got int32",
+            x=integers(3, high=9),
+            y=integers(3, high=9),
+            weight=integers(high=2),
+        ),
+    ],
+)
+def lerp(x: Array, y: Array, weight: Array) -> Array:
+    """``x + weight (y - x)``: the way from ``x`` to ``y``, of which ``weight`` is gone.
+
+    It is exactly ``x`` for a weight of zero and exactly ``y`` for a weight of one.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> lerp(jnp.asarray([0.0, 10.0]), 20.0, 0.25)
+        Array([ 5. , 12.5], dtype=float32)
+    """
+    # From the nearer end: x + (y - x) need not be y in floating point.
+    difference = jnp.subtract(y, x)
+    near_x = jnp.abs(weight) < 0.5
+    return jnp.where(near_x, x + weight * difference, y - (1 - weight) * difference)
+
+
+@lerp.gradient
+def _lerp_gradient(x: Var, y: Var, weight: Var, d_out: Var) -> Grads:
+    return {
+        "x": unbroadcast(d_out * (1.0 - weight), x),
+        "y": unbroadcast(d_out * weight, y),
+        "weight": unbroadcast(d_out * (y - x), weight),
+    }

@@ -161,6 +161,18 @@ def logical_or(x: Array, y: Array) -> Array:
     return jnp.logical_or(x, y)
 
 
+@op(**_LOGIC, reference=np.logical_xor)
+def logical_xor(x: Array, y: Array) -> Array:
+    """Whether exactly one is true; a number counts as true unless it is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> logical_xor(jnp.asarray([True, False]), True)
+        Array([False,  True], dtype=bool)
+    """
+    return jnp.logical_xor(x, y)
+
+
 @op(
     shape=same,
     dtype=boolean,
@@ -178,5 +190,5 @@ def logical_not(x: Array) -> Array:
     return jnp.logical_not(x)
 
 
-for logic in (logical_and, logical_or, logical_not):
+for logic in (logical_and, logical_or, logical_xor, logical_not):
     logic.zero_gradient(_STEPS)

@@ -1,1 +1,411 @@
 """Variance, standard deviation, norms, and sums that need care to stay finite."""
+
+import builtins
+import math
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.attributes import Check
+from registry.cases import case, distinct, integers, misuse, nonzero, uniform, workload
+from registry.errors import ShapeError
+from registry.operator import Grads
+from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.comparison import equal, logical_and
+from registry.ops.elementwise import exp, stop_gradient, where
+from registry.ops.extrema import abs as absolute
+from registry.ops.extrema import sign
+from registry.ops.powers import power
+from registry.ops.reductions import (
+    Axis,
+    averaged,
+    count,
+    extremum_gradient,
+    max,
+    mean,
+    spread,
+    sum,
+    sum_dtype,
+)
+from registry.ops.rounding import isinf, isnan
+from registry.ops.scans import wide
+from registry.ops.shape import reshape
+from registry.shapes import floating, real, real_inexact, reduced
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+
+def _real_float(x: VarType) -> DType:
+    """That of the mean of real numbers."""
+    real(x)
+    return floating(x)[0]
+
+
+def _as_float(x: Array) -> Array:
+    """``x`` in the dtype of its mean, or a wider one to add it up in."""
+    x = jnp.asarray(x)
+    return wide(lax.convert_element_type(x, _real_float(VarType(x.shape, x.dtype))))
+
+
+# Moments ----------------------------------------------------------------------------------------
+
+_MOMENT_CASES = [
+    case(x=(3, 4)),
+    case(x=(3, 4), axis=0, correction=1.0),
+    case(x=(2, 3, 2), axis=(0, -1), keepdims=True, correction=0.5, order=2),
+    case(x=integers(5, high=9), dtypes=("float32",)),
+    case(x=(0, 2), axis=1),
+    workload(x=(1000, 1000), axis=1),
+    misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+    misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+]
+
+
+def _numpy_moment(function: Any) -> Any:
+    def reference(
+        x: np.ndarray, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    ) -> np.ndarray:
+        return np.asarray(function(x, axis=axis, ddof=correction, keepdims=keepdims))
+
+    return reference
+
+
+@op(
+    shape=reduced,
+    dtype=_real_float,
+    reference=_numpy_moment(np.var),
+    cases=_MOMENT_CASES,
+)
+def variance(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """Variance ``sum((x - mean(x))^2) / (n - correction)`` of ``n`` entries over ``axis``.
+
+    By default over all axes. A correction of one gives the unbiased estimate from a sample. The
+    divisor is never below zero, so too few entries give NaN or infinity.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> x = jnp.asarray([1.0, 3.0])
+        >>> variance(x), variance(x, correction=1)
+        (Array(1., dtype=float32), Array(2., dtype=float32))
+    """
+    out = _variance(_as_float(x), axis, correction, keepdims)
+    return out.astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+
+
+def _variance(x: Array, axis: Axis, correction: float, keepdims: bool) -> Array:
+    centered = x - jnp.mean(x, axis=axis, keepdims=True)
+    total = jnp.sum(jnp.square(centered), axis=axis, keepdims=keepdims)
+    return total / _freedom(x.shape, axis, correction)
+
+
+def _freedom(x: Shape, axis: Axis, correction: float) -> float:
+    return builtins.max(count(x, axis) - correction, 0.0)
+
+
+@variance.gradient
+def _variance_gradient(x: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
+    # The mean's own share vanishes, for the deviations from it add up to zero.
+    factor = averaged(2.0 * d_out, _freedom(x.shape, axis, correction))
+    return {"x": _centered(x, axis) * spread(factor, x, axis)}
+
+
+def _centered(x: Var, axis: Axis) -> Var:
+    centered: Var = x - mean(x, axis=axis, keepdims=True)
+    return centered
+
+
+@op(
+    shape=reduced,
+    dtype=_real_float,
+    reference=_numpy_moment(np.std),
+    cases=_MOMENT_CASES,
+)
+def std(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """Standard deviation ``sqrt(sum((x - mean(x))^2) / (n - correction))`` over ``axis``.
+
+    By default over all axes; ``n`` is the number of entries, ``correction`` that of ``variance``.
+    Where the entries are all equal the derivative does not exist; it is taken as zero.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> std(jnp.asarray([1.0, 3.0]))
+        Array(1., dtype=float32)
+        >>> jax.grad(std)(jnp.asarray([2.0, 2.0]))
+        Array([0., 0.], dtype=float32)
+    """
+    out = _root(_variance(_as_float(x), axis, correction, keepdims))
+    return out.astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+
+
+def _root(square: Array) -> Array:
+    """Its square root, whose derivatives at zero are zero."""
+    at_zero = square == 0
+    return jnp.where(at_zero, 0.0, jnp.sqrt(jnp.where(at_zero, 1.0, square)))
+
+
+@std.gradient
+def _std_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
+    # d sqrt(v) = dv / (2 sqrt(v))
+    freedom = _freedom(x.shape, axis, correction)
+    factor = averaged(_quotient(d_out, out), freedom)
+    return {"x": _centered(x, axis) * spread(factor, x, axis)}
+
+
+def _quotient(d_out: Var, out: Var) -> Var:
+    """``d_out / out``, and zero where ``out`` is."""
+    at_zero = equal(out, 0.0)
+    quotient: Var = where(at_zero, 0.0, d_out / where(at_zero, 1.0, out))
+    return quotient
+
+
+# Sums -------------------------------------------------------------------------------------------
+
+_HOLES = np.array([[2.0, np.nan, 3.0], [np.nan, 5.0, 0.0]])
+
+
+@op(
+    shape=reduced,
+    dtype=sum_dtype,
+    reference=np.nansum,
+    cases=[
+        case(x=_HOLES),
+        case(x=_HOLES, axis=1),
+        case(x=(2, 3, 2), axis=(0, -1), keepdims=True),
+        case(x=()),
+        case(x=(0, 2), axis=0),
+        case(x=integers(3, high=9)),
+        workload(x=(1000, 1000), axis=1),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+    ],
+)
+def nansum(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """Sum over ``axis`` of the entries that are numbers: a NaN counts as zero.
+
+    The gradient at a NaN is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> nansum(jnp.asarray([2.0, jnp.nan, 3.0]))
+        Array(5., dtype=float32)
+    """
+    x = jnp.asarray(x)
+    return jnp.sum(jnp.where(jnp.isnan(x), jnp.zeros_like(x), x), axis=axis, keepdims=keepdims)
+
+
+@nansum.gradient
+def _nansum_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
+    return {"x": where(isnan(x), 0.0, spread(d_out, x, axis))}
+
+
+def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = False) -> np.ndarray:
+    reduce: Any = np.logaddexp.reduce
+    return np.asarray(reduce(x, axis=axis, keepdims=keepdims))
+
+
+def _strong_real_inexact(x: VarType) -> DType:
+    return real_inexact(x)[0]
+
+
+@op(
+    shape=reduced,
+    dtype=_strong_real_inexact,
+    reference=_logsumexp_reference,
+    cases=[
+        case(x=(3, 4)),
+        case(x=(2, 3), axis=1, order=2),
+        case(x=(2, 3, 2), axis=(0, -1), keepdims=True, order=1),
+        case(x=uniform(4, low=900.0, high=904.0), order=2),
+        case(x=(), order=1),
+        case(x=(0, 2), axis=0),
+        workload(x=(1000, 1000), axis=1),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+        misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
+    ],
+)
+def logsumexp(
+    x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Array:
+    """``log(sum(exp(x)))`` over ``axis``, by default over all axes; does not overflow.
+
+    Of no entries it is minus infinity. Where the result is infinite, the entries equal to it share
+    the gradient evenly, as in ``logaddexp``.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> logsumexp(jnp.asarray([1000.0, 1000.0, -jnp.inf]))
+        Array(1000.6931, dtype=float32)
+        >>> jax.grad(logsumexp)(jnp.asarray([-jnp.inf, -jnp.inf]))
+        Array([0.5, 0.5], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    shape = reduced(x.shape, axis=axis, keepdims=keepdims)
+    if count(x.shape, axis) == 0:
+        return jnp.full(shape, -math.inf, x.dtype)
+    given, x = x.dtype, wide(x)
+    top = lax.stop_gradient(jnp.max(x, axis=axis, keepdims=True))
+    same_infinity = jnp.isinf(x) & (x == top)
+    powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
+    out = top + jnp.log(jnp.sum(powers, axis=axis, keepdims=True))
+    return out.reshape(shape).astype(given)
+
+
+@logsumexp.gradient
+def _logsumexp_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
+    # With total = sum(exp(x - top)) and out = top + log(total), d out = sum(exp(x - top) dx) /
+    # total; no derivative depends on top. What the kernel computed is computed again in the same
+    # words, so that a compiler finds it: exp(x - out) would need other exponentials. The entries
+    # that are one infinity with top count one each.
+    if count(x.shape, axis) == 0:
+        return {"x": None}
+    given, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
+    top = stop_gradient(max(x, axis=axis, keepdims=True))
+    same_infinity = logical_and(isinf(x), equal(x, top))
+    powers = exp(where(same_infinity, 0.0, x - top))
+    total = sum(powers, axis=axis, keepdims=True)
+    return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), given)}
+
+
+# Norms ------------------------------------------------------------------------------------------
+
+
+def _norm_shape(x: Shape, *, ord: float, axis: Axis, keepdims: bool) -> Shape:
+    if math.isinf(ord) and count(x, axis) == 0:
+        raise ShapeError(f"the reduced axes must not be empty, got shape {x}")
+    return reduced(x, axis=axis, keepdims=keepdims)
+
+
+def _norm_reference(
+    x: np.ndarray, *, ord: float = 2.0, axis: Axis = None, keepdims: bool = False
+) -> np.ndarray:
+    function: Any = np.linalg.vector_norm
+    return np.asarray(function(x, ord=ord, axis=axis, keepdims=keepdims))
+
+
+@op(
+    shape=_norm_shape,
+    dtype=_real_float,
+    reference=_norm_reference,
+    aliases=["vector_norm"],
+    cases=[
+        case(x=(3, 4)),
+        case(x=nonzero(3, 2), ord=3.0, axis=1, order=2),
+        case(x=nonzero(2, 3, 2), ord=1.0, axis=(0, -1), keepdims=True),
+        case(x=np.array([[1.0, 0.0], [0.0, -2.0]]), ord=4.0, order=2),
+        case(x=nonzero(4), ord=0.5, order=2),
+        case(x=nonzero(4), ord=-1.0, order=2),
+        case(x=distinct(3, 4), ord=math.inf, axis=0, order=2),
+        case(x=distinct(5), ord=-math.inf, order=2),
+        case(x=nonzero(5), ord=0.0),
+        case(x=nonzero(), order=1),
+        case(x=integers(5, low=1, high=9), dtypes=("float32",)),
+        case(x=(0, 2), axis=0),
+        workload(x=(1000, 1000), axis=1),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+        misuse("the reduced axes must not be empty, got shape (0,)", x=(0,), ord=math.inf),
+        misuse("attribute 'ord' must be a number, got nan", x=(3,), ord=math.nan),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+    ],
+)
+def norm(
+    x: Array,
+    *,
+    ord: Annotated[float, Check("be a number", lambda ord: not math.isnan(ord))] = 2.0,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> Array:
+    """Vector norm ``sum(|x|^ord)^(1 / ord)`` of the entries over ``axis``, by default of all.
+
+    An ``ord`` of ``inf`` gives the largest absolute value, ``-inf`` the smallest, and 0 the number
+    of entries that are not zero. Over two axes, too, the entries count as one vector, so that 2 is
+    Frobenius' norm of a matrix. For an ``ord`` of 2 the sum of squares must not overflow; other
+    powers are taken of numbers of moderate size.
+
+    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero,
+    no part of it for an entry that is zero (for an ``ord`` of at most one), and equal parts for
+    entries that tie for the extremum.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> norm(jnp.asarray([3.0, -4.0])), norm(jnp.asarray([3.0, -4.0]), ord=1)
+        (Array(5., dtype=float32), Array(7., dtype=float32))
+        >>> jax.grad(norm)(jnp.zeros(2))
+        Array([0., 0.], dtype=float32)
+    """
+    out = _norm(_as_float(x), ord, axis)
+    shape = reduced(jnp.shape(x), axis=axis, keepdims=keepdims)
+    return out.reshape(shape).astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+
+
+def _norm(x: Array, ord: float, axis: Axis) -> Array:
+    if ord == 0:
+        return jnp.count_nonzero(x, axis=axis, keepdims=True)
+    if ord == 2:
+        return _root(jnp.sum(jnp.square(x), axis=axis, keepdims=True))
+    size = x * jnp.sign(x)  # its derivative at zero is zero
+    if ord == 1:
+        return jnp.sum(size, axis=axis, keepdims=True)
+    if ord == math.inf:
+        return jnp.max(size, axis=axis, keepdims=True)
+    if ord == -math.inf:
+        return jnp.min(size, axis=axis, keepdims=True)
+    return _scaled_norm(x, ord, axis)
+
+
+def _scaled_norm(x: Array, ord: float, axis: Axis) -> Array:
+    """The norm of ``x / unit`` times ``unit``, so that no power overflows; the unit cancels."""
+    size = jnp.abs(lax.stop_gradient(x))
+    if ord > 0:
+        unit = jnp.max(size, axis=axis, keepdims=True, initial=0.0)
+    else:
+        unit = jnp.min(size, axis=axis, keepdims=True, initial=math.inf)
+    unit = jnp.where((unit > 0) & jnp.isfinite(unit), unit, 1.0)
+    total = jnp.sum(_absolute_power(x / unit, ord), axis=axis, keepdims=True)
+    known = (total > 0) & (total < math.inf)
+    root = jnp.power(jnp.where(known, total, 1.0), 1.0 / ord)
+    return unit * jnp.where(known, root, jnp.power(lax.stop_gradient(total), 1.0 / ord))
+
+
+def _absolute_power(x: Array, ord: float) -> Array:
+    """``|x|^ord``, whose derivatives at zero are zero unless they exist."""
+    if ord % 2 == 0 and ord > 0:
+        return lax.integer_pow(x, int(ord))
+    at_zero = x == 0
+    powers = jnp.power(jnp.abs(jnp.where(at_zero, 1.0, x)), ord)
+    return jnp.where(at_zero, 0.0 if ord > 0 else math.inf, powers)
+
+
+@norm.gradient
+def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> Grads:
+    if ord == 0:
+        return {"x": None}
+    if ord == 1:
+        return {"x": sign(x) * spread(d_out, x, axis)}
+    if math.isinf(ord):
+        by_size = extremum_gradient(absolute(x), out, d_out, axis)["x"]
+        return {"x": sign(x) * by_size}
+    if ord == 2:
+        return {"x": x * spread(_quotient(d_out, out), x, axis)}
+    # d out = sum((|x| / out)^(ord - 1) sign(x) dx), where no division by zero must be
+    at_zero = equal(out, 0.0)
+    ratio = x / spread(where(at_zero, 1.0, out), x, axis)
+    d = spread(where(at_zero, 0.0, d_out), x, axis)
+    if ord % 2 == 0 and ord > 0:
+        return {"x": d * power(ratio, ord - 1.0)}
+    none = equal(x, 0.0)
+    return {"x": d * (sign(x) * power(absolute(where(none, 1.0, ratio)), ord - 1.0))}

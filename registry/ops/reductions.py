@@ -46,7 +46,8 @@ def spread(reduction: Var, x: Var, axis: Axis) -> Any:
 # Sums ------------------------------------------------------------------------------------------
 
 
-def _sum_dtype(x: VarType) -> DType:
+def sum_dtype(x: VarType) -> DType:
+    """That of ``x``, but of small integers and booleans the default integer dtype."""
     kind, size = x.dtype.kind, x.dtype.itemsize
     if kind not in "biu" or size > default_int().itemsize:
         return x.dtype
@@ -55,7 +56,7 @@ def _sum_dtype(x: VarType) -> DType:
 
 @op(
     shape=reduced,
-    dtype=_sum_dtype,
+    dtype=sum_dtype,
     reference=np.sum,
     aliases=["sum_along", "reduce_sum"],
     cases=[
@@ -128,7 +129,7 @@ def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     return {"x": spread(averaged(d_out, count(x.shape, axis)), x, axis)}
 
 
-def averaged(d: Var, n: int) -> Any:
+def averaged(d: Var, n: float) -> Any:
     """``d / n``; a dtype of 16 bits, which may not hold ``n``, is divided in float32 as by JAX."""
     if d.dtype.itemsize < 4:
         return cast(cast(d, dtype="float32") / n, dtype=d.dtype)
@@ -202,7 +203,7 @@ def _extremum_dtype(x: VarType) -> DType:
     return real(x)[0]
 
 
-def _extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
+def extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     """Entries that tie for the extremum share its cotangent equally."""
     chosen = equal(x, spread(out, x, axis))
     ties = sum(cast(chosen, dtype=d_out.dtype), axis=axis)
@@ -245,7 +246,7 @@ def max(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool =
 
 @max.gradient
 def _max_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return _extremum_gradient(x, out, d_out, axis)
+    return extremum_gradient(x, out, d_out, axis)
 
 
 @op(
@@ -268,4 +269,4 @@ def min(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool =
 
 @min.gradient
 def _min_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return _extremum_gradient(x, out, d_out, axis)
+    return extremum_gradient(x, out, d_out, axis)

@@ -62,9 +62,23 @@ def trunc(x: Array) -> Array:
     return jnp.trunc(x)
 
 
+@op(shape=same, dtype=real, reference=np.round, aliases=["rint"], cases=[*_CASES, _COMPLEX])
+def round(x: Array) -> Array:
+    """Nearest whole number, halves to the even one; integers stay as they are.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> round(jnp.asarray([1.4, 2.5, -1.5]))
+        Array([ 1.,  2., -2.], dtype=float32)
+    """
+    array = jnp.asarray(x)
+    return jnp.rint(array) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
 floor.zero_gradient("it is constant between the jumps")
 ceil.zero_gradient("it is constant between the jumps")
 trunc.zero_gradient("it is constant between the jumps")
+round.zero_gradient("it is constant between the jumps")
 
 # Questions --------------------------------------------------------------------------------------
 

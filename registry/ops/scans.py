@@ -1,1 +1,382 @@
 """Running sums, maxima and logarithms of sums of exponentials along an axis."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import case, distinct, integers, misuse, uniform, workload
+from registry.errors import AttributeValueError
+from registry.operator import Grads
+from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.comparison import greater_equal, less_equal, logical_not, logical_or
+from registry.ops.elementwise import sigmoid, where
+from registry.ops.reductions import sum_dtype
+from registry.ops.rounding import isnan
+from registry.ops.slicing import concat, slice_
+from registry.shapes import inexact, normalize_axis, real, real_inexact, same
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var, filled
+
+Comparison = Callable[[Any, Any], Any]
+
+
+def scanned_axis(axis: int | None, ndim: int) -> int:
+    """The axis that a scan goes along, counted from the front; None stands for the only one.
+
+    Raises:
+        AttributeValueError: there is no such axis, or no only one.
+    """
+    if axis is not None:
+        return normalize_axis(axis, ndim)
+    if ndim != 1:
+        raise AttributeValueError(f"axis must be given unless x has one axis, got x with {ndim}")
+    return 0
+
+
+def scanned(x: Shape, *, axis: int | None) -> Shape:
+    """``x``, which a scan leaves in its shape."""
+    scanned_axis(axis, len(x))
+    return x
+
+
+def wide(x: Array) -> Array:
+    """``x`` in a dtype that many entries are added up in: floats of 16 bits become float32."""
+    narrow = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4
+    return x.astype(np.float32) if narrow else x
+
+
+def shifted(x: Var, axis: int, *, reverse: bool, fill: float = 0.0) -> Var:
+    """At each place the entry of the place before, in the direction of a scan; first ``fill``."""
+    n = x.shape[axis]
+    if n == 0:
+        return x
+    kept = _span(x, axis, 1, n) if reverse else _span(x, axis, 0, n - 1)
+    first = filled(_span(x, axis, 0, 1), fill)
+    moved: Var = concat(*((kept, first) if reverse else (first, kept)), axis=axis)
+    return moved
+
+
+def _span(x: Var, axis: int, start: int, end: int) -> Var:
+    begins, ends = [0] * x.ndim, list(x.shape)
+    begins[axis], ends[axis] = start, end
+    span: Var = slice_(x, begin=tuple(begins), end=tuple(ends))
+    return span
+
+
+def shifted_array(x: Array, axis: int, *, reverse: bool, fill: float) -> Array:
+    """``shifted`` for a kernel."""
+    config = [(0, 0, 0)] * x.ndim
+    config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return lax.pad(x, jnp.asarray(fill, x.dtype), config)
+
+
+def by_numpy(
+    function: Callable[..., Any], start: float
+) -> Callable[[np.ndarray, int, bool, bool], np.ndarray]:
+    """A reference: NumPy's ``function`` along an axis, in either direction, from ``start`` on."""
+
+    def reference(
+        x: np.ndarray, axis: int | None = None, reverse: bool = False, exclusive: bool = False
+    ) -> np.ndarray:
+        rows = np.moveaxis(x, -1 if axis is None else axis, -1)
+        rows = rows[..., ::-1] if reverse else rows
+        out = np.asarray(function(rows, axis=-1))
+        if exclusive:
+            out = np.concatenate([np.full_like(out[..., :1], start), out[..., :-1]], axis=-1)
+        out = out[..., ::-1] if reverse else out
+        return np.moveaxis(out, -1, -1 if axis is None else axis)
+
+    return reference
+
+
+NEEDS_AXIS = [
+    misuse("axis must be given unless x has one axis, got x with 2", x=(3, 4)),
+    misuse("axis must be given unless x has one axis, got x with 0", x=()),
+    misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+]
+
+# Sums -------------------------------------------------------------------------------------------
+
+
+@op(
+    shape=scanned,
+    dtype=sum_dtype,
+    reference=by_numpy(np.cumsum, 0.0),
+    aliases=["cumulative_sum"],
+    cases=[
+        case(x=(3, 4), axis=1),
+        case(x=(5,), reverse=True, exclusive=True),
+        case(x=(3, 2), axis=-2, exclusive=True),
+        case(x=(0,)),
+        case(x=integers(5, high=99, dtype="int8")),
+        workload(x=(1000, 1000), axis=1),
+        *NEEDS_AXIS,
+    ],
+)
+def cumsum(
+    x: Array, *, axis: int | None = None, reverse: bool = False, exclusive: bool = False
+) -> Array:
+    """``out[i] = x[0] + ... + x[i]`` along ``axis``, which may be left out if it is the only one.
+
+    ``exclusive`` leaves out ``x[i]`` itself; ``reverse`` sums from the end. Small integers and
+    booleans are summed in the default integer dtype.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cumsum(jnp.asarray([1.0, 2.0, 3.0]))
+        Array([1., 3., 6.], dtype=float32)
+        >>> cumsum(jnp.asarray([1.0, 2.0, 3.0]), reverse=True, exclusive=True)
+        Array([5., 3., 0.], dtype=float32)
+    """
+    array = jnp.asarray(x)
+    dtype = sum_dtype(VarType(array.shape, array.dtype))
+    at = scanned_axis(axis, array.ndim)
+    array = wide(lax.convert_element_type(array, dtype))
+    if exclusive:
+        array = shifted_array(array, at, reverse=reverse, fill=0)
+    return lax.cumsum(array, at, reverse=reverse).astype(dtype)
+
+
+@cumsum.gradient
+def _cumsum_gradient(d_out: Var, *, axis: int | None, reverse: bool, exclusive: bool) -> Grads:
+    # x[k] is in the sums at its place and after it, so what comes back is summed from the end.
+    return {"x": cumsum(d_out, axis=axis, reverse=not reverse, exclusive=exclusive)}
+
+
+def _strong_inexact(*types: VarType) -> DType:
+    return inexact(*types)[0]
+
+
+def _linear_scan_shape(x: Shape, decay: Shape, *, axis: int | None) -> Shape:
+    return scanned(same(x, decay), axis=axis)
+
+
+def _linear_scan_reference(
+    x: np.ndarray, decay: np.ndarray, *, axis: int | None = None, reverse: bool = False
+) -> np.ndarray:
+    at = -1 if axis is None else axis
+    out = np.zeros_like(np.moveaxis(x, at, 0))
+    before = np.zeros_like(out[0]) if len(out) else None
+    steps = range(len(out))
+    for i in reversed(steps) if reverse else steps:
+        before = np.moveaxis(decay, at, 0)[i] * before + np.moveaxis(x, at, 0)[i]
+        out[i] = before
+    return np.moveaxis(out, 0, at)
+
+
+@op(
+    shape=_linear_scan_shape,
+    dtype=_strong_inexact,
+    reference=_linear_scan_reference,
+    cases=[
+        case(x=(4,), decay=(4,)),
+        case(x=(2, 3), decay=(2, 3), axis=0, reverse=True),
+        case(x=(2, 3), decay=(2, 3), axis=-1, order=2),
+        case(x=(1,), decay=(1,)),
+        case(x=(0,), decay=(0,)),
+        workload(x=(1000, 1000), decay=uniform(1000, 1000, low=0.0, high=1.0), axis=1),
+        misuse("the inputs must have the same shape, got (3,) and (4,)", x=(3,), decay=(4,)),
+        misuse("axis must be given unless x has one axis", x=(3, 4), decay=(3, 4)),
+        misuse("must be floating", x=integers(3, high=4), decay=integers(3, high=4)),
+    ],
+)
+def linear_scan(x: Array, decay: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+    """``out[i] = decay[i] out[i - 1] + x[i]`` along ``axis``, from zero on.
+
+    With ``reverse`` it runs from the end: ``out[i] = decay[i] out[i + 1] + x[i]``. The axis may be
+    left out if it is the only one. All steps run at once, in a tree.
+
+    Source: Blelloch, "Prefix sums and their applications" (1990).
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> linear_scan(jnp.asarray([1.0, 1.0, 1.0]), jnp.asarray([9.0, 0.5, 0.5]))
+        Array([1.  , 1.5 , 1.75], dtype=float32)
+    """
+    dtype = jnp.result_type(x, decay)
+    x, decay = jnp.asarray(x), jnp.asarray(decay)
+    pair = wide(decay.astype(dtype)), wide(x.astype(dtype))
+    at = scanned_axis(axis, x.ndim)
+    out: Array = lax.associative_scan(_after, pair, reverse=reverse, axis=at)[1]
+    return out.astype(dtype)
+
+
+def _after(first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Two steps ``h -> decay h + x`` as one."""
+    return first[0] * second[0], second[0] * first[1] + second[1]
+
+
+@linear_scan.gradient
+def _linear_scan_gradient(
+    x: Var, decay: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool
+) -> Grads:
+    # out[i] reaches the output itself and, by decay[i + 1], out[i + 1]: what comes back to it is
+    # d[i] = d_out[i] + decay[i + 1] d[i + 1]. Then d decay[i] = d[i] out[i - 1].
+    at = scanned_axis(axis, x.ndim)
+    back = not reverse
+    d = linear_scan(d_out, shifted(decay, at, reverse=back), axis=axis, reverse=back)
+    return {
+        "x": unbroadcast(d, x),
+        "decay": lambda: unbroadcast(d * shifted(out, at, reverse=reverse), decay),
+    }
+
+
+# Extrema ----------------------------------------------------------------------------------------
+
+
+def _strong_real(x: VarType) -> DType:
+    return real(x)[0]
+
+
+def _running(x: Array, axis: int | None, reverse: bool, wins: Comparison) -> Array:
+    """The last of the extreme entries so far, or the first NaN."""
+
+    def later(a: Array, b: Array) -> Array:
+        return jnp.where(wins(b, a) | jnp.isnan(b), b, a)
+
+    x = jnp.asarray(x)
+    at = scanned_axis(axis, x.ndim)
+    return lax.convert_element_type(
+        lax.associative_scan(later, x, reverse=reverse, axis=at), x.dtype
+    )
+
+
+def _running_gradient(
+    x: Var, out: Var, d_out: Var, axis: int | None, reverse: bool, wins: Comparison, worst: float
+) -> Grads:
+    # An entry that sets a record receives what comes back from its place to the next record.
+    at = scanned_axis(axis, x.ndim)
+    before = shifted(out, at, reverse=reverse, fill=worst)
+    record = logical_or(wins(x, before), isnan(x))
+    stays = cast(logical_not(record), dtype=d_out.dtype)
+    back = not reverse
+    d = linear_scan(d_out, shifted(stays, at, reverse=back), axis=axis, reverse=back)
+    return {"x": where(record, d, 0.0)}
+
+
+_RUNNING_CASES = [
+    case(x=distinct(3, 4), axis=1),
+    case(x=distinct(5), reverse=True),
+    case(x=distinct(3, 2), axis=-2, order=1),
+    case(x=(0,)),
+    case(x=integers(6, high=9)),
+    workload(x=(1000, 1000), axis=1),
+    *NEEDS_AXIS,
+    misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+]
+
+
+@op(
+    shape=scanned,
+    dtype=_strong_real,
+    reference=by_numpy(np.maximum.accumulate, -math.inf),
+    cases=_RUNNING_CASES,
+)
+def cummax(x: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+    """Largest entry so far along ``axis``, which may be left out if it is the only one.
+
+    Of equal entries the last receives the gradient. From a NaN on, all are NaN. ``reverse`` starts
+    at the end.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cummax(jnp.asarray([1.0, 3.0, 2.0]))
+        Array([1., 3., 3.], dtype=float32)
+    """
+    return _running(x, axis, reverse, jnp.greater_equal)
+
+
+@cummax.gradient
+def _cummax_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool) -> Grads:
+    return _running_gradient(x, out, d_out, axis, reverse, greater_equal, -math.inf)
+
+
+@op(
+    shape=scanned,
+    dtype=_strong_real,
+    reference=by_numpy(np.minimum.accumulate, math.inf),
+    cases=_RUNNING_CASES,
+)
+def cummin(x: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+    """Smallest entry so far along ``axis``, which may be left out if it is the only one.
+
+    Of equal entries the last receives the gradient. From a NaN on, all are NaN. ``reverse`` starts
+    at the end.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cummin(jnp.asarray([2.0, 3.0, 1.0]))
+        Array([2., 2., 1.], dtype=float32)
+    """
+    return _running(x, axis, reverse, jnp.less_equal)
+
+
+@cummin.gradient
+def _cummin_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool) -> Grads:
+    return _running_gradient(x, out, d_out, axis, reverse, less_equal, math.inf)
+
+
+# Logarithms of sums of exponentials -------------------------------------------------------------
+
+
+def _strong_real_inexact(x: VarType) -> DType:
+    return real_inexact(x)[0]
+
+
+@op(
+    shape=scanned,
+    dtype=_strong_real_inexact,
+    reference=by_numpy(np.logaddexp.accumulate, -math.inf),
+    cases=[
+        case(x=(2, 3), axis=1),
+        case(x=(4,), reverse=True, order=2),
+        case(x=uniform(4, low=900.0, high=904.0), order=2),
+        case(x=(3, 2), axis=-2, order=1),
+        case(x=(0,)),
+        workload(x=(1000, 1000), axis=1),
+        *NEEDS_AXIS,
+        misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
+    ],
+)
+def logcumsumexp(x: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+    """``log(exp(x[0]) + ... + exp(x[i]))`` along ``axis``; does not overflow.
+
+    The axis may be left out if it is the only one; ``reverse`` sums from the end. While only equal
+    infinities were met, the last of them receives the whole gradient.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> logcumsumexp(jnp.asarray([-jnp.inf, 1000.0, 1000.0]))
+        Array([     -inf, 1000.    , 1000.6931], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    at = scanned_axis(axis, x.ndim)
+    out: Array = lax.associative_scan(_logaddexp, wide(x), reverse=reverse, axis=at)
+    return out.astype(x.dtype)
+
+
+def _logaddexp(a: Array, b: Array) -> Array:
+    same_infinity = jnp.isinf(a) & (a == b)
+    a, safe = jnp.where(same_infinity, 0.0, a), jnp.where(same_infinity, 0.0, b)
+    return jnp.where(same_infinity, b, jnp.logaddexp(a, safe))
+
+
+@logcumsumexp.gradient
+def _logcumsumexp_gradient(
+    x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool
+) -> Grads:
+    # out[i] = logaddexp(out[i - 1], x[i]) reaches x[i] with the share s[i] = exp(x[i] - out[i])
+    # and out[i - 1] with 1 - s[i]: both are at most one, where exp(x[k]) and exp(-out[i]), which
+    # the sum d x[k] = sum over i >= k of d_out[i] exp(x[k] - out[i]) is made of, would overflow.
+    at = scanned_axis(axis, x.ndim)
+    lead = x - shifted(out, at, reverse=reverse, fill=-math.inf)
+    lead = where(isnan(lead), math.inf, lead)
+    back = not reverse
+    stays = shifted(sigmoid(-lead), at, reverse=back)
+    return {"x": sigmoid(lead) * linear_scan(d_out, stays, axis=axis, reverse=back)}

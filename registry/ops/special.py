@@ -1,5 +1,6 @@
 """Special functions: the error function and its kin, and the gamma function's logarithm and its."""
 
+import functools
 import importlib
 import math
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from registry.ops.elementwise import exp
 from registry.shapes import REFUSES_INTEGERS, real_inexact, same
 from registry.signature import Array
 from registry.table import op
+from registry.types import DType, VarType
 from registry.var import Var
 
 
@@ -29,6 +31,10 @@ def _of_scipy(name: str) -> Callable[..., np.ndarray]:
         return result.astype(x.dtype)
 
     return reference
+
+
+def _strong_real(x: VarType) -> DType:
+    return real_inexact(x)[0]
 
 
 # The error function -----------------------------------------------------------------------------
@@ -113,6 +119,51 @@ def _erfinv_gradient(out: Var, d_out: Var) -> Grads:
 
 # The gamma function -----------------------------------------------------------------------------
 
+# JAX's polygamma is none for negative numbers, so its second derivative of lgamma is none either.
+
+
+@jax.custom_jvp
+def _lgamma(x: Array) -> Array:
+    return lax.lgamma(x)
+
+
+@_lgamma.defjvp
+def _lgamma_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _lgamma(*primals), tangents[0] * _digamma(*primals)
+
+
+@jax.custom_jvp
+def _digamma(x: Array) -> Array:
+    return lax.digamma(x)
+
+
+@_digamma.defjvp
+def _digamma_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return _digamma(*primals), tangents[0] * _polygamma(*primals, 1)
+
+
+def _polygamma(x: Array, n: int) -> Array:
+    """``digamma(1 - x) = digamma(x) + pi cot(pi x)``, ``n`` times derived, for negative ``x``."""
+    negative = x < 0
+    series = jax.scipy.special.zeta(n + 1.0, jnp.where(negative, 1.0 - x, x))
+    sign = -1.0 if n % 2 == 0 else 1.0
+    turn = jnp.where(negative, x - jnp.round(x), 0.25)
+    reflected = -(math.pi ** (n + 1)) * _cotangent_derivative(1.0 / jnp.tan(math.pi * turn), n)
+    series = sign * math.factorial(n) * series
+    return jnp.where(negative, reflected - sign * series, series)
+
+
+def _cotangent_derivative(cotangent: Array, n: int) -> Array:
+    """The ``n``-th derivative of the cotangent, a polynomial in it: ``cot' = -(1 + cot^2)``."""
+    polynomial = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(n):
+        polynomial = polynomial.deriv() * np.polynomial.Polynomial([-1.0, 0.0, -1.0])
+    *others, leading = polynomial.coef.tolist()
+    value: Array = functools.reduce(
+        lambda above, one: above * cotangent + one, reversed(others), leading
+    )
+    return value
+
 
 @op(
     shape=same,
@@ -122,6 +173,7 @@ def _erfinv_gradient(out: Var, d_out: Var) -> Grads:
     cases=[
         case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
         case(x=uniform(low=2.5, high=9), rtol=256),
+        case(x=uniform(4, low=-2.8, high=-2.2), rtol=256),
         case(x=(0,)),
         REFUSES_INTEGERS,
     ],
@@ -134,12 +186,44 @@ def lgamma(x: Array) -> Array:
         >>> lgamma(jnp.asarray([4.0, 0.0]))
         Array([1.7917..., inf], dtype=float32)
     """
-    return lax.lgamma(jnp.asarray(x))
+    return _lgamma(jnp.asarray(x))
 
 
 @lgamma.gradient
 def _lgamma_gradient(x: Var, d_out: Var) -> Grads:
     return {"x": d_out * digamma(x)}
+
+
+@op(
+    shape=same,
+    dtype=_strong_real,
+    reference=_of_scipy("gamma"),
+    cases=[
+        case(x=uniform(3, 4, low=0.5, high=5), rtol=256),
+        case(x=uniform(4, low=-2.8, high=-2.2), rtol=256),
+        case(x=positive(), rtol=256),
+        case(x=(0,)),
+        REFUSES_INTEGERS,
+    ],
+)
+def gamma(x: Array) -> Array:
+    """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``.
+
+    Infinite at zero with the zero's sign; not a number at -1, -2, ..., which are poles.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> gamma(jnp.asarray([1.0, 0.0, -0.5]))
+        Array([ 1.      ,       inf, -3.54490...], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    out: Array = jax.scipy.special.gammasgn(x) * jnp.exp(_lgamma(x))
+    return out
+
+
+@gamma.gradient
+def _gamma_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    return {"x": d_out * (out * digamma(x))}
 
 
 @op(
@@ -150,6 +234,7 @@ def _lgamma_gradient(x: Var, d_out: Var) -> Grads:
     cases=[
         case(x=uniform(3, 4, low=2.5, high=9), rtol=256),
         case(x=positive(), rtol=256),
+        case(x=uniform(4, low=-8.8, high=-8.2), rtol=256),
         case(x=(0,)),
         REFUSES_INTEGERS,
     ],
@@ -162,7 +247,7 @@ def digamma(x: Array) -> Array:
         >>> digamma(jnp.asarray(1.0))
         Array(-0.5772..., dtype=float32, weak_type=True)
     """
-    return lax.digamma(jnp.asarray(x))
+    return _digamma(jnp.asarray(x))
 
 
 @digamma.gradient
@@ -177,21 +262,22 @@ def _digamma_gradient(x: Var, d_out: Var) -> Grads:
     cases=[
         case(x=uniform(3, 4, low=1.5, high=5), n=1, rtol=512),
         case(x=uniform(low=1.5, high=5), n=2, rtol=512),
+        case(x=uniform(4, low=-2.8, high=-2.2), n=2, rtol=512, order=2),
         misuse("attribute 'n' must be at least 1, got 0", x=(3,), n=0),
     ],
 )
 def polygamma(x: Array, *, n: Annotated[int, Check("be at least 1", lambda n: n > 0)]) -> Array:
-    """The ``n``-th derivative of ``digamma``, from the first on, for positive ``x``.
+    """The ``n``-th derivative of ``digamma``, from the first on.
 
-    ``out = (-1)^(n + 1) n! zeta(n + 1, x)``, where ``zeta`` is Hurwitz's.
+    ``out = (-1)^(n + 1) n! zeta(n + 1, x)``, where ``zeta`` is Hurwitz's, for positive ``x``. For
+    negative ones the reflection formula leads there; 0, -1, -2, ... are poles.
 
     Example:
         >>> import jax.numpy as jnp
         >>> polygamma(jnp.asarray(1.0), n=1)
         Array(1.6449..., dtype=float32, weak_type=True)
     """
-    sign = -1.0 if n % 2 == 0 else 1.0
-    return sign * math.factorial(n) * jax.scipy.special.zeta(n + 1.0, jnp.asarray(x))
+    return _polygamma(jnp.asarray(x), n)
 
 
 @polygamma.gradient

@@ -1,0 +1,309 @@
+"""Ties, zeros, infinities and conventions of scans, products, moments and small functions."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+import symop as so
+
+INF, NAN = math.inf, math.nan
+
+
+def gradient(operator, x, head=None, **attributes):
+    """The gradient with respect to ``x``, by the graph; the output is summed, or weighed."""
+    array = np.asarray(x, np.float32)
+    variable = so.var("x", shape=array.shape)
+    out = operator(variable, **attributes)
+    weights = 1.0 if head is None else np.asarray(head, np.float32)
+    found = so.grad(so.sum(out * weights), variable)
+    return np.asarray(found.eval(**dict.fromkeys(found.list_arguments(), array)))
+
+
+def check(found, expected, rtol=1e-6):
+    np.testing.assert_allclose(found, np.asarray(expected, np.float32), rtol=rtol, atol=1e-6)
+
+
+# Chosen gradients -------------------------------------------------------------------------------
+
+
+def test_a_multiplied_gradient_is_scaled_once_for_each_pass():
+    def cube(x):
+        return so.gradient_multiplier(x, factor=0.5) ** 3
+
+    first, second = jax.grad(cube), jax.grad(jax.grad(cube))
+    assert float(first(2.0)) == 0.5 * 12.0
+    assert float(second(2.0)) == 0.5 * 0.5 * 12.0
+
+
+def test_a_reversed_gradient_ascends():
+    check(gradient(so.gradient_reversal, [1.0, 2.0]), [-1.0, -1.0])
+    check(gradient(so.gradient_reversal, [1.0], scale=0.25), [-0.25])
+
+
+def test_straight_through_is_exact_forward():
+    x = np.float32([0.1, 0.5, 1.5, -2.7, 1e8 + 8])
+    np.testing.assert_array_equal(so.round_straight_through(x), np.rint(x))
+    check(gradient(so.round_straight_through, x), np.ones(5))
+    np.testing.assert_array_equal(so.sign_straight_through(np.float32([0, -3])), [0, -1])
+    check(gradient(so.sign_straight_through, [0.0, -3.0]), [1.0, 1.0])
+    assert float(jax.jvp(so.round_straight_through, (2.4,), (3.0,))[1]) == 3.0
+
+
+# Functions of one or two numbers ----------------------------------------------------------------
+
+
+def test_round_takes_halves_to_even():
+    x = np.float32([0.5, 1.5, 2.5, -0.5, -1.5, INF, NAN])
+    np.testing.assert_array_equal(so.round(x), [0, 2, 2, 0, -2, INF, NAN])
+
+
+def test_gamma_and_its_derivatives_left_of_zero():
+    for x in (-0.5, -6.5, -9.7, 3.2):
+        value, psi, psi1 = (
+            scipy.special.gamma(x),
+            scipy.special.digamma(x),
+            scipy.special.polygamma(1, x),
+        )
+        by_graph = jax.grad(jax.grad(so.gamma))
+        by_kernel = jax.grad(jax.grad(so.gamma.kernel))
+        np.testing.assert_allclose(so.gamma(np.float32(x)), value, rtol=1e-4)
+        np.testing.assert_allclose(gradient(so.gamma, x), value * psi, rtol=1e-3)
+        for second in (by_graph, by_kernel):
+            np.testing.assert_allclose(second(jnp.float32(x)), value * (psi**2 + psi1), rtol=1e-3)
+
+
+def test_gamma_at_its_poles_and_far_out():
+    found = np.asarray(so.gamma(np.float32([0.0, -0.0, -1.0, 50.0, -60.5])))
+    np.testing.assert_array_equal(found, [INF, -INF, NAN, INF, 0.0])
+    assert gradient(so.gamma, -60.5) == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_polygamma_of_negative_numbers(n):
+    x = np.float32([-0.3, -4.4, -12.7, -30.2])
+    expected = scipy.special.polygamma(n, x.astype(np.float64))
+    np.testing.assert_allclose(so.polygamma(x, n=n), expected, rtol=1e-4)
+
+
+def test_prelu_at_zero_and_infinity():
+    slope = np.float32([0.5])
+    x, a = so.var("x", shape=(4,)), so.var("a", shape=(1,))
+    by_x, by_slope = so.grad(so.sum(so.prelu(x, a)), [x, a])
+    values = {"x": np.float32([0.0, -1.0, INF, 2.0]), "a": slope}
+    check(by_x.eval(**values), [0.5, 0.5, 1.0, 1.0])
+    check(by_slope.eval(**values), [-1.0])
+    kernel = jax.grad(lambda a: jnp.sum(so.prelu.kernel(values["x"], a)))
+    check(kernel(slope), [-1.0])
+
+
+def test_prelu_makes_a_slope_for_each_channel():
+    layer = so.prelu(so.var("x"), name="p")
+    assert layer.infer_shape(x=(2, 3, 4)) == ([(2, 3, 4), (3,)], [(2, 3, 4)], [])
+
+
+def test_copysign_reads_the_sign_of_zeros():
+    x, y = so.var("x", shape=(4,)), so.var("y", shape=(4,))
+    by_x, by_y = so.grad(so.sum(so.copysign(x, y)), [x, y])
+    values = {"x": np.float32([0.0, 0.0, -2.0, 2.0]), "y": np.float32([0.0, -0.0, -1.0, -1.0])}
+    check(by_x.eval(**values), [1.0, -1.0, 1.0, -1.0])
+    assert by_y.constant == 0.0
+
+
+def test_lerp_reaches_both_ends_exactly():
+    x, y = np.float32([0.1, 1e8, -3.0]), np.float32([0.7, 1.0, 1e-8])
+    np.testing.assert_array_equal(so.lerp(x, y, 0.0), x)
+    np.testing.assert_array_equal(so.lerp(x, y, 1.0), y)
+
+
+# Bits and counts --------------------------------------------------------------------------------
+
+
+def test_shifts_keep_the_sign_and_lose_what_leaves():
+    x = np.array([-8, 127, 1], np.int8)
+    np.testing.assert_array_equal(so.bitwise_right_shift(x, np.int8(1)), [-4, 63, 0])
+    np.testing.assert_array_equal(so.bitwise_left_shift(x, np.int8(1)), [-16, -2, 2])
+    np.testing.assert_array_equal(so.bitwise_right_shift(np.uint8([200]), np.uint8(3)), [25])
+
+
+def test_questions_about_nothing():
+    nothing = np.zeros((2, 0), np.float32)
+    np.testing.assert_array_equal(so.any(nothing, axis=1), [False, False])
+    np.testing.assert_array_equal(so.all(nothing, axis=1), [True, True])
+    np.testing.assert_array_equal(so.count_nonzero(nothing, axis=1), [0, 0])
+    assert bool(so.any(np.float32([0.0, NAN])))
+
+
+def test_argmin_takes_the_first_of_several_and_a_nan_before():
+    assert int(so.argmin(np.float32([2.0, 1.0, 1.0]))) == 1
+    assert int(so.argmin(np.float32([2.0, NAN, -INF]))) == 1
+
+
+# Products ---------------------------------------------------------------------------------------
+
+ROWS = [[2.0, 3.0, 4.0], [2.0, 0.0, 4.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+def without(x, *places):
+    """The derivative of the product of ``x`` with respect to the entries at ``places``."""
+    rest = [one for i, one in enumerate(x) if i not in places]
+    return math.prod(rest) if len(set(places)) == len(places) else 0.0
+
+
+def test_derivatives_of_a_product_with_zeros():
+    of_product = [jax.jit(one(so.prod)) for one in (jax.grad, jax.hessian, third_derivative)]
+    of_last = jax.jit(jax.hessian(lambda x: so.cumprod(x)[-1]))
+    for x in ROWS:
+        check(gradient(so.prod, x), [without(x, i) for i in range(3)])
+        tables = [
+            np.reshape(
+                [without(x, *places) for places in itertools.product(range(3), repeat=k)], (3,) * k
+            )
+            for k in (1, 2, 3)
+        ]
+        for derivative, expected in zip(of_product, tables, strict=True):
+            check(derivative(jnp.asarray(x)), expected)
+        check(of_last(jnp.asarray(x)), tables[1])
+
+
+def third_derivative(function):
+    return jax.jacrev(jax.hessian(function))
+
+
+def test_a_product_over_several_axes():
+    x = np.arange(1.0, 13.0, dtype=np.float32).reshape(2, 3, 2)
+    expected = np.prod(x, axis=(0, 2), keepdims=True) / x
+    check(gradient(so.prod, x, axis=(0, -1)), expected, rtol=1e-5)
+
+
+def test_cumprod_in_every_direction_with_zeros():
+    x = np.float32([2.0, 0.0, 3.0, 0.0])
+    for reverse, exclusive in itertools.product([False, True], repeat=2):
+        options = {"reverse": reverse, "exclusive": exclusive}
+        matrix = np.asarray(jax.jacobian(lambda v, o=options: so.cumprod(v, **o))(x))
+        for i in range(4):
+            reach = range(i + (not exclusive)) if not reverse else range(i + exclusive, 4)
+            for k in range(4):
+                others = math.prod(float(x[j]) for j in reach if j != k)
+                assert matrix[i, k] == (others if k in reach else 0.0)
+
+
+def test_nanprod_and_nansum_leave_out_what_is_none():
+    x = [2.0, NAN, 3.0]
+    check(gradient(so.nanprod, x), [3.0, 0.0, 2.0])
+    check(gradient(so.nansum, x), [1.0, 0.0, 1.0])
+    assert float(so.nanprod(np.float32([NAN, NAN]))) == 1.0
+    assert float(so.nansum(np.float32([NAN, NAN]))) == 0.0
+
+
+# Scans ------------------------------------------------------------------------------------------
+
+
+def test_small_integers_are_scanned_in_the_default_dtype():
+    x = np.full(3, 100, np.int8)
+    np.testing.assert_array_equal(so.cumsum(x), [100, 200, 300])
+    assert so.cumsum(x).dtype == np.int32
+    np.testing.assert_array_equal(so.cumprod(x[:2]), [100, 10000])
+
+
+def test_exclusive_cumsum_does_not_subtract():
+    np.testing.assert_array_equal(
+        so.cumsum(np.float32([1.0, INF, 2.0]), exclusive=True), [0.0, 1.0, INF]
+    )
+
+
+def test_long_sums_of_16_bits_are_added_in_32():
+    ones = np.ones(5000, np.float16)
+    assert float(so.cumsum(ones)[-1]) == 5000.0
+    assert float(so.linear_scan(ones, ones)[-1]) == 5000.0
+
+
+@pytest.mark.parametrize(("operator", "sign"), [(so.cummax, 1.0), (so.cummin, -1.0)])
+def test_the_last_of_equal_extrema_receives_the_gradient(operator, sign):
+    x = sign * np.float32([1.0, 1.0, 0.0, 3.0, 3.0, 2.0])
+    head = [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5]
+    expected = [1.0, 110.0, 0.0, 1000.0, 110000.0, 0.0]
+    check(gradient(operator, x, head=head), expected)
+    check(jax.vjp(operator.kernel, x)[1](jnp.asarray(head))[0], expected)
+    backwards = gradient(operator, x[::-1], head=head[::-1], reverse=True)
+    check(backwards, expected[::-1])
+    check(gradient(operator, [-sign * INF, -sign * INF], head=[1.0, 2.0]), [1.0, 2.0])
+    np.testing.assert_array_equal(operator(np.float32([1.0, NAN, 2.0])), [1.0, NAN, NAN])
+
+
+def test_logcumsumexp_from_minus_infinity_on():
+    x, head = [-INF, -INF, 0.0, 0.0], [1.0, 2.0, 4.0, 8.0]
+    expected = [1.0, 2.0, 8.0, 4.0]
+    check(gradient(so.logcumsumexp, x, head=head), expected)
+    found = so.logcumsumexp(np.float32([1000.0, 1000.0, INF]))
+    check(found, [1000.0, 1000.0 + math.log(2.0), INF])
+    check(gradient(so.logcumsumexp, [0.0, INF, 0.0], head=[1.0, 2.0, 4.0]), [1.0, 6.0, 0.0])
+    check(jax.grad(lambda v: jnp.sum(so.logcumsumexp.kernel(v)))(jnp.asarray(x)), [1, 1, 1.5, 0.5])
+
+
+# Moments and norms ------------------------------------------------------------------------------
+
+
+def test_std_of_equal_entries_has_no_slope():
+    check(gradient(so.std, [2.0, 2.0, 2.0]), np.zeros(3))
+    check(jax.grad(so.std.kernel)(jnp.full(3, 2.0)), np.zeros(3))
+    assert np.all(np.isfinite(jax.hessian(so.std)(jnp.full(3, 2.0))))
+    assert math.isnan(so.std(np.float32([1.0, NAN])))
+
+
+def test_too_few_entries_for_a_correction():
+    assert math.isnan(so.variance(np.float32([1.0]), correction=1))
+    assert so.variance(np.float32([1.0, 2.0]), correction=3) == INF
+    assert math.isnan(so.variance(np.zeros(0, np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("x", "value", "slope"),
+    [
+        ([-INF, -INF], -INF, [0.5, 0.5]),
+        ([INF, INF, 1.0], INF, [0.5, 0.5, 0.0]),
+        ([INF, -INF], INF, [1.0, 0.0]),
+        ([-INF, 0.0, 0.0], math.log(2.0), [0.0, 0.5, 0.5]),
+        ([1000.0, 1000.0], 1000.0 + math.log(2.0), [0.5, 0.5]),
+        ([NAN, 1.0], NAN, [NAN, NAN]),
+    ],
+)
+def test_logsumexp_of_infinities(x, value, slope):
+    check(so.logsumexp(np.float32(x)), value)
+    check(gradient(so.logsumexp, x), slope)
+
+
+def test_logsumexp_of_nothing():
+    assert so.logsumexp(np.zeros(0, np.float32)) == -INF
+
+
+@pytest.mark.parametrize("order", [-INF, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, INF])
+def test_norms_at_zero_have_finite_slopes(order):
+    check(gradient(so.norm, [0.0, 0.0], ord=order), [0.0, 0.0])
+    if order != 0:
+        check(jax.grad(lambda v: so.norm.kernel(v, ord=order))(jnp.zeros(2)), [0.0, 0.0])
+    one = gradient(so.norm, [0.0, 2.0], ord=order)
+    check(one, [0.0, 1.0 if order >= 0.5 else 0.0])
+
+
+def test_second_derivatives_of_norms_beside_zeros():
+    x = jnp.asarray([0.0, 2.0])
+    for order, expected in [(2.0, [[0.5, 0.0], [0.0, 0.0]]), (3.0, np.zeros((2, 2)))]:
+        check(jax.jit(jax.hessian(lambda v, p=order: so.norm(v, ord=p)))(x), expected)
+
+
+def test_the_largest_norm_shares_ties_and_keeps_signs():
+    check(gradient(so.norm, [3.0, -3.0, 1.0], ord=INF), [0.5, -0.5, 0.0])
+    check(gradient(so.norm, [3.0, -1.0, 1.0], ord=-INF), [0.0, -0.5, 0.5])
+
+
+def test_powers_in_norms_do_not_overflow():
+    check(so.norm(np.float32([1e30, 1e30]), ord=8), 1e30 * 2 ** (1 / 8), rtol=1e-5)
+    assert float(so.norm(np.float32([3e-30, 0.0]), ord=4)) == pytest.approx(3e-30, rel=1e-5)
+    assert float(so.norm(np.float32([INF, 1.0]), ord=3)) == INF
+    assert math.isnan(so.norm(np.float32([NAN, 1.0]), ord=3))
+    assert float(so.norm(np.float32([0.0, 1.0]), ord=-1)) == 0.0
