@@ -18,6 +18,7 @@ from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
+    along_axis,
     canonical,
     default_float,
     default_int,
@@ -581,3 +582,50 @@ def random_categorical(
 
 
 random_categorical.no_gradient(_JUMPS)
+
+
+# permutation -----------------------------------------------------------------------------------
+
+
+def _permutation_dtype(x: VarType) -> DType:
+    return x.dtype
+
+
+def _permutation_reference(x: np.ndarray, key: Any, *, axis: int, inverse: bool) -> np.ndarray:
+    order = np.asarray(jax.random.permutation(key, x.shape[axis]))
+    return np.take(x, np.argsort(order) if inverse else order, axis)
+
+
+@op(
+    shape=along_axis,
+    dtype=_permutation_dtype,
+    reference=_permutation_reference,
+    cases=[
+        case(x=(5, 3)),
+        case(x=(3, 4), axis=1, inverse=True),
+        case(x=integers(6, high=9)),
+        case(x=(0, 2)),
+        workload(x=(2048, 512)),
+        misuse("axis must be in [-1, 1), got 1", x=(3,), axis=1),
+    ],
+)
+def random_permutation(x: Array, key: Key, *, axis: int = 0, inverse: bool = False) -> Array:
+    """``x`` with its slices along ``axis`` in random order; ``inverse`` undoes it for the same key.
+
+    Example:
+        >>> import jax, jax.numpy as jnp
+        >>> key = jax.random.key(0)
+        >>> random_permutation(random_permutation(jnp.arange(3), key=key), key=key, inverse=True)
+        Array([0, 1, 2], dtype=int32)
+    """
+    x = jnp.asarray(x)
+    order = jax.random.permutation(key, x.shape[axis])
+    if inverse:
+        order = jnp.argsort(order)
+    found = jnp.take(x, order, axis, unique_indices=True, mode="clip") if x.size else x
+    return lax.convert_element_type(found, x.dtype)
+
+
+@random_permutation.gradient
+def _random_permutation_gradient(key: Var, d_out: Var, *, axis: int, inverse: bool) -> Grads:
+    return {"x": random_permutation(d_out, key=key, axis=axis, inverse=not inverse)}
