@@ -95,7 +95,11 @@ def take(
         >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
         Array([30., 10.], dtype=float32)
     """
-    return jnp.take(x, wide(ids), axis=axis, mode=mode)
+    taken = jnp.take(x, wide(ids), axis=axis, mode=mode)
+    if taken.size:
+        return taken
+    # JAX keeps the shape of an empty x, whatever that of the ids is.
+    return taken.reshape(_take_shape(jnp.shape(x), jnp.shape(ids), axis=axis))
 
 
 @take.gradient

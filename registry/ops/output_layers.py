@@ -16,7 +16,7 @@ from registry.cases import case, integers, misuse, uniform, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, cast
-from registry.ops.comparison import equal, greater, not_equal
+from registry.ops.comparison import greater, not_equal
 from registry.ops.elementwise import relu, sigmoid, where
 from registry.ops.extrema import maximum, sign
 from registry.ops.losses import ignores
@@ -64,7 +64,7 @@ def _hot_labels_reference(
     label: np.ndarray, *, num_classes: int, axis: int = -1, dtype: DType
 ) -> np.ndarray:
     hot = np.equal(np.trunc(label)[..., None], np.arange(num_classes))
-    return np.moveaxis(hot, -1, axis).astype(dtype)
+    return np.asarray(np.moveaxis(hot, -1, axis), dtype)
 
 
 @op(
@@ -307,13 +307,14 @@ def _softmax_output_gradient(
         slope = scale * (out - cast(label, dtype=data.dtype))
     else:
         shape = tuple(1 if i in axes else n for i, n in enumerate(data.shape))
-        ids, ignored = trunc(reshape(label, shape=shape)), int(ignore_label)
-        slope = out - _target(ids, axes[0], data, 0.0 if multi_output else smooth_alpha)
+        slope = out - _target(label, axes[0], data, 0.0 if multi_output else smooth_alpha)
+        ignored = int(ignore_label)
         may_ignore = label.dtype.kind not in "iu" or ignores(label.dtype, ignored)
-        if use_ignore and may_ignore:
-            slope = where(equal(ids, ignored), 0.0, slope)
-        if normalization == "valid" and may_ignore:
-            slope = slope * cast(scale / _count_of(not_equal(ids, ignored)), dtype=data.dtype)
+        kept = not_equal(trunc(reshape(label, shape=shape)), ignored) if may_ignore else None
+        if use_ignore and kept is not None:
+            slope = where(kept, slope, 0.0)
+        if normalization == "valid" and kept is not None:
+            slope = slope * cast(scale / _count_of(kept), dtype=data.dtype)
         else:
             slope = (scale / max(_divisor(shape, multi_output, normalization), 1)) * slope
     return {"data": slope * d_out if out_grad else slope, "label": None}
@@ -326,10 +327,10 @@ def _divisor(labels: Shape, multi_output: bool, normalization: Normalization) ->
     return 1 if normalization == "null" else math.prod(labels)
 
 
-def _target(ids: Var, axis: int, data: Var, smooth_alpha: float) -> Any:
-    """The probabilities that classes stand for; ``ids`` have length 1 along ``axis``."""
+def _target(label: Var, axis: int, data: Var, smooth_alpha: float) -> Any:
+    """The probabilities along ``axis`` that classes stand for."""
     n = data.shape[axis]
-    flat = reshape(ids, shape=(*ids.shape[:axis], *ids.shape[axis + 1 :]))
+    flat = reshape(label, shape=(*data.shape[:axis], *data.shape[axis + 1 :]))
     hot = hot_labels(flat, num_classes=n, axis=axis, dtype=data.dtype)
     if smooth_alpha == 0:
         return hot
