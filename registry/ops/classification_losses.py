@@ -159,12 +159,12 @@ def _nll_gradient(
     if ignores(labels.dtype, ignore_label):
         kept = reshape(not_equal(labels, ignore_label), shape=d.shape)
         scores, d = where(kept, scores, 0.0), where(kept, d, 0.0)
-    hot = one_hot(labels, num_classes=n, axis=at, dtype=scores.dtype)
-    slope = -(d * hot)
+    hot = one_hot(labels, num_classes=n, axis=at, dtype="bool")
+    slope = where(hot, -d, 0.0)
     if class_weights is None:
         return {"log_probabilities": slope, "labels": None}
     w = reshape(class_weights, shape=beside(n, at, scores.ndim))
-    terms = slope * finite_beside(w * hot, scores)
+    terms = slope * finite_beside(where(hot, w, 0.0), scores)
     return {
         "log_probabilities": unbroadcast(w * slope, log_probabilities),
         "labels": None,

@@ -12,8 +12,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast
-from registry.ops.comparison import logical_and
-from registry.ops.elementwise import exp, ones_like, where
+from registry.ops.elementwise import exp, where
 from registry.ops.indexing import add_rows
 from registry.ops.neural import softmax
 from registry.ops.reductions import sum as sum_over
@@ -550,10 +549,16 @@ def _ctc_loss_gradient(
 def _arrow_shares(alphas: Var, emissions: Var, skips: Var) -> list[Var]:
     """The share of each state in those from which the one ``k`` states later is entered.
 
-    It is ``exp(alpha[t - 1, s - k] + emission[t, s] - alpha[t, s])``, at most one, and zero where
-    no arrow is: there the difference might overflow.
+    It is ``exp(alpha[t - 1, s - k] + emission[t, s] - alpha[t, s])``, which is at most one; where a
+    state may not be entered from there it would be anything, and is zero.
     """
+    steps, chains, states = alphas.shape
     gap = emissions - where(isinf(alphas), 0.0, alphas)
-    arrows = [_delayed(ones_like(alphas), k) > 0.0 for k in range(3)]
-    arrows[2] = logical_and(arrows[2], skips)
-    return [exp(where(one, _delayed(alphas, k) + gap, -_INF)) for k, one in enumerate(arrows)]
+    shares = []
+    for k in (min(k, states) for k in range(3)):
+        tails = slice_(alphas, begin=(0, 0, 0), end=(steps - 1, chains, states - k))
+        share = tails + slice_(gap, begin=(1, 0, k), end=alphas.shape)
+        if k == 2:
+            share = where(slice_(skips, begin=(0, k), end=skips.shape), share, -_INF)
+        shares.append(pad_slice(exp(share), shape=alphas.shape, begin=(1, 0, k), step=(1, 1, 1)))
+    return shares
