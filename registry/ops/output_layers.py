@@ -137,9 +137,8 @@ def make_loss(
 
     Example:
         >>> import jax
-        >>> import jax.numpy as jnp
-        >>> jax.grad(lambda x: 100.0 * make_loss(x, grad_scale=2.0))(3.0)
-        Array(2., dtype=float32, weak_type=True)
+        >>> float(jax.grad(lambda x: 100.0 * make_loss(x, grad_scale=2.0))(3.0))
+        2.0
     """
     return _strong(data)
 
