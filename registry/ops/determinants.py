@@ -11,12 +11,12 @@ from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
 from registry.ops.factoring import (
     FACTORED,
-    Factors,
     bits_dtype,
     factored,
     packed,
     refuse_other_bits,
     refuse_other_factors,
+    solved,
     substituted,
     unpacked,
 )
@@ -24,7 +24,6 @@ from registry.ops.masks import diagonal_entries, diagonal_matrix, identity_matri
 from registry.ops.matrices import (
     narrowed,
     refuse_oblong,
-    square_matrix,
     strong_inexact,
     strong_real,
     widened,
@@ -312,7 +311,9 @@ def _logarithm(a: Array, lu: Array, permutation: Array) -> Array:
 
 @_logarithm.defjvp
 def _logarithm_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    moved = jnp.trace(jnp.linalg.solve(primals[0], tangents[0]), axis1=-2, axis2=-1)
+    a, lu, permutation = primals
+    whole = solved(a, tangents[0], (lu, permutation), transpose=False)
+    moved = jnp.trace(whole, axis1=-2, axis2=-1)
     return _logarithm(*primals), moved
 
 

@@ -50,6 +50,18 @@ def _rows(b: Array, order: Array) -> Array:
     return jnp.take_along_axis(b, order[..., None], axis=-2, mode="promise_in_bounds")
 
 
+def solved(a: Array, b: Array, factors: Factors, *, transpose: bool) -> Array:
+    """The solution of ``A x = b`` or ``A^T x = b``, which JAX differentiates with these factors."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    matrix = jnp.swapaxes(a, -1, -2) if transpose else a
+    return lax.custom_linear_solve(
+        lambda x: matrix @ x,
+        jnp.broadcast_to(b, (*batch, *b.shape[-2:])),
+        solve=lambda _, x: substituted(factors, x, transpose=transpose),
+        transpose_solve=lambda _, x: substituted(factors, x, transpose=not transpose),
+    )
+
+
 # As integers ------------------------------------------------------------------------------------
 
 

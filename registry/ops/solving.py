@@ -12,13 +12,12 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.factoring import (
     FACTORED,
-    Factors,
     bits_dtype,
     factored,
     packed,
     refuse_other_bits,
     refuse_other_factors,
-    substituted,
+    solved,
     unpacked,
 )
 from registry.ops.masks import triangle
@@ -221,7 +220,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array, Array]:
     matrix, right = widened(a, b)
     factors = factored(matrix)
     columns = right[:, None] if right.ndim == 1 else right
-    out = _solved(matrix, columns, factors, transpose=False)
+    out = solved(matrix, columns, factors, transpose=False)
     out = out[..., 0] if right.ndim == 1 else out
     return (*narrowed(out, like=(a, b)), packed(factors[0]), factors[1])
 
@@ -298,19 +297,7 @@ def factored_solve(
     """
     matrix, right = widened(a, b)
     known = unpacked(matrix, factors, permutation)
-    return narrowed(_solved(matrix, right, known, transpose=transpose), like=(a, b))[0]
-
-
-def _solved(a: Array, b: Array, factors: Factors, *, transpose: bool) -> Array:
-    """The solution, which JAX differentiates with the same factors."""
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    matrix = jnp.swapaxes(a, -1, -2) if transpose else a
-    return lax.custom_linear_solve(
-        lambda x: matrix @ x,
-        jnp.broadcast_to(b, (*batch, *b.shape[-2:])),
-        solve=lambda _, x: substituted(factors, x, transpose=transpose),
-        transpose_solve=lambda _, x: substituted(factors, x, transpose=not transpose),
-    )
+    return narrowed(solved(matrix, right, known, transpose=transpose), like=(a, b))[0]
 
 
 @factored_solve.gradient
