@@ -165,7 +165,7 @@ def definite(*shape: int) -> Sample:
 
     def drawn(generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
         rows = _of_singular_values(generator, shape)
-        return (rows @ rows.swapaxes(-1, -2)).astype(dtype)
+        return np.asarray(rows @ rows.swapaxes(-1, -2), dtype)
 
     return _Sample(f"definite({_arguments(shape)})", drawn)
 

@@ -9,7 +9,7 @@ from registry.cases import case, definite, misuse, workload
 from registry.operator import Grads
 from registry.ops.masks import lower_part
 from registry.ops.matrices import (
-    narrowed,
+    cast_back,
     refuse_flat,
     square_matrix,
     strong_real,
@@ -65,7 +65,7 @@ def cholesky(a: Array, *, upper: bool = False) -> Array:
         Array([[2., 0.],
                [1., 1.]], dtype=float32)
     """
-    return narrowed(jnp.linalg.cholesky(*widened(a), upper=upper), like=(a,))[0]
+    return cast_back(jnp.linalg.cholesky(widened(a)[0], upper=upper), a)
 
 
 @cholesky.gradient
@@ -131,7 +131,8 @@ def qr(x: Array) -> tuple[Array, Array]:
         (Array([[1.],
                [0.]], dtype=float32), Array([[2.]], dtype=float32))
     """
-    return narrowed(*jnp.linalg.qr(*widened(x)), like=(x,))
+    q, r = jnp.linalg.qr(widened(x)[0])
+    return cast_back(q, x), cast_back(r, x)
 
 
 @qr.gradient
@@ -208,8 +209,8 @@ def lq(x: Array) -> tuple[Array, Array]:
         >>> lq(jnp.asarray([[2.0, 0.0]]))
         (Array([[1., 0.]], dtype=float32), Array([[2.]], dtype=float32))
     """
-    q, r = jnp.linalg.qr(jnp.swapaxes(*widened(x), -1, -2))
-    return narrowed(jnp.swapaxes(q, -1, -2), jnp.swapaxes(r, -1, -2), like=(x,))
+    q, r = jnp.linalg.qr(jnp.swapaxes(widened(x)[0], -1, -2))
+    return cast_back(jnp.swapaxes(q, -1, -2), x), cast_back(jnp.swapaxes(r, -1, -2), x)
 
 
 @lq.gradient

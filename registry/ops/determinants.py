@@ -13,16 +13,16 @@ from registry.ops.factoring import (
     FACTORED,
     bits_dtype,
     factored,
+    inverted,
     packed,
     refuse_other_bits,
     refuse_other_factors,
     solved,
-    substituted,
     unpacked,
 )
 from registry.ops.masks import diagonal_entries, diagonal_matrix, identity_matrix
 from registry.ops.matrices import (
-    narrowed,
+    cast_back,
     refuse_oblong,
     strong_inexact,
     strong_real,
@@ -93,8 +93,7 @@ def det(a: Array) -> tuple[Array, Array, Array]:
     """
     (matrix,) = widened(a)
     factors = factored(matrix)
-    out = narrowed(_determinant(matrix, *factors), like=(a,))
-    return (*out, packed(factors[0]), factors[1])
+    return cast_back(_determinant(matrix, *factors), a), packed(factors[0]), factors[1]
 
 
 @det.gradient
@@ -121,7 +120,9 @@ def _product(numbers: Array) -> Array:
     sizes = jnp.abs(numbers)
     signs = jnp.prod(numbers / jnp.where(sizes == 0, 1, sizes), axis=-1)
     careful = signs * jnp.exp(jnp.sum(jnp.log(sizes), axis=-1)).astype(signs.dtype)
-    return jnp.where(jnp.isfinite(product) & (product != 0), product, careful)
+    usable = jnp.isfinite(product) & (product != 0)
+    result: Array = jnp.where(usable, product, careful)
+    return result
 
 
 def _pivots(lu: Array) -> Array:
@@ -187,7 +188,7 @@ def cofactor(a: Array, factors: Array, permutation: Array) -> Array:
          [-1.  2.]]
     """
     (matrix,) = widened(a)
-    return narrowed(_cofactors(matrix, *unpacked(matrix, factors, permutation)), like=(a,))[0]
+    return cast_back(_cofactors(matrix, *unpacked(matrix, factors, permutation)), a)
 
 
 @cofactor.gradient
@@ -200,7 +201,8 @@ def _cofactor_gradient(a: Var, out: Var, d_out: Var) -> Grads:
 @jax.custom_jvp
 def _cofactors(a: Array, lu: Array, permutation: Array) -> Array:
     """The cofactors of ``a``, whose factors are given."""
-    return _stacked_cofactors(a, lu, permutation)
+    cofactors: Array = _stacked_cofactors(a, lu, permutation)
+    return cofactors
 
 
 @_cofactors.defjvp
@@ -214,16 +216,16 @@ def _cofactors_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 @jax.custom_batching.custom_vmap
 def _stacked_cofactors(a: Array, lu: Array, permutation: Array) -> Array:
     """The cofactors of a stack. Only where a pivot is zero are singular values computed."""
-    eye = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     determinant = _product(_pivots(lu)) * _parity(permutation, lu.dtype)
-    inverse = substituted((lu, permutation), eye, transpose=True)
+    inverse = jnp.swapaxes(inverted((lu, permutation)), -1, -2)
     regular = jnp.all(_pivots(lu) != 0, axis=-1)[..., None, None]
     usual = determinant[..., None, None] * inverse
-    return lax.cond(
+    cofactors: Array = lax.cond(
         jnp.all(regular),
         lambda: usual,
         lambda: jnp.where(regular, usual, _singular_cofactors(a)),
     )
+    return cofactors
 
 
 @_stacked_cofactors.def_vmap
@@ -241,7 +243,7 @@ def _singular_cofactors(a: Array) -> Array:
     others = jnp.where(jnp.eye(a.shape[-1], dtype=bool), 1, s[..., None, :])
     scaled = u * jnp.prod(others, axis=-1)[..., None, :].astype(a.dtype)
     turn = jnp.linalg.det(u @ v)
-    return (turn / jnp.abs(turn))[..., None, None] * (scaled @ v)
+    return jnp.asarray((turn / jnp.abs(turn))[..., None, None] * (scaled @ v))
 
 
 # slogdet ---------------------------------------------------------------------------------------
@@ -289,7 +291,7 @@ def slogdet(a: Array) -> tuple[Array, Array, Array, Array]:
     lu, permutation = factored(matrix)
     sign = _parity(permutation, lu.dtype) * jnp.prod(jnp.sign(_pivots(lu)), axis=-1)
     logarithm = _logarithm(matrix, lu, permutation)
-    return (*narrowed(sign, logarithm, like=(a,)), packed(lu), permutation)
+    return cast_back(sign, a), cast_back(logarithm, a), packed(lu), permutation
 
 
 @slogdet.gradient
@@ -350,7 +352,7 @@ def sumlogdiag(a: Array) -> Array:
         Array(0., dtype=float32)
     """
     (matrix,) = widened(a)
-    return narrowed(jnp.sum(jnp.log(_pivots(matrix)), axis=-1), like=(a,))[0]
+    return cast_back(jnp.sum(jnp.log(_pivots(matrix)), axis=-1), a)
 
 
 @sumlogdiag.gradient

@@ -42,8 +42,22 @@ def substituted(factors: Factors, b: Array, *, transpose: bool) -> Array:
 
     if transpose:
         rows = solved(solved(b, lower=False), lower=True)
-        return _rows(rows, jnp.argsort(permutation, axis=-1))
+        places = jnp.sum(_moves(permutation) * jnp.arange(permutation.shape[-1])[:, None], axis=-2)
+        return _rows(rows, places)
     return solved(solved(_rows(b, permutation), lower=True), lower=False)
+
+
+def inverted(factors: Factors) -> Array:
+    """The inverses of factored matrices: the solutions for the identity, ``A X = 1``."""
+    lu, permutation = factors
+    moved = _moves(permutation).astype(lu.dtype)
+    below = lax.linalg.triangular_solve(lu, moved, left_side=True, lower=True, unit_diagonal=True)
+    return lax.linalg.triangular_solve(lu, below, left_side=True, lower=False)
+
+
+def _moves(permutation: Array) -> Array:
+    """True at ``[i, j]`` where row ``i`` of ``L U`` is row ``j`` of A. A sort would cost more."""
+    return permutation[..., :, None] == jnp.arange(permutation.shape[-1])
 
 
 def _rows(b: Array, order: Array) -> Array:
@@ -54,12 +68,13 @@ def solved(a: Array, b: Array, factors: Factors, *, transpose: bool) -> Array:
     """The solution of ``A x = b`` or ``A^T x = b``, which JAX differentiates with these factors."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     matrix = jnp.swapaxes(a, -1, -2) if transpose else a
-    return lax.custom_linear_solve(
+    result: Array = lax.custom_linear_solve(
         lambda x: matrix @ x,
         jnp.broadcast_to(b, (*batch, *b.shape[-2:])),
         solve=lambda _, x: substituted(factors, x, transpose=transpose),
         transpose_solve=lambda _, x: substituted(factors, x, transpose=not transpose),
     )
+    return result
 
 
 # As integers ------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from registry.cases import case, misuse
 from registry.ops.broadcasting import cast
 from registry.ops.comparison import not_equal
 from registry.ops.elementwise import where
-from registry.ops.reductions import sum as sum_over
-from registry.ops.shape import expand_dims
+from registry.ops.shape import expand_dims, reshape
+from registry.ops.slicing import slice_
 from registry.shapes import default_float
 from registry.signature import Array
 from registry.table import op
@@ -70,13 +70,13 @@ def _diagonal(x: Var, n: int) -> Var:
 
 def lower_part(x: Var, k: int = 0) -> Var:
     """The entries of the matrices ``x`` at and below the ``k``-th diagonal, zeros above."""
-    part: Var = where(_below(x, *x.shape[-2:], k), x, 0.0)
+    part: Var = where(_below(x, x.shape[-2], x.shape[-1], k), x, 0.0)
     return part
 
 
 def upper_part(x: Var, k: int = 0) -> Var:
     """The entries of the matrices ``x`` at and above the ``k``-th diagonal, zeros below."""
-    part: Var = where(_below(x, *x.shape[-2:], k - 1), 0.0, x)
+    part: Var = where(_below(x, x.shape[-2], x.shape[-1], k - 1), 0.0, x)
     return part
 
 
@@ -100,7 +100,10 @@ def diagonal_matrix(entries: Var) -> Var:
 
 def diagonal_entries(x: Var) -> Var:
     """The diagonals of the square matrices ``x``."""
-    entries: Var = sum_over(where(_diagonal(x, x.shape[-1]), x, 0.0), axis=-1)
+    *batch, n, _ = x.shape
+    in_a_row = reshape(x, shape=(*batch, n * n))
+    lead = (None,) * len(batch)
+    entries: Var = slice_(in_a_row, begin=(*lead, None), end=(*lead, None), step=(*lead, n + 1))
     return entries
 
 

@@ -64,12 +64,12 @@ def widened(*arrays: Array) -> list[Array]:
     return [lax.convert_element_type(one, dtype) for one in arrays]
 
 
-def narrowed(*results: Array, like: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Results of ``widened`` arrays, back in the dtype of ``like``."""
-    dtype = jnp.result_type(*like)
-    return tuple(lax.convert_element_type(one, dtype) for one in results)
+def cast_back(result: Array, *arrays: Array) -> Array:
+    """What was computed of ``widened`` arrays, in the dtype of the arrays."""
+    return lax.convert_element_type(result, jnp.result_type(*arrays))
 
 
 def symmetric(x: Var) -> Var:
     """The symmetric part ``(x + x^T) / 2`` of square matrices."""
-    return (x + swapped(x)) * 0.5
+    part: Var = (x + swapped(x)) * 0.5
+    return part

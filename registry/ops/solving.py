@@ -22,8 +22,8 @@ from registry.ops.factoring import (
 )
 from registry.ops.masks import triangle
 from registry.ops.matrices import (
+    cast_back,
     common_batch,
-    narrowed,
     refuse_flat,
     refuse_oblong,
     square_matrix,
@@ -121,7 +121,7 @@ def triangular_solve(
         transpose_a=transpose,
         unit_diagonal=unit_diagonal,
     )
-    return narrowed(out, like=(a, b))[0]
+    return cast_back(out, a, b)
 
 
 def _broadcast(a: Array, b: Array) -> tuple[Array, Array]:
@@ -222,7 +222,7 @@ def solve(a: Array, b: Array) -> tuple[Array, Array, Array]:
     columns = right[:, None] if right.ndim == 1 else right
     out = solved(matrix, columns, factors, transpose=False)
     out = out[..., 0] if right.ndim == 1 else out
-    return (*narrowed(out, like=(a, b)), packed(factors[0]), factors[1])
+    return cast_back(out, a, b), packed(factors[0]), factors[1]
 
 
 @solve.gradient
@@ -297,7 +297,7 @@ def factored_solve(
     """
     matrix, right = widened(a, b)
     known = unpacked(matrix, factors, permutation)
-    return narrowed(solved(matrix, right, known, transpose=transpose), like=(a, b))[0]
+    return cast_back(solved(matrix, right, known, transpose=transpose), a, b)
 
 
 @factored_solve.gradient
@@ -348,7 +348,7 @@ def inv(a: Array) -> Array:
         Array([[0.5 , 0.  ],
                [0.  , 0.25]], dtype=float32)
     """
-    return narrowed(jnp.linalg.inv(*widened(a)), like=(a,))[0]
+    return cast_back(jnp.linalg.inv(widened(a)[0]), a)
 
 
 @inv.gradient
@@ -361,15 +361,22 @@ def _inv_gradient(out: Var, d_out: Var) -> Grads:
 # potri -----------------------------------------------------------------------------------------
 
 
+def _potri_shape(a: Shape) -> tuple[Shape, Shape]:
+    refuse_oblong(a=a)
+    return a, a
+
+
 def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
     factor = np.tril(a) if lower else np.triu(a).swapaxes(-1, -2)
     return np.asarray(np.linalg.inv(factor @ factor.swapaxes(-1, -2)))
 
 
 @op(
-    shape=square_matrix,
+    shape=_potri_shape,
     dtype=strong_real,
     reference=_potri_reference,
+    outputs=("out", "inverse"),
+    hidden=("inverse",),
     aliases=["linalg_potri"],
     cases=[
         case(a=definite(3, 3), rtol=512),
@@ -380,7 +387,7 @@ def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
         misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
     ],
 )
-def potri(a: Array, *, lower: bool = True) -> Array:
+def potri(a: Array, *, lower: bool = True) -> tuple[Array, Array]:
     """Inverse of the matrix whose Cholesky factor is ``a``: ``out = (a @ a^T)^-1``.
 
     Without ``lower`` it is ``(a^T @ a)^-1`` of an upper factor. The other triangle of ``a`` is not
@@ -397,16 +404,20 @@ def potri(a: Array, *, lower: bool = True) -> Array:
     inverse = lax.linalg.triangular_solve(factor, eye, left_side=True, lower=lower)
     transposed = jnp.swapaxes(inverse, -1, -2)
     out = transposed @ inverse if lower else inverse @ transposed
-    return narrowed(out, like=(a,))[0]
+    return cast_back(out, a), cast_back(inverse, a)
 
 
 @potri.gradient
-def _potri_gradient(a: Var, out: Var, d_out: Var, *, lower: bool) -> Grads:
-    # With S = L L^T, B = S^-1 and its cotangent D: dS = -B D B, dL = (dS + dS^T) L.
-    # With S = U^T U: dU = U (dS + dS^T).
-    factor = triangle(a, lower=lower)
-    d_s = -(out @ (d_out + swapped(d_out)) @ out)
-    return {"a": triangle(d_s @ factor if lower else factor @ d_s, lower=lower)}
+def _potri_gradient(
+    out: Var, inverse: Var, d_out: Var, d_inverse: Var | None, *, lower: bool
+) -> Grads:
+    # With S = L L^T, B = S^-1 and its cotangent D: dS = -B D B and dL = (dS + dS^T) L, which is
+    # -B (D + D^T) L^-T. With S = U^T U it is dU = U (dS + dS^T) = -U^-T (D + D^T) B.
+    turned, both = swapped(inverse), d_out + swapped(d_out)
+    d_a = out @ both @ turned if lower else turned @ both @ out
+    if d_inverse is not None:
+        d_a = d_a + turned @ d_inverse @ turned
+    return {"a": triangle(-d_a, lower=lower)}
 
 
 # matrix_power ----------------------------------------------------------------------------------
@@ -445,7 +456,7 @@ def matrix_power(a: Array, *, n: int) -> Array:
         Array([[1., 5.],
                [0., 1.]], dtype=float32)
     """
-    return narrowed(jnp.linalg.matrix_power(*widened(a), n), like=(a,))[0]
+    return cast_back(jnp.linalg.matrix_power(widened(a)[0], n), a)
 
 
 @matrix_power.gradient
@@ -459,7 +470,7 @@ def _matrix_power_gradient(a: Var, d_out: Var, *, n: int) -> Grads:
     return {"a": -(transposed @ _power_cotangent(inverse, -n, d_out) @ transposed)}
 
 
-def _power_cotangent(a: Var, n: int, d: Var) -> Var:
+def _power_cotangent(a: Var, n: int, d: Var) -> Any:
     """The cotangent of ``a``, where ``d`` is that of its ``n``-th power."""
     if n == 1:
         return d
