@@ -120,13 +120,12 @@ def _product(numbers: Array) -> Array:
     sizes = jnp.abs(numbers)
     signs = jnp.prod(numbers / jnp.where(sizes == 0, 1, sizes), axis=-1)
     careful = signs * jnp.exp(jnp.sum(jnp.log(sizes), axis=-1)).astype(signs.dtype)
-    usable = jnp.isfinite(product) & (product != 0)
-    result: Array = jnp.where(usable, product, careful)
-    return result
+    return jnp.where(jnp.isfinite(product) & (product != 0), product, careful)
 
 
 def _pivots(lu: Array) -> Array:
-    return jnp.diagonal(lu, axis1=-2, axis2=-1)
+    pivots: Array = jnp.diagonal(lu, axis1=-2, axis2=-1)
+    return pivots
 
 
 def _parity(permutation: Array, dtype: DType) -> Array:
