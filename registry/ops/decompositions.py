@@ -7,7 +7,7 @@ import numpy as np
 
 from registry.cases import case, definite, misuse, workload
 from registry.operator import Grads
-from registry.ops.masks import lower_part
+from registry.ops.masks import band_part
 from registry.ops.matrices import (
     cast_back,
     refuse_flat,
@@ -80,7 +80,7 @@ def _cholesky_gradient(out: Var, d_out: Var, *, upper: bool) -> Grads:
 
 def _half(x: Var) -> Any:
     """The lower triangle with its diagonal halved."""
-    return (lower_part(x) + lower_part(x, -1)) * 0.5
+    return (band_part(x, upper=0) + band_part(x, upper=-1)) * 0.5
 
 
 # qr --------------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def _qr_cotangent(x: Var, q: Var, r: Var, d_q: Var, d_r: Var) -> Any:
 def _tall_cotangent(q: Var, r: Var, d_q: Var, d_r: Var) -> Any:
     # dX = (dQ + Q S) R^-T, where S is symmetric, and on and below its diagonal R dR^T - dQ^T Q.
     m = r @ swapped(d_r) - swapped(d_q) @ q
-    below = lower_part(m, -1)
-    inner = d_q + q @ (lower_part(m) + swapped(below))
+    mirrored = band_part(m, upper=0) + swapped(band_part(m, upper=-1))
+    inner = d_q + q @ mirrored
     return triangular_solve(r, inner, lower=False, transpose=True, rightside=True)
 
 

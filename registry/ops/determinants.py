@@ -9,6 +9,7 @@ from jax import lax
 
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
+from registry.ops.broadcasting import broadcast_to
 from registry.ops.factoring import (
     FACTORED,
     bits_dtype,
@@ -20,7 +21,7 @@ from registry.ops.factoring import (
     solved,
     unpacked,
 )
-from registry.ops.masks import diagonal_entries, diagonal_matrix, identity_matrix
+from registry.ops.masks import diagonal_entries, diagonal_matrix
 from registry.ops.matrices import (
     cast_back,
     refuse_oblong,
@@ -299,7 +300,8 @@ def _slogdet_gradient(
 ) -> Grads:
     # d log |det A| = <A^-T, dA>; the sign is constant.
     del d_sign
-    scaled = _overall(d_logabsdet) * identity_matrix(a, a.shape[-1])
+    diagonal = broadcast_to(expand_dims(d_logabsdet, axis=-1), shape=a.shape[:-1])
+    scaled = diagonal_matrix(diagonal)
     return {"a": factored_solve(a, scaled, factors, permutation, transpose=True)}
 
 

@@ -1,5 +1,6 @@
 """Eigenvalues, singular values and the pseudoinverse."""
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,7 +8,7 @@ import numpy as np
 
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
-from registry.ops.masks import diagonal_matrix, identity_matrix, off_diagonal
+from registry.ops.masks import diagonal_matrix, fill_diagonal
 from registry.ops.matrices import (
     cast_back,
     refuse_flat,
@@ -36,7 +37,7 @@ def _columns(numbers: Var) -> Any:
 
 def _reciprocal_gaps(gaps: Var) -> Any:
     """``1 / gaps`` beside the diagonal, zeros on it."""
-    return off_diagonal(1.0 / (gaps + identity_matrix(gaps, gaps.shape[-1])))
+    return 1.0 / fill_diagonal(gaps, value=math.inf)
 
 
 _REFUSED = [
