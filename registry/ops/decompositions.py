@@ -127,9 +127,10 @@ def qr(x: Array) -> tuple[Array, Array]:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> qr(jnp.asarray([[2.0], [0.0]]))
-        (Array([[1.],
-               [0.]], dtype=float32), Array([[2.]], dtype=float32))
+        >>> q, r = qr(jnp.asarray([[3.0], [4.0]]))
+        >>> print((q @ r).round(4))
+        [[3.]
+         [4.]]
     """
     q, r = jnp.linalg.qr(widened(x)[0])
     return cast_back(q, x), cast_back(r, x)
@@ -206,8 +207,9 @@ def lq(x: Array) -> tuple[Array, Array]:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> lq(jnp.asarray([[2.0, 0.0]]))
-        (Array([[1., 0.]], dtype=float32), Array([[2.]], dtype=float32))
+        >>> q, lower = lq(jnp.asarray([[3.0, 4.0]]))
+        >>> print((lower @ q).round(4))
+        [[3. 4.]]
     """
     q, r = jnp.linalg.qr(jnp.swapaxes(widened(x)[0], -1, -2))
     return cast_back(jnp.swapaxes(q, -1, -2), x), cast_back(jnp.swapaxes(r, -1, -2), x)
