@@ -69,6 +69,7 @@ from registry.ops import (
     straight_through,
     structure,
     transposed_convolution,
+    triangular,
     trigonometry,
     warping,
 )
@@ -142,6 +143,7 @@ __all__ = [
     "straight_through",
     "structure",
     "transposed_convolution",
+    "triangular",
     "trigonometry",
     "warping",
 ]

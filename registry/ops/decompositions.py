@@ -18,7 +18,7 @@ from registry.ops.matrices import (
 )
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat, slice_
-from registry.ops.solving import triangular_solve
+from registry.ops.triangular import triangular_solve
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
