@@ -171,6 +171,35 @@ def _spaced(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarra
     return np.asarray(spaced.reshape(shape))
 
 
+def invertible(*shape: int) -> Sample:
+    """Square matrices far from singular, whose singular values are distinct."""
+    return _Sample(
+        f"invertible({_arguments(shape)})",
+        lambda generator, dtype: _of_singular_values(generator, shape).astype(dtype),
+    )
+
+
+def definite(*shape: int) -> Sample:
+    """Symmetric positive definite matrices far from singular, with distinct eigenvalues."""
+
+    def drawn(generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        rows = _of_singular_values(generator, shape)
+        return np.asarray(rows @ rows.swapaxes(-1, -2), dtype)
+
+    return _Sample(f"definite({_arguments(shape)})", drawn)
+
+
+def _of_singular_values(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Square matrices with singular values evenly spread from 1 to 2, turned at random."""
+    left, right = (np.linalg.qr(generator.standard_normal(shape))[0] for _ in range(2))
+    return np.asarray(left * np.linspace(1.0, 2.0, shape[-1]) @ right)
+
+
+def fixed(text: str, made: Callable[[np.dtype], np.ndarray]) -> Sample:
+    """An array that is always the same, printed as ``text``; ``made`` receives the dtype."""
+    return _Sample(text, lambda _, dtype: made(dtype))
+
+
 def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:
     """Draws of ``dtype`` from ``low`` up to and without ``high``."""
     kind = {} if dtype == "int32" else {"dtype": dtype}

@@ -1,0 +1,361 @@
+"""Determinants, cofactors, and the logarithms of determinants."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import case, definite, invertible, misuse, workload
+from registry.operator import Grads
+from registry.ops.broadcasting import broadcast_to
+from registry.ops.factoring import (
+    FACTORED,
+    bits_dtype,
+    factored,
+    inverted,
+    packed,
+    refuse_other_bits,
+    refuse_other_factors,
+    solved,
+    unpacked,
+)
+from registry.ops.masks import diagonal_entries, diagonal_matrix
+from registry.ops.matrices import (
+    cast_back,
+    refuse_oblong,
+    strong_inexact,
+    strong_real,
+    widened,
+)
+from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import expand_dims, swapped
+from registry.ops.solving import factored_solve
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+_REFUSED = [
+    misuse("a must have as many rows as columns, got shape (3, 2)", a=(3, 2)),
+    misuse("a must be a matrix or a stack of them, got shape (3,)", a=(3,)),
+    misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
+]
+
+
+def _overall(numbers: Var) -> Any:
+    """One number for each matrix, to multiply the matrix with."""
+    return expand_dims(numbers, axis=(-2, -1))
+
+
+# det -------------------------------------------------------------------------------------------
+
+
+def _det_shape(a: Shape) -> tuple[Shape, Shape, Shape]:
+    refuse_oblong(a=a)
+    return a[:-2], a, a[:-1]
+
+
+def _det_dtype(a: VarType) -> list[DType]:
+    dtype = strong_inexact(a)
+    return [dtype, bits_dtype(dtype), np.dtype(np.int32)]
+
+
+@op(
+    shape=_det_shape,
+    dtype=_det_dtype,
+    reference=np.linalg.det,
+    outputs=("out", "factors", "permutation"),
+    hidden=("factors", "permutation"),
+    aliases=["linalg_det"],
+    cases=[
+        case(a=invertible(3, 3), rtol=256),
+        case(a=invertible(2, 2, 2), order=2, rtol=256),
+        case(a=(1, 1)),
+        case(a=invertible(0, 2, 2)),
+        case(a=(0, 0)),
+        workload(a=invertible(256, 256)),
+        *_REFUSED,
+    ],
+)
+def det(a: Array) -> tuple[Array, Array, Array]:
+    """Determinant of a square matrix, or of each matrix of a stack.
+
+    ``d out / d a`` is the matrix of cofactors, for singular matrices too: of rank one where the
+    rank of ``a`` is one less than full, and zero below. Second and higher derivatives are right
+    where ``a`` is regular, and not a number where it is singular. The determinant of no rows is
+    one. Half precision is computed in single.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> det(jnp.asarray([[2.0, 1.0], [1.0, 3.0]]))
+        Array(5., dtype=float32)
+    """
+    (matrix,) = widened(a)
+    factors = factored(matrix)
+    return cast_back(_determinant(matrix, *factors), a), packed(factors[0]), factors[1]
+
+
+@det.gradient
+def _det_gradient(a: Var, factors: Var, permutation: Var, d_out: Var) -> Grads:
+    return {"a": _overall(d_out) * cofactor(a, factors, permutation)}
+
+
+@jax.custom_jvp
+def _determinant(a: Array, lu: Array, permutation: Array) -> Array:
+    """The determinant of ``a``, whose factors are given."""
+    del a
+    return _parity(permutation, lu.dtype) * _product(_pivots(lu))
+
+
+@_determinant.defjvp
+def _determinant_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    moved = jnp.sum(_cofactors(*primals) * tangents[0], axis=(-2, -1))
+    return _determinant(*primals), moved
+
+
+def _product(numbers: Array) -> Array:
+    """The product of each row, by logarithms where a partial product leaves the dtype's range."""
+    product = jnp.prod(numbers, axis=-1)
+    sizes = jnp.abs(numbers)
+    signs = jnp.prod(numbers / jnp.where(sizes == 0, 1, sizes), axis=-1)
+    careful = signs * jnp.exp(jnp.sum(jnp.log(sizes), axis=-1)).astype(signs.dtype)
+    return jnp.where(jnp.isfinite(product) & (product != 0), product, careful)
+
+
+def _pivots(lu: Array) -> Array:
+    pivots: Array = jnp.diagonal(lu, axis1=-2, axis2=-1)
+    return pivots
+
+
+def _parity(permutation: Array, dtype: DType) -> Array:
+    """The sign of each permutation: -1 for each pair that is out of order."""
+    later = jnp.tril(permutation[..., :, None] < permutation[..., None, :], -1)
+    odd = jnp.sum(later, axis=(-2, -1)) % 2
+    return jnp.where(odd, -1, 1).astype(dtype)
+
+
+# cofactor --------------------------------------------------------------------------------------
+
+
+def _cofactor_shape(a: Shape, factors: Shape, permutation: Shape) -> Shape:
+    refuse_oblong(a=a)
+    refuse_other_factors(a, factors, permutation)
+    return a
+
+
+def _cofactor_dtype(a: VarType, factors: VarType, permutation: VarType) -> DType:
+    dtype = strong_inexact(a)
+    refuse_other_bits(dtype, factors, permutation)
+    return dtype
+
+
+def _cofactor_reference(a: np.ndarray, factors: np.ndarray, permutation: np.ndarray) -> np.ndarray:
+    del factors, permutation
+    out = np.empty_like(a)
+    for i, j in np.ndindex(*a.shape):
+        minor = np.delete(np.delete(a, i, 0), j, 1)
+        out[i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    return out
+
+
+@op(
+    shape=_cofactor_shape,
+    dtype=_cofactor_dtype,
+    reference=_cofactor_reference,
+    cases=[
+        # The factors stay as they are while finite differences would move the matrix: order 0.
+        case(**FACTORED, order=0, rtol=256),
+        misuse("factors must have shape (3, 3)", **{**FACTORED, "factors": (2, 2)}),
+        misuse("must be what solve keeps of a", **{**FACTORED, "factors": (3, 3)}),
+    ],
+)
+def cofactor(a: Array, factors: Array, permutation: Array) -> Array:
+    """Cofactors: ``out[i, j]`` is ``(-1)^(i + j)`` times the determinant without row i, column j.
+
+    ``factors`` and ``permutation`` are what ``det`` and ``solve`` keep of ``a``; they carry no
+    derivative. Where ``a`` is regular it is ``det(a) inv(a)^T``, where it has a pivot of zero it
+    is computed from singular values. Its derivatives are not a number there.
+
+    Example:
+        >>> import registry
+        >>> import jax.numpy as jnp
+        >>> a = jnp.asarray([[2.0, 1.0], [4.0, 2.0]])
+        >>> _, factors, permutation = registry.get("det").revealed(a)
+        >>> print(cofactor(a, factors, permutation).round(4))
+        [[ 2. -4.]
+         [-1.  2.]]
+    """
+    (matrix,) = widened(a)
+    return cast_back(_cofactors(matrix, *unpacked(matrix, factors, permutation)), a)
+
+
+@cofactor.gradient
+def _cofactor_gradient(a: Var, out: Var, d_out: Var) -> Grads:
+    # M = det(A) A^-T, so dM = (<M, dA> M - M dA^T M) / det(A), and so is its adjoint.
+    along = _overall(sum_over(d_out * out, axis=(-2, -1))) * out
+    return {"a": (along - out @ swapped(d_out) @ out) / _overall(det(a))}
+
+
+@jax.custom_jvp
+def _cofactors(a: Array, lu: Array, permutation: Array) -> Array:
+    """The cofactors of ``a``, whose factors are given."""
+    cofactors: Array = _stacked_cofactors(a, lu, permutation)
+    return cofactors
+
+
+@_cofactors.defjvp
+def _cofactors_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    out, moved = _cofactors(*primals), tangents[0]
+    along = jnp.sum(out * moved, axis=(-2, -1), keepdims=True) * out
+    change = along - out @ jnp.swapaxes(moved, -1, -2) @ out
+    return out, change / _determinant(*primals)[..., None, None]
+
+
+@jax.custom_batching.custom_vmap
+def _stacked_cofactors(a: Array, lu: Array, permutation: Array) -> Array:
+    """The cofactors of a stack. Only where a pivot is zero are singular values computed."""
+    determinant = _product(_pivots(lu)) * _parity(permutation, lu.dtype)
+    inverse = jnp.swapaxes(inverted((lu, permutation)), -1, -2)
+    regular = jnp.all(_pivots(lu) != 0, axis=-1)[..., None, None]
+    usual = determinant[..., None, None] * inverse
+    cofactors: Array = lax.cond(
+        jnp.all(regular),
+        lambda: usual,
+        lambda: jnp.where(regular, usual, _singular_cofactors(a)),
+    )
+    return cofactors
+
+
+@_stacked_cofactors.def_vmap
+def _stacked_cofactors_vmap(size: int, batched: list[bool], *stacks: Array) -> tuple[Array, bool]:
+    whole = [
+        stack if is_batched else jnp.broadcast_to(stack, (size, *stack.shape))
+        for stack, is_batched in zip(stacks, batched, strict=True)
+    ]
+    return _stacked_cofactors(*whole), True
+
+
+def _singular_cofactors(a: Array) -> Array:
+    """``M = det(U V) U diag(p) V``, where ``A = U diag(s) V`` and ``p_i`` omits ``s_i``."""
+    u, s, v = jnp.linalg.svd(a, full_matrices=False)
+    others = jnp.where(jnp.eye(a.shape[-1], dtype=bool), 1, s[..., None, :])
+    scaled = u * jnp.prod(others, axis=-1)[..., None, :].astype(a.dtype)
+    turn = jnp.linalg.det(u @ v)
+    return jnp.asarray((turn / jnp.abs(turn))[..., None, None] * (scaled @ v))
+
+
+# slogdet ---------------------------------------------------------------------------------------
+
+
+def _slogdet_shape(a: Shape) -> tuple[Shape, ...]:
+    refuse_oblong(a=a)
+    return a[:-2], a[:-2], a, a[:-1]
+
+
+def _slogdet_dtype(a: VarType) -> list[DType]:
+    dtype = strong_real(a)
+    return [dtype, dtype, bits_dtype(dtype), np.dtype(np.int32)]
+
+
+@op(
+    shape=_slogdet_shape,
+    dtype=_slogdet_dtype,
+    reference=np.linalg.slogdet,
+    outputs=("sign", "logabsdet", "factors", "permutation"),
+    hidden=("factors", "permutation"),
+    aliases=["linalg_slogdet"],
+    cases=[
+        case(a=invertible(3, 3), rtol=256),
+        case(a=invertible(2, 2, 2), order=2, rtol=256),
+        case(a=(1, 1)),
+        case(a=invertible(0, 2, 2)),
+        workload(a=invertible(256, 256)),
+        *_REFUSED,
+        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
+    ],
+)
+def slogdet(a: Array) -> tuple[Array, Array, Array, Array]:
+    """Sign and logarithm of the determinant: ``det(a) = sign * exp(logabsdet)``.
+
+    It neither overflows nor underflows. Of a singular matrix the sign is zero, the logarithm minus
+    infinity and its gradient not finite. Half precision is computed in single.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> slogdet(jnp.asarray([[0.0, 1.0], [1.0, 0.0]]))
+        (Array(-1., dtype=float32), Array(0., dtype=float32))
+    """
+    (matrix,) = widened(a)
+    lu, permutation = factored(matrix)
+    sign = _parity(permutation, lu.dtype) * jnp.prod(jnp.sign(_pivots(lu)), axis=-1)
+    logarithm = _logarithm(matrix, lu, permutation)
+    return cast_back(sign, a), cast_back(logarithm, a), packed(lu), permutation
+
+
+@slogdet.gradient
+def _slogdet_gradient(
+    a: Var, factors: Var, permutation: Var, d_sign: Var | None, d_logabsdet: Var
+) -> Grads:
+    # d log |det A| = <A^-T, dA>; the sign is constant.
+    del d_sign
+    diagonal = broadcast_to(expand_dims(d_logabsdet, axis=-1), shape=a.shape[:-1])
+    scaled = diagonal_matrix(diagonal)
+    return {"a": factored_solve(a, scaled, factors, permutation, transpose=True)}
+
+
+@jax.custom_jvp
+def _logarithm(a: Array, lu: Array, permutation: Array) -> Array:
+    """The logarithm of the determinant's absolute value."""
+    del a, permutation
+    return jnp.sum(jnp.log(jnp.abs(_pivots(lu))), axis=-1)
+
+
+@_logarithm.defjvp
+def _logarithm_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    a, lu, permutation = primals
+    whole = solved(a, tangents[0], (lu, permutation), transpose=False)
+    moved = jnp.trace(whole, axis1=-2, axis2=-1)
+    return _logarithm(*primals), moved
+
+
+# sumlogdiag ------------------------------------------------------------------------------------
+
+
+def _sumlogdiag_shape(a: Shape) -> Shape:
+    refuse_oblong(a=a)
+    return a[:-2]
+
+
+@op(
+    shape=_sumlogdiag_shape,
+    dtype=strong_real,
+    reference=lambda a: np.log(np.diagonal(a, axis1=-2, axis2=-1)).sum(-1),
+    aliases=["linalg_sumlogdiag"],
+    cases=[
+        case(a=definite(3, 3)),
+        case(a=definite(2, 2, 2), order=2),
+        case(a=(0, 0)),
+        workload(a=definite(256, 256)),
+        *_REFUSED,
+        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
+    ],
+)
+def sumlogdiag(a: Array) -> Array:
+    """Sum of the logarithms on the diagonal: half of ``log det`` of what ``a`` is a factor of.
+
+    The entries beside the diagonal are not read. Half precision is computed in single.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> sumlogdiag(jnp.asarray([[1.0, 0.0], [5.0, 1.0]]))
+        Array(0., dtype=float32)
+    """
+    (matrix,) = widened(a)
+    return cast_back(jnp.sum(jnp.log(_pivots(matrix)), axis=-1), a)
+
+
+@sumlogdiag.gradient
+def _sumlogdiag_gradient(a: Var, d_out: Var) -> Grads:
+    return {"a": diagonal_matrix(expand_dims(d_out, axis=-1) / diagonal_entries(a))}

@@ -1,0 +1,151 @@
+"""Parts of matrices: bands and diagonals."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, integers, misuse
+from registry.operator import Grads
+from registry.ops.broadcasting import broadcast_to
+from registry.ops.matrices import refuse_flat, refuse_oblong
+from registry.ops.shape import expand_dims, reshape
+from registry.ops.slicing import slice_
+from registry.shapes import promote
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+# band_part -------------------------------------------------------------------------------------
+
+
+def _matrix(x: Shape) -> Shape:
+    refuse_flat(x=x)
+    return x
+
+
+def _strong(x: VarType) -> DType:
+    return promote(x)[0]
+
+
+def _band_part_reference(x: np.ndarray, *, lower: int | None, upper: int | None) -> np.ndarray:
+    out = np.zeros_like(x)
+    for i, j in np.ndindex(*x.shape[-2:]):
+        if (lower is None or i - j <= lower) and (upper is None or j - i <= upper):
+            out[..., i, j] = x[..., i, j]
+    return out
+
+
+@op(
+    shape=_matrix,
+    dtype=_strong,
+    reference=_band_part_reference,
+    cases=[
+        case(x=(3, 4), lower=1, upper=0),
+        case(x=(4, 3), upper=-1),
+        case(x=(2, 3, 3), lower=0),
+        case(x=(0, 2)),
+        case(x=integers(3, 3, low=1, high=9), lower=0, upper=1),
+        misuse("x must be a matrix or a stack of them, got shape (3,)", x=(3,)),
+    ],
+)
+def band_part(x: Array, *, lower: int | None = None, upper: int | None = None) -> Array:
+    """Entries of matrices within a band, zeros elsewhere: ``out[i, j]`` is kept where it lies in.
+
+    That is where ``i - j <= lower`` and ``j - i <= upper``; None sets no bound. So ``upper=0`` is
+    the lower triangle, ``upper=-1`` is it without the diagonal, and the diagonal has both zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> band_part(jnp.asarray([[1, 2], [3, 4]]), upper=0)
+        Array([[1, 0],
+               [3, 4]], dtype=int32)
+    """
+    x = jnp.asarray(x)
+    above = _places_above(x.shape)
+    inside = np.ones((), bool)
+    if lower is not None:
+        inside = inside & (above >= -lower)
+    if upper is not None:
+        inside = inside & (above <= upper)
+    return jnp.where(inside, x, jnp.zeros((), x.dtype))
+
+
+def _places_above(x: Shape) -> Array:
+    """How far each entry of a matrix lies above the diagonal."""
+    return jnp.arange(x[-1]) - jnp.arange(x[-2])[:, None]
+
+
+@band_part.gradient
+def _band_part_gradient(d_out: Var, *, lower: int | None, upper: int | None) -> Grads:
+    return {"x": band_part(d_out, lower=lower, upper=upper)}
+
+
+# fill_diagonal ---------------------------------------------------------------------------------
+
+
+def _square(x: Shape) -> Shape:
+    refuse_oblong(x=x)
+    return x
+
+
+def _fill_diagonal_reference(x: np.ndarray, *, value: float) -> np.ndarray:
+    out = x.copy()
+    out[..., np.arange(x.shape[-1]), np.arange(x.shape[-1])] = value
+    return out
+
+
+@op(
+    shape=_square,
+    dtype=_strong,
+    reference=_fill_diagonal_reference,
+    cases=[
+        case(x=(3, 3), value=0.5),
+        case(x=(2, 2, 2)),
+        case(x=(0, 0), value=2),
+        misuse("x must have as many rows as columns, got shape (3, 2)", x=(3, 2)),
+    ],
+)
+def fill_diagonal(x: Array, *, value: float = 0.0) -> Array:
+    """Square matrices with one number on their diagonals: ``out[i, i] = value``.
+
+    The other entries are those of ``x``, and so is the dtype.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> fill_diagonal(jnp.ones((2, 2)), value=5)
+        Array([[5., 1.],
+               [1., 5.]], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    return jnp.where(_places_above(x.shape) == 0, jnp.asarray(value).astype(x.dtype), x)
+
+
+@fill_diagonal.gradient
+def _fill_diagonal_gradient(d_out: Var) -> Grads:
+    return {"x": fill_diagonal(d_out, value=0.0)}
+
+
+# Compositions ----------------------------------------------------------------------------------
+
+
+def triangle(x: Var, *, lower: bool, strict: bool = False) -> Any:
+    """The lower or the upper triangle of the matrices ``x``, with their diagonals or without."""
+    bound = -int(strict)
+    return band_part(x, upper=bound) if lower else band_part(x, lower=bound)
+
+
+def diagonal_matrix(entries: Var) -> Any:
+    """Square matrices with the vectors ``entries`` on their diagonals and zeros elsewhere."""
+    rows = expand_dims(entries, axis=-1)
+    square = broadcast_to(rows, shape=(*entries.shape, entries.shape[-1]))
+    return band_part(square, lower=0, upper=0)
+
+
+def diagonal_entries(x: Var) -> Any:
+    """The diagonals of the square matrices ``x``."""
+    *batch, n, _ = x.shape
+    in_a_row = reshape(x, shape=(*batch, n * n))
+    lead = (None,) * len(batch)
+    return slice_(in_a_row, begin=(*lead, None), end=(*lead, None), step=(*lead, n + 1))
