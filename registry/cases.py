@@ -173,20 +173,17 @@ def _spaced(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarra
 
 def invertible(*shape: int) -> Sample:
     """Square matrices far from singular, whose singular values are distinct."""
-    return _Sample(
-        f"invertible({_arguments(shape)})",
-        lambda generator, dtype: _of_singular_values(generator, shape).astype(dtype),
-    )
+    return _Sample("invertible", shape, {}, _of_singular_values)
 
 
 def definite(*shape: int) -> Sample:
     """Symmetric positive definite matrices far from singular, with distinct eigenvalues."""
 
-    def drawn(generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+    def drawn(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         rows = _of_singular_values(generator, shape)
-        return np.asarray(rows @ rows.swapaxes(-1, -2), dtype)
+        return np.asarray(rows @ rows.swapaxes(-1, -2))
 
-    return _Sample(f"definite({_arguments(shape)})", drawn)
+    return _Sample("definite", shape, {}, drawn)
 
 
 def _of_singular_values(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -195,9 +192,24 @@ def _of_singular_values(generator: np.random.Generator, shape: tuple[int, ...]) 
     return np.asarray(left * np.linspace(1.0, 2.0, shape[-1]) @ right)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Fixed:
+    """An array that is always the same."""
+
+    text: str
+    made: Callable[[np.dtype], np.ndarray]
+
+    def __call__(self, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
+        del generator
+        return self.made(dtype)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def fixed(text: str, made: Callable[[np.dtype], np.ndarray]) -> Sample:
     """An array that is always the same, printed as ``text``; ``made`` receives the dtype."""
-    return _Sample(text, lambda _, dtype: made(dtype))
+    return _Fixed(text, made)
 
 
 def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:
