@@ -1,1 +1,531 @@
-"""Logarithms of the densities of the common distributions."""
+"""Logarithms of the densities of the common distributions.
+
+Outside of a distribution's support the logarithm is minus infinity, and its gradient is zero. Where
+parameters are not legal (a negative scale) it is not a number. The names of parameters are those of
+``random_*`` where both exist.
+
+Source: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6; references by ``scipy.stats``.
+"""
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import case, integers, misuse, positive, uniform
+from registry.errors import ShapeError
+from registry.operator import Grads
+from registry.ops.broadcasting import unbroadcast
+from registry.ops.comparison import greater_equal, less_equal, logical_and
+from registry.ops.elementwise import log, sigmoid, where
+from registry.ops.extrema import abs as absolute
+from registry.ops.extrema import sign
+from registry.ops.powers import square
+from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import expand_dims
+from registry.ops.special import digamma
+from registry.shapes import broadcast, float_for, real, strong
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType, is_inexact
+from registry.var import Var
+
+LOG_2_PI = math.log(2.0 * math.pi)
+
+
+# What densities share --------------------------------------------------------------------------
+
+
+def _density_dtype(*types: VarType) -> DType:
+    """The floating dtype that all inputs promote to, never weak."""
+    real(*types)
+    dtype = strong(*types)
+    return dtype if is_inexact(dtype) else float_for(dtype)
+
+
+def _wide(*values: Any) -> tuple[list[Array], DType]:
+    """The values in the result's dtype, at least in single precision, and the result's dtype."""
+    dtype = np.dtype(jnp.result_type(*values))
+    if not is_inexact(dtype):
+        dtype = float_for(dtype)
+    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+    return [jnp.asarray(value).astype(wide) for value in values], dtype
+
+
+def _supported(inside: Array, density: Array, dtype: DType) -> Array:
+    return lax.convert_element_type(jnp.where(inside, density, -jnp.inf), dtype)
+
+
+def _of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """SciPy's distribution of that name, which is imported when a proof calls it."""
+
+    def reference(*values: np.ndarray, **attributes: Any) -> np.ndarray:
+        distribution = getattr(importlib.import_module("scipy.stats"), name)
+        given = [np.asarray(one, np.float64) for one in values]
+        result: np.ndarray = call(distribution, *given, **attributes)
+        return result
+
+    return reference
+
+
+def _inside(condition: Var, gradient: Var) -> Var:
+    """``gradient`` within the support, zero elsewhere."""
+    chosen: Var = where(condition, gradient, 0.0)
+    return chosen
+
+
+_SHAPES = "the inputs' shapes must broadcast together"
+
+
+# On all real numbers ---------------------------------------------------------------------------
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("norm", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    cases=[
+        case(x=(3, 4), loc=(4,), scale=positive(3, 1)),
+        case(x=(), loc=(), scale=positive()),
+        case(x=(0,), loc=(), scale=positive()),
+        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+        misuse(
+            "the inputs must be real, got complex64", x=np.ones(2, np.complex64), loc=(), scale=()
+        ),
+    ],
+)
+def normal_log_density(x: Array, loc: Array, scale: Array) -> Array:
+    """``-((x - loc) / scale)^2 / 2 - log(scale) - log(2 pi) / 2``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> normal_log_density(jnp.asarray([0.0]), 0.0, 1.0)
+        Array([-0.918...], dtype=float32)
+    """
+    (x, loc, scale), dtype = _wide(x, loc, scale)
+    out = -0.5 * jnp.square((x - loc) / scale) - jnp.log(scale) - 0.5 * LOG_2_PI
+    return lax.convert_element_type(out, dtype)
+
+
+@normal_log_density.gradient
+def _normal_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
+    # With z = (x - loc) / scale: d/dx = -z / scale, d/dloc = z / scale, d/dscale = (z^2 - 1) / scale
+    z = (x - loc) / scale
+    slope = d_out * z / scale
+    return {
+        "x": unbroadcast(-slope, x),
+        "loc": unbroadcast(slope, loc),
+        "scale": lambda: unbroadcast(d_out * (square(z) - 1.0) / scale, scale),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("laplace", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    cases=[
+        case(x=uniform(3, 4, low=2, high=3), loc=uniform(4, low=0, high=1), scale=positive(3, 1)),
+        case(x=uniform(low=-2, high=-1), loc=uniform(low=0, high=1), scale=positive()),
+        case(x=(0,), loc=(), scale=positive()),
+        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+    ],
+)
+def laplace_log_density(x: Array, loc: Array, scale: Array) -> Array:
+    """``-|x - loc| / scale - log(2 scale)``; its slope at ``loc`` is zero.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> laplace_log_density(jnp.asarray([1.0]), 1.0, 0.5)
+        Array([-0.], dtype=float32)
+    """
+    (x, loc, scale), dtype = _wide(x, loc, scale)
+    distance = jnp.where(x == loc, 0.0, jnp.abs(x - loc))
+    return lax.convert_element_type(-distance / scale - jnp.log(2.0 * scale), dtype)
+
+
+@laplace_log_density.gradient
+def _laplace_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
+    slope = d_out * sign(x - loc) / scale
+    far = absolute(x - loc) / scale
+    return {
+        "x": unbroadcast(-slope, x),
+        "loc": unbroadcast(slope, loc),
+        "scale": lambda: unbroadcast(d_out * (far - 1.0) / scale, scale),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("cauchy", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    cases=[
+        case(x=(3, 4), loc=(4,), scale=positive(3, 1)),
+        case(x=(), loc=(), scale=positive()),
+        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+    ],
+)
+def cauchy_log_density(x: Array, loc: Array, scale: Array) -> Array:
+    """``-log(pi scale (1 + z^2))`` with ``z = (x - loc) / scale``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cauchy_log_density(jnp.asarray([0.0]), 0.0, 1.0)
+        Array([-1.144...], dtype=float32)
+    """
+    (x, loc, scale), dtype = _wide(x, loc, scale)
+    out = -jnp.log1p(jnp.square((x - loc) / scale)) - jnp.log(scale) - math.log(math.pi)
+    return lax.convert_element_type(out, dtype)
+
+
+@cauchy_log_density.gradient
+def _cauchy_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
+    # d/dx = -2 z / (scale (1 + z^2)), d/dscale = (2 z^2 / (1 + z^2) - 1) / scale
+    z = (x - loc) / scale
+    share = 2.0 * z / (1.0 + square(z))
+    slope = d_out * share / scale
+    return {
+        "x": unbroadcast(-slope, x),
+        "loc": unbroadcast(slope, loc),
+        "scale": lambda: unbroadcast(d_out * (share * z - 1.0) / scale, scale),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("t", lambda d, x, df, loc, scale: d.logpdf(x, df, loc, scale)),
+    cases=[
+        case(x=(3, 4), df=positive(4), loc=(), scale=positive(3, 1), rtol=256),
+        case(x=(), df=positive(), loc=(), scale=positive(), rtol=256),
+        misuse(_SHAPES, x=(3,), df=(4,), loc=(), scale=(3,)),
+    ],
+)
+def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Array:
+    """``log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(df pi) / 2 - log(scale) - ...``.
+
+    The last term is ``(df + 1) / 2 log(1 + z^2 / df)`` with ``z = (x - loc) / scale``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> student_t_log_density(jnp.asarray([0.0]), 1.0, 0.0, 1.0)
+        Array([-1.144...], dtype=float32)
+    """
+    (x, df, loc, scale), dtype = _wide(x, df, loc, scale)
+    z = (x - loc) / scale
+    out = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df * math.pi)
+    out = out - jnp.log(scale) - (df + 1.0) / 2.0 * jnp.log1p(jnp.square(z) / df)
+    return lax.convert_element_type(out, dtype)
+
+
+@student_t_log_density.gradient
+def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
+    # With q = (df + 1) / (df + z^2): d/dx = -q z / scale, d/dscale = (q z^2 - 1) / scale, and
+    # d/ddf = (psi((df + 1) / 2) - psi(df / 2) - 1 / df - log(1 + z^2 / df) + q z^2 / df) / 2
+    z = (x - loc) / scale
+    square_z = square(z)
+    q = (df + 1.0) / (df + square_z)
+    slope = d_out * q * z / scale
+
+    def by_df() -> Var | None:
+        parts = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df
+        parts = parts - log(1.0 + square_z / df) + q * square_z / df
+        return unbroadcast(d_out * (parts * 0.5), df)
+
+    return {
+        "x": unbroadcast(-slope, x),
+        "df": by_df,
+        "loc": unbroadcast(slope, loc),
+        "scale": lambda: unbroadcast(d_out * (q * square_z - 1.0) / scale, scale),
+    }
+
+
+# On part of the real numbers -------------------------------------------------------------------
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("uniform", lambda d, x, low, high: d.logpdf(x, low, high - low)),
+    cases=[
+        case(
+            x=uniform(3, 4, low=0, high=1),
+            low=uniform(4, low=-2, high=-1),
+            high=uniform(3, 1, low=2, high=3),
+        ),
+        case(
+            x=uniform(3, low=4, high=5), low=uniform(low=-2, high=-1), high=uniform(low=2, high=3)
+        ),
+        misuse(_SHAPES, x=(3,), low=(4,), high=(3,)),
+    ],
+)
+def uniform_log_density(x: Array, low: Array, high: Array) -> Array:
+    """``-log(high - low)`` for ``low <= x <= high``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> uniform_log_density(jnp.asarray([0.5, 2.0]), 0.0, 1.0)
+        Array([ -0., -inf], dtype=float32)
+    """
+    (x, low, high), dtype = _wide(x, low, high)
+    return _supported((low <= x) & (x <= high), -jnp.log(high - low), dtype)
+
+
+@uniform_log_density.gradient
+def _uniform_log_density_gradient(x: Var, low: Var, high: Var, d_out: Var) -> Grads:
+    inside = logical_and(less_equal(low, x), less_equal(x, high))
+    slope = _inside(inside, d_out / (high - low))
+    return {"x": None, "low": unbroadcast(slope, low), "high": unbroadcast(-slope, high)}
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("expon", lambda d, x, scale: d.logpdf(x, 0, scale)),
+    cases=[
+        case(x=positive(3, 4), scale=positive(4)),
+        case(x=uniform(3, low=-2, high=-1), scale=positive()),
+        case(x=positive(0), scale=positive()),
+        misuse(_SHAPES, x=(3,), scale=(4,)),
+    ],
+)
+def exponential_log_density(x: Array, scale: Array) -> Array:
+    """``-x / scale - log(scale)`` for ``x >= 0``; ``scale`` is the mean.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> exponential_log_density(jnp.asarray([0.0, -1.0]), 1.0)
+        Array([ -0., -inf], dtype=float32)
+    """
+    (x, scale), dtype = _wide(x, scale)
+    return _supported(x >= 0, -x / scale - jnp.log(scale), dtype)
+
+
+@exponential_log_density.gradient
+def _exponential_log_density_gradient(x: Var, scale: Var, d_out: Var) -> Grads:
+    inside = greater_equal(x, 0.0)
+    return {
+        "x": unbroadcast(_inside(inside, -(d_out / scale)), x),
+        "scale": unbroadcast(_inside(inside, d_out * (x / scale - 1.0) / scale), scale),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("gamma", lambda d, x, a, scale: d.logpdf(x, a, 0, scale)),
+    cases=[
+        case(x=positive(3, 4), a=positive(4), scale=positive(3, 1), rtol=256),
+        case(x=positive(), a=positive(), scale=positive(), rtol=256),
+        case(x=uniform(2, low=-2, high=-1), a=positive(), scale=positive(), order=1),
+        misuse(_SHAPES, x=(3,), a=(4,), scale=()),
+    ],
+)
+def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
+    """``(a - 1) log(x / scale) - x / scale - log Gamma(a) - log(scale)`` for ``x > 0``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> gamma_log_density(jnp.asarray([1.0]), 1.0, 1.0)
+        Array([-1.], dtype=float32)
+    """
+    (x, a, scale), dtype = _wide(x, a, scale)
+    z = jnp.where(x > 0, x, 1.0) / scale
+    density = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a) - jnp.log(scale)
+    return _supported(x > 0, density, dtype)
+
+
+@gamma_log_density.gradient
+def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads:
+    # With z = x / scale: d/dx = (a - 1) / x - 1 / scale, d/da = log z - psi(a), and
+    # d/dscale = (z - a) / scale
+    inside, at = _positive(x)
+    z = at / scale
+    return {
+        "x": unbroadcast(_inside(inside, d_out * ((a - 1.0) / at - 1.0 / scale)), x),
+        "a": lambda: unbroadcast(_inside(inside, d_out * (log(z) - digamma(a))), a),
+        "scale": lambda: unbroadcast(_inside(inside, d_out * (z - a) / scale), scale),
+    }
+
+
+def _positive(x: Var) -> tuple[Var, Var]:
+    """Where ``x`` is positive, and ``x`` with ones elsewhere."""
+    inside = x > 0
+    return inside, where(inside, x, 1.0)
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("beta", lambda d, x, a, b: d.logpdf(x, a, b)),
+    cases=[
+        case(x=uniform(3, 4, low=0.2, high=0.8), a=positive(4), b=positive(3, 1), rtol=256),
+        case(x=uniform(low=0.2, high=0.8), a=positive(), b=positive(), rtol=256),
+        case(x=uniform(2, low=2, high=3), a=positive(), b=positive(), order=1),
+        misuse(_SHAPES, x=(3,), a=(4,), b=()),
+    ],
+)
+def beta_log_density(x: Array, a: Array, b: Array) -> Array:
+    """``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)`` for ``0 < x < 1``.
+
+    ``B(a, b) = Gamma(a) Gamma(b) / Gamma(a + b)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> beta_log_density(jnp.asarray([0.5]), 1.0, 1.0)
+        Array([0.], dtype=float32)
+    """
+    (x, a, b), dtype = _wide(x, a, b)
+    inside = (x > 0) & (x < 1)
+    at = jnp.where(inside, x, 0.5)
+    density = (a - 1.0) * jnp.log(at) + (b - 1.0) * jnp.log1p(-at)
+    return _supported(inside, density + lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b), dtype)
+
+
+@beta_log_density.gradient
+def _beta_log_density_gradient(x: Var, a: Var, b: Var, d_out: Var) -> Grads:
+    # d/dx = (a - 1) / x - (b - 1) / (1 - x), d/da = log x + psi(a + b) - psi(a), and so for b
+    inside = logical_and(x > 0, x < 1)
+    at = where(inside, x, 0.5)
+
+    def by(parameter: Var, place: Var) -> Var | None:
+        slope = log(place) + digamma(a + b) - digamma(parameter)
+        return unbroadcast(_inside(inside, d_out * slope), parameter)
+
+    slope = (a - 1.0) / at - (b - 1.0) / (1.0 - at)
+    return {
+        "x": unbroadcast(_inside(inside, d_out * slope), x),
+        "a": lambda: by(a, at),
+        "b": lambda: by(b, 1.0 - at),
+    }
+
+
+# Counts and classes ----------------------------------------------------------------------------
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy("poisson", lambda d, x, rate: d.logpmf(x, rate)),
+    cases=[
+        case(x=integers(3, 4, high=6), rate=positive(4), rtol=256),
+        case(x=integers(high=6), rate=positive(), rtol=256),
+        case(x=integers(3, low=-3, high=0), rate=positive(), order=1),
+        misuse(_SHAPES, x=(3,), rate=(4,)),
+    ],
+)
+def poisson_log_density(x: Array, rate: Array) -> Array:
+    """``x log(rate) - rate - log(x!)`` for ``x = 0, 1, 2, ...``.
+
+    Between whole numbers it is that formula too, with ``x! = Gamma(x + 1)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> poisson_log_density(jnp.asarray([0, -1]), 1.0)
+        Array([ -1., -inf], dtype=float32)
+    """
+    (x, rate), dtype = _wide(x, rate)
+    at = jnp.where(x >= 0, x, 0.0)
+    density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
+    return _supported(x >= 0, density, dtype)
+
+
+@poisson_log_density.gradient
+def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
+    inside = greater_equal(x, 0)
+    return {
+        "x": lambda: unbroadcast(
+            _inside(inside, d_out * (log(rate) - digamma(where(inside, x, 0) + 1.0))), x
+        ),
+        "rate": unbroadcast(_inside(inside, d_out * (x / rate - 1.0)), rate),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=_density_dtype,
+    reference=_of_scipy(
+        "bernoulli", lambda d, x, logits: d.logpmf(x.astype(int), 1 / (1 + np.exp(-logits)))
+    ),
+    cases=[
+        case(x=integers(3, 4, high=2), logits=(4,)),
+        case(x=integers(high=2), logits=()),
+        case(x=integers(0, high=2), logits=()),
+        misuse(_SHAPES, x=(3,), logits=(4,)),
+    ],
+)
+def bernoulli_log_density(x: Array, logits: Array) -> Array:
+    """``x log(p) + (1 - x) log(1 - p)`` with ``p = sigmoid(logits)``, for ``x`` 0 or 1.
+
+    Computed as ``x logits - log(1 + exp(logits))``, which stays finite for large logits.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> bernoulli_log_density(jnp.asarray([1, 0]), jnp.asarray([1000.0, 1000.0]))
+        Array([    0., -1000.], dtype=float32)
+    """
+    (x, logits), dtype = _wide(x, logits)
+    return lax.convert_element_type(x * logits - jax.nn.softplus(logits), dtype)
+
+
+@bernoulli_log_density.gradient
+def _bernoulli_log_density_gradient(x: Var, logits: Var, d_out: Var) -> Grads:
+    return {
+        "x": unbroadcast(d_out * logits, x),
+        "logits": unbroadcast(d_out * (x - sigmoid(logits)), logits),
+    }
+
+
+def _dirichlet_shape(x: Shape, a: Shape) -> Shape:
+    if not x or x[-1:] != a[-1:]:
+        raise ShapeError(f"x and a must have the same last axis, got {x} and {a}")
+    return broadcast(x[:-1], a[:-1])
+
+
+@op(
+    shape=_dirichlet_shape,
+    dtype=_density_dtype,
+    reference=_of_scipy(
+        "dirichlet",
+        lambda d, x, a: np.asarray(
+            [d.logpdf(one, a) for one in x.reshape(-1, x.shape[-1])]
+        ).reshape(x.shape[:-1]),
+    ),
+    cases=[
+        case(
+            x=lambda g, t: g.dirichlet([1.0, 2.0, 3.0], 4).astype(np.float64).astype(t),
+            a=positive(3),
+            rtol=512,
+            dtypes=("float64",),
+        ),
+        misuse("x and a must have the same last axis, got (2, 3) and (4,)", x=(2, 3), a=(4,)),
+    ],
+)
+def dirichlet_log_density(x: Array, a: Array) -> Array:
+    """``sum((a - 1) log(x)) + log Gamma(sum(a)) - sum(log Gamma(a))`` along the last axis.
+
+    ``x`` are positive numbers that sum to one; that they do is not checked.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([1.0, 1.0]))
+        Array(0., dtype=float32)
+    """
+    (x, a), dtype = _wide(x, a)
+    density = jnp.sum((a - 1.0) * jnp.log(x) - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
+    return lax.convert_element_type(density, dtype)
+
+
+@dirichlet_log_density.gradient
+def _dirichlet_log_density_gradient(x: Var, a: Var, d_out: Var) -> Grads:
+    d = expand_dims(d_out, axis=-1)
+    return {
+        "x": unbroadcast(d * ((a - 1.0) / x), x),
+        "a": lambda: unbroadcast(
+            d * (log(x) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
+        ),
+    }

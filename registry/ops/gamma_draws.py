@@ -61,7 +61,7 @@ def _series(a: Array, x: Array, n: int) -> Array:
     """
     log_x = jnp.log(x)
 
-    def term(k: Array) -> Array:
+    def term(k: Array) -> Any:
         place = a + k + 1.0
         size = jnp.exp((place - 1.0) * log_x - x - lax.lgamma(place))
         slopes = [log_x - lax.digamma(place)]
