@@ -1,0 +1,70 @@
+"""Layers where they are delicate: zeros, constants, 16 bits, masks that leave nothing, odd sizes."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symop as so
+
+
+def gradient(operator, x, head=None, **attributes):
+    """The gradient with respect to ``x``, by the graph."""
+    leaf = so.var("x", shape=x.shape, dtype=str(x.dtype))
+    found = so.grad(operator(leaf, **attributes), leaf, head)
+    return np.asarray(found.eval(x=x) if "x" in found.list_arguments() else found.eval())
+
+
+class TestNormalization:
+    def test_a_zero_vector_has_a_finite_gradient(self):
+        x = np.zeros((1, 2), np.float32)
+        np.testing.assert_allclose(gradient(so.l2_normalize, x, eps=1e-4), [[100.0, 100.0]])
+        got = gradient(so.rms_norm, x, use_gamma=False, eps=1e-4)
+        np.testing.assert_allclose(got, [[100.0, 100.0]])
+
+    @pytest.mark.parametrize("name", ["layer_norm", "instance_norm"])
+    def test_a_constant_row_is_zero_and_its_gradient_finite(self, name):
+        operator, x = getattr(so, name), np.full((2, 1, 4), 7.0, np.float32)
+        plain = {"use_gamma": False, "use_beta": False, "eps": 1e-4}
+        np.testing.assert_array_equal(operator(x, **plain), np.zeros((2, 1, 4)))
+        head = np.zeros((2, 1, 4), np.float32)
+        head[0, 0, 0] = 1.0
+        leaf = so.var("x", shape=x.shape)
+        found = so.grad(operator(leaf, **plain), leaf, so.var("d", shape=x.shape)).eval(x=x, d=head)
+        expected = np.zeros((2, 1, 4))
+        expected[0, 0] = [75.0, -25.0, -25.0, -25.0]  # 100 (d - mean(d))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+    @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+    def test_squares_of_16_bits_do_not_overflow(self, dtype):
+        x = jnp.asarray([[-60000.0, 60000.0, -60000.0, 60000.0]], dtype)
+        sign = np.sign(np.asarray(x, np.float32))
+        one, zero = jnp.ones(4, dtype), jnp.zeros(4, dtype)
+        for out, size in [
+            (so.layer_norm(x, one, zero), 1.0),
+            (so.rms_norm(x, one), 1.0),
+            (so.l2_normalize(x), 0.5),
+            (so.group_norm(x, one, zero, num_groups=1), 1.0),
+        ]:
+            assert out.dtype == dtype
+            np.testing.assert_allclose(np.asarray(out, np.float32), sign * size, rtol=1e-2)
+
+    def test_groups_at_their_extremes_are_layer_and_instance_norm(self):
+        generator = np.random.default_rng(0)
+        x = generator.standard_normal((2, 6, 5)).astype(np.float32)
+        plain = {"use_gamma": False, "use_beta": False}
+        whole = so.layer_norm(x, axis=(1, 2), **plain)
+        np.testing.assert_allclose(so.group_norm(x, num_groups=1, **plain), whole, rtol=1e-5)
+        each = so.instance_norm(x, **plain)
+        np.testing.assert_allclose(so.group_norm(x, num_groups=6, **plain), each, rtol=1e-5)
+
+    def test_a_layer_makes_its_gain_and_bias(self):
+        layer = so.group_norm(so.var("data"), num_groups=2, name="n")
+        assert layer.list_arguments() == ["data", "n_gamma", "n_beta"]
+        assert layer.infer_shape(data=(2, 4, 3))[0] == [(2, 4, 3), (4,), (4,)]
+        bare = so.rms_norm(so.var("data"), use_gamma=False, name="r")
+        assert bare.list_arguments() == ["data"]
+
+    def test_the_window_of_a_response_stops_at_the_ends(self):
+        x = jnp.asarray([[1.0, 0.0, 0.0, 0.0, 2.0]])
+        out = so.local_response_norm(x, nsize=3, alpha=3.0, beta=1.0, knorm=1.0)
+        np.testing.assert_allclose(out, [[1 / 2, 0.0, 0.0, 0.0, 2 / 5]])
