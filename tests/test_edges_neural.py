@@ -1,5 +1,6 @@
-"""Layers where they are delicate: zeros, constants, 16 bits, masks that leave nothing, odd sizes."""
+"""Layers where they are delicate: zeros, constants, 16 bits, masks that leave nothing."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -68,3 +69,52 @@ class TestNormalization:
         x = jnp.asarray([[1.0, 0.0, 0.0, 0.0, 2.0]])
         out = so.local_response_norm(x, nsize=3, alpha=3.0, beta=1.0, knorm=1.0)
         np.testing.assert_allclose(out, [[1 / 2, 0.0, 0.0, 0.0, 2 / 5]])
+
+
+class TestAttention:
+    Q, K, V = (np.random.default_rng(i).standard_normal((2, 4, 3, 8)).astype("f") for i in range(3))
+
+    @staticmethod
+    def gradients(q, k, v, mask, **attributes):
+        """Value and gradients with respect to query, keys and values, by the graph."""
+        leaves = [
+            so.var(n, shape=a.shape, dtype=str(a.dtype))
+            for n, a in zip("qkv", (q, k, v), strict=True)
+        ]
+        seen = so.var("m", shape=mask.shape, dtype=str(mask.dtype))
+        y = so.scaled_dot_product_attention(*leaves, seen, **attributes)
+        arrays = {"q": q, "k": k, "v": v, "m": mask}
+        return [one.eval(**arrays) for one in [y, *so.grad(y, leaves, so.square(y))]]
+
+    @pytest.mark.parametrize("kind", ["boolean", "infinite"])
+    def test_a_query_that_sees_nothing_is_zero_and_so_is_its_gradient(self, kind):
+        mask = np.ones((3, 3), np.bool_)
+        mask[1] = False
+        given = mask if kind == "boolean" else np.where(mask, 0, -np.inf).astype("f")
+        found = self.gradients(self.Q, self.K, self.V, given)
+        assert all(np.all(np.isfinite(one)) for one in found)
+        for one in found[:2]:
+            np.testing.assert_array_equal(one[..., 1, :], 0.0)
+            assert np.all(np.any(one[..., 0, :] != 0, -1))
+
+    def test_a_query_that_sees_one_key_copies_its_value(self):
+        out, d_q, _, d_v = self.gradients(self.Q, self.K, self.V, np.eye(3, dtype=np.bool_))
+        np.testing.assert_allclose(out, self.V, rtol=1e-6)
+        np.testing.assert_allclose(d_q, 0.0, atol=1e-5)
+        np.testing.assert_allclose(d_v, self.V**2, rtol=1e-5)
+
+    def test_scores_that_overflow_exp_do_no_harm(self):
+        out = so.scaled_dot_product_attention(1e4 * self.Q, 1e4 * self.K, self.V)
+        best = np.argmax(np.einsum("...td,...sd->...ts", self.Q, self.K), -1)
+        np.testing.assert_allclose(out, np.take_along_axis(self.V, best[..., None], -2), rtol=1e-6)
+
+    @pytest.mark.parametrize("attributes", [{}, {"causal": True}, {"scale": 0.3}])
+    def test_it_is_that_of_jax_with_heads_shared(self, attributes):
+        q, k, v = self.Q, self.K[:, :2], self.V[:, :2]
+        theirs = dict(attributes)
+        theirs["is_causal"] = theirs.pop("causal", False)
+        expected = jax.nn.dot_product_attention(
+            *(np.swapaxes(a, 1, 2) for a in (q, k, v)), **theirs
+        )
+        out = so.scaled_dot_product_attention(q, k, v, **attributes)
+        np.testing.assert_allclose(out, np.swapaxes(expected, 1, 2), rtol=1e-5, atol=1e-6)
