@@ -118,3 +118,37 @@ class TestAttention:
         )
         out = so.scaled_dot_product_attention(q, k, v, **attributes)
         np.testing.assert_allclose(out, np.swapaxes(expected, 1, 2), rtol=1e-5, atol=1e-6)
+
+
+class TestTransposedConvolution:
+    @pytest.mark.parametrize(
+        ("length", "attributes"),
+        [
+            (9, {"stride": 2, "padding": 1}),
+            (10, {"stride": 2, "padding": 1, "output_padding": 1}),
+            (10, {"stride": 2, "padding": "same"}),
+            (17, {"stride": 3, "padding": ((2, 0),), "dilation": 2, "output_padding": 2}),
+            (15, {"stride": 3, "padding": "same"}),
+        ],
+    )
+    def test_it_leads_back_to_what_convolution_came_from(self, length, attributes):
+        generator = np.random.default_rng(0)
+        how = {name: one for name, one in attributes.items() if name != "output_padding"}
+        x = generator.standard_normal((1, 2, length))
+        weight = generator.standard_normal((4, 2, 3))
+        y = so.convolution(x, weight, channels=4, kernel=3, use_bias=False, **how)
+        assert y.shape == (1, 4, 5)
+        back = so.transposed_convolution(
+            y, weight, channels=2, kernel=3, use_bias=False, **attributes
+        )
+        assert back.shape == x.shape
+        np.testing.assert_allclose(np.sum(back * x), np.sum(y * y), rtol=1e-5)
+
+    def test_an_empty_batch_stays_empty(self):
+        layer = {"channels": 2, "kernel": 2, "stride": 2, "use_bias": False}
+        out = so.transposed_convolution(np.ones((0, 3, 4)), np.ones((3, 2, 2)), **layer)
+        assert out.shape == (0, 2, 8)
+
+    def test_a_layer_makes_its_weight_and_bias(self):
+        layer = so.transposed_convolution(so.var("x"), channels=4, kernel=2, groups=2, name="t")
+        assert layer.infer_shape(x=(1, 6, 5, 5))[0] == [(1, 6, 5, 5), (6, 2, 2, 2), (4,)]
