@@ -122,7 +122,7 @@ def _transposed_convolution_reference(
     x = np.moveaxis(data, at, -1)
     last = np.moveaxis(np.empty(shape), at, -1).shape
     room = [
-        (n + k * d) * s + sum(p) for n, k, s, d, p in zip(x.shape[1:-1], *over[2:], strict=True)
+        (n + k * d) * s + sum(p) for n, k, s, d, p in zip(x.shape[1:-1], *over[2:6], strict=True)
     ]
     out = np.zeros((last[0], *room, last[-1]), data.dtype)
     for place in np.ndindex(*over.kernel):
