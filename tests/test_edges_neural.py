@@ -152,3 +152,72 @@ class TestTransposedConvolution:
     def test_a_layer_makes_its_weight_and_bias(self):
         layer = so.transposed_convolution(so.var("x"), channels=4, kernel=2, groups=2, name="t")
         assert layer.infer_shape(x=(1, 6, 5, 5))[0] == [(1, 6, 5, 5), (6, 2, 2, 2), (4,)]
+
+
+def pooled_like_pytorch(x, kernel, stride, padding, reduce):
+    """Pooling of a line in ceil mode, place by place; ``reduce`` gets what a window sees."""
+    places = -(-(len(x) + 2 * padding - kernel) // stride) + 1
+    if (places - 1) * stride >= len(x) + padding:
+        places -= 1
+    out = []
+    for place in range(places):
+        low = place * stride - padding
+        inside = min(low + kernel, len(x) + padding) - low
+        out.append(reduce(x[max(low, 0) : low + kernel], inside))
+    return out
+
+
+class TestPooling:
+    @pytest.mark.parametrize("length", range(3, 9))
+    @pytest.mark.parametrize(
+        ("kernel", "stride", "padding"), [(2, 2, 0), (3, 2, 1), (2, 3, 1), (3, 4, 0), (3, 1, 2)]
+    )
+    def test_ceil_mode_is_that_of_pytorch(self, length, kernel, stride, padding):
+        x = np.random.default_rng(length).standard_normal(length).astype("f")
+        how = {"kernel": kernel, "stride": stride, "padding": padding, "ceil_mode": True}
+        row = x[None, None]
+        for operator, reduce, more in [
+            (so.max_pooling, lambda seen, inside: seen.max(), {}),
+            (so.average_pooling, lambda seen, inside: seen.sum() / inside, {}),
+            (so.average_pooling, lambda seen, inside: seen.mean(), {"count_include_pad": False}),
+            (so.lp_pooling, lambda seen, inside: np.sqrt(np.sum(seen**2)), {}),
+        ]:
+            expected = pooled_like_pytorch(x, kernel, stride, padding, reduce)
+            np.testing.assert_allclose(operator(row, **how, **more)[0, 0], expected, rtol=1e-5)
+
+    @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0])
+    def test_a_window_of_zeros_has_a_zero_gradient(self, p):
+        x = np.array([[[0.0, 0.0, 0.0, 2.0]]], np.float32)
+        got = gradient(so.lp_pooling, x, kernel=2, p_value=p)
+        np.testing.assert_allclose(got, [[[0.0, 0.0, 0.0, 1.0]]], rtol=1e-6)
+        native = jax.grad(lambda v: jnp.sum(so.lp_pooling(v, kernel=2, p_value=p)))(x)
+        np.testing.assert_allclose(native, got, rtol=1e-6)
+
+    def test_the_first_of_equal_entries_gets_the_gradient(self):
+        x = np.zeros((1, 1, 3, 3), np.float32)
+        got = gradient(so.adaptive_max_pooling, x, output_size=2)
+        np.testing.assert_array_equal(got[0, 0], [[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+
+    def test_not_a_number_is_the_largest(self):
+        x = np.array([[[1.0, np.nan, 2.0, 3.0]]], np.float32)
+        np.testing.assert_array_equal(so.adaptive_max_pooling(x, output_size=2), [[[np.nan, 3.0]]])
+
+    def test_the_size_of_data_changes_nothing(self):
+        x = np.arange(6.0, dtype=np.float32).reshape(1, 2, 3)
+        np.testing.assert_array_equal(so.adaptive_average_pooling(x, output_size=3), x)
+        np.testing.assert_array_equal(so.adaptive_max_pooling(x, output_size=3), x)
+
+    def test_one_window_is_global_pooling(self):
+        x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("f")
+        for adaptive, pooling in [
+            (so.adaptive_average_pooling, so.average_pooling),
+            (so.adaptive_max_pooling, so.max_pooling),
+        ]:
+            expected = pooling(x, global_pool=True)
+            np.testing.assert_allclose(adaptive(x, output_size=1), expected, rtol=1e-6)
+
+
+def test_nothing_taken_from_nothing_has_the_shape_of_ids():
+    ids = jnp.zeros((0, 2, 2), np.int32)
+    assert so.take(jnp.zeros((0, 3)), ids).shape == (0, 2, 2, 3)
+    assert so.take(jnp.zeros((3, 0)), ids, axis=1).shape == (3, 0, 2, 2)

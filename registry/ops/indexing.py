@@ -95,7 +95,11 @@ def take(
         >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
         Array([30., 10.], dtype=float32)
     """
-    return jnp.take(x, wide(ids), axis=axis, mode=mode)
+    x, ids = jnp.asarray(x), wide(ids)
+    if x.size == ids.size == 0:  # then JAX takes the shape of x for that of the result
+        flat = jnp.take(x, ids.reshape(-1), axis=axis, mode=mode)
+        return flat.reshape(_take_shape(x.shape, ids.shape, axis=axis))
+    return jnp.take(x, ids, axis=axis, mode=mode)
 
 
 @take.gradient
