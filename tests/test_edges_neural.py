@@ -221,3 +221,56 @@ def test_nothing_taken_from_nothing_has_the_shape_of_ids():
     ids = jnp.zeros((0, 2, 2), np.int32)
     assert so.take(jnp.zeros((0, 3)), ids).shape == (0, 2, 2, 3)
     assert so.take(jnp.zeros((3, 0)), ids, axis=1).shape == (3, 0, 2, 2)
+
+
+class TestMaskedSoftmax:
+    X = np.array([[1.0, 2.0, np.inf], [3.0, np.nan, -np.inf]], np.float32)
+    MASK = np.array([[True, True, False], [False, False, False]])
+
+    def gradient(self, operator, head, *more, **attributes):
+        """The gradient with respect to ``x``, by the graph, and by JAX on the rules."""
+        leaf, d = so.var("x", shape=self.X.shape), so.var("d", shape=self.X.shape)
+        named = {f"m{i}": one for i, one in enumerate(more)}
+        leaves = [so.var(n, shape=a.shape, dtype=str(a.dtype)) for n, a in named.items()]
+        found = so.grad(operator(leaf, *leaves, **attributes), leaf, d)
+        arrays = {"x": self.X, "d": head, **named}
+        graph = found.eval(**{name: arrays[name] for name in found.list_arguments()})
+        _, pull = jax.vjp(lambda x: operator(x, *more, **attributes), self.X)
+        return np.asarray(graph), np.asarray(pull(head)[0])
+
+    def test_what_is_masked_is_zero_whatever_it_was(self):
+        share = 1 / (1 + np.e)
+        expected = [[share, 1 - share, 0.0], [0.0, 0.0, 0.0]]
+        np.testing.assert_allclose(so.masked_softmax(self.X, self.MASK), expected, rtol=1e-6)
+        lengths = np.array([2, 0], np.int32)
+        np.testing.assert_allclose(so.softmax_with_length(self.X, lengths), expected, rtol=1e-6)
+        with np.errstate(divide="ignore"):
+            logs = np.log(expected)
+        np.testing.assert_allclose(so.masked_log_softmax(self.X, self.MASK), logs, rtol=1e-6)
+
+    def test_nothing_flows_back_from_what_is_masked(self):
+        head = np.array([[1.0, 0.0, 5.0], [7.0, 8.0, 9.0]], np.float32)
+        share = 1 / (1 + np.e)
+        slope = share * (1 - share)
+        lengths = np.array([2, 0], np.int32)
+        for operator, more in [
+            (so.masked_softmax, self.MASK),
+            (so.softmax_with_length, lengths),
+        ]:
+            for got in self.gradient(operator, head, more):
+                expected = [[slope, -slope, 0.0], [0.0, 0.0, 0.0]]
+                np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+        for got in self.gradient(so.masked_log_softmax, head, self.MASK):
+            expected = [[1 - share, share - 1, 0.0], [0.0, 0.0, 0.0]]
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+
+    def test_a_temperature_divides(self):
+        x = np.array([0.5, -1.0, 2.0], np.float32)
+        for operator in (so.softmax, so.log_softmax, so.softmin):
+            np.testing.assert_allclose(operator(x, temperature=0.25), operator(4 * x), rtol=1e-5)
+        np.testing.assert_allclose(so.softmin(x), so.softmax(-x), rtol=1e-6)
+
+    def test_a_length_may_be_beyond_the_row_or_below_zero(self):
+        x = np.zeros((2, 4), np.float32)
+        out = so.softmax_with_length(x, np.array([9, -1], np.int32))
+        np.testing.assert_array_equal(out, [[0.25] * 4, [0.0] * 4])
