@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse
+from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
@@ -40,9 +40,13 @@ def _average_pool(x: Array, over: Window, *, count_include_pad: bool) -> Array:
 
 def _counts(data: Shape, over: Window, *, count_include_pad: bool) -> np.ndarray:
     """How many entries each place of the window counts, to broadcast against the result."""
-    if count_include_pad:
+    if count_include_pad and not any(over.overhang):
         return np.array(math.prod(over.kernel), np.float64)
     counted = np.ones([n if i in over.axes else 1 for i, n in enumerate(data)])
+    if count_include_pad:  # but not what is beyond the padding
+        inside = over._replace(overhang=(0,) * len(over.axes))
+        counted = np.pad(counted, inside.all_pads(), constant_values=1.0)
+        over = over._replace(pads=((0, 0),) * len(over.axes))
     seen = windows_of(counted, over)
     return np.asarray(seen.sum(axis=tuple(range(len(data), seen.ndim))))
 
@@ -74,6 +78,17 @@ def _average_pooling_reference(
         case(data=(2, 3, 4, 5), global_pool=True),
         case(data=(1, 2, 4), kernel=4, stride=2, padding=2),
         case(data=(0, 3, 4, 4), kernel=2, order=1),
+        case(data=(1, 2, 6, 5), kernel=3, stride=2, padding=(0, 1), ceil_mode=True, order=1),
+        case(
+            data=(1, 2, 6),
+            kernel=3,
+            stride=2,
+            padding=1,
+            ceil_mode=True,
+            count_include_pad=False,
+            order=1,
+        ),
+        workload(data=(16, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse("kernel must be given unless global_pool=True", data=(2, 3, 6, 5)),
         misuse("padding must be less than kernel 2, got 2", data=(2, 3, 6, 5), kernel=2, padding=2),
         misuse("the inputs must be floating, got int32", data=integers(1, 2, 6, high=9), kernel=2),
@@ -88,18 +103,23 @@ def average_pooling(
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
     count_include_pad: bool = True,
+    ceil_mode: bool = False,
 ) -> Array:
     """Mean of each window over one to three spatial axes.
 
     ``stride`` is by default ``kernel``. ``global_pool`` makes the window all of the spatial axes.
-    Padding counts as zeros, or not at all without ``count_include_pad``.
+    Padding counts as zeros, or not at all without ``count_include_pad``. With ``ceil_mode`` a last
+    window may reach beyond the padding, where nothing counts, to see entries that are left over; as
+    in PyTorch it is left out if it would see padding alone. (MXNet's ``full`` keeps it.)
 
     Example:
         >>> import jax.numpy as jnp
         >>> average_pooling(jnp.asarray([[[1.0, 3.0, 2.0, 0.0]]]), kernel=2)
         Array([[[2., 1.]]], dtype=float32)
     """
-    over = pooling_window(data.shape, **shared(kernel, stride, padding, layout, global_pool))
+    over = pooling_window(
+        data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    )
     return _average_pool(data, over, count_include_pad=count_include_pad)
 
 
@@ -114,8 +134,9 @@ def _average_pooling_gradient(
     layout: Layout | None,
     global_pool: bool,
     count_include_pad: bool,
+    ceil_mode: bool,
 ) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool)
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     spread = average_pooling_gradient(
         d_out, shape=data.shape, count_include_pad=count_include_pad, **how
     )
@@ -131,9 +152,10 @@ def _average_pooling_gradient_shape(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Shape:
     expected = pooling_window(
-        shape, **shared(kernel, stride, padding, layout, global_pool)
+        shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     ).out_shape(shape)
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
@@ -157,6 +179,8 @@ def _average_pooling_gradient_shape(
             order=1,
         ),
         case(cotangent=(1, 2, 1), shape=(1, 2, 5), global_pool=True, order=1),
+        case(cotangent=(1, 2, 3), shape=(1, 2, 6), kernel=3, stride=2, ceil_mode=True, order=1),
+        workload(cotangent=(16, 32, 32, 32), shape=(16, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse(
             "cotangent must have shape (1, 2, 3), got (1, 2, 4)",
             cotangent=(1, 2, 4),
@@ -175,6 +199,7 @@ def average_pooling_gradient(
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
     count_include_pad: bool = True,
+    ceil_mode: bool = False,
 ) -> Array:
     """Adjoint of ``average_pooling`` of data of ``shape``: each mean spread over its window.
 
@@ -183,7 +208,7 @@ def average_pooling_gradient(
         >>> average_pooling_gradient(jnp.asarray([[[2.0, 4.0]]]), shape=(1, 1, 4), kernel=2)
         Array([[[1., 1., 2., 2.]]], dtype=float32)
     """
-    over = pooling_window(shape, **shared(kernel, stride, padding, layout, global_pool))
+    over = pooling_window(shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode))
     return transposed(
         lambda x: _average_pool(x, over, count_include_pad=count_include_pad), shape, cotangent
     )
@@ -199,6 +224,7 @@ def _average_pooling_gradient_gradient(
     layout: Layout | None,
     global_pool: bool,
     count_include_pad: bool,
+    ceil_mode: bool,
 ) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool)
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     return {"cotangent": average_pooling(d_out, count_include_pad=count_include_pad, **how)}

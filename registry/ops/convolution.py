@@ -46,6 +46,13 @@ def _convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
     )
 
 
+def transposed_convolve(y: Array, weight: Array, over: Window, groups: int, shape: Shape) -> Array:
+    """The adjoint of a convolution of arrays of ``shape``, applied to ``y``."""
+    dtype = jnp.result_type(y, weight)
+    weight = weight.astype(dtype)
+    return transposed(lambda x: _convolve(x, weight, over, groups), shape, y.astype(dtype))
+
+
 def _weight_shape(
     data: Shape, *, channels: int, kernel: Lengths, groups: int, layout: Layout | None
 ) -> Shape:
@@ -60,7 +67,7 @@ def _weight_shape(
     return (channels, features // groups, *lengths)
 
 
-def _how(
+def shared(
     stride: Lengths, padding: Padding, dilation: Lengths, groups: int, layout: Layout | None
 ) -> dict[str, Any]:
     """The attributes that the three operators share."""
@@ -263,7 +270,7 @@ def _convolution_gradient(
     groups: int,
     layout: Layout | None,
 ) -> Grads:
-    how = _how(stride, padding, dilation, groups, layout)
+    how = shared(stride, padding, dilation, groups, layout)
     at = full_layout(data.shape, layout).index("C")
     others = tuple(i for i in range(data.ndim) if i != at)
     by_data = convolution_data_gradient(d_out, weight, shape=data.shape, **how)
@@ -371,9 +378,7 @@ def convolution_data_gradient(
         padding=padding,
         dilation=dilation,
     )
-    dtype = jnp.result_type(cotangent, weight)
-    weight = weight.astype(dtype)
-    return transposed(lambda x: _convolve(x, weight, over, groups), shape, cotangent.astype(dtype))
+    return transposed_convolve(cotangent, weight, over, groups, shape)
 
 
 @convolution_data_gradient.gradient
@@ -388,7 +393,7 @@ def _data_gradient_gradient(
     groups: int,
     layout: Layout | None,
 ) -> Grads:
-    how = _how(stride, padding, dilation, groups, layout)
+    how = shared(stride, padding, dilation, groups, layout)
     forward = convolution(
         d_out, weight, channels=weight.shape[0], kernel=weight.shape[2:], use_bias=False, **how
     )
@@ -489,7 +494,7 @@ def _weight_gradient_gradient(
     groups: int,
     layout: Layout | None,
 ) -> Grads:
-    how = _how(stride, padding, dilation, groups, layout)
+    how = shared(stride, padding, dilation, groups, layout)
     by_data = convolution_data_gradient(cotangent, d_out, shape=data.shape, **how)
     forward = convolution(
         data, d_out, channels=d_out.shape[0], kernel=d_out.shape[2:], use_bias=False, **how

@@ -114,7 +114,7 @@ def normal_log_density(x: Array, loc: Array, scale: Array) -> Array:
 
 @normal_log_density.gradient
 def _normal_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
-    # With z = (x - loc) / scale: d/dx = -z / scale, d/dloc = z / scale, d/dscale = (z^2 - 1) / scale
+    # With z = (x - loc) / scale: d/dx = -z / scale and d/dscale = (z^2 - 1) / scale
     z = (x - loc) / scale
     slope = d_out * z / scale
     return {

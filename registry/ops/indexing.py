@@ -139,7 +139,9 @@ def take(
     x, ids = jnp.asarray(x), wide(ids)
     if x.shape[axis] == 0:  # XLA gathers nothing from an empty axis, not even what fills
         x, ids = one_long(x, axis), jnp.ones_like(ids)
-    return jnp.take(x, ids, axis=axis, mode=mode, fill_value=fill_value)
+    taken = jnp.take(x, ids.reshape(-1), axis=axis, mode=mode, fill_value=fill_value)
+    # JAX gives the result of an empty x and empty ids the shape of x: the axes are split here.
+    return taken.reshape(_take_shape(x.shape, ids.shape, axis=axis, mode=mode))
 
 
 def one_long(x: Array, axis: int) -> Array:

@@ -1,1 +1,148 @@
 """Pooling by the p-norm of each window."""
+
+import math
+from typing import Annotated, Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.attributes import Check
+from registry.cases import case, integers, misuse, nonzero, workload
+from registry.operator import Grads
+from registry.ops.average_pooling import average_pooling_gradient
+from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.comparison import equal
+from registry.ops.elementwise import where
+from registry.ops.extrema import abs, sign
+from registry.ops.normalization import statistics_dtype
+from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
+from registry.ops.powers import power
+from registry.ops.windows import Layout, Lengths, Padding, windows_of
+from registry.shapes import inexact, real
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+
+def _lp_pooling_shape(
+    data: Shape,
+    *,
+    kernel: Lengths | None,
+    stride: Lengths | None,
+    padding: Padding,
+    layout: Layout | None,
+    global_pool: bool,
+    ceil_mode: bool,
+) -> tuple[Shape, Shape]:
+    shape = pooled_shape(data, **shared(kernel, stride, padding, layout, global_pool, ceil_mode))
+    return shape, shape
+
+
+def _lp_pooling_dtype(data: VarType) -> list[DType]:
+    real(data)
+    dtype = inexact(data)[0]
+    return [dtype, statistics_dtype(dtype)]
+
+
+def _lp_pooling_reference(data: np.ndarray, *, p_value: float, **how: Any) -> np.ndarray:
+    seen = windows_of(data, pooling_window(data.shape, **how))
+    flat = seen.reshape(*seen.shape[: data.ndim], -1)
+    return np.asarray(np.linalg.norm(flat, p_value, -1))
+
+
+@op(
+    shape=_lp_pooling_shape,
+    dtype=_lp_pooling_dtype,
+    reference=_lp_pooling_reference,
+    outputs=("out", "norm"),
+    hidden=("norm",),
+    cases=[
+        case(data=nonzero(2, 2, 4, 4), kernel=2, order=2),
+        case(data=nonzero(1, 2, 5), kernel=3, stride=2, padding=1, p_value=3.0, order=2, rtol=256),
+        case(data=nonzero(1, 2, 4), kernel=2, p_value=1.0),
+        case(
+            data=nonzero(1, 6, 5, 1),
+            kernel=(3, 2),
+            stride=2,
+            p_value=1.5,
+            ceil_mode=True,
+            layout="NHWC",
+            order=1,
+            rtol=256,
+        ),
+        case(data=nonzero(2, 1, 2, 2, 2), global_pool=True, order=1),
+        workload(data=(16, 32, 64, 64), kernel=3, stride=2, padding=1),
+        misuse(
+            "attribute 'p_value' must be at least 1, got 0.5", data=(1, 2, 4), kernel=2, p_value=0.5
+        ),
+        misuse("kernel must be given unless global_pool=True", data=(2, 3, 6, 5)),
+        misuse("the inputs must be floating", data=integers(1, 2, 6, high=9), kernel=2),
+        misuse("must be real, got complex64", data=np.ones((1, 2, 4), np.complex64), kernel=2),
+    ],
+)
+def lp_pooling(
+    data: Array,
+    *,
+    kernel: int | tuple[int, ...] | None = None,
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    global_pool: bool = False,
+    ceil_mode: bool = False,
+    p_value: Annotated[float, Check("be at least 1", lambda value: 1 <= value < math.inf)] = 2.0,
+) -> tuple[Array, Array]:
+    """``sum(|x|^p)^(1/p)`` of each window over one to three spatial axes, with ``p = p_value``.
+
+    The other attributes are those of ``max_pooling``; padding adds nothing. The gradient of a
+    window of zeros, where the norm has a corner, is zero. The sum is computed in float32 at least.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> lp_pooling(jnp.asarray([[[3.0, -4.0, 0.0, 0.0]]]), kernel=2)
+        Array([[[5., 0.]]], dtype=float32)
+    """
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    x = data.astype(statistics_dtype(data.dtype))
+    powers = jnp.square(x) if p_value == 2 else jnp.power(jnp.abs(x), p_value)
+    over = pooling_window(data.shape, **how)
+    total = reduced_windows(powers, over, np.array(0, x.dtype), lax.add)
+    empty = total == 0  # whose root has no derivative
+    root = jnp.power(jnp.where(empty, 1, total), 1 / p_value)
+    norm = jnp.where(empty, 0, root)
+    return norm.astype(data.dtype), norm
+
+
+@lp_pooling.gradient
+def _lp_pooling_gradient(
+    data: Var,
+    norm: Var,
+    d_out: Var,
+    d_norm: Var | None,
+    *,
+    kernel: Lengths | None,
+    stride: Lengths | None,
+    padding: Padding,
+    layout: Layout | None,
+    global_pool: bool,
+    ceil_mode: bool,
+    p_value: float,
+) -> Grads:
+    # d norm / d x = sign(x) |x|^(p-1) norm^(1-p) for each window that sees x. The sum over those
+    # windows is the adjoint of average pooling, times the size of the window. What the window sees
+    # beyond the padding is zero too, so that it can be padding here.
+    over = pooling_window(
+        data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    )
+    pads = tuple(over.all_pads()[axis] for axis in over.axes)
+    how = shared(over.kernel, over.stride, pads, over.layout, False, False)
+    d = cast(d_out, dtype=norm.dtype)
+    d = d if d_norm is None else d + d_norm
+    empty, x = equal(norm, 0), cast(data, dtype=norm.dtype)
+    share = where(empty, 0.0, d * power(where(empty, 1.0, norm), 1.0 - p_value))
+    spread = average_pooling_gradient(
+        share * float(math.prod(over.kernel)), shape=data.shape, **how
+    )
+    slope = x if p_value == 2 else sign(x) * power(abs(x), p_value - 1.0)
+    return {"data": unbroadcast(spread * slope, data)}

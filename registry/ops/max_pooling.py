@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from registry.cases import case, distinct, integers, misuse
+from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
@@ -59,6 +59,10 @@ def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:
         case(data=distinct(2, 3, 4, 5), global_pool=True, order=2),
         case(data=integers(1, 2, 6, low=-9, high=9), kernel=2, padding=1),
         case(data=(0, 3, 4, 4), kernel=2, order=1),
+        case(
+            data=distinct(1, 2, 6, 5), kernel=3, stride=2, padding=(0, 1), ceil_mode=True, order=1
+        ),
+        workload(data=(16, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse("kernel must be given unless global_pool=True", data=(2, 3, 6, 5)),
         misuse("padding must be less than kernel 2, got 2", data=(2, 3, 6, 5), kernel=2, padding=2),
         misuse("must fit into the padded data, (6, 5)", data=(2, 3, 6, 5), kernel=7),
@@ -74,11 +78,14 @@ def max_pooling(
     padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
+    ceil_mode: bool = False,
 ) -> Array:
     """Largest entry of each window over one to three spatial axes.
 
     ``stride`` is by default ``kernel``. Padding never wins. ``global_pool`` makes the window all of
-    the spatial axes. The first of several equal entries gets the gradient.
+    the spatial axes. With ``ceil_mode`` a last window may reach beyond the padding to see entries
+    that are left over; as in PyTorch it is left out if it would see padding alone. (MXNet's
+    ``full`` keeps it.) The first of several equal entries gets the gradient.
 
     Example:
         >>> import jax.numpy as jnp
@@ -87,7 +94,9 @@ def max_pooling(
     """
     return _max_pool(
         data,
-        pooling_window(data.shape, **shared(kernel, stride, padding, layout, global_pool)),
+        pooling_window(
+            data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+        ),
     )
 
 
@@ -101,8 +110,9 @@ def _max_pooling_gradient(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool)
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     return {"data": max_pooling_gradient(data, d_out, **how)}
 
 
@@ -115,9 +125,10 @@ def _max_pooling_gradient_shape(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Shape:
     expected = pooling_window(
-        data, **shared(kernel, stride, padding, layout, global_pool)
+        data, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     ).out_shape(data)
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
@@ -137,6 +148,10 @@ def _dtype_of_cotangent(data: VarType, cotangent: VarType) -> DType:
         case(data=distinct(1, 2, 7), cotangent=(1, 2, 4), kernel=3, stride=2, padding=1),
         case(data=distinct(1, 5, 2), cotangent=(1, 2, 2), kernel=2, layout="NWC", order=1),
         case(data=distinct(1, 2, 5), cotangent=(1, 2, 1), global_pool=True, order=1),
+        case(
+            data=distinct(1, 2, 6), cotangent=(1, 2, 3), kernel=3, stride=2, ceil_mode=True, order=1
+        ),
+        workload(data=(16, 32, 64, 64), cotangent=(16, 32, 32, 32), kernel=3, stride=2, padding=1),
         misuse(
             "cotangent must have shape (1, 2, 3), got (1, 2, 4)",
             data=(1, 2, 7),
@@ -154,6 +169,7 @@ def max_pooling_gradient(
     padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
+    ceil_mode: bool = False,
 ) -> Array:
     """``cotangent`` added where ``max_pooling`` found the largest entry of each window.
 
@@ -163,7 +179,9 @@ def max_pooling_gradient(
         >>> max_pooling_gradient(data, cotangent, kernel=2)
         Array([[[0., 5., 7., 0.]]], dtype=float32)
     """
-    over = pooling_window(data.shape, **shared(kernel, stride, padding, layout, global_pool))
+    over = pooling_window(
+        data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    )
     _, pull = jax.vjp(lambda x: _max_pool(x, over), data.astype(cotangent.dtype))
     out: Array = pull(cotangent)[0]
     return out
@@ -179,9 +197,10 @@ def _max_pooling_gradient_gradient(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Grads:
     # Where the largest entry is does not change with the data, almost everywhere.
-    how = shared(kernel, stride, padding, layout, global_pool)
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     return {"data": None, "cotangent": max_pooling_select(data, d_out, **how)}
 
 
@@ -194,12 +213,13 @@ def _max_pooling_select_shape(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Shape:
     if tangent != data:
         raise ShapeError(f"tangent must have the shape of data, got {tangent} and {data}")
-    return pooling_window(data, **shared(kernel, stride, padding, layout, global_pool)).out_shape(
-        data
-    )
+    return pooling_window(
+        data, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    ).out_shape(data)
 
 
 def _dtype_of_tangent(data: VarType, tangent: VarType) -> DType:
@@ -215,6 +235,10 @@ def _dtype_of_tangent(data: VarType, tangent: VarType) -> DType:
         case(data=distinct(1, 2, 7), tangent=(1, 2, 7), kernel=3, stride=2, padding=1),
         case(data=distinct(1, 5, 2), tangent=(1, 5, 2), kernel=2, layout="NWC", order=1),
         case(data=distinct(1, 2, 5), tangent=(1, 2, 5), global_pool=True, order=1),
+        case(
+            data=distinct(1, 2, 6), tangent=(1, 2, 6), kernel=3, stride=2, ceil_mode=True, order=1
+        ),
+        workload(data=(4, 32, 64, 64), tangent=(4, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse(
             "tangent must have the shape of data, got (1, 2, 4) and (1, 2, 7)",
             data=(1, 2, 7),
@@ -232,6 +256,7 @@ def max_pooling_select(
     padding: int | tuple[int | tuple[int, int], ...] | Literal["same", "valid"] = 0,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
+    ceil_mode: bool = False,
 ) -> Array:
     """The entry of ``tangent`` at the place where ``max_pooling`` of ``data`` finds the largest.
 
@@ -244,7 +269,9 @@ def max_pooling_select(
         >>> max_pooling_select(data, tangent, kernel=2)
         Array([[[6., 7.]]], dtype=float32)
     """
-    over = pooling_window(data.shape, **shared(kernel, stride, padding, layout, global_pool))
+    over = pooling_window(
+        data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    )
     out: Array
     _, out = jax.jvp(lambda x: _max_pool(x, over), (data.astype(tangent.dtype),), (tangent,))
     return out
@@ -260,6 +287,7 @@ def _max_pooling_select_gradient(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool)
+    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     return {"data": None, "tangent": max_pooling_gradient(data, d_out, **how)}

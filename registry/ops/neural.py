@@ -1,14 +1,15 @@
 """Layers that normalize: softmax, batch normalization, dropout, and the choice by training mode."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse, positive, uniform
+from registry.attributes import Check
+from registry.cases import case, integers, misuse, positive, uniform, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -28,7 +29,8 @@ from registry.var import Var, filled
 Axis = int | tuple[int, ...]
 
 
-def _has_axis(x: Shape, *, axis: Axis) -> Shape:
+def has_axis(x: Shape, *, axis: Axis) -> Shape:
+    """``x``, which must have ``axis``."""
     normalize_axes(axis, len(x))
     return x
 
@@ -38,71 +40,98 @@ def _strong_inexact(x: VarType) -> DType:
     return inexact(x)[0]
 
 
-def _softmax_reference(x: np.ndarray, *, axis: Axis = -1) -> np.ndarray:
+def divided(x: Any, temperature: float) -> Any:
+    """``x / temperature``, for arrays and what stands for them."""
+    return x if temperature == 1.0 else x / temperature
+
+
+def through_softmax(out: Var, d_out: Var, axis: Axis, temperature: float) -> Any:
+    """The gradient of a softmax ``out``: ``d out_i / d x_j = out_i (delta_ij - out_j) / T``."""
+    return divided(out * (d_out - sum_over(out * d_out, axis=axis, keepdims=True)), temperature)
+
+
+def _softmax_reference(x: np.ndarray, *, axis: Axis = -1, temperature: float) -> np.ndarray:
+    x = x / temperature
     powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return np.asarray(powers / np.sum(powers, axis=axis, keepdims=True))
 
 
-def _log_softmax_reference(x: np.ndarray, *, axis: Axis = -1) -> np.ndarray:
+def _log_softmax_reference(x: np.ndarray, *, axis: Axis = -1, temperature: float) -> np.ndarray:
+    x = x / temperature
     shifted = x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     return np.asarray(shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True)))
 
 
-_SOFTMAX_CASES = [
+SOFTMAX_CASES = [
     case(x=(3, 4)),
     case(x=(2, 3, 4), axis=1),
-    case(x=(2, 3), axis=(0, 1)),
+    case(x=(2, 3), axis=(0, 1), temperature=0.5, order=2),
     case(x=(5,)),
     case(x=uniform(4, low=900.0, high=904.0), order=2, rtol=4096),
     case(x=(0, 3)),
+    workload(x=(1024, 1000)),
     misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+    misuse("attribute 'temperature' must be positive, got 0.0", x=(3, 4), temperature=0.0),
     misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
     misuse("the inputs must be real, got complex64", x=np.ones(3, np.complex64)),
 ]
 
 
 @op(
-    shape=_has_axis,
+    shape=has_axis,
     dtype=_strong_inexact,
     reference=_softmax_reference,
-    cases=_SOFTMAX_CASES,
+    cases=SOFTMAX_CASES,
 )
-def softmax(x: Array, *, axis: int | tuple[int, ...] = -1) -> Array:
-    """``exp(x) / sum(exp(x))`` along ``axis``: positive numbers that sum to one. Does not overflow.
+def softmax(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] = -1,
+    temperature: Annotated[float, Check("be positive", lambda value: value > 0)] = 1.0,
+) -> Array:
+    """``exp(x / T) / sum(exp(x / T))`` along ``axis``: positive numbers that sum to one.
+
+    ``T`` is the ``temperature``: a high one evens the numbers out. It does not overflow.
 
     Example:
         >>> import jax.numpy as jnp
         >>> softmax(jnp.asarray([1000.0, 1000.0]))
         Array([0.5, 0.5], dtype=float32)
     """
-    return jax.nn.softmax(x, axis)
+    return jax.nn.softmax(divided(x, temperature), axis)
 
 
 @softmax.gradient
-def _softmax_gradient(out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return {"x": out * (d_out - sum_over(out * d_out, axis=axis, keepdims=True))}
+def _softmax_gradient(out: Var, d_out: Var, *, axis: Axis, temperature: float) -> Grads:
+    return {"x": through_softmax(out, d_out, axis, temperature)}
 
 
 @op(
-    shape=_has_axis,
+    shape=has_axis,
     dtype=_strong_inexact,
     reference=_log_softmax_reference,
-    cases=_SOFTMAX_CASES,
+    cases=SOFTMAX_CASES,
 )
-def log_softmax(x: Array, *, axis: int | tuple[int, ...] = -1) -> Array:
-    """``log(softmax(x))`` along ``axis``, accurate where the softmax underflows.
+def log_softmax(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] = -1,
+    temperature: Annotated[float, Check("be positive", lambda value: value > 0)] = 1.0,
+) -> Array:
+    """``log(softmax(x / temperature))`` along ``axis``, accurate where the softmax underflows.
 
     Example:
         >>> import jax.numpy as jnp
         >>> log_softmax(jnp.asarray([0.0, 1000.0]))
         Array([-1000.,     0.], dtype=float32)
     """
-    return jax.nn.log_softmax(x, axis)
+    return jax.nn.log_softmax(divided(x, temperature), axis)
 
 
 @log_softmax.gradient
-def _log_softmax_gradient(out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return {"x": d_out - exp(out) * sum_over(d_out, axis=axis, keepdims=True)}
+def _log_softmax_gradient(out: Var, d_out: Var, *, axis: Axis, temperature: float) -> Grads:
+    by_scaled = d_out - exp(out) * sum_over(d_out, axis=axis, keepdims=True)
+    return {"x": divided(by_scaled, temperature)}
 
 
 # choose ----------------------------------------------------------------------------------------

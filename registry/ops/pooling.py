@@ -25,6 +25,7 @@ def pooling_window(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Window:
     """The window that pooling attributes describe; by default it moves by its own length."""
     if global_pool:
@@ -42,7 +43,24 @@ def pooling_window(
     )
     if any(side >= k for k, pair in zip(over.kernel, over.pads, strict=True) for side in pair):
         raise AttributeValueError(f"padding must be less than kernel {kernel}, got {padding}")
-    return over
+    return over._replace(overhang=_overhang(data, over)) if ceil_mode else over
+
+
+def _overhang(data: Shape, over: Window) -> tuple[int, ...]:
+    """How far the window reaches beyond the padded data if it may, to see the entries left over.
+
+    It does not where it would see padding alone.
+    """
+    beyond = []
+    for axis, kernel, stride, (low, high) in zip(
+        over.axes, over.kernel, over.stride, over.pads, strict=True
+    ):
+        padded = data[axis] + low + high
+        last = -((kernel - padded) // stride) * stride  # where the last window starts
+        if last >= low + data[axis]:
+            last -= stride
+        beyond.append(max(last + kernel - padded, 0) if last >= 0 else 0)
+    return tuple(beyond)
 
 
 def shared(
@@ -51,6 +69,7 @@ def shared(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> dict[str, Any]:
     """The attributes that the operators here share."""
     return {
@@ -59,6 +78,7 @@ def shared(
         "padding": padding,
         "layout": layout,
         "global_pool": global_pool,
+        "ceil_mode": ceil_mode,
     }
 
 
@@ -70,11 +90,12 @@ def pooled_shape(
     padding: Padding,
     layout: Layout | None,
     global_pool: bool,
+    ceil_mode: bool,
 ) -> Shape:
     """The shape of what is pooled."""
-    return pooling_window(data, **shared(kernel, stride, padding, layout, global_pool)).out_shape(
-        data
-    )
+    return pooling_window(
+        data, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    ).out_shape(data)
 
 
 def reduced_windows(x: Array, over: Window, start: Any, combine: Any) -> Array:

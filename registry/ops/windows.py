@@ -30,6 +30,7 @@ class Window(NamedTuple):
         stride: how far it moves.
         dilation: distance of the entries that it sees.
         pads: zeros before and after the data.
+        overhang: how far the last place of the window reaches beyond the padded data.
     """
 
     layout: Layout
@@ -38,6 +39,7 @@ class Window(NamedTuple):
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
     pads: tuple[tuple[int, int], ...]
+    overhang: tuple[int, ...]
 
     def lengths(self, data: Shape) -> tuple[int, ...]:
         """How many places the window takes along each spatial axis.
@@ -45,7 +47,8 @@ class Window(NamedTuple):
         Raises:
             ShapeError: the window is longer than the padded data.
         """
-        padded = [data[a] + low + high for a, (low, high) in zip(self.axes, self.pads, strict=True)]
+        around = self.all_pads()
+        padded = [data[axis] + sum(around[axis]) for axis in self.axes]
         spans = [d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True)]
         if any(n < span for n, span in zip(padded, spans, strict=True)):
             raise ShapeError(
@@ -72,11 +75,11 @@ class Window(NamedTuple):
         )
 
     def all_pads(self) -> list[tuple[int, int]]:
-        """The padding of each axis, none for batch and channels."""
-        return [
-            self.pads[self.axes.index(i)] if i in self.axes else (0, 0)
-            for i in range(len(self.layout))
-        ]
+        """The padding of each axis with the overhang, none for batch and channels."""
+        pads = [(0, 0)] * len(self.layout)
+        for axis, (low, high), beyond in zip(self.axes, self.pads, self.overhang, strict=True):
+            pads[axis] = (low, high + beyond)
+        return pads
 
 
 def window(
@@ -101,7 +104,7 @@ def window(
     dilation = each_axis("dilation", dilation, len(axes), at_least=1)
     spatial = tuple(data[axis] for axis in axes)
     pads = _pads(padding, spatial, kernel, stride, dilation)
-    return Window(layout, axes, kernel, stride, dilation, pads)
+    return Window(layout, axes, kernel, stride, dilation, pads, (0,) * len(axes))
 
 
 def full_layout(data: Shape, layout: Layout | None) -> Layout:
