@@ -1,4 +1,4 @@
-"""Recurrent layers: rnn, lstm and gru over whole sequences."""
+"""Recurrent layers over whole sequences: rnn with plain units, gru with gated ones."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -6,31 +6,31 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.cases import case, integers, misuse, workload
 from registry.operator import Grads
+from registry.ops.broadcasting import cast
+from registry.ops.comparison import greater
 from registry.ops.powers import square
-from registry.ops.elementwise import tanh
-from registry.ops.recurrence import after, before, linear_recurrence_adjoint, shifted, summed_outer
+from registry.ops.recurrence import linear_recurrence_adjoint, shifted
 from registry.ops.recurrent_layers import (
     Back,
     Layers,
     Place,
-    alike,
-    at_end,
+    Weights,
+    affine,
     at_first,
     blocks,
     entry,
     layer_dtype,
     layer_shapes,
+    logistic,
+    looped,
     places,
     plus,
-    projected_input,
     pull_layers,
+    recurrent_sums,
     run_layers,
-    stack_like,
-    state_at,
 )
 from registry.ops.slicing import concat
 from registry.signature import Array
@@ -38,214 +38,336 @@ from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 
-# lstm -------------------------------------------------------------------------------------------
+# rnn --------------------------------------------------------------------------------------------
+
+Activation = Literal["tanh", "relu"]
 
 
-def _lstm_shape(
+def _rnn_shape(
     data: Shape,
     hidden: Shape | None,
-    cell: Shape | None,
     weights: Sequence[Shape],
     *,
     num_layers: int,
     bidirectional: bool,
-) -> tuple[Shape, ...]:
-    out, last_hidden, last_cell, between = layer_shapes(
+) -> tuple[Shape, Shape, Shape]:
+    out, last_hidden, _, between = layer_shapes(
         data,
-        {"hidden": hidden, "cell": cell},
+        {"hidden": hidden},
         weights,
-        gates=4,
+        gates=1,
         num_layers=num_layers,
         bidirectional=bidirectional,
-        projects=True,
     )
-    whole, batch, length = last_cell
-    series = (whole, data[0], batch)
-    return out, last_hidden, last_cell, (*series, 4 * length), (*series, length), between
+    return out, last_hidden, between
 
 
-def _lstm_dtype(*types: VarType) -> list[DType]:
-    return [layer_dtype(*types)] * 6
+def _rnn_dtype(*types: VarType) -> list[DType]:
+    return [layer_dtype(*types)] * 3
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-def _in_order(x: np.ndarray, *, reverse: bool) -> np.ndarray:
-    return x[::-1] if reverse else x
-
-
-def _lstm_reference(
+def _rnn_reference(
     data: np.ndarray,
     hidden: np.ndarray | None,
-    cell: np.ndarray | None,
     *weights: np.ndarray,
-    num_layers: int,
-    bidirectional: bool,
-) -> tuple[np.ndarray, ...]:
-    all_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-    lasts = []
+    activation: Activation,
+    **how: Any,
+) -> list[np.ndarray]:
+    def step(x: np.ndarray, state: Any, own: Any) -> tuple[np.ndarray]:
+        sums = sum(affine(x, state[0], own))
+        return (np.tanh(sums) if activation == "tanh" else np.maximum(sums, 0),)
 
-    def run(place: Place, x: np.ndarray) -> tuple[np.ndarray]:
-        w, k = place.weights, place.index
-        h = np.zeros((x.shape[1], w.recurrent.shape[1]), x.dtype) if hidden is None else hidden[k]
-        c = np.zeros((x.shape[1], w.recurrent.shape[0] // 4)) if cell is None else cell[k]
-        bias = 0 if w.input_bias is None else w.input_bias + w.recurrent_bias
-        outs = []
-        for one in _in_order(x, reverse=place.reverse):
-            i, f, g, o = np.split(one @ w.input.T + h @ w.recurrent.T + bias, 4, axis=1)
-            c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
-            h = _sigmoid(o) * np.tanh(c)
-            h = h if w.projection is None else h @ w.projection.T
-            outs.append(h)
-        lasts.append((h, c))
-        return (_in_order(np.stack(outs), reverse=place.reverse),)
-
-    out, _ = run_layers(data, all_places, run, np)
-    return (out, *(np.stack(column) for column in zip(*lasts, strict=True)))
+    return looped(step, 1, data, (hidden,), weights, **how)
 
 
-_LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
+_RNN_WEIGHTS = [(2, 3), (2, 2), (2,), (2,)]
 
 
 @op(
-    shape=_lstm_shape,
-    dtype=_lstm_dtype,
-    reference=_lstm_reference,
-    outputs=("out", "last_hidden", "last_cell", "gates", "cells", "between"),
-    hidden=("gates", "cells", "between"),
+    shape=_rnn_shape,
+    dtype=_rnn_dtype,
+    reference=_rnn_reference,
+    outputs=("out", "last_hidden", "between"),
+    hidden=("between",),
     cases=[
-        case(data=(3, 2, 3), hidden=(1, 2, 2), cell=(1, 2, 2), weights=_LSTM_WEIGHTS, order=2),
-        case(data=(2, 1, 1), weights=[(4, 1), (4, 1)], order=2),
+        case(data=(3, 2, 3), hidden=(1, 2, 2), weights=_RNN_WEIGHTS),
         case(
             data=(2, 2, 1),
-            weights=[(8, 1), (8, 2)] * 2 + [(8, 4), (8, 2)] * 2,
+            weights=[(2, 1), (2, 2)] * 2 + [(2, 4), (2, 2)] * 2,
             num_layers=2,
             bidirectional=True,
             order=1,
         ),
-        case(
+        case(data=(2, 2, 3), weights=_RNN_WEIGHTS, activation="relu", order=1),
+        case(data=(2, 0, 3), weights=_RNN_WEIGHTS, order=1),
+        case(data=integers(2, 2, 3, high=3), weights=_RNN_WEIGHTS, order=1),
+        workload(data=(64, 32, 128), weights=[(128, 128), (128, 128), (128,), (128,)]),
+        misuse("data must have the axes time, batch and feature", data=(2, 3), weights=_RNN_WEIGHTS),
+        misuse("data must have at least one step", data=(0, 2, 3), weights=_RNN_WEIGHTS),
+        misuse("num_layers must be at least 1", data=(2, 2, 3), weights=_RNN_WEIGHTS, num_layers=0),
+        misuse(
+            "weights must be 2 or 4 for each of 2 layers and directions, got 7",
             data=(2, 2, 3),
-            hidden=(1, 2, 1),
-            weights=[(8, 3), (8, 1), (8,), (8,), (1, 2)],
-            order=1,
+            weights=[*_RNN_WEIGHTS, *_RNN_WEIGHTS[1:]],
+            bidirectional=True,
         ),
-        case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, order=1),
-        workload(data=(64, 32, 128), weights=[(512, 128), (512, 128), (512,), (512,)]),
-        misuse("data must have the axes time, batch and feature", data=(2, 3), weights=_LSTM_WEIGHTS),
+        misuse(
+            "the weights of layer 0 must have the shapes [(2, 3), (2, 2), (2,), (2,)]",
+            data=(2, 2, 3),
+            weights=[(2, 4), (2, 2), (2,), (2,)],
+        ),
+        misuse(
+            "hidden must have shape (1, 2, 2)",
+            data=(2, 2, 3),
+            hidden=(2, 2),
+            weights=_RNN_WEIGHTS,
+        ),
+        misuse(
+            "the inputs must be real",
+            data=np.ones((2, 2, 3), np.complex64),
+            weights=_RNN_WEIGHTS,
+        ),
     ],
 )
-def lstm(
+def rnn(
     data: Array,
     hidden: Array | None = None,
-    cell: Array | None = None,
     *weights: Array,
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Layers with long short-term memory."""
-    data, (hidden, cell), weights = alike(data, (hidden, cell), weights)
-    all_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-    lasts = []
+    activation: Literal["tanh", "relu"] = "tanh",
+) -> tuple[Array, Array, Array]:
+    """Recurrent layers of plain units over whole sequences.
 
-    def run(place: Place, x: Array) -> Sequence[Array]:
-        w = place.weights
-        length = w.recurrent.shape[0] // 4
+    ``h[t] = activation(W x[t] + b + R h[t-1] + c)``
 
-        def step(state: tuple[Array, Array], sums: Array) -> Any:
-            h, c = state
-            i, f, g, o = jnp.split(sums + h @ w.recurrent.T, 4, axis=1)
-            i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
-            c = f * c + i * g
-            h = o * jnp.tanh(c)
-            h = h if w.projection is None else h @ w.projection.T
-            return (h, c), (h, jnp.concatenate([i, f, g, o], axis=1), c)
+    ``data`` has the axes time, batch and feature; it runs through ``num_layers`` layers, each of
+    which takes the result of the one below. With ``bidirectional`` a layer has two directions, of
+    which the second runs from the last step to the first, and its result at a step is both ``h``
+    one after the other. ``weights`` are, for each layer and each of its directions, ``W`` of shape
+    ``(units, features)``, ``R`` of shape ``(units, units)``, and ``b`` and ``c`` of shape
+    ``(units,)``, or both biases left out everywhere. ``hidden``, of shape
+    ``(layers * directions, batch, units)``, is where ``h`` starts; without it at zero.
 
-        sums = projected_input(x, w)
-        sums = sums if w.recurrent_bias is None else sums + w.recurrent_bias
-        start = (
-            state_at(hidden, place, x, w.recurrent.shape[1]),
-            state_at(cell, place, x, length),
-        )
-        last, kept = lax.scan(step, start, sums, reverse=place.reverse)
-        lasts.append(last)
-        return kept
+    The results are the last layer's ``out``, of shape ``(time, batch, directions * units)``, and
+    ``last_hidden``, ``h`` after the last step that each direction takes. The derivative of the
+    ``"relu"`` is 0 at 0.
 
-    out, between, gates, cells = run_layers(data, all_places, run)
-    last_hidden, last_cell = (jnp.stack(column) for column in zip(*lasts, strict=True))
-    return out, last_hidden, last_cell, gates, cells, between
+    Source: Elman, Finding structure in time, 1990; Schuster and Paliwal, Bidirectional recurrent
+    neural networks, 1997.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> data = jnp.asarray([1.0, 0.0, 0.0]).reshape(3, 1, 1)
+        >>> out, last_hidden = rnn(
+        ...     data, None, jnp.ones((1, 1)), jnp.full((1, 1), 2.0), activation="relu"
+        ... )
+        >>> out.ravel()
+        Array([1., 2., 4.], dtype=float32)
+    """
+
+    def step(weights: Weights, state: tuple[Array], sums: Array) -> Any:
+        sums = sums + recurrent_sums(weights, state[0])
+        h = jnp.tanh(sums) if activation == "tanh" else jax.nn.relu(sums)
+        return (h,), (h,)
+
+    run = run_layers(
+        step, 1, data, (hidden,), weights, num_layers=num_layers, bidirectional=bidirectional
+    )
+    return run.out, *run.last, run.between
 
 
-@lstm.gradient
-def _lstm_gradient(
+@rnn.gradient
+def _rnn_gradient(
     data: Var,
     hidden: Var | None,
-    cell: Var | None,
     weights: tuple[Var, ...],
     out: Var,
-    gates: Var,
-    cells: Var,
     between: Var,
     d_out: Var | None,
     d_last_hidden: Var | None,
-    d_last_cell: Var | None,
+    d_between: Var | None,
+    *,
+    num_layers: int,
+    bidirectional: bool,
+    activation: Activation,
+) -> Grads:
+    # With sums a and h = phi(a): dh = phi' (da + R dh[t-1]), and phi' follows from h.
+    def pull(place: Place, h: Var, d_h: Any) -> Back:
+        slopes = 1.0 - square(h) if activation == "tanh" else cast(greater(h, 0.0), dtype=h.dtype)
+        d_sums, _, _ = linear_recurrence_adjoint(
+            place.weights.recurrent, slopes, to_out=d_h, reverse=place.reverse
+        )
+        return Back(d_sums, d_sums)
+
+    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers = Layers(data, hidden, found, out, between)
+    return pull_layers(layers, pull, d_out, d_between, d_last_hidden)[0]
+
+
+# gru --------------------------------------------------------------------------------------------
+
+
+def _gru_shape(
+    data: Shape,
+    hidden: Shape | None,
+    weights: Sequence[Shape],
+    *,
+    num_layers: int,
+    bidirectional: bool,
+) -> tuple[Shape, Shape, Shape, Shape]:
+    out, last_hidden, (whole, batch, length), between = layer_shapes(
+        data,
+        {"hidden": hidden},
+        weights,
+        gates=3,
+        num_layers=num_layers,
+        bidirectional=bidirectional,
+    )
+    return out, last_hidden, (whole, data[0], batch, 4 * length), between
+
+
+def _gru_dtype(*types: VarType) -> list[DType]:
+    return [layer_dtype(*types)] * 4
+
+
+def _gru_reference_step(x: np.ndarray, state: Any, own: Any) -> tuple[np.ndarray]:
+    (h,) = state
+    from_x, from_h = (np.split(one, 3, axis=1) for one in affine(x, h, own))
+    r, z = (logistic(from_x[k] + from_h[k]) for k in range(2))
+    return ((1 - z) * np.tanh(from_x[2] + r * from_h[2]) + z * h,)
+
+
+def _gru_reference(
+    data: np.ndarray, hidden: np.ndarray | None, *weights: np.ndarray, **how: Any
+) -> list[np.ndarray]:
+    return looped(_gru_reference_step, 3, data, (hidden,), weights, **how)
+
+
+_GRU_WEIGHTS = [(6, 3), (6, 2), (6,), (6,)]
+
+
+@op(
+    shape=_gru_shape,
+    dtype=_gru_dtype,
+    reference=_gru_reference,
+    outputs=("out", "last_hidden", "gates", "between"),
+    hidden=("gates", "between"),
+    cases=[
+        case(data=(3, 2, 3), hidden=(1, 2, 2), weights=_GRU_WEIGHTS, order=2),
+        case(data=(2, 1, 1), weights=[(3, 1), (3, 1)], order=2),
+        case(
+            data=(2, 2, 1),
+            weights=[(6, 1), (6, 2)] * 2 + [(6, 4), (6, 2)] * 2,
+            num_layers=2,
+            bidirectional=True,
+            order=1,
+        ),
+        case(data=(2, 0, 3), weights=_GRU_WEIGHTS, order=1),
+        workload(data=(64, 32, 128), weights=[(384, 128), (384, 128), (384,), (384,)]),
+        misuse("the weights of layer 0 must", data=(2, 2, 4), weights=_GRU_WEIGHTS),
+        misuse(
+            "the inputs must be floating",
+            data=integers(2, 2, 1, high=3),
+            weights=[integers(3, 1, high=3), integers(3, 1, high=3)],
+        ),
+    ],
+)
+def gru(
+    data: Array,
+    hidden: Array | None = None,
+    *weights: Array,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+) -> tuple[Array, Array, Array, Array]:
+    """Layers of gated recurrent units over whole sequences.
+
+    ``r, z = sigmoid(W x[t] + b + R h[t-1] + c)`` in the first two blocks of rows,
+
+    ``n = tanh(W x[t] + b + r * (R h[t-1] + c))`` in the third,
+
+    ``h[t] = (1 - z) * n + z * h[t-1]``
+
+    Data, states, layers, directions and results are as in ``rnn``. ``weights`` are, for each layer
+    and each of its directions, ``W`` of shape ``(3 * units, features)``, ``R`` of shape
+    ``(3 * units, units)``, and ``b`` and ``c`` of shape ``(3 * units,)``, or both biases left out
+    everywhere. The reset gate ``r`` acts after the product with ``R``, as in cuDNN.
+
+    Source: Cho et al., Learning phrase representations using RNN encoder-decoder for statistical
+    machine translation, 2014, with the reset after the product.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> zeros = jnp.zeros((3, 1))
+        >>> out, last_hidden = gru(jnp.ones((2, 1, 1)), jnp.ones((1, 1, 1)), zeros, zeros)
+        >>> out.ravel()
+        Array([0.5 , 0.25], dtype=float32)
+    """
+    run = run_layers(
+        _gru_step, 3, data, (hidden,), weights, num_layers=num_layers, bidirectional=bidirectional
+    )
+    return run.out, *run.last, *run.kept, run.between
+
+
+def _gru_step(weights: Weights, state: tuple[Array], sums: Array) -> Any:
+    (h,) = state
+    x_r, x_z, x_n = jnp.split(sums, 3, axis=1)
+    h_r, h_z, m = jnp.split(recurrent_sums(weights, h), 3, axis=1)
+    r, z = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_z + h_z)
+    n = jnp.tanh(x_n + r * m)
+    h = (1 - z) * n + z * h
+    return (h,), (h, jnp.concatenate([r, z, n, m], axis=1))
+
+
+@gru.gradient
+def _gru_gradient(
+    data: Var,
+    hidden: Var | None,
+    weights: tuple[Var, ...],
+    out: Var,
+    gates: Var,
+    between: Var,
+    d_out: Var | None,
+    d_last_hidden: Var | None,
     d_gates: Var | None,
-    d_cells: Var | None,
     d_between: Var | None,
     *,
     num_layers: int,
     bidirectional: bool,
 ) -> Grads:
-    all_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-
     def pull(place: Place, h: Var, d_h: Any) -> Back:
-        k, reverse = place.index, place.reverse
-        c = entry(cells, k)
-        d_c = None if d_cells is None else entry(d_cells, k)
-        if d_last_cell is not None:
-            d_c = plus(d_c, at_end(entry(d_last_cell, k), c, reverse=reverse))
-        return _pull_lstm(
-            place,
-            entry(gates, k),
-            c,
-            shifted(c, None if cell is None else entry(cell, k), reverse=reverse),
-            d_h,
-            d_c,
-            None if d_gates is None else entry(d_gates, k),
-        )
+        k = place.index
+        first = None if hidden is None else entry(hidden, k)
+        h_before = shifted(h, first, reverse=place.reverse)
+        d_kept = None if d_gates is None else entry(d_gates, k)
+        return _pull_gru(place, entry(gates, k), h_before, d_h, d_kept)
 
-    layers = Layers(data, hidden, all_places, out, between)
-    grads, found = pull_layers(layers, pull, d_out, d_between, d_last_hidden)
-    return {**grads, "cell": stack_like([one.cell for one in found], cell)}
+    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers = Layers(data, hidden, found, out, between)
+    return pull_layers(layers, pull, d_out, d_between, d_last_hidden)[0]
 
 
-def _pull_lstm(
-    place: Place, gates: Var, c: Var, c_before: Var, d_h: Any, d_c: Any, d_gates: Any
-) -> Back:
-    # With sums a and gates i, f, o = sigmoid(a), g = tanh(a),
-    #   c[t] = f c[t-1] + i g        dc = g di + c[t-1] df + i dg + f dc[t-1]
-    #   m[t] = o tanh(c)             dm = tanh(c) do + o (1 - tanh(c)^2) dc
-    #   da = (what the input adds) + recurrent projection dm[t-1],
-    # where di = i (1 - i) da_i and dg = (1 - g^2) da_g: a linear recurrence.
-    weights, reverse = place.weights, place.reverse
-    i, f, g, o = blocks(gates, 4)
-    bent = tanh(c)
-    bends = [i * (1.0 - i), f * (1.0 - f), 1.0 - square(g), o * (1.0 - o)]
-    slopes = concat(*[x * y for x, y in zip(bends, [g, c_before, i, bent], strict=True)], axis=2)
-    carry = o * (1.0 - square(bent))
-    projection = weights.projection
-    d_m = d_h if projection is None or d_h is None else d_h @ projection
-    to_gates = None if d_gates is None else d_gates * concat(*bends, axis=2)
+def _pull_gru(place: Place, gates: Var, h_before: Var, d_h: Any, d_gates: Any) -> Back:
+    # With sums a of the input, s of the state, m the third block of s, and r, z, n:
+    #   dh = (1 - z) dn + (h[t-1] - n) dz + z dh[t-1],
+    #   dr = r (1 - r) (da_r + ds_r), dz = z (1 - z) (da_z + ds_z),
+    #   dn = (1 - n^2) (da_n + m dr + r dm), and ds = R dh[t-1]: a linear recurrence in dh, with
+    # gates s and slopes q m r (1 - r), (h[t-1] - n) z (1 - z) and q r, where q = (1 - z) (1 - n^2).
+    reverse = place.reverse
+    r, z, n, m = blocks(gates, 4)
+    bend = 1.0 - square(n)
+    q = (1.0 - z) * bend
+    of_r, of_z = m * r * (1.0 - r), z * (1.0 - z)
+    slopes = concat(q * of_r, (h_before - n) * of_z, q * r, axis=2)
+    to_sums = to_n = None
+    if d_gates is not None:
+        d_r, d_z, d_n, d_m = blocks(d_gates, 4)
+        to_n = bend * d_n
+        to_sums = concat(d_r * r * (1.0 - r) + to_n * of_r, d_z * of_z, d_m + to_n * r, axis=2)
     d_sums, d_cell, _ = linear_recurrence_adjoint(
-        weights.recurrent, slopes, f, carry, projection, to_gates, d_c, d_m, reverse=reverse
+        place.weights.recurrent, slopes, z, to_gates=to_sums, to_out=d_h, reverse=reverse
     )
-    d_projection = None
-    if projection is not None:
-        m = o * bent
-        received = after(d_sums, reverse=reverse) @ weights.recurrent
-        d_projection = summed_outer(received, before(m, reverse=reverse))
-        if d_h is not None:
-            d_projection = d_projection + summed_outer(d_h, m)
-    first = [at_first(one, reverse=reverse) for one in (f, d_cell)]
-    return Back(d_sums, d_sums, cell=first[0] * first[1], projection=d_projection)
+    d_r, d_z, _ = blocks(d_sums, 3)
+    d_input = concat(d_r, d_z, plus(q * d_cell, to_n), axis=2)
+    kept = at_first(z, reverse=reverse) * at_first(d_cell, reverse=reverse)
+    return Back(d_input, d_sums, kept=kept)

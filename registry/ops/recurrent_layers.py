@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
@@ -59,6 +61,11 @@ def places(weights: Sequence[Any], *, num_layers: int, bidirectional: bool) -> l
         Place(i, i // each, _read(weights[i * count : (i + 1) * count]), i % each == 1)
         for i in range(num_layers * each)
     ]
+
+
+def _at(found: Sequence[Place], layer: int) -> list[Place]:
+    """The directions of one layer."""
+    return [place for place in found if place.layer == layer]
 
 
 def _read(group: Sequence[Any]) -> Weights:
@@ -145,13 +152,68 @@ def layer_dtype(*types: VarType) -> DType:
 
 # The kernel -------------------------------------------------------------------------------------
 
-Run = Callable[[Place, Any], Sequence[Any]]
-"""From a place and the input of its layer to the outputs at all steps and what else is kept."""
+Step = Callable[[Weights, Any, Any], Any]
+"""From weights, state and the input's sums at one step to the new state and what is kept of it.
+
+A state is a tuple that begins with the hidden state, what is kept one that begins with the output.
+"""
 
 
-def alike(
+class Run(NamedTuple):
+    """What a stack of layers gives.
+
+    Attributes:
+        out: the last layer's result.
+        between: the results of the layers below.
+        last: each part of the state after the last step, of all places.
+        kept: what else is kept of each step, of all places.
+    """
+
+    out: Array
+    between: Array
+    last: list[Array]
+    kept: list[Array]
+
+
+def run_layers(
+    step: Step,
+    gates: int,
+    data: Array,
+    states: Sequence[Array | None],
+    weights: Sequence[Array],
+    *,
+    num_layers: int,
+    bidirectional: bool,
+) -> Run:
+    """Scan ``step`` over time, layer by layer; the input's products are made for all steps at once."""
+    data, states, weights = _alike(data, states, weights)
+    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers, lasts, kept = [data], list[Any](), list[Any]()
+    for layer in range(num_layers):
+        outs = []
+        for place in _at(found, layer):
+            start = _start(place, states, gates, data.shape[1])
+            sums = _input_sums(layers[-1], place.weights)
+            last, (out, *rest) = lax.scan(
+                functools.partial(step, place.weights), start, sums, reverse=place.reverse
+            )
+            outs.append(out)
+            lasts.append(last)
+            kept.append(rest)
+        layers.append(jnp.concatenate(outs, axis=2))
+    _, *below, out = layers
+    between = jnp.stack(below) if below else jnp.zeros((0, *out.shape), out.dtype)
+    return Run(out, between, _stacks(lasts), _stacks(kept))
+
+
+def _stacks(rows: Sequence[Sequence[Array]]) -> list[Array]:
+    """Each column stacked."""
+    return [jnp.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _alike(
     data: Array, states: Sequence[Array | None], weights: Sequence[Array]
-) -> tuple[Array, list[Any], list[Array]]:
+) -> tuple[Array, list[Array | None], list[Array]]:
     """The inputs in the dtype to which they promote."""
     present = [one for one in states if one is not None]
     dtype = jnp.result_type(data, *present, *weights)
@@ -159,29 +221,78 @@ def alike(
     return jnp.asarray(data, dtype), cast, [jnp.asarray(one, dtype) for one in weights]
 
 
-def run_layers(data: Any, all_places: Sequence[Place], run: Run, xp: Any = jnp) -> list[Any]:
-    """The last layer's result, what lies between layers, and stacks of what else ``run`` gives."""
-    layers, kept = [data], []
-    for layer in range(all_places[-1].layer + 1):
-        found = [run(place, layers[-1]) for place in all_places if place.layer == layer]
-        layers.append(xp.concatenate([out for out, *_ in found], axis=2))
-        kept += [rest for _, *rest in found]
-    out = layers[-1]
-    inner = xp.stack(layers[1:-1]) if layers[1:-1] else xp.zeros((0, *out.shape), out.dtype)
-    return [out, inner, *(xp.stack(column) for column in zip(*kept, strict=True))]
-
-
-def projected_input(x: Array, weights: Weights) -> Array:
-    """``input @ x + input_bias`` at all steps."""
+def _input_sums(x: Array, weights: Weights) -> Array:
+    """What the input and its bias add, at all steps."""
     product = x @ weights.input.T
     return product if weights.input_bias is None else product + weights.input_bias
 
 
-def state_at(states: Array | None, place: Place, like: Array, length: int) -> Array:
-    """The initial state of a place; zeros if there is none."""
-    if states is None:
-        return jnp.zeros((like.shape[1], length), like.dtype)
-    return states[place.index]
+def _start(
+    place: Place, states: Sequence[Array | None], gates: int, batch: int
+) -> tuple[Array, ...]:
+    """The initial state of a place: zeros where none is given."""
+    matrix = place.weights.recurrent
+    lengths = (matrix.shape[1], matrix.shape[0] // gates)
+    return tuple(
+        jnp.zeros((batch, length), matrix.dtype) if one is None else one[place.index]
+        for one, length in zip(states, lengths, strict=False)
+    )
+
+
+def recurrent_sums(weights: Weights, h: Array) -> Array:
+    """What the hidden state and the recurrent bias add."""
+    product = h @ weights.recurrent.T
+    return product if weights.recurrent_bias is None else product + weights.recurrent_bias
+
+
+# The reference ----------------------------------------------------------------------------------
+
+
+def looped(
+    step: Callable[..., Any],
+    gates: int,
+    data: np.ndarray,
+    states: Sequence[np.ndarray | None],
+    weights: Sequence[np.ndarray],
+    *,
+    num_layers: int,
+    bidirectional: bool,
+) -> list[np.ndarray]:
+    """The last layer's result and the last states, by loops over layers, directions and steps.
+
+    ``step`` gets the input, the state and the list of weights, and returns the new state.
+    """
+    rest, lasts, k = list(weights), [], 0
+    count = len(weights) // (num_layers * (1 + bidirectional))
+    for _ in range(num_layers):
+        outs = []
+        for backward in range(1 + bidirectional):
+            own, rest = rest[:count], rest[count:]
+            lengths = (own[1].shape[1], own[1].shape[0] // gates)
+            state = [
+                np.zeros((data.shape[1], length), data.dtype) if one is None else one[k]
+                for one, length in zip(states, lengths, strict=False)
+            ]
+            seen = []
+            for x in data[::-1] if backward else data:
+                state = step(x, state, own)
+                seen.append(state[0])
+            outs.append(np.stack(seen[::-1] if backward else seen))
+            lasts.append(state)
+            k += 1
+        data = np.concatenate(outs, axis=2)
+    return [data, *(np.stack(column) for column in zip(*lasts, strict=True))]
+
+
+def affine(x: np.ndarray, h: np.ndarray, own: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The sums of the input and those of the hidden state."""
+    biases = own[2:4] if len(own) > 3 else (0, 0)
+    return [x @ own[0].T + biases[0], h @ own[1].T + biases[1]]
+
+
+def logistic(x: np.ndarray) -> np.ndarray:
+    """The sigmoid."""
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 # The gradient -----------------------------------------------------------------------------------
@@ -233,7 +344,7 @@ class Layers(NamedTuple):
 
     def at(self, layer: int) -> list[Place]:
         """The directions of one layer."""
-        return [place for place in self.places if place.layer == layer]
+        return _at(self.places, layer)
 
     def result(self, layer: int) -> Any:
         """The result of one layer, or the data for the layer -1."""

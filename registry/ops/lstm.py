@@ -1,0 +1,222 @@
+"""Layers with long short-term memory over whole sequences."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, integers, misuse, workload
+from registry.operator import Grads
+from registry.ops.powers import square
+from registry.ops.elementwise import tanh
+from registry.ops.recurrence import after, before, linear_recurrence_adjoint, shifted, summed_outer
+from registry.ops.recurrent_layers import (
+    Back,
+    Layers,
+    Place,
+    Weights,
+    affine,
+    at_end,
+    at_first,
+    blocks,
+    entry,
+    layer_dtype,
+    layer_shapes,
+    logistic,
+    looped,
+    places,
+    plus,
+    pull_layers,
+    recurrent_sums,
+    run_layers,
+    stack_like,
+)
+from registry.ops.slicing import concat
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+# lstm -------------------------------------------------------------------------------------------
+
+
+def _lstm_shape(
+    data: Shape,
+    hidden: Shape | None,
+    cell: Shape | None,
+    weights: Sequence[Shape],
+    *,
+    num_layers: int,
+    bidirectional: bool,
+) -> tuple[Shape, ...]:
+    out, last_hidden, last_cell, between = layer_shapes(
+        data,
+        {"hidden": hidden, "cell": cell},
+        weights,
+        gates=4,
+        num_layers=num_layers,
+        bidirectional=bidirectional,
+        projects=True,
+    )
+    whole, batch, length = last_cell
+    series = (whole, data[0], batch)
+    return out, last_hidden, last_cell, (*series, 4 * length), (*series, length), between
+
+
+def _lstm_dtype(*types: VarType) -> list[DType]:
+    return [layer_dtype(*types)] * 6
+
+
+def _lstm_reference_step(x: np.ndarray, state: Any, own: Any) -> tuple[np.ndarray, np.ndarray]:
+    h, c = state
+    i, f, g, o = np.split(sum(affine(x, h, own)), 4, axis=1)
+    c = logistic(f) * c + logistic(i) * np.tanh(g)
+    h = logistic(o) * np.tanh(c)
+    return (h @ own[-1].T if len(own) % 2 else h), c
+
+
+def _lstm_reference(
+    data: np.ndarray,
+    hidden: np.ndarray | None,
+    cell: np.ndarray | None,
+    *weights: np.ndarray,
+    **how: Any,
+) -> list[np.ndarray]:
+    return looped(_lstm_reference_step, 4, data, (hidden, cell), weights, **how)
+
+
+_LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
+
+
+@op(
+    shape=_lstm_shape,
+    dtype=_lstm_dtype,
+    reference=_lstm_reference,
+    outputs=("out", "last_hidden", "last_cell", "gates", "cells", "between"),
+    hidden=("gates", "cells", "between"),
+    cases=[
+        case(data=(3, 2, 3), hidden=(1, 2, 2), cell=(1, 2, 2), weights=_LSTM_WEIGHTS, order=2),
+        case(data=(2, 1, 1), weights=[(4, 1), (4, 1)], order=2),
+        case(
+            data=(2, 2, 1),
+            weights=[(8, 1), (8, 2)] * 2 + [(8, 4), (8, 2)] * 2,
+            num_layers=2,
+            bidirectional=True,
+            order=1,
+        ),
+        case(
+            data=(2, 2, 3),
+            hidden=(1, 2, 1),
+            weights=[(8, 3), (8, 1), (8,), (8,), (1, 2)],
+            order=1,
+        ),
+        case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, order=1),
+        workload(data=(64, 32, 128), weights=[(512, 128), (512, 128), (512,), (512,)]),
+        misuse("data must have the axes time, batch and feature", data=(2, 3), weights=_LSTM_WEIGHTS),
+    ],
+)
+def lstm(
+    data: Array,
+    hidden: Array | None = None,
+    cell: Array | None = None,
+    *weights: Array,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Layers with long short-term memory."""
+    run = run_layers(
+        _lstm_step,
+        4,
+        data,
+        (hidden, cell),
+        weights,
+        num_layers=num_layers,
+        bidirectional=bidirectional,
+    )
+    return run.out, *run.last, *run.kept, run.between
+
+
+def _lstm_step(weights: Weights, state: tuple[Array, Array], sums: Array) -> Any:
+    h, c = state
+    i, f, g, o = jnp.split(sums + recurrent_sums(weights, h), 4, axis=1)
+    i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+    c = f * c + i * g
+    h = o * jnp.tanh(c)
+    h = h if weights.projection is None else h @ weights.projection.T
+    return (h, c), (h, jnp.concatenate([i, f, g, o], axis=1), c)
+
+
+@lstm.gradient
+def _lstm_gradient(
+    data: Var,
+    hidden: Var | None,
+    cell: Var | None,
+    weights: tuple[Var, ...],
+    out: Var,
+    gates: Var,
+    cells: Var,
+    between: Var,
+    d_out: Var | None,
+    d_last_hidden: Var | None,
+    d_last_cell: Var | None,
+    d_gates: Var | None,
+    d_cells: Var | None,
+    d_between: Var | None,
+    *,
+    num_layers: int,
+    bidirectional: bool,
+) -> Grads:
+    all_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+
+    def pull(place: Place, h: Var, d_h: Any) -> Back:
+        k, reverse = place.index, place.reverse
+        c = entry(cells, k)
+        d_c = None if d_cells is None else entry(d_cells, k)
+        if d_last_cell is not None:
+            d_c = plus(d_c, at_end(entry(d_last_cell, k), c, reverse=reverse))
+        return _pull_lstm(
+            place,
+            entry(gates, k),
+            c,
+            shifted(c, None if cell is None else entry(cell, k), reverse=reverse),
+            d_h,
+            d_c,
+            None if d_gates is None else entry(d_gates, k),
+        )
+
+    layers = Layers(data, hidden, all_places, out, between)
+    grads, found = pull_layers(layers, pull, d_out, d_between, d_last_hidden)
+    return {**grads, "cell": stack_like([one.cell for one in found], cell)}
+
+
+def _pull_lstm(
+    place: Place, gates: Var, c: Var, c_before: Var, d_h: Any, d_c: Any, d_gates: Any
+) -> Back:
+    # With sums a and gates i, f, o = sigmoid(a), g = tanh(a),
+    #   c[t] = f c[t-1] + i g        dc = g di + c[t-1] df + i dg + f dc[t-1]
+    #   m[t] = o tanh(c)             dm = tanh(c) do + o (1 - tanh(c)^2) dc
+    #   da = (what the input adds) + recurrent projection dm[t-1],
+    # where di = i (1 - i) da_i and dg = (1 - g^2) da_g: a linear recurrence.
+    weights, reverse = place.weights, place.reverse
+    i, f, g, o = blocks(gates, 4)
+    bent = tanh(c)
+    bends = [i * (1.0 - i), f * (1.0 - f), 1.0 - square(g), o * (1.0 - o)]
+    slopes = concat(*[x * y for x, y in zip(bends, [g, c_before, i, bent], strict=True)], axis=2)
+    carry = o * (1.0 - square(bent))
+    projection = weights.projection
+    d_m = d_h if projection is None or d_h is None else d_h @ projection
+    to_gates = None if d_gates is None else d_gates * concat(*bends, axis=2)
+    d_sums, d_cell, _ = linear_recurrence_adjoint(
+        weights.recurrent, slopes, f, carry, projection, to_gates, d_c, d_m, reverse=reverse
+    )
+    d_projection = None
+    if projection is not None:
+        m = o * bent
+        received = after(d_sums, reverse=reverse) @ weights.recurrent
+        d_projection = summed_outer(received, before(m, reverse=reverse))
+        if d_h is not None:
+            d_projection = d_projection + summed_outer(d_h, m)
+    first = [at_first(one, reverse=reverse) for one in (f, d_cell)]
+    return Back(d_sums, d_sums, cell=first[0] * first[1], projection=d_projection)
