@@ -1,39 +1,42 @@
 """Layers with long short-term memory over whole sequences."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, integers, misuse, workload
+from registry.cases import case, misuse, workload
 from registry.operator import Grads
-from registry.ops.powers import square
 from registry.ops.elementwise import tanh
-from registry.ops.recurrence import after, before, linear_recurrence_adjoint, shifted, summed_outer
+from registry.ops.getitem import getitem
+from registry.ops.powers import square
+from registry.ops.recurrence import linear_recurrence_adjoint
+from registry.ops.recurrent_gradients import Back, Layers, pull_layers, stack_like, state_of
 from registry.ops.recurrent_layers import (
-    Back,
-    Layers,
     Place,
     Weights,
     affine,
-    at_end,
-    at_first,
-    blocks,
-    entry,
     layer_dtype,
     layer_shapes,
     logistic,
     looped,
     places,
-    plus,
-    pull_layers,
     recurrent_sums,
     run_layers,
-    stack_like,
 )
 from registry.ops.slicing import concat
+from registry.ops.time_steps import (
+    after,
+    at_end,
+    at_first,
+    before,
+    blocks,
+    plus,
+    shifted,
+    summed_outer,
+)
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -114,7 +117,25 @@ _LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
         ),
         case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, order=1),
         workload(data=(64, 32, 128), weights=[(512, 128), (512, 128), (512,), (512,)]),
-        misuse("data must have the axes time, batch and feature", data=(2, 3), weights=_LSTM_WEIGHTS),
+        misuse(
+            "weights must be 2, 3, 4 or 5 for each of 1 layers and directions, got 1",
+            data=(2, 2, 3),
+            weights=[(8, 3)],
+        ),
+        misuse(
+            "the weights of layer 0 must have the shapes [(8, 3), (8, 1), (8,), (8,), (1, 2)]",
+            data=(2, 2, 3),
+            weights=[(8, 3), (8, 1), (8,), (8,), (2, 1)],
+        ),
+        misuse(
+            "the weights of layer 0 in reverse must have the shapes [(8, 3), (8, 2)]",
+            data=(2, 2, 3),
+            weights=[(8, 3), (8, 2), (8, 2), (8, 2)],
+            bidirectional=True,
+        ),
+        misuse(
+            "cell must have shape (1, 2, 2)", data=(2, 2, 3), cell=(2, 2, 2), weights=_LSTM_WEIGHTS
+        ),
     ],
 )
 def lstm(
@@ -124,8 +145,37 @@ def lstm(
     *weights: Array,
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Layers with long short-term memory."""
+) -> tuple[Array, ...]:
+    """Layers with long short-term memory over whole sequences.
+
+    With ``a = W x[t] + b + R h[t-1] + c``, in four blocks of rows for the gates:
+
+    ``i, f, o = sigmoid(a)`` in the first, second and fourth, ``g = tanh(a)`` in the third,
+
+    ``cell[t] = f * cell[t-1] + i * g``
+
+    ``h[t] = o * tanh(cell[t])``, or with a projection ``P (o * tanh(cell[t]))``
+
+    Data, layers, directions and ``out`` are as in ``rnn``. ``weights`` are, for each layer and each
+    of its directions, ``W`` of shape ``(4 * units, features)``, ``R`` of shape
+    ``(4 * units, width)``, ``b`` and ``c`` of shape ``(4 * units,)``, or both biases left out
+    everywhere, and ``P`` of shape ``(width, units)``, or left out everywhere: then ``width`` is
+    ``units``. ``hidden``, of shape ``(layers * directions, batch, width)``, and ``cell``, of shape
+    ``(layers * directions, batch, units)``, are where ``h`` and ``cell`` start; without them at
+    zero. ``last_hidden`` and ``last_cell`` are the two after the last step that each direction
+    takes. States are carried from step to step in at least float32.
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997, with the forget gate of Gers,
+    Schmidhuber and Cummins, 2000, and the projection of Sak, Senior and Beaufays, 2014.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> zeros = jnp.zeros((4, 1))
+        >>> data, cell = jnp.ones((3, 1, 1)), jnp.ones((1, 1, 1))
+        >>> out, last_hidden, last_cell = lstm(data, None, cell, zeros, zeros)
+        >>> last_cell.ravel()
+        Array([0.125], dtype=float32)
+    """
     run = run_layers(
         _lstm_step,
         4,
@@ -171,19 +221,19 @@ def _lstm_gradient(
     all_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
 
     def pull(place: Place, h: Var, d_h: Any) -> Back:
-        k, reverse = place.index, place.reverse
-        c = entry(cells, k)
-        d_c = None if d_cells is None else entry(d_cells, k)
+        k, reverse = place.state, place.reverse
+        c = getitem(cells, k)
+        d_c = None if d_cells is None else getitem(d_cells, k)
         if d_last_cell is not None:
-            d_c = plus(d_c, at_end(entry(d_last_cell, k), c, reverse=reverse))
+            d_c = plus(d_c, at_end(state_of(d_last_cell, place), c, reverse=reverse))
         return _pull_lstm(
             place,
-            entry(gates, k),
+            getitem(gates, k),
             c,
-            shifted(c, None if cell is None else entry(cell, k), reverse=reverse),
+            shifted(c, state_of(cell, place), reverse=reverse),
             d_h,
             d_c,
-            None if d_gates is None else entry(d_gates, k),
+            None if d_gates is None else getitem(d_gates, k),
         )
 
     layers = Layers(data, hidden, all_places, out, between)

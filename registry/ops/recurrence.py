@@ -17,7 +17,6 @@ and the gradients of these are products of a signal of the one with a signal of 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -26,9 +25,9 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.getitem import getitem
-from registry.ops.shape import reshape, swapped
-from registry.ops.slicing import concat, pad_slice
+from registry.ops.shape import swapped
+from registry.ops.slicing import concat
+from registry.ops.time_steps import after, before, shifted, summed_outer
 from registry.shapes import inexact
 from registry.signature import Array
 from registry.table import op
@@ -99,6 +98,28 @@ def _plus(x: Array, source: Array | None) -> Array:
     return x if source is None else x + source
 
 
+def wide(dtype: DType) -> DType:
+    """The dtype in which states are carried from step to step: at least float32."""
+    return jnp.promote_types(dtype, jnp.float32)
+
+
+def product(x: Array, matrix: Array) -> Array:
+    """``x @ matrix``, where ``x`` may be wider than the matrix and the result is."""
+    narrow = x.astype(matrix.dtype)
+    return jnp.matmul(narrow, matrix, preferred_element_type=wide(matrix.dtype))
+
+
+def scanned(step: Callable[..., Any], start: Any, series: Any, dtype: DType, **how: Any) -> Any:
+    """``lax.scan`` of a step that computes in a wide dtype; the results have ``dtype``."""
+
+    def narrowed(state: Any, now: Any) -> Any:
+        state, found = step(state, now)
+        return state, [one.astype(dtype) for one in found]
+
+    last, found = lax.scan(narrowed, start, series, **how)
+    return [one.astype(dtype) for one in last], found
+
+
 def _by_block(x: Array, length: int) -> Array:
     """``(batch, gates)`` as ``(batch, gate, place)``."""
     return x.reshape(x.shape[0], x.shape[1] // max(length, 1), length)
@@ -107,7 +128,7 @@ def _by_block(x: Array, length: int) -> Array:
 # linear_recurrence ------------------------------------------------------------------------------
 
 
-def _recurrence_reference(  # noqa: PLR0913
+def _recurrence_reference(
     weight: np.ndarray,
     slopes: np.ndarray,
     decay: np.ndarray | None,
@@ -166,7 +187,9 @@ _CASES = [
     misuse("to_out must have shape (3, 2, 2)", **_ONE_GATE, to_out=(3, 2, 4)),
     misuse("projection must have 2 rows", **_ONE_GATE, projection=(3, 2)),
     misuse(
-        "the inputs must be floating", weight=integers(2, 2, high=3), slopes=integers(3, 2, 2, high=3)
+        "the inputs must be floating",
+        weight=integers(2, 2, high=3),
+        slopes=integers(3, 2, 2, high=3),
     ),
 ]
 
@@ -178,7 +201,7 @@ _CASES = [
     outputs=("gates", "cell", "out"),
     cases=_CASES,
 )
-def linear_recurrence(  # noqa: PLR0913
+def linear_recurrence(
     weight: Array,
     slopes: Array,
     decay: Array | None = None,
@@ -220,22 +243,22 @@ def linear_recurrence(  # noqa: PLR0913
     def step(state: tuple[Array, Array], now: Sequence[Any]) -> Any:
         slopes, decay, carry, to_gates, to_cell, to_out = now
         cell, out = state
-        out = out if projection is None else out @ projection.T
-        gates = _plus(out @ weight.T, to_gates)
+        out = out if projection is None else product(out, projection.T)
+        gates = _plus(product(out, weight.T), to_gates)
         parts = _by_block(slopes * gates, length)
         total = jnp.sum(parts if carry is None else parts[:, :-1], axis=1)
         cell = _plus(total if decay is None else decay * cell + total, to_cell)
         out = _plus(cell if carry is None else carry * cell + parts[:, -1], to_out)
         return (cell, out), (gates, cell, out)
 
-    start = jnp.zeros((slopes.shape[1], length), weight.dtype)
-    return tuple(lax.scan(step, (start, start), series, reverse=reverse)[1])
+    start = jnp.zeros((series[0].shape[1], length), wide(weight.dtype))
+    return tuple(scanned(step, (start, start), series, weight.dtype, reverse=reverse)[1])
 
 
 # linear_recurrence_adjoint ----------------------------------------------------------------------
 
 
-def _adjoint_reference(  # noqa: PLR0913
+def _adjoint_reference(
     weight: np.ndarray,
     slopes: np.ndarray,
     decay: np.ndarray | None,
@@ -259,9 +282,10 @@ def _adjoint_reference(  # noqa: PLR0913
             out[t] += gates[t + later] @ matrix
             cell[t] += 0 if decay is None else decay[t + later] * cell[t + later]
         cell[t] += out[t] if carry is None else carry[t] * out[t]
-        for g, block in enumerate(np.split(gates[t], width // length, axis=1)):
-            opens = carry is not None and (g + 1) * length == width
-            block += slopes[t, :, g * length : (g + 1) * length] * (out if opens else cell)[t]
+        signals = [cell[t]] * (width // length)
+        if carry is not None:
+            signals[-1] = out[t]
+        gates[t] += slopes[t] * np.concatenate(signals, axis=1)
     return gates, cell, out
 
 
@@ -272,7 +296,7 @@ def _adjoint_reference(  # noqa: PLR0913
     outputs=("gates", "cell", "out"),
     cases=_CASES,
 )
-def linear_recurrence_adjoint(  # noqa: PLR0913
+def linear_recurrence_adjoint(
     weight: Array,
     slopes: Array,
     decay: Array | None = None,
@@ -306,7 +330,7 @@ def linear_recurrence_adjoint(  # noqa: PLR0913
         weight, projection, slopes, decay, carry, to_gates, to_cell, to_out
     )
     length = weight.shape[1] if projection is None else projection.shape[1]
-    count = slopes.shape[2] // max(length, 1)
+    count = series[0].shape[2] // max(length, 1)
 
     def step(state: tuple[Array, Array], now: Sequence[Any]) -> Any:
         slopes, decay, carry, to_gates, to_cell, to_out = now
@@ -315,19 +339,19 @@ def linear_recurrence_adjoint(  # noqa: PLR0913
         cell = _plus(kept + (out if carry is None else carry * out), to_cell)
         blocks = [cell] * count if carry is None else [*[cell] * (count - 1), out]
         gates = _plus(slopes * jnp.concatenate(blocks, axis=1), to_gates)
-        fed = gates @ weight
-        fed = fed if projection is None else fed @ projection
+        fed = product(gates, weight)
+        fed = fed if projection is None else product(fed, projection)
         kept = jnp.zeros_like(cell) if decay is None else decay * cell
         return (kept, fed), (gates, cell, out)
 
-    start = jnp.zeros((slopes.shape[1], length), weight.dtype)
-    return tuple(lax.scan(step, (start, start), series, reverse=not reverse)[1])
+    start = jnp.zeros((series[0].shape[1], length), wide(weight.dtype))
+    return tuple(scanned(step, (start, start), series, weight.dtype, reverse=not reverse)[1])
 
 
 # Their gradients --------------------------------------------------------------------------------
 
 
-def _gradients(  # noqa: PLR0913
+def _gradients(
     coefficients: Sequence[Any],
     sources: Sequence[Any],
     d_sources: Signals,
@@ -355,7 +379,7 @@ def _gradients(  # noqa: PLR0913
     grads: Grads = {
         "weight": d_weight,
         "slopes": lambda: unbroadcast(
-            f_gates * spread(b_cell, None if carry is None else b_out, f_gates.shape[2]), slopes
+            f_gates * _spread(b_cell, None if carry is None else b_out, f_gates.shape[2]), slopes
         ),
     }
     if decay is not None:
@@ -372,43 +396,15 @@ def _gradients(  # noqa: PLR0913
 _NAMES = ("to_gates", "to_cell", "to_out")
 
 
-def before(x: Var, *, reverse: bool = False) -> Any:
-    """All steps but the last one that is taken."""
-    return getitem(x, slice(1, None) if reverse else slice(0, -1))
-
-
-def after(x: Var, *, reverse: bool = False) -> Any:
-    """All steps but the first one that is taken."""
-    return before(x, reverse=not reverse)
-
-
-def shifted(x: Var, first: Var | None = None, *, reverse: bool = False) -> Any:
-    """At each step what ``x`` was at the step before, and ``first``, or zero, at the first one."""
-    if len(x) == 0:
-        return x
-    rest = before(x, reverse=reverse)
-    if first is None:
-        begin = (0 if reverse else 1, *[0] * (x.ndim - 1))
-        return pad_slice(rest, shape=x.shape, begin=begin, step=(1,) * x.ndim)
-    first = reshape(first, shape=(1, *x.shape[1:]))
-    return concat(rest, first) if reverse else concat(first, rest)
-
-
-def spread(cell: Var, out: Var | None, width: int) -> Any:
+def _spread(cell: Var, out: Var | None, width: int) -> Any:
     """The signal that each gate acts on: the cell, and ``out`` for the last if it is given."""
     count = width // max(cell.shape[2], 1)
     blocks = [cell] * count if out is None else [*[cell] * (count - 1), out]
     return concat(*blocks, axis=2)
 
 
-def summed_outer(x: Var, y: Var) -> Any:
-    """``out[i, j] = sum over t, n of x[t, n, i] * y[t, n, j]``."""
-    rows = x.shape[0] * x.shape[1]
-    return swapped(reshape(x, shape=(rows, x.shape[2]))) @ reshape(y, shape=(rows, y.shape[2]))
-
-
 @linear_recurrence.gradient
-def _linear_recurrence_gradient(  # noqa: PLR0913
+def _linear_recurrence_gradient(
     weight: Var,
     slopes: Var,
     decay: Var | None,
@@ -433,7 +429,7 @@ def _linear_recurrence_gradient(  # noqa: PLR0913
 
 
 @linear_recurrence_adjoint.gradient
-def _linear_recurrence_adjoint_gradient(  # noqa: PLR0913
+def _linear_recurrence_adjoint_gradient(
     weight: Var,
     slopes: Var,
     decay: Var | None,

@@ -11,28 +11,24 @@ from registry.cases import case, integers, misuse, workload
 from registry.operator import Grads
 from registry.ops.broadcasting import cast
 from registry.ops.comparison import greater
+from registry.ops.getitem import getitem
 from registry.ops.powers import square
-from registry.ops.recurrence import linear_recurrence_adjoint, shifted
+from registry.ops.recurrence import linear_recurrence_adjoint
+from registry.ops.recurrent_gradients import Back, Layers, pull_layers, state_of
 from registry.ops.recurrent_layers import (
-    Back,
-    Layers,
     Place,
     Weights,
     affine,
-    at_first,
-    blocks,
-    entry,
     layer_dtype,
     layer_shapes,
     logistic,
     looped,
     places,
-    plus,
-    pull_layers,
     recurrent_sums,
     run_layers,
 )
 from registry.ops.slicing import concat
+from registry.ops.time_steps import at_first, blocks, plus, shifted
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -102,7 +98,9 @@ _RNN_WEIGHTS = [(2, 3), (2, 2), (2,), (2,)]
         case(data=(2, 0, 3), weights=_RNN_WEIGHTS, order=1),
         case(data=integers(2, 2, 3, high=3), weights=_RNN_WEIGHTS, order=1),
         workload(data=(64, 32, 128), weights=[(128, 128), (128, 128), (128,), (128,)]),
-        misuse("data must have the axes time, batch and feature", data=(2, 3), weights=_RNN_WEIGHTS),
+        misuse(
+            "data must have the axes time, batch and feature", data=(2, 3), weights=_RNN_WEIGHTS
+        ),
         misuse("data must have at least one step", data=(0, 2, 3), weights=_RNN_WEIGHTS),
         misuse("num_layers must be at least 1", data=(2, 2, 3), weights=_RNN_WEIGHTS, num_layers=0),
         misuse(
@@ -136,7 +134,7 @@ def rnn(
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal["tanh", "relu"] = "tanh",
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, ...]:
     """Recurrent layers of plain units over whole sequences.
 
     ``h[t] = activation(W x[t] + b + R h[t-1] + c)``
@@ -150,8 +148,8 @@ def rnn(
     ``(layers * directions, batch, units)``, is where ``h`` starts; without it at zero.
 
     The results are the last layer's ``out``, of shape ``(time, batch, directions * units)``, and
-    ``last_hidden``, ``h`` after the last step that each direction takes. The derivative of the
-    ``"relu"`` is 0 at 0.
+    ``last_hidden``, ``h`` after the last step that each direction takes. The state is carried from
+    step to step in at least float32. The derivative of ``"relu"`` is 0 at 0.
 
     Source: Elman, Finding structure in time, 1990; Schuster and Paliwal, Bidirectional recurrent
     neural networks, 1997.
@@ -279,7 +277,7 @@ def gru(
     *weights: Array,
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, ...]:
     """Layers of gated recurrent units over whole sequences.
 
     ``r, z = sigmoid(W x[t] + b + R h[t-1] + c)`` in the first two blocks of rows,
@@ -336,11 +334,10 @@ def _gru_gradient(
     bidirectional: bool,
 ) -> Grads:
     def pull(place: Place, h: Var, d_h: Any) -> Back:
-        k = place.index
-        first = None if hidden is None else entry(hidden, k)
-        h_before = shifted(h, first, reverse=place.reverse)
-        d_kept = None if d_gates is None else entry(d_gates, k)
-        return _pull_gru(place, entry(gates, k), h_before, d_h, d_kept)
+        k = place.state
+        h_before = shifted(h, state_of(hidden, place), reverse=place.reverse)
+        d_kept = None if d_gates is None else getitem(d_gates, k)
+        return _pull_gru(place, getitem(gates, k), h_before, d_h, d_kept)
 
     found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
     layers = Layers(data, hidden, found, out, between)

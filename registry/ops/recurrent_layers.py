@@ -1,4 +1,4 @@
-"""What rnn, lstm and gru share: layers and directions, their weights, and gradients through them."""
+"""What rnn, lstm and gru share: layers, directions and weights, and scans over time."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -6,20 +6,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.errors import AttributeValueError, ShapeError
-from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
-from registry.ops.getitem import getitem
-from registry.ops.recurrence import after, before, summed_outer
-from registry.ops.reductions import sum as sum_over
-from registry.ops.shape import reshape, swapped
-from registry.ops.slicing import concat, pad_slice
+from registry.ops.recurrence import product, scanned, wide
 from registry.shapes import inexact, real
 from registry.signature import Array
 from registry.types import DType, Shape, VarType
-from registry.var import Var
 
 
 class Weights(NamedTuple):
@@ -36,13 +28,13 @@ class Place(NamedTuple):
     """One direction of one layer.
 
     Attributes:
-        index: its place among the states.
+        state: which of the states is its.
         layer: its layer.
         weights: its weights.
         reverse: whether it runs from the last step to the first.
     """
 
-    index: int
+    state: int
     layer: int
     weights: Weights
     reverse: bool
@@ -63,7 +55,7 @@ def places(weights: Sequence[Any], *, num_layers: int, bidirectional: bool) -> l
     ]
 
 
-def _at(found: Sequence[Place], layer: int) -> list[Place]:
+def in_layer(found: Sequence[Place], layer: int) -> list[Place]:
     """The directions of one layer."""
     return [place for place in found if place.layer == layer]
 
@@ -185,18 +177,17 @@ def run_layers(
     num_layers: int,
     bidirectional: bool,
 ) -> Run:
-    """Scan ``step`` over time, layer by layer; the input's products are made for all steps at once."""
+    """Scan ``step`` over time, layer by layer, with the input's sums made for all steps before."""
     data, states, weights = _alike(data, states, weights)
     found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
     layers, lasts, kept = [data], list[Any](), list[Any]()
     for layer in range(num_layers):
         outs = []
-        for place in _at(found, layer):
+        for place in in_layer(found, layer):
             start = _start(place, states, gates, data.shape[1])
             sums = _input_sums(layers[-1], place.weights)
-            last, (out, *rest) = lax.scan(
-                functools.partial(step, place.weights), start, sums, reverse=place.reverse
-            )
+            mine = functools.partial(step, place.weights)
+            last, (out, *rest) = scanned(mine, start, sums, data.dtype, reverse=place.reverse)
             outs.append(out)
             lasts.append(last)
             kept.append(rest)
@@ -223,8 +214,8 @@ def _alike(
 
 def _input_sums(x: Array, weights: Weights) -> Array:
     """What the input and its bias add, at all steps."""
-    product = x @ weights.input.T
-    return product if weights.input_bias is None else product + weights.input_bias
+    sums: Array = x @ weights.input.T
+    return sums if weights.input_bias is None else sums + weights.input_bias
 
 
 def _start(
@@ -232,17 +223,17 @@ def _start(
 ) -> tuple[Array, ...]:
     """The initial state of a place: zeros where none is given."""
     matrix = place.weights.recurrent
-    lengths = (matrix.shape[1], matrix.shape[0] // gates)
+    dtype, lengths = wide(matrix.dtype), (matrix.shape[1], matrix.shape[0] // gates)
     return tuple(
-        jnp.zeros((batch, length), matrix.dtype) if one is None else one[place.index]
+        jnp.zeros((batch, length), dtype) if one is None else one[place.state].astype(dtype)
         for one, length in zip(states, lengths, strict=False)
     )
 
 
 def recurrent_sums(weights: Weights, h: Array) -> Array:
     """What the hidden state and the recurrent bias add."""
-    product = h @ weights.recurrent.T
-    return product if weights.recurrent_bias is None else product + weights.recurrent_bias
+    sums: Array = product(h, weights.recurrent.T)
+    return sums if weights.recurrent_bias is None else sums + weights.recurrent_bias
 
 
 # The reference ----------------------------------------------------------------------------------
@@ -293,170 +284,3 @@ def affine(x: np.ndarray, h: np.ndarray, own: Sequence[np.ndarray]) -> list[np.n
 def logistic(x: np.ndarray) -> np.ndarray:
     """The sigmoid."""
     return np.asarray(1 / (1 + np.exp(-x)))
-
-
-# The gradient -----------------------------------------------------------------------------------
-
-
-class Back(NamedTuple):
-    """Cotangents in one direction of one layer.
-
-    Attributes:
-        input: at all steps, that of the sums to which the input's product contributes.
-        recurrent: at all steps, that of the sums to which the recurrent product contributes.
-        kept: what reaches the initial hidden state other than by the recurrent product, or None.
-        cell: that of the initial cell, or None.
-        projection: that of the projection, or None.
-    """
-
-    input: Any
-    recurrent: Any
-    kept: Any = None
-    cell: Any = None
-    projection: Any = None
-
-
-Pull = Callable[[Place, Any, Any], Back]
-"""From a place, its outputs at all steps and their cotangents to the cotangents inside."""
-
-
-class Layers(NamedTuple):
-    """What the gradient of a stack of layers is made from.
-
-    Attributes:
-        data: the input.
-        hidden: the initial hidden states, or None.
-        places: the directions of the layers.
-        out: the last layer's result.
-        between: the results of the layers below.
-    """
-
-    data: Any
-    hidden: Any
-    places: Sequence[Place]
-    out: Any
-    between: Any
-
-    @property
-    def top(self) -> int:
-        """The last layer."""
-        return self.places[-1].layer
-
-    def at(self, layer: int) -> list[Place]:
-        """The directions of one layer."""
-        return _at(self.places, layer)
-
-    def result(self, layer: int) -> Any:
-        """The result of one layer, or the data for the layer -1."""
-        if layer < 0:
-            return self.data
-        return self.out if layer == self.top else entry(self.between, layer)
-
-
-def pull_layers(
-    layers: Layers, pull: Pull, d_out: Any, d_between: Any, d_last_hidden: Any
-) -> tuple[Grads, list[Back]]:
-    """Gradients of data, hidden states and weights, and what is found at each place."""
-    found: list[Back] = []
-    d_layer = d_out
-    for layer in range(layers.top, -1, -1):
-        if layer < layers.top and d_between is not None:
-            d_layer = d_layer + entry(d_between, layer)
-        pulled = []
-        for place, h, d_h in _by_direction(layers, layer, d_layer):
-            last = None
-            if d_last_hidden is not None:
-                last = at_end(entry(d_last_hidden, place.index), h, reverse=place.reverse)
-            pulled.append(pull(place, h, plus(d_h, last)))
-        products = zip(pulled, layers.at(layer), strict=True)
-        d_layer = functools.reduce(plus, [one.input @ p.weights.input for one, p in products])
-        found[:0] = pulled
-    columns = [
-        _d_weights(layers, place, one) for place, one in zip(layers.places, found, strict=True)
-    ]
-    grads: Grads = {
-        "data": unbroadcast(d_layer, layers.data),
-        "hidden": stack_like([_d_hidden(*one) for one in zip(layers.places, found, strict=True)], layers.hidden),
-        "weights": [one for column in columns for one in column],
-    }
-    return grads, found
-
-
-def _by_direction(layers: Layers, layer: int, d_layer: Any) -> list[tuple[Place, Any, Any]]:
-    """Each direction of a layer with its outputs and their cotangents."""
-    mine, whole = layers.at(layer), layers.result(layer)
-    outs = blocks(whole, len(mine))
-    d_outs = [None] * len(mine) if d_layer is None else blocks(d_layer, len(mine))
-    return list(zip(mine, outs, d_outs, strict=True))
-
-
-def _d_weights(layers: Layers, place: Place, back: Back) -> list[Any]:
-    """Gradients of the weights of one place, as a call lists them."""
-    x = layers.result(place.layer - 1)
-    h = blocks(layers.result(place.layer), len(layers.at(place.layer)))[place.reverse]
-    weights = place.weights
-
-    def recurrent() -> Any:
-        received = after(back.recurrent, reverse=place.reverse)
-        total = summed_outer(received, before(h, reverse=place.reverse))
-        if layers.hidden is not None:
-            first = at_first(back.recurrent, reverse=place.reverse)
-            total = total + swapped(first) @ entry(layers.hidden, place.index)
-        return unbroadcast(total, weights.recurrent)
-
-    def bias(d: Any, like: Any) -> Any:
-        return unbroadcast(sum_over(d, axis=(0, 1)), like)
-
-    grads = [lambda: unbroadcast(summed_outer(back.input, x), weights.input), recurrent]
-    if weights.input_bias is not None:
-        grads.append(lambda: bias(back.input, weights.input_bias))
-        grads.append(lambda: bias(back.recurrent, weights.recurrent_bias))
-    if weights.projection is not None:
-        grads.append(lambda: unbroadcast(back.projection, weights.projection))
-    return grads
-
-
-def _d_hidden(place: Place, back: Back) -> Any:
-    """The cotangent of one initial hidden state."""
-    fed = at_first(back.recurrent, reverse=place.reverse) @ place.weights.recurrent
-    return plus(fed, back.kept)
-
-
-# Pieces of series --------------------------------------------------------------------------------
-
-
-def plus(x: Any, y: Any) -> Any:
-    """The sum of two values, either of which may be None for zero."""
-    if x is None or y is None:
-        return y if x is None else x
-    return x + y
-
-
-def entry(x: Any, index: int) -> Any:
-    """One entry of the first axis."""
-    return getitem(x, index)
-
-
-def blocks(x: Any, count: int) -> list[Any]:
-    """The last axis cut into ``count`` equal parts."""
-    length = x.shape[-1] // count
-    return [getitem(x, (..., slice(i * length, (i + 1) * length))) for i in range(count)]
-
-
-def at_first(x: Any, *, reverse: bool) -> Any:
-    """The first step that is taken."""
-    return getitem(x, -1 if reverse else 0)
-
-
-def at_end(x: Any, like: Any, *, reverse: bool) -> Any:
-    """``x`` at the last step that is taken, and zeros at the others of ``like``."""
-    last = reshape(x, shape=(1, *x.shape))
-    begin = (0 if reverse else len(like) - 1, 0, 0)
-    return pad_slice(last, shape=like.shape, begin=begin, step=(1, 1, 1))
-
-
-def stack_like(parts: Sequence[Any], like: Any) -> Any:
-    """The parts stacked, as the gradient of ``like``; None if that is absent."""
-    if like is None:
-        return None
-    return unbroadcast(concat(*[reshape(one, shape=(1, *one.shape)) for one in parts]), like)
