@@ -27,7 +27,7 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat
-from registry.ops.time_steps import after, before, shifted, summed_outer
+from registry.ops.time_steps import Course, summed_outer
 from registry.shapes import inexact
 from registry.signature import Array
 from registry.table import op
@@ -370,7 +370,8 @@ def _gradients(
     weight, slopes, decay, carry, projection = coefficients
     f_gates, f_cell, f_out = forward
     b_gates, b_cell, b_out = backward
-    fed, received = before(f_out, reverse=reverse), after(b_gates, reverse=reverse)
+    course = Course(reverse)
+    fed, received = course.before(f_out), course.after(b_gates)
 
     def d_weight() -> Any:
         given = fed if projection is None else fed @ swapped(projection)
@@ -383,7 +384,7 @@ def _gradients(
         ),
     }
     if decay is not None:
-        grads["decay"] = lambda: unbroadcast(b_cell * shifted(f_cell, reverse=reverse), decay)
+        grads["decay"] = lambda: unbroadcast(b_cell * course.shifted(f_cell), decay)
     if carry is not None:
         grads["carry"] = lambda: unbroadcast(b_out * f_cell, carry)
     if projection is not None:

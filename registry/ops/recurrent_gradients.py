@@ -5,20 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
+from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.getitem import getitem
 from registry.ops.recurrent_layers import Place, in_layer
 from registry.ops.reductions import sum as sum_over
 from registry.ops.slicing import concat
-from registry.ops.time_steps import (
-    after,
-    at_end,
-    at_first,
-    before,
-    blocks,
-    plus,
-    summed_outer,
-)
+from registry.ops.time_steps import Course, blocks, plus, summed_outer
 
 
 class Back(NamedTuple):
@@ -39,8 +31,8 @@ class Back(NamedTuple):
     projection: Any = None
 
 
-Pull = Callable[[Place, Any, Any], Back]
-"""From a place, its outputs at all steps and their cotangents to the cotangents inside."""
+Pull = Callable[[Place, Course, Any, Any], Back]
+"""From a place, its course, its outputs and their cotangents to the cotangents inside."""
 
 
 class Layers(NamedTuple):
@@ -52,6 +44,8 @@ class Layers(NamedTuple):
         places: the directions of the layers.
         out: the last layer's result.
         between: the results of the layers below.
+        lengths: of the sequences, or None.
+        taken: whether a sequence has a step; empty without lengths.
     """
 
     data: Any
@@ -59,6 +53,13 @@ class Layers(NamedTuple):
     places: Sequence[Place]
     out: Any
     between: Any
+    lengths: Any
+    taken: Any
+
+    def course(self, place: Place) -> Course:
+        """In which order a place takes the steps."""
+        taken = None if self.lengths is None else cast(self.taken, dtype=self.out.dtype)
+        return Course(place.reverse, taken)
 
     @property
     def top(self) -> int:
@@ -88,15 +89,21 @@ def pull_layers(
             d_result = plus(d_result, None if d_between is None else getitem(d_between, layer))
         pulled = []
         for place, h, d_h in _by_direction(layers, layer, d_result):
-            last = None
-            if d_last_hidden is not None:
-                last = at_end(state_of(d_last_hidden, place), h, reverse=place.reverse)
-            pulled.append(pull(place, h, plus(d_h, last)))
+            course = layers.course(place)
+            last = state_of(d_last_hidden, place)
+            d_last = None if last is None else course.at_last(last, h)
+            pulled.append(pull(place, course, h, plus(course.own(d_h), d_last)))
         found[:0] = pulled
     pairs = list(zip(layers.places, found, strict=True))
+
+    def d_hidden(place: Place, back: Back) -> Any:
+        course = layers.course(place)
+        fed = course.first(back.recurrent) @ place.weights.recurrent
+        return plus(plus(fed, back.kept), course.none_of(state_of(d_last_hidden, place)))
+
     grads: Grads = {
         "data": lambda: unbroadcast(_d_input(layers.at(0), found), layers.data),
-        "hidden": lambda: stack_like([_d_hidden(*pair) for pair in pairs], layers.hidden),
+        "hidden": lambda: stack_like([d_hidden(*pair) for pair in pairs], layers.hidden),
         "weights": [one for pair in pairs for one in _d_weights(layers, *pair)],
     }
     return grads, found
@@ -120,13 +127,12 @@ def _d_weights(layers: Layers, place: Place, back: Back) -> list[Any]:
     """Gradients of the weights of one place, as a call lists them."""
     x = layers.result(place.layer - 1)
     h = blocks(layers.result(place.layer), len(layers.at(place.layer)))[place.reverse]
-    weights = place.weights
+    weights, course = place.weights, layers.course(place)
 
     def recurrent() -> Any:
-        received = after(back.recurrent, reverse=place.reverse)
-        total = summed_outer(received, before(h, reverse=place.reverse))
+        total = summed_outer(course.after(back.recurrent), course.before(h))
         if layers.hidden is not None:
-            first = at_first(back.recurrent, reverse=place.reverse)
+            first = course.first(back.recurrent)
             total = total + summed_outer(first, state_of(layers.hidden, place))
         return unbroadcast(total, weights.recurrent)
 
@@ -140,12 +146,6 @@ def _d_weights(layers: Layers, place: Place, back: Back) -> list[Any]:
     if weights.projection is not None:
         grads.append(lambda: unbroadcast(back.projection, weights.projection))
     return grads
-
-
-def _d_hidden(place: Place, back: Back) -> Any:
-    """The cotangent of one initial hidden state."""
-    fed = at_first(back.recurrent, reverse=place.reverse) @ place.weights.recurrent
-    return plus(fed, back.kept)
 
 
 def state_of(states: Any, place: Place) -> Any:

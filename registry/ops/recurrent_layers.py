@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import AttributeValueError, ShapeError
+from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.ops.recurrence import product, scanned, wide
 from registry.shapes import inexact, real
 from registry.signature import Array
@@ -78,14 +78,15 @@ def _listed(weights: Weights) -> list[Any]:
 def layer_shapes(
     data: Shape,
     states: dict[str, Shape | None],
+    lengths: Shape | None,
     weights: Sequence[Shape],
     *,
     gates: int,
     num_layers: int,
     bidirectional: bool,
     projects: bool = False,
-) -> tuple[Shape, Shape, Shape, Shape]:
-    """Shapes of the result, of the last hidden states and cells, and of what lies between layers.
+) -> tuple[Shape, Shape, Shape, Shape, Shape]:
+    """Shapes of the result, of last hidden states and cells, between layers, of steps taken.
 
     Raises:
         ShapeError: an input does not fit.
@@ -112,8 +113,11 @@ def layer_shapes(
     for (name, shape), expected in zip(states.items(), (last_hidden, last_cell), strict=False):
         if shape not in (None, expected):
             raise ShapeError(f"{name} must have shape {expected}, got {shape}")
+    if lengths not in (None, (batch,)):
+        raise ShapeError(f"lengths must have shape {(batch,)}, got {lengths}")
     out = (steps, batch, each * hidden)
-    return out, last_hidden, last_cell, (num_layers - 1, *out)
+    taken = (0 if lengths is None else steps, batch, 1)
+    return out, last_hidden, last_cell, (num_layers - 1, *out), taken
 
 
 def _refuse_count(count: int, whole: int, *, projects: bool) -> None:
@@ -136,10 +140,18 @@ def _refuse_weights(place: Place, rows: int, inputs: int, hidden: int, length: i
         )
 
 
-def layer_dtype(*types: VarType) -> DType:
-    """The floating dtype to which all inputs promote."""
-    real(*types)
-    return inexact(*types)[0]
+def layer_dtype(
+    data: VarType,
+    states: Sequence[VarType | None],
+    lengths: VarType | None,
+    weights: Sequence[VarType],
+) -> DType:
+    """The floating dtype to which data, states and weights promote."""
+    if lengths is not None and lengths.dtype.kind not in "iu":
+        raise DTypeError(f"lengths must be integers, got {lengths.dtype.name}")
+    present = [data, *(one for one in states if one is not None), *weights]
+    real(*present)
+    return inexact(*present)[0]
 
 
 # The kernel -------------------------------------------------------------------------------------
@@ -159,12 +171,14 @@ class Run(NamedTuple):
         between: the results of the layers below.
         last: each part of the state after the last step, of all places.
         kept: what else is kept of each step, of all places.
+        taken: whether a sequence has a step; empty without lengths.
     """
 
     out: Array
     between: Array
     last: list[Array]
     kept: list[Array]
+    taken: Array
 
 
 def run_layers(
@@ -172,12 +186,15 @@ def run_layers(
     gates: int,
     data: Array,
     states: Sequence[Array | None],
+    lengths: Array | None,
     weights: Sequence[Array],
     *,
     num_layers: int,
     bidirectional: bool,
 ) -> Run:
     """Scan ``step`` over time, layer by layer, with the input's sums made for all steps before."""
+    steps = jnp.arange(0 if lengths is None else len(data))
+    taken = (steps[:, None] < (0 if lengths is None else lengths))[..., None]
     data, states, weights = _alike(data, states, weights)
     found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
     layers, lasts, kept = [data], list[Any](), list[Any]()
@@ -187,14 +204,33 @@ def run_layers(
             start = _start(place, states, gates, data.shape[1])
             sums = _input_sums(layers[-1], place.weights)
             mine = functools.partial(step, place.weights)
-            last, (out, *rest) = scanned(mine, start, sums, data.dtype, reverse=place.reverse)
+            last, (out, *rest) = (
+                scanned(mine, start, sums, data.dtype, reverse=place.reverse)
+                if lengths is None
+                else scanned(
+                    _stopping(mine), start, (taken, sums), data.dtype, reverse=place.reverse
+                )
+            )
             outs.append(out)
             lasts.append(last)
             kept.append(rest)
         layers.append(jnp.concatenate(outs, axis=2))
     _, *below, out = layers
     between = jnp.stack(below) if below else jnp.zeros((0, *out.shape), out.dtype)
-    return Run(out, between, _stacks(lasts), _stacks(kept))
+    taken = jnp.broadcast_to(taken, (*taken.shape[:1], data.shape[1], 1))
+    return Run(out, between, _stacks(lasts), _stacks(kept), taken)
+
+
+def _stopping(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step that leaves the state of a sequence that has ended, and gives zeros for it."""
+
+    def stopped(state: Any, now: Any) -> Any:
+        taken, sums = now
+        new, found = step(state, sums)
+        kept = [jnp.where(taken, one, old) for one, old in zip(new, state, strict=True)]
+        return tuple(kept), [jnp.where(taken, one, 0) for one in found]
+
+    return stopped
 
 
 def _stacks(rows: Sequence[Sequence[Array]]) -> list[Array]:
@@ -244,15 +280,37 @@ def looped(
     gates: int,
     data: np.ndarray,
     states: Sequence[np.ndarray | None],
+    lengths: np.ndarray | None,
+    weights: Sequence[np.ndarray],
+    **how: Any,
+) -> list[np.ndarray]:
+    """The last layer's result and the last states, by loops over layers, directions and steps.
+
+    ``step`` gets the input, the state and the list of weights, and returns the new state. With
+    ``lengths`` each sequence runs alone.
+    """
+    if lengths is None:
+        return _looped(step, gates, data, states, weights, **how)
+    outs, lasts = [], []
+    for n, length in enumerate(lengths):
+        own = [None if one is None else one[:, n : n + 1] for one in states]
+        out, *last = _looped(step, gates, data[:length, n : n + 1], own, weights, **how)
+        outs.append(np.pad(out, [(0, len(data) - length), (0, 0), (0, 0)]))
+        lasts.append(last)
+    columns = [outs, *zip(*lasts, strict=True)]
+    return [np.concatenate(column, axis=1) for column in columns]
+
+
+def _looped(
+    step: Callable[..., Any],
+    gates: int,
+    data: np.ndarray,
+    states: Sequence[np.ndarray | None],
     weights: Sequence[np.ndarray],
     *,
     num_layers: int,
     bidirectional: bool,
 ) -> list[np.ndarray]:
-    """The last layer's result and the last states, by loops over layers, directions and steps.
-
-    ``step`` gets the input, the state and the list of weights, and returns the new state.
-    """
     rest, lasts, k = list(weights), [], 0
     count = len(weights) // (num_layers * (1 + bidirectional))
     for _ in range(num_layers):
@@ -268,7 +326,8 @@ def looped(
             for x in data[::-1] if backward else data:
                 state = step(x, state, own)
                 seen.append(state[0])
-            outs.append(np.stack(seen[::-1] if backward else seen))
+            shape = (len(data), *state[0].shape)
+            outs.append(np.array(seen[::-1] if backward else seen).reshape(shape))
             lasts.append(state)
             k += 1
         data = np.concatenate(outs, axis=2)
