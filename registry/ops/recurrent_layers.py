@@ -193,8 +193,7 @@ def run_layers(
     bidirectional: bool,
 ) -> Run:
     """Scan ``step`` over time, layer by layer, with the input's sums made for all steps before."""
-    steps = jnp.arange(0 if lengths is None else len(data))
-    taken = (steps[:, None] < (0 if lengths is None else lengths))[..., None]
+    taken = _taken(len(data), data.shape[1], lengths)
     data, states, weights = _alike(data, states, weights)
     found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
     layers, lasts, kept = [data], list[Any](), list[Any]()
@@ -202,23 +201,25 @@ def run_layers(
         outs = []
         for place in in_layer(found, layer):
             start = _start(place, states, gates, data.shape[1])
-            sums = _input_sums(layers[-1], place.weights)
-            mine = functools.partial(step, place.weights)
-            last, (out, *rest) = (
-                scanned(mine, start, sums, data.dtype, reverse=place.reverse)
-                if lengths is None
-                else scanned(
-                    _stopping(mine), start, (taken, sums), data.dtype, reverse=place.reverse
-                )
-            )
+            run: Callable[..., Any] = functools.partial(step, place.weights)
+            series: Any = _input_sums(layers[-1], place.weights)
+            if lengths is not None:
+                run, series = _stopping(run), (taken, series)
+            last, (out, *rest) = scanned(run, start, series, data.dtype, reverse=place.reverse)
             outs.append(out)
             lasts.append(last)
             kept.append(rest)
         layers.append(jnp.concatenate(outs, axis=2))
     _, *below, out = layers
     between = jnp.stack(below) if below else jnp.zeros((0, *out.shape), out.dtype)
-    taken = jnp.broadcast_to(taken, (*taken.shape[:1], data.shape[1], 1))
     return Run(out, between, _stacks(lasts), _stacks(kept), taken)
+
+
+def _taken(steps: int, batch: int, lengths: Array | None) -> Array:
+    """Whether a sequence has a step, ``(time, batch, 1)``; without lengths there is no time."""
+    if lengths is None:
+        return jnp.zeros((0, batch, 1), bool)
+    return (jnp.arange(steps)[:, None] < lengths)[..., None]
 
 
 def _stopping(step: Callable[..., Any]) -> Callable[..., Any]:
