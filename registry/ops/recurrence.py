@@ -117,7 +117,14 @@ def scanned(step: Callable[..., Any], start: Any, series: Any, dtype: DType, **h
         return state, [one.astype(dtype) for one in found]
 
     last, found = lax.scan(narrowed, start, series, **how)
-    return [one.astype(dtype) for one in last], found
+    return [None if one is None else one.astype(dtype) for one in last], found
+
+
+def _start(series: Sequence[Any], length: int) -> tuple[Array | None, Array]:
+    """Zeros for the cell, where there is a decay for it, and the other part of the state."""
+    slopes, decay, *_ = series
+    zeros = jnp.zeros((slopes.shape[1], length), wide(slopes.dtype))
+    return None if decay is None else zeros, zeros
 
 
 def _by_block(x: Array, length: int) -> Array:
@@ -240,7 +247,7 @@ def linear_recurrence(
     matrix = weight if projection is None else projection
     length = matrix.shape[1]
 
-    def step(state: tuple[Array, Array], now: Sequence[Any]) -> Any:
+    def step(state: tuple[Array | None, Array], now: Sequence[Any]) -> Any:
         slopes, decay, carry, to_gates, to_cell, to_out = now
         cell, out = state
         out = out if projection is None else product(out, projection.T)
@@ -249,10 +256,10 @@ def linear_recurrence(
         total = jnp.sum(parts if carry is None else parts[:, :-1], axis=1)
         cell = _plus(total if decay is None else decay * cell + total, to_cell)
         out = _plus(cell if carry is None else carry * cell + parts[:, -1], to_out)
-        return (cell, out), (gates, cell, out)
+        return (None if decay is None else cell, out), (gates, cell, out)
 
-    start = jnp.zeros((series[0].shape[1], length), wide(weight.dtype))
-    return tuple(scanned(step, (start, start), series, weight.dtype, reverse=reverse)[1])
+    start = _start(series, length)
+    return tuple(scanned(step, start, series, weight.dtype, reverse=reverse)[1])
 
 
 # linear_recurrence_adjoint ----------------------------------------------------------------------
@@ -332,20 +339,19 @@ def linear_recurrence_adjoint(
     length = weight.shape[1] if projection is None else projection.shape[1]
     count = series[0].shape[2] // max(length, 1)
 
-    def step(state: tuple[Array, Array], now: Sequence[Any]) -> Any:
+    def step(state: tuple[Array | None, Array], now: Sequence[Any]) -> Any:
         slopes, decay, carry, to_gates, to_cell, to_out = now
         kept, fed = state
         out = _plus(fed, to_out)
-        cell = _plus(kept + (out if carry is None else carry * out), to_cell)
+        cell = _plus(_plus(out if carry is None else carry * out, kept), to_cell)
         blocks = [cell] * count if carry is None else [*[cell] * (count - 1), out]
         gates = _plus(slopes * jnp.concatenate(blocks, axis=1), to_gates)
         fed = product(gates, weight)
         fed = fed if projection is None else product(fed, projection)
-        kept = jnp.zeros_like(cell) if decay is None else decay * cell
-        return (kept, fed), (gates, cell, out)
+        return (None if decay is None else decay * cell, fed), (gates, cell, out)
 
-    start = jnp.zeros((series[0].shape[1], length), wide(weight.dtype))
-    return tuple(scanned(step, (start, start), series, weight.dtype, reverse=not reverse)[1])
+    start = _start(series, length)
+    return tuple(scanned(step, start, series, weight.dtype, reverse=not reverse)[1])
 
 
 # Their gradients --------------------------------------------------------------------------------
