@@ -141,8 +141,9 @@ def _value_along(found: Derivatives, k: int, direction: Arrays, step: float) -> 
 
 
 def inner(a: Arrays, b: Arrays) -> float:
-    """Inner product of two lists of arrays."""
-    return float(sum(np.sum(np.asarray(x) * np.asarray(y)) for x, y in zip(a, b, strict=True)))
+    """Inner product of two lists of arrays; not a number where infinities cancel."""
+    with np.errstate(invalid="ignore"):
+        return float(sum(np.sum(np.asarray(x) * np.asarray(y)) for x, y in zip(a, b, strict=True)))
 
 
 def _check_declared(trial: Trial) -> None:
