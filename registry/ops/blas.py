@@ -1,6 +1,5 @@
 """Matrix products as BLAS names them."""
 
-import string
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,13 +12,13 @@ from registry.ops.arithmetic import scale_by
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.contractions import (
     factor_cotangents,
+    matrix_labels,
     multiplied,
     multiplied_reference,
     multiplied_shape,
     turned,
 )
 from registry.ops.diagonals import tril, triu
-from registry.ops.einsum import Labels
 from registry.ops.shape import swapped
 from registry.shapes import inexact
 from registry.signature import Array
@@ -30,16 +29,6 @@ from registry.var import Var
 
 def _strong_inexact(*types: VarType) -> DType:
     return inexact(*types)[0]
-
-
-def _matrix_labels(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Labels:
-    """The axes of a product of matrices: capital letters are batch axes."""
-    out = multiplied_shape(a, b, transpose_a, transpose_b)
-    batch = string.ascii_uppercase[: len(out) - 2]
-    of_a = batch[len(out) - len(a) :] + ("ki" if transpose_a else "ik")
-    of_b = batch[len(out) - len(b) :] + ("jk" if transpose_b else "kj")
-    lengths = {**dict(zip(batch + "ij", out, strict=True)), "k": turned(a, transpose_a)[-1]}
-    return Labels((of_a, of_b), batch + "ij", lengths)
 
 
 # General matrices ------------------------------------------------------------------------------
@@ -102,7 +91,7 @@ def gemm2(
 def _gemm2_gradient(
     a: Var, b: Var, d_out: Var, *, transpose_a: bool, transpose_b: bool, alpha: float
 ) -> Grads:
-    labels = _matrix_labels(a.shape, b.shape, transpose_a, transpose_b)
+    labels = matrix_labels(a.shape, b.shape, transpose_a, transpose_b)
     d_a, d_b = factor_cotangents(a, b, labels, scale_by(d_out, scale=alpha))
     return {"a": d_a, "b": d_b}
 
@@ -187,7 +176,7 @@ def _gemm_gradient(
     alpha: float,
     beta: float,
 ) -> Grads:
-    labels = _matrix_labels(a.shape, b.shape, transpose_a, transpose_b)
+    labels = matrix_labels(a.shape, b.shape, transpose_a, transpose_b)
     d_a, d_b = factor_cotangents(a, b, labels, scale_by(d_out, scale=alpha))
     d_c = None if beta == 0 else unbroadcast(scale_by(d_out, scale=beta), c)
     return {"a": d_a, "b": d_b, "c": d_c}
@@ -334,9 +323,9 @@ def _trmm_gradient(
     cut = tril if lower else triu
     d = scale_by(d_out, scale=alpha)
     if rightside:
-        labels = _matrix_labels(b.shape, a.shape, False, transpose)
+        labels = matrix_labels(b.shape, a.shape, False, transpose)
         d_b, d_triangle = factor_cotangents(b, cut(a), labels, d)
     else:
-        labels = _matrix_labels(a.shape, b.shape, transpose, False)
+        labels = matrix_labels(a.shape, b.shape, transpose, False)
         d_triangle, d_b = factor_cotangents(cut(a), b, labels, d)
     return {"a": lambda: cut(d_triangle()), "b": d_b}

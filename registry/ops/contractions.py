@@ -14,8 +14,8 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.complex_parts import conj
 from registry.ops.einsum import Labels, cotangent_of
-from registry.ops.elementwise import ones_like
 from registry.ops.shape import expand_dims
 from registry.shapes import broadcast, normalize_axes, normalize_axis, numeric, strong
 from registry.signature import Array
@@ -153,6 +153,16 @@ def multiplied_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -
             f"{inner} and {same} for {a} and {b}"
         )
     return (*broadcast(tuple(batch_a), tuple(batch_b)), rows, columns)
+
+
+def matrix_labels(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Labels:
+    """The axes of a product of matrices: capital letters are batch axes, which broadcast."""
+    out = multiplied_shape(a, b, transpose_a, transpose_b)
+    batch = string.ascii_uppercase[: len(out) - 2]
+    of_a = batch[len(out) - len(a) :] + ("ki" if transpose_a else "ik")
+    of_b = batch[len(out) - len(b) :] + ("jk" if transpose_b else "kj")
+    lengths = {**dict(zip(batch + "ij", out, strict=True)), "k": turned(a, transpose_a)[-1]}
+    return Labels((of_a, of_b), batch + "ij", lengths)
 
 
 def multiplied(a: Array, b: Array, transpose_a: bool, transpose_b: bool) -> Array:
@@ -296,16 +306,9 @@ def vecdot(x: Array, y: Array, *, axis: int = -1) -> Array:
 def _vecdot_gradient(x: Var, y: Var, d_out: Var, *, axis: int) -> Grads:
     d = expand_dims(d_out, axis=_along(x.shape, y.shape, axis))
     return {
-        "x": lambda: unbroadcast(_conjugate(d * y), x),
-        "y": lambda: unbroadcast(d * _conjugate(x), y),
+        "x": lambda: unbroadcast(conj(d * y), x),
+        "y": lambda: unbroadcast(d * conj(x), y),
     }
-
-
-def _conjugate(x: Var) -> Any:
-    """The inner product of ``x`` and 1, along an axis of length 1; a real number as it is."""
-    if x.dtype.kind != "c":
-        return x
-    return vecdot(expand_dims(x, axis=-1), expand_dims(ones_like(x), axis=-1))
 
 
 def _cross_shape(x: Shape, y: Shape, *, axis: int) -> Shape:

@@ -1,6 +1,7 @@
 """Products of matrices and the layer made of one."""
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import sum_to, unbroadcast
+from registry.ops.contractions import factor_cotangents, matrix_labels
 from registry.ops.shape import permute_dims, reshape, swapped
 from registry.shapes import promote
 from registry.signature import Array, Bias, Parameter
@@ -60,6 +62,7 @@ def _matmul_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
         case(x=(3, 0), y=(0, 2)),
         case(x=integers(2, 3, high=9), y=integers(3, 2, high=9)),
         case(x=(2, 3), y=integers(3, 2, high=9)),
+        workload(x=(32, 128, 256), y=(256, 256)),
         misuse("the last axis of x must be as long as the second last", x=(3, 4), y=(3, 4)),
         misuse("the batch axes of x and y must broadcast together", x=(2, 3, 4), y=(3, 4, 2)),
         misuse("x and y must have at least one axis, got () and (3,)", x=(), y=(3,)),
@@ -90,12 +93,20 @@ def _matmul_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     d = d_out
     if x.ndim == 1 or y.ndim == 1:
         d = reshape(d_out, shape=_matmul_shape(rows.shape, columns.shape))
-    d_rows = unbroadcast(d @ swapped(columns), rows)
-    d_columns = unbroadcast(swapped(rows) @ d, columns)
+    d_rows, d_columns = _row_and_column_cotangents(rows, columns, d)
     return {
         "x": None if d_rows is None else reshape(d_rows, shape=x.shape),
         "y": None if d_columns is None else reshape(d_columns, shape=y.shape),
     }
+
+
+def _row_and_column_cotangents(rows: Var, columns: Var, d: Any) -> tuple[Any, Any]:
+    """``d columns^T`` and ``rows^T d``; what was repeated is never there, summed in the product."""
+    if rows.shape[:-2] != columns.shape[:-2]:
+        labels = matrix_labels(rows.shape, columns.shape, False, False)
+        d_rows, d_columns = factor_cotangents(rows, columns, labels, d)
+        return d_rows(), d_columns()
+    return unbroadcast(d @ swapped(columns), rows), unbroadcast(swapped(rows) @ d, columns)
 
 
 # dot -------------------------------------------------------------------------------------------
