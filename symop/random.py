@@ -1,4 +1,7 @@
-"""The seed, and the random keys that calls draw from it one after another."""
+"""The seed, the random keys that calls draw from it one after another, and the samplers.
+
+``so.random.normal`` is the operator ``random_normal``, and so on.
+"""
 
 import threading
 from typing import Any
@@ -8,6 +11,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, FeedError
+from registry.operator import Operator
+from registry.table import find, names
+
+_PREFIX = "random_"
+
+
+def __getattr__(name: str) -> Operator:
+    """The operator that draws from the distribution called ``name``."""
+    operator = None if name.startswith("_") else find(_PREFIX + name)
+    if operator is None:
+        raise AttributeError(f"random: there is no distribution of this name, got {name!r}")
+    return operator
+
+
+def __dir__() -> list[str]:
+    """Names of this module, distributions included."""
+    drawn = [one.removeprefix(_PREFIX) for one in names() if one.startswith(_PREFIX)]
+    return sorted([*globals(), *drawn])
 
 
 class _Source:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from registry.binding import LEFT_OUT
 from registry.operator import Operator
 from registry.table import get, names
 from symop.building import Group, var
@@ -12,6 +13,7 @@ from symop.symbol import Symbol
 __all__ = ["Group", "Symbol", "Variable", "var"]
 
 Variable = var
+_NUMBERS = (bool, int, float, complex, type(None))
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -22,12 +24,16 @@ def __getattr__(name: str) -> Callable[..., Any]:
         operator = get(name)
     except LookupError as error:
         raise AttributeError(f"sym: {error}", name=name) from None
-    return operator if operator.positional else functools.partial(_source, operator)
+    if all(slot.optional for slot in operator.positional):
+        return functools.partial(_source, operator)
+    return operator
 
 
-def _source(operator: Operator, *args: Any, **kwargs: Any) -> Symbol:
-    """The symbol that ``operator`` makes of attributes alone."""
+def _source(operator: Operator, *args: Any, **kwargs: Any) -> Any:
+    """The symbol that ``operator`` makes of attributes and numbers alone."""
     inputs, attributes, name = operator.bind(args, kwargs)
+    if not all(value is LEFT_OUT or isinstance(value, _NUMBERS) for value in inputs):
+        return operator(*args, **kwargs)
     member = operator.resolved(inputs, attributes)
     made: Symbol = Symbol.emitter.emit(member, inputs, attributes, name)
     return made

@@ -1,0 +1,162 @@
+"""Draws follow their distributions, and gradients with respect to parameters are those of paths."""
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+import symop as so
+
+COUNT = 20_000
+DISTRIBUTIONS = [
+    (so.random.uniform, (-1.0, 3.0), stats.uniform(-1.0, 4.0)),
+    (so.random.normal, (2.0, 0.5), stats.norm(2.0, 0.5)),
+    (so.random.truncated_normal, (1.0, 2.0), stats.truncnorm(-2.0, 2.0, 1.0, 2.0)),
+    (so.random.exponential, (0.5,), stats.expon(0, 0.5)),
+    (so.random.gamma, (0.3, 2.0), stats.gamma(0.3, 0, 2.0)),
+    (so.random.gamma, (7.0, 0.5), stats.gamma(7.0, 0, 0.5)),
+    (so.random.beta, (0.5, 2.0), stats.beta(0.5, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("draw", "parameters", "law"), DISTRIBUTIONS)
+def test_draws_follow_the_law(draw, parameters, law):
+    drawn = draw(*parameters, key=jax.random.key(1), shape=(COUNT,))
+    assert stats.kstest(np.asarray(drawn, np.float64), law.cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("draw", "parameters", "law"),
+    [
+        (so.random.bernoulli, (0.3,), stats.bernoulli(0.3)),
+        (so.random.poisson, (4.0,), stats.poisson(4.0)),
+    ],
+)
+def test_counts_follow_the_law(draw, parameters, law):
+    drawn = np.asarray(draw(*parameters, key=jax.random.key(2), shape=(COUNT,)), np.int64)
+    values = np.arange(int(law.ppf(0.99)) + 1)
+    seen = np.array([np.mean(drawn == one) for one in values])
+    np.testing.assert_allclose(seen, law.pmf(values), atol=4 / np.sqrt(COUNT))
+
+
+def test_categories_have_their_probabilities():
+    logits = jnp.log(jnp.asarray([0.2, 0.5, 0.3]))
+    drawn = np.asarray(so.random.categorical(logits, key=jax.random.key(3), shape=(COUNT,)))
+    seen = np.bincount(drawn, minlength=3) / COUNT
+    np.testing.assert_allclose(seen, [0.2, 0.5, 0.3], atol=4 / np.sqrt(COUNT))
+
+
+def test_integers_are_equally_probable():
+    drawn = np.asarray(so.random.integers(low=-1, high=3, shape=(COUNT,), key=jax.random.key(4)))
+    seen = np.bincount(drawn + 1, minlength=4) / COUNT
+    np.testing.assert_allclose(seen, 0.25, atol=4 / np.sqrt(COUNT))
+
+
+class TestGamma:
+    """The path of a gamma draw, against the inverse of its distribution function by mpmath."""
+
+    A, Z = 2.5, 1.7
+
+    def inverse(self, a):
+        """Where the distribution of parameter ``a`` has as much below as that of ``A`` at ``Z``."""
+        level = mpmath.gammainc(self.A, 0, self.Z, regularized=True)
+        return mpmath.findroot(lambda z: mpmath.gammainc(a, 0, z, regularized=True) - level, self.Z)
+
+    @pytest.mark.usefixtures("x64")
+    @pytest.mark.parametrize("order", [1, 2, 3])
+    def test_derivatives_of_the_path(self, order):
+        # z(a) solves z' = slope(a, z): its derivatives follow from those of the slope.
+        def along(f):
+            def moved(a, z):
+                slope = so.gamma_draw_slope(a, z)
+                return jax.jvp(f, (a, z), (1.0, slope))[1]
+
+            return moved
+
+        derivative = so.gamma_draw_slope
+        for _ in range(order - 1):
+            derivative = along(derivative)
+        with mpmath.workdps(30):
+            expected = float(mpmath.diff(self.inverse, self.A, order))
+        found = float(derivative(jnp.float64(self.A), jnp.float64(self.Z)))
+        assert found == pytest.approx(expected, rel=1e-7)
+
+    @pytest.mark.usefixtures("x64")
+    @pytest.mark.parametrize(("a", "x"), [(0.2, 0.01), (3.0, 40.0), (80.0, 75.0), (150.0, 220.0)])
+    @pytest.mark.parametrize("n", [0, 1, 2])
+    def test_incomplete_gamma_far_out(self, a, x, n):
+        with mpmath.workdps(50):
+            expected = float(
+                mpmath.diff(lambda b: mpmath.gammainc(b, 0, x, regularized=True), a, n)
+            )
+        found = float(so.incomplete_gamma(jnp.float64(a), jnp.float64(x), n=n))
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-13)
+
+    def test_mean_moves_as_it_should(self):
+        # E z = a scale, so the average slopes are scale and a.
+        def mean(a, scale):
+            drawn = so.random.gamma(a, scale, key=jax.random.key(5), shape=(COUNT,))
+            return jnp.mean(drawn)
+
+        slopes = jax.grad(mean, (0, 1))(jnp.float32(3.0), jnp.float32(0.5))
+        np.testing.assert_allclose(slopes, [0.5, 3.0], rtol=0.03)
+
+
+def test_mean_of_beta_moves_as_it_should():
+    def mean(a, b):
+        return jnp.mean(so.random.beta(a, b, key=jax.random.key(6), shape=(COUNT,)))
+
+    a, b = 2.0, 3.0
+    slopes = jax.grad(mean, (0, 1))(jnp.float32(a), jnp.float32(b))
+    np.testing.assert_allclose(slopes, [b / (a + b) ** 2, -a / (a + b) ** 2], rtol=0.05)
+
+
+def test_small_parameters_of_beta_stay_in_the_interval():
+    drawn = so.random.beta(1e-4, 1e-4, key=jax.random.key(7), shape=(1000,))
+    assert np.all((np.asarray(drawn) >= 0) & (np.asarray(drawn) <= 1))
+    slope = jax.grad(lambda a: jnp.sum(so.random.beta(a, 1.0, key=jax.random.key(7))))(1e-3)
+    assert np.isfinite(slope)
+
+
+class TestNames:
+    def test_module_lists_its_distributions(self):
+        assert {"normal", "uniform", "permutation", "seed"} <= set(dir(so.random))
+        assert so.random.normal is so.random_normal
+
+    def test_unknown_distribution(self):
+        with pytest.raises(AttributeError, match="no distribution of this name, got 'normel'"):
+            so.random.normel  # noqa: B018  # the attribute is what is tested
+
+    def test_symbols_of_numbers_alone(self):
+        drawn = so.sym.random_normal(0.0, 2.0, shape=(3,))
+        assert isinstance(drawn, so.Symbol)
+        so.random.seed(1)
+        first = drawn.eval()
+        so.random.seed(1)
+        np.testing.assert_array_equal(first, so.random.normal(0.0, 2.0, shape=(3,)))
+
+    def test_same_seed_same_draws(self):
+        so.random.seed(3)
+        first = so.random.uniform(shape=(4,))
+        assert not np.array_equal(first, so.random.uniform(shape=(4,)))
+        so.random.seed(3)
+        np.testing.assert_array_equal(first, so.random.uniform(shape=(4,)))
+
+
+def test_densities_outside_of_the_support():
+    x = so.var("x", shape=())
+    for name in ("exponential", "gamma", "beta", "poisson"):
+        operator = getattr(so, f"{name}_log_density")
+        parameters = [1.5] * (len(operator.slots) - 1)
+        value = operator(x, *parameters)
+        assert value.eval(x=-1.0) == -np.inf
+        assert so.grad(value, x).eval(x=-1.0) == 0.0
+
+
+def test_density_of_a_gamma_at_one_parameter_is_exponential():
+    values = jnp.asarray([0.1, 1.0, 5.0])
+    np.testing.assert_allclose(
+        so.gamma_log_density(values, 1.0, 2.0), so.exponential_log_density(values, 2.0), rtol=1e-5
+    )
