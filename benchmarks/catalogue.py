@@ -8,6 +8,9 @@ ratio is one, and nothing is timed.
 import dataclasses
 import math
 import re
+import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +33,11 @@ ENTRIES = (1024, 1024)
 TARGET = 1.2
 REASONS: dict[str, str] = {}
 """Why an operator is slower than the target."""
+PARTS = {
+    "cofactor": "part of det: it takes the factors that det keeps",
+    "factored_solve": "part of solve: it takes the factors that solve keeps",
+}
+"""Why an operator has no workload of its own."""
 Program = Callable[..., Any]
 
 
@@ -37,13 +45,14 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """A figure for each operator that has a gradient maker."""
     figures, missing = [], []
     chosen = [one for one in registry.operators() if measured(one)]
-    for operator in tqdm(chosen, unit="operator"):
+    for operator in tqdm(chosen, unit="operator", disable=None):
         workload = workload_of(operator)
         if workload is None:
             missing.append(operator.name)
             continue
         figures.append(figure_of(operator, workload, 5 if quick else 40))
-    return figures, {"remarks": remarks(figures, missing)}
+    told = [*remarks(figures, missing), imported(3 if quick else 15)]
+    return figures, {"remarks": told}
 
 
 def measured(operator: Operator) -> bool:
@@ -166,6 +175,19 @@ def remarks(figures: list[Figure], missing: list[str]) -> list[str]:
     for one in figures:
         if one.ratio and one.ratio > TARGET:
             told.append(f"{one.name}: {REASONS.get(one.name, 'no reason is known')}")
-    if missing:
-        told.append(f"without a workload: {', '.join(missing)}")
+    told += [f"{name}, not timed: {PARTS.get(name, 'no workload')}" for name in missing]
     return told
+
+
+_IMPORT = "import time, jax; t = time.perf_counter(); import symop; print(time.perf_counter() - t)"
+
+
+def imported(repeats: int) -> str:
+    """How long ``import symop`` takes after ``import jax``, with all operators and optax."""
+    runs = [
+        subprocess.run([sys.executable, "-c", _IMPORT], capture_output=True, check=True)
+        for _ in range(repeats + 1)  # the first one may compile to bytecode
+    ]
+    seconds = statistics.median(float(run.stdout) for run in runs[1:])
+    count = len(registry.names())
+    return f"import of symop with {count} operators, over import jax: {seconds:.2f} s (target 0.3)"

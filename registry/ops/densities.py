@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, fixed, integers, misuse, positive, uniform
+from registry.cases import case, fixed, integers, misuse, positive, uniform, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -503,6 +503,7 @@ def _dirichlet_shape(x: Shape, a: Shape) -> Shape:
     ),
     cases=[
         case(x=_SHARES, a=positive(3), rtol=512, dtypes=("float64",)),
+        workload(x=uniform(4096, 128, low=0.1, high=0.9), a=positive(128)),
         misuse("x and a must have the same last axis, got (2, 3) and (4,)", x=(2, 3), a=(4,)),
     ],
 )

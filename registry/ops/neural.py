@@ -342,6 +342,14 @@ _STATISTICS: dict[str, Any] = {
         case(data=(4, 2, 3), **_STATISTICS, axis=-1, eps=0.1, momentum=0.5, training=True, order=2),
         case(data=(4, 3), **_STATISTICS, training=False),
         case(data=(2, 3, 2), **_STATISTICS, training=False),
+        workload(
+            data=(16, 64, 32, 32),
+            gamma=(64,),
+            beta=(64,),
+            moving_mean=(64,),
+            moving_var=positive(64),
+            training=True,
+        ),
         misuse(
             "gamma must have shape (2,) for data of (3, 4, 2), got (3,)",
             data=(3, 4, 2),

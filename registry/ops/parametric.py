@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.cases import case, integers, misuse, nonzero
+from registry.cases import case, integers, misuse, nonzero, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -57,6 +57,7 @@ def _prelu_reference(x: np.ndarray, slope: np.ndarray, *, axis: int = 1) -> np.n
         case(x=nonzero(3), slope=(1,)),
         case(x=nonzero(), slope=()),
         case(x=(0, 2), slope=(2,)),
+        workload(x=(16, 64, 32, 32), slope=(64,)),
         misuse("slope must be one number or have shape (3,)", x=(2, 3, 4), slope=(4,)),
         misuse("axis must be in [-1, 1), got 1", x=(3,), slope=(3,)),
         misuse("the inputs must be floating", x=integers(3, high=4), slope=integers(1, high=4)),
