@@ -25,6 +25,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import jax
 from tqdm import tqdm
 
 import registry
@@ -242,6 +243,7 @@ def survivors(name: str) -> tuple[str, int, list[str]]:
         count += 1
         if not with_maker(operator, mutant.maker, functools.partial(killed, operator)):
             alive.append(mutant.what)
+    jax.clear_caches()  # compiled programs would fill the memory
     return name, count, alive
 
 
@@ -255,9 +257,7 @@ def main() -> int:
         one.name for one in registry.operators() if one.derivative is Derivative.MAKER and one.cases
     ]
     start, count, alive = time.perf_counter(), 0, {}
-    with ProcessPoolExecutor(
-        arguments.workers, mp_context=get_context("spawn"), max_tasks_per_child=25
-    ) as processes:
+    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as processes:
         found = processes.map(survivors, names)
         for name, mutants, living in tqdm(found, total=len(names), unit="operator"):
             count += mutants

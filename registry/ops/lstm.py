@@ -25,6 +25,7 @@ from registry.ops.recurrent_layers import (
     places,
     recurrent_sums,
     run_layers,
+    usual_weights,
 )
 from registry.ops.slicing import concat
 from registry.ops.time_steps import Course, blocks, plus, summed_outer
@@ -125,7 +126,7 @@ _LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
             order=1,
         ),
         case(data=(2, 0, 3), weights=_LSTM_WEIGHTS, order=1),
-        workload(data=(64, 32, 128), weights=[(512, 128), (512, 128), (512,), (512,)]),
+        workload(data=(64, 32, 128), weights=usual_weights(512, 128)),
         misuse(
             "weights must be 2, 3, 4 or 5 for each of 1 layers and directions, got 1",
             data=(2, 2, 3),

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, integers, misuse, workload
+from registry.cases import case, integers, misuse, uniform, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
@@ -181,9 +181,9 @@ _CASES = [
     case(**_PROJECTED, to_gates=(3, 1, 6), reverse=True, order=1),
     case(weight=(4, 2), slopes=(0, 2, 4), to_cell=(0, 2, 2), order=1),
     workload(
-        weight=(512, 128),
+        weight=uniform(512, 128, low=-0.05, high=0.05),
         slopes=(64, 32, 512),
-        decay=(64, 32, 128),
+        decay=uniform(64, 32, 128, low=0.0, high=1.0),
         carry=(64, 32, 128),
         to_gates=(64, 32, 512),
     ),

@@ -26,6 +26,7 @@ from registry.ops.recurrent_layers import (
     places,
     recurrent_sums,
     run_layers,
+    usual_weights,
 )
 from registry.ops.slicing import concat
 from registry.ops.time_steps import Course, blocks, plus
@@ -110,7 +111,7 @@ _RNN_WEIGHTS = [(2, 3), (2, 2), (2,), (2,)]
         ),
         case(data=(2, 0, 3), weights=_RNN_WEIGHTS, order=1),
         case(data=integers(2, 2, 3, high=3), weights=_RNN_WEIGHTS, order=1),
-        workload(data=(64, 32, 128), weights=[(128, 128), (128, 128), (128,), (128,)]),
+        workload(data=(64, 32, 128), weights=usual_weights(128, 128)),
         misuse(
             "data must have the axes time, batch and feature", data=(2, 3), weights=_RNN_WEIGHTS
         ),
@@ -317,7 +318,7 @@ _GRU_WEIGHTS = [(6, 3), (6, 2), (6,), (6,)]
             order=1,
         ),
         case(data=(2, 0, 3), weights=_GRU_WEIGHTS, order=1),
-        workload(data=(64, 32, 128), weights=[(384, 128), (384, 128), (384,), (384,)]),
+        workload(data=(64, 32, 128), weights=usual_weights(384, 128)),
         misuse("the weights of layer 0 must", data=(2, 2, 4), weights=_GRU_WEIGHTS),
         misuse(
             "the inputs must be floating",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from registry.cases import Sample, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.ops.recurrence import product, scanned, wide
 from registry.shapes import inexact, real
@@ -38,6 +39,12 @@ class Place(NamedTuple):
     layer: int
     weights: Weights
     reverse: bool
+
+
+def usual_weights(gates: int, width: int) -> list[Sample]:
+    """The weights of one layer, as small as they are when training starts, for a workload."""
+    shapes = [(gates, width), (gates, width), (gates,), (gates,)]
+    return [uniform(*shape, low=-0.05, high=0.05) for shape in shapes]
 
 
 def directions(*, bidirectional: bool) -> int:

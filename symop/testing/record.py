@@ -1,12 +1,13 @@
 """What the proofs showed of each operator, kept in a file until the operator changes."""
 
 import dataclasses
-import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+
+import jax
 
 from registry.operator import Operator
 from registry.table import get
@@ -73,22 +74,15 @@ def prove(
     if workers == 1:
         yield from map(_proved, names)
         return
-    # Compiled programs fill the memory of a process: it is replaced now and then.
-    pool = functools.partial(ProcessPoolExecutor, mp_context=get_context("spawn"))
-    with pool(
-        max_workers=workers,
-        max_tasks_per_child=_OPERATORS_PER_PROCESS,
-        initializer=prepare,
-    ) as processes:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=prepare) as processes:
         yield from processes.map(_proved, names)
-
-
-_OPERATORS_PER_PROCESS = 25
 
 
 def _proved(name: str) -> tuple[str, Record | str]:
     operator = get(name)
     verdict = check_operator(operator, quiet=True)
+    jax.clear_caches()  # compiled programs would fill the memory
     if not verdict.ok:
         return name, str(verdict)
     return name, Record(fingerprint(operator), _outcomes(verdict))
