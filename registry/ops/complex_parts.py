@@ -82,7 +82,13 @@ def _imag_gradient(x: Var, d_out: Var) -> Grads:
     dtype=numeric,
     reference=np.conj,
     aliases=["conjugate"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[
+        case(x=(3, 4)),
+        case(x=()),
+        case(x=(0, 2)),
+        case(x=integers(3, high=4)),
+        misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
+    ],
 )
 def conj(x: Array) -> Array:
     """Complex conjugate, ``x`` itself where it is real.

@@ -234,7 +234,7 @@ def _gamma_reference(
     cases=[
         case(a=positive(3, 4), scale=positive(4), order=2),
         case(a=positive(3), shape=(2, 3), order=1),
-        case(a=positive(2), dtype="float64", order=1),
+        case(a=positive(2), dtype="float32", order=1),
         case(a=positive(0), order=1),
         misuse("the parameters' shapes must broadcast to (2,), got (3,)", a=(3,), shape=(2,)),
     ],
@@ -304,7 +304,7 @@ def _beta_dtype(a: VarType, b: VarType, *, dtype: DType | None) -> list[DType]:
     cases=[
         case(a=positive(3, 4), b=positive(4), order=2),
         case(a=positive(3), b=positive(), shape=(2, 3), order=1),
-        case(a=positive(2), b=positive(2), dtype="float64", order=1),
+        case(a=positive(2), b=positive(2), dtype="float32", order=1),
         case(a=positive(0), b=positive(), order=1),
         misuse("shapes must broadcast to (2,), got (3,) and ()", a=(3,), b=(), shape=(2,)),
     ],

@@ -506,6 +506,7 @@ def _attribute_shape(*, shape: Shape) -> Shape:
         case(low=-2, high=5, shape=(3, 4)),
         case(low=0, high=3, shape=(2,), dtype="uint8"),
         case(low=0, high=3, shape=()),
+        misuse("attribute 'low' must be an int, got 'zero'", low="zero", high=2),
     ],
 )
 def random_integers(

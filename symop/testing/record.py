@@ -82,7 +82,7 @@ def prove(
 def _proved(name: str) -> tuple[str, Record | str]:
     operator = get(name)
     verdict = check_operator(operator, quiet=True)
-    jax.clear_caches()  # compiled programs would fill the memory
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # compiled programs fill the memory
     if not verdict.ok:
         return name, str(verdict)
     return name, Record(fingerprint(operator), _outcomes(verdict))
