@@ -68,3 +68,60 @@ def test_resize_keeps_a_narrow_dtype():
     for dtype in ("bfloat16", "int8", "bool"):
         out = so.resize(row(0, 1).astype(dtype), size=4, method="nearest")
         assert (out.dtype, out[0, 0].tolist()) == (dtype, [0, 0, 1, 1])
+
+
+# grid_generator, bilinear_sampler and spatial_transformer ----------------------------------------
+
+
+def test_affine_grid_runs_to_the_right_and_downwards():
+    loc = jnp.asarray([[1.0, 0.5, 0.25, 0.0, 2.0, -0.5]])
+    x, y = so.grid_generator(loc, target_shape=(3, 3))[0]
+    np.testing.assert_allclose(x[0], [-1.25, -0.25, 0.75])
+    np.testing.assert_allclose(x[:, 1], [-0.25, 0.25, 0.75])
+    np.testing.assert_allclose(y[:, 0], [-2.5, -0.5, 1.5])
+
+
+def test_a_grid_without_flow_samples_the_image_itself():
+    image = jax.random.normal(jax.random.key(0), (2, 3, 4, 5))
+    grid = so.grid_generator(jnp.zeros((2, 2, 4, 5)), transform_type="warp")
+    np.testing.assert_allclose(so.bilinear_sampler(image, grid), image, atol=1e-5)
+    flow = jnp.zeros((2, 2, 4, 5)).at[:, 0].set(1.0)
+    moved = so.bilinear_sampler(image, so.grid_generator(flow, transform_type="warp"))
+    np.testing.assert_allclose(moved[..., :-1], image[..., 1:], atol=1e-5)
+    np.testing.assert_allclose(moved[..., -1], 0.0, atol=1e-5)
+
+
+def sampled_at(x, y):
+    """One sample of a row of ones and its gradient in the image and the place."""
+    image, grid = jnp.ones((1, 1, 1, 3)), jnp.asarray([x, y]).reshape(1, 2, 1, 1)
+    out, pull = jax.vjp(so.bilinear_sampler, image, grid)
+    d_image, d_grid = pull(jnp.ones_like(out))
+    return float(out[0, 0, 0, 0]), d_image.ravel().tolist(), d_grid.ravel().tolist()
+
+
+def test_samples_fall_to_zero_outside():
+    assert sampled_at(1.5, 0.0) == (0.5, [0, 0, 0.5], [-1, 0])
+    assert sampled_at(-1.5, 0.0) == (0.5, [0.5, 0, 0], [1, 0])
+
+
+@pytest.mark.parametrize("x", [INF, -INF, 3.0, 1e30, -1e30])
+def test_far_samples_are_zero_and_so_are_their_gradients(x):
+    assert sampled_at(x, 0.0) == (0.0, [0, 0, 0], [0, 0])
+
+
+def test_a_sample_at_no_place_is_no_number():
+    out, _, _ = sampled_at(float("nan"), 0.0)
+    assert np.isnan(out)
+
+
+def test_a_pixel_outside_does_not_meet_infinities_inside():
+    image = jnp.asarray([[[[1.0, INF]]]])
+    out = so.bilinear_sampler(image, jnp.asarray([-1.5, 0.0]).reshape(1, 2, 1, 1))
+    assert float(out[0, 0, 0, 0]) == 0.75
+
+
+def test_spatial_transformer_turns_an_image():
+    image = jnp.arange(9.0).reshape(1, 1, 3, 3)
+    quarter = jnp.asarray([[0.0, -1.0, 0.0, 1.0, 0.0, 0.0]])
+    out = so.spatial_transformer(image, quarter, target_shape=(3, 3))
+    np.testing.assert_allclose(out[0, 0], np.rot90(image[0, 0]), atol=1e-6)

@@ -1,0 +1,154 @@
+"""Bilinear samples of images: what warping, regions and deformable convolution share.
+
+Images lie as rows of a matrix, one pixel each, with the channels along the row. A sample lies
+between four pixels, its corners, in the order top left, top right, bottom left, bottom right; a
+corner is told by its row, and by the number of rows where it lies outside and counts as zero.
+``down`` and ``right`` are how far below and beside the top left corner the sample lies, from 0 to
+1. The derivative of a sample by its place is the one by these two.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import ShapeError
+from registry.ops.broadcasting import unbroadcast
+from registry.ops.indexing import add_rows, one_long, take
+from registry.ops.joining import stack, unstack
+from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import expand_dims, permute_dims, reshape
+from registry.shapes import real_inexact
+from registry.signature import Array
+from registry.types import DType, Shape, VarType
+from registry.var import Var
+
+
+class Images(NamedTuple):
+    """What data of batch, channels, height and width holds, its channels in groups of their own."""
+
+    batch: int
+    groups: int
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def rows(self) -> int:
+        """How many pixels there are, those of each group counted."""
+        return self.batch * self.groups * self.height * self.width
+
+    @property
+    def first(self) -> np.ndarray:
+        """The row of the first pixel of each image and group."""
+        starts = np.arange(self.batch * self.groups, dtype=np.int32) * (self.height * self.width)
+        return starts.reshape(self.batch, self.groups)
+
+
+def require_images(data: Shape) -> None:
+    """Refuse data that are not images of at least one pixel."""
+    if len(data) != 4 or 0 in data[2:]:
+        raise ShapeError(f"data must be (batch, channels, height > 0, width > 0), got {data}")
+
+
+def images_in(data: Shape, groups: int = 1) -> Images:
+    """What data of that shape holds."""
+    batch, channels, height, width = data
+    return Images(batch, groups, channels // groups, height, width)
+
+
+def pixels(data: Array, groups: int = 1) -> Array:
+    """Images as rows."""
+    of = images_in(data.shape, groups)
+    apart = data.reshape(of)
+    return jnp.moveaxis(apart, 2, 4).reshape(of.rows, of.channels)
+
+
+def rows_of(data: Var, groups: int = 1) -> Var:
+    """Images as rows, in a gradient."""
+    of = images_in(data.shape, groups)
+    last = permute_dims(reshape(data, shape=tuple(of)), axes=(0, 1, 3, 4, 2))
+    rows: Var = reshape(last, shape=(of.rows, of.channels))
+    return rows
+
+
+def rows_to_images(rows: Var, data: Var, groups: int = 1) -> Var | None:
+    """Rows as images like ``data``, in a gradient."""
+    of = images_in(data.shape, groups)
+    last = reshape(rows, shape=(of.batch, of.groups, of.height, of.width, of.channels))
+    return unbroadcast(reshape(permute_dims(last, axes=(0, 1, 4, 2, 3)), shape=data.shape), data)
+
+
+def corners_at(
+    y: Array, x: Array, first: Any, image: Images, *, clamped: bool = False
+) -> tuple[Array, Array, Array]:
+    """Corners, ``down`` and ``right`` of samples at places in pixels of images from row ``first``.
+
+    Corners outside count as zero; if ``clamped``, a sample up to one pixel outside is that at the
+    border. ``y``, ``x`` and ``first`` broadcast together.
+    """
+    down, rows = _neighbors(y, image.height, clamped=clamped)
+    right, columns = _neighbors(x, image.width, clamped=clamped)
+    ids = [
+        jnp.where(below & beside, first + row * image.width + column, image.rows)
+        for row, below in rows
+        for column, beside in columns
+    ]
+    return jnp.stack(ids), down, right
+
+
+def _neighbors(
+    place: Array, length: int, *, clamped: bool
+) -> tuple[Array, list[tuple[Array, Array]]]:
+    """How far ``place`` lies beyond the entry before it, and both neighbors: which, and if any."""
+    place = jnp.where(jnp.isinf(place), -2, place)  # outside as well, with numbers around it
+    low = jnp.floor(place)
+    at, found = low.astype(np.int32), []
+    for step in (0, 1):
+        inside = (low + step >= 0) & (low + step < length)
+        if clamped:
+            # Both neighbors are the same pixel beyond the border, so that nothing changes there.
+            inside = (place >= -1) & (place <= length)
+        found.append((jnp.clip(at + step, 0, length - 1), inside))
+    return place - low, found
+
+
+def weights(down: Any, right: Any) -> tuple[Any, Any, Any, Any]:
+    """How much each corner counts; of arrays and of other values."""
+    up, left = 1.0 - down, 1.0 - right
+    return up * left, up * right, down * left, down * right
+
+
+def sampled(rows: Array, corners: Array, down: Array, right: Array) -> Array:
+    """The samples, with the channels along the last axis."""
+    if rows.shape[0] == 0:
+        rows = one_long(rows, 0)
+    out = jnp.zeros((), down.dtype)
+    for ids, weight in zip(corners, weights(down, right), strict=True):
+        out = out + weight[..., None] * jnp.take(rows, ids, axis=0, mode="fill", fill_value=0)
+    return out
+
+
+def samples_to_rows(height: int, corners: Var, down: Var, right: Var, d_samples: Var) -> Var:
+    """The gradient of samples in the rows of the images."""
+    shares = expand_dims(stack(*weights(down, right)), axis=-1)
+    rows: Var = add_rows(shares * d_samples, corners, height=height)
+    return rows
+
+
+def samples_to_places(
+    rows: Var, corners: Var, down: Var, right: Var, d_samples: Var
+) -> tuple[Var, Var]:
+    """The gradient of samples in ``down`` and ``right``."""
+    # d sample = sum of d weight * corner, and the weights are products of down, right and what
+    # they leave of 1.
+    by_weight = sum_over(take(rows, corners, fill_value=0.0) * d_samples, axis=-1)
+    a, b, c, d = unstack(by_weight)
+    d_down = (1.0 - right) * (c - a) + right * (d - b)
+    d_right = (1.0 - down) * (b - a) + down * (d - c)
+    return d_down, d_right
+
+
+def wide_dtype(*types: VarType) -> DType:
+    """The dtype of ``down`` and ``right``: at least single precision."""
+    return np.dtype(jnp.promote_types(real_inexact(*types)[0], np.float32))
