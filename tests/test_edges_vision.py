@@ -125,3 +125,94 @@ def test_spatial_transformer_turns_an_image():
     quarter = jnp.asarray([[0.0, -1.0, 0.0, 1.0, 0.0, 0.0]])
     out = so.spatial_transformer(image, quarter, target_shape=(3, 3))
     np.testing.assert_allclose(out[0, 0], np.rot90(image[0, 0]), atol=1e-6)
+
+
+# roi_pooling and roi_align -----------------------------------------------------------------------
+
+
+def region(*edges, image=0.0):
+    """One region of interest: x1, y1, x2, y2."""
+    return jnp.asarray([[image, *edges]])
+
+
+def pooled(image, roi, size, **how):
+    """Bins of one region and the gradient of their sum in the image."""
+    data = jnp.asarray(image, jnp.float32)[None, None]
+    out, pull = jax.vjp(lambda x: so.roi_pooling(x, roi, pooled_size=size, **how), data)
+    return out[0, 0].tolist(), pull(jnp.ones_like(out))[0][0, 0].tolist()
+
+
+def test_bins_of_a_region_overlap():
+    # 3 pixels in 2 bins: floor(1.5 n) up to ceil(1.5 (n + 1)), so that the middle one is in both.
+    out, gradient = pooled([[1.0, 5.0, 2.0, 9.0]], region(0, 0, 2, 0), (1, 2))
+    assert (out, gradient) == ([[5, 5]], [[0, 2, 0, 0]])
+
+
+def test_regions_are_rounded_halves_away_from_zero():
+    image = [[1.0, 2.0, 3.0, 4.0]]
+    assert pooled(image, region(0, 0, 1.5, 0), (1, 1))[0] == [[3]]
+    assert pooled(image, region(0, 0, 2.5, 0), (1, 1))[0] == [[4]]
+    assert pooled(image, region(0, 0, 1.49, 0), (1, 1))[0] == [[2]]
+    assert pooled(image, region(0, 0, 3, 0), (1, 1), spatial_scale=0.5)[0] == [[3]]
+
+
+def test_bins_outside_are_empty():
+    out, gradient = pooled([[-1.0, -2.0]], region(1, 0, 4, 0), (1, 4))
+    assert (out, gradient) == ([[-2, 0, 0, 0]], [[0, 1]])
+
+
+def test_the_first_of_equal_entries_wins():
+    assert pooled(np.ones((3, 3)), region(1, 1, 2, 2), (1, 1))[1] == [[0, 0, 0], [0, 1, 0], [0] * 3]
+    flat = np.full((2, 2), -INF)
+    assert pooled(flat, region(1, 1, 1, 1), (1, 1)) == ([[-INF]], [[0, 0], [0, 1]])
+
+
+def test_no_number_wins_where_it_is_seen():
+    image = [[1.0, float("nan"), 3.0]]
+    assert np.isnan(pooled(image, region(0, 0, 2, 0), (1, 1))[0])
+    assert pooled(image, region(2, 0, 2, 0), (1, 1))[0] == [[3]]
+
+
+def test_regions_of_no_image_are_zero():
+    data = jnp.ones((2, 1, 3, 3))
+    rois = jnp.concatenate([region(0, 0, 2, 2, image=n) for n in (-1.0, 2.0, 1.0)])
+    for pool in (so.roi_pooling, so.roi_align):
+        assert pool(data, rois, pooled_size=(1, 1)).ravel().tolist() == [0, 0, 1]
+
+
+def aligned_at(x1, x2, **how):
+    """The mean of two samples in a row, and its gradient in the region's edges x1 and x2."""
+    data = jnp.asarray([[[[0.0, 1.0, 4.0, 9.0]]]])
+
+    def mean(roi):
+        return so.roi_align(data, roi, pooled_size=(1, 1), **how)[0, 0, 0, 0]
+
+    out, gradient = jax.value_and_grad(mean)(region(x1, 0, x2, 0))
+    return float(out), gradient[0, 1::2].tolist()
+
+
+def test_roi_align_by_hand():
+    # Samples at 1 + 1/4 of 2 and 1 + 3/4 of 2: slopes 3 and 5.
+    out, (low, high) = aligned_at(1.0, 3.0)
+    assert out == pytest.approx((2.5 + 6.5) / 2)
+    assert (low, high) == pytest.approx(((3 * 0.75 + 5 * 0.25) / 2, (3 * 0.25 + 5 * 0.75) / 2))
+    assert aligned_at(1.5, 3.5, aligned=True)[0] == pytest.approx((2.5 + 6.5) / 2)
+
+
+def test_roi_align_of_a_short_region():
+    # At least 1 long, so only the first edge moves the samples.
+    out, gradient = aligned_at(1.0, 1.25)
+    assert (out, gradient) == (pytest.approx((1.75 + 3.25) / 2), [3.0, 0.0])
+    assert aligned_at(1.5, 1.5, aligned=True)[0] == 1.0
+
+
+def test_roi_align_beyond_the_border():
+    assert aligned_at(-1.0, -0.5, sample_ratio=1) == (0.0, [0.0, 0.0])
+    assert aligned_at(3.25, 4.25, sample_ratio=1) == (9.0, [0.0, 0.0])
+    assert aligned_at(3.75, 4.75, sample_ratio=1) == (0.0, [0.0, 0.0])
+
+
+def test_each_bin_has_its_own_channels():
+    data = jnp.broadcast_to(jnp.arange(8.0)[:, None, None], (8, 3, 3))[None]
+    out = so.roi_align(data, region(0, 0, 2, 2), pooled_size=(2, 2), position_sensitive=True)
+    assert out[0].tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]

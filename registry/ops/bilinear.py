@@ -25,13 +25,23 @@ from registry.var import Var
 
 
 class Images(NamedTuple):
-    """What data of batch, channels, height and width holds, its channels in groups of their own."""
+    """What data of batch, channels, height and width holds, its channels in groups of their own.
+
+    Attributes:
+        batch: how many images there are.
+        groups: into how many groups the channels of each are parted.
+        channels: how many channels each group has.
+        height: of each image, in pixels.
+        width: of each image.
+        dealt: whether the channels are dealt to the groups in turn, not group by group.
+    """
 
     batch: int
     groups: int
     channels: int
     height: int
     width: int
+    dealt: bool
 
     @property
     def rows(self) -> int:
@@ -39,10 +49,15 @@ class Images(NamedTuple):
         return self.batch * self.groups * self.height * self.width
 
     @property
-    def first(self) -> np.ndarray:
-        """The row of the first pixel of each image and group."""
-        starts = np.arange(self.batch * self.groups, dtype=np.int32) * (self.height * self.width)
-        return starts.reshape(self.batch, self.groups)
+    def parted(self) -> Shape:
+        """The shape of data whose channels are parted into groups."""
+        both = (self.groups, self.channels)
+        return (self.batch, *(both[::-1] if self.dealt else both), self.height, self.width)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of parted data in the order batch, group, height, width, channel."""
+        return (0, 2, 3, 4, 1) if self.dealt else (0, 1, 3, 4, 2)
 
 
 def require_images(data: Shape) -> None:
@@ -51,32 +66,29 @@ def require_images(data: Shape) -> None:
         raise ShapeError(f"data must be (batch, channels, height > 0, width > 0), got {data}")
 
 
-def images_in(data: Shape, groups: int = 1) -> Images:
+def images_in(data: Shape, groups: int = 1, *, dealt: bool = False) -> Images:
     """What data of that shape holds."""
     batch, channels, height, width = data
-    return Images(batch, groups, channels // groups, height, width)
+    return Images(batch, groups, channels // groups, height, width, dealt)
 
 
-def pixels(data: Array, groups: int = 1) -> Array:
+def pixels(data: Array, of: Images) -> Array:
     """Images as rows."""
-    of = images_in(data.shape, groups)
-    apart = data.reshape(of)
-    return jnp.moveaxis(apart, 2, 4).reshape(of.rows, of.channels)
+    return data.reshape(of.parted).transpose(of.axes).reshape(of.rows, of.channels)
 
 
-def rows_of(data: Var, groups: int = 1) -> Var:
+def rows_of(data: Var, of: Images) -> Var:
     """Images as rows, in a gradient."""
-    of = images_in(data.shape, groups)
-    last = permute_dims(reshape(data, shape=tuple(of)), axes=(0, 1, 3, 4, 2))
+    last = permute_dims(reshape(data, shape=of.parted), axes=of.axes)
     rows: Var = reshape(last, shape=(of.rows, of.channels))
     return rows
 
 
-def rows_to_images(rows: Var, data: Var, groups: int = 1) -> Var | None:
+def rows_to_images(rows: Var, data: Var, of: Images) -> Var | None:
     """Rows as images like ``data``, in a gradient."""
-    of = images_in(data.shape, groups)
-    last = reshape(rows, shape=(of.batch, of.groups, of.height, of.width, of.channels))
-    return unbroadcast(reshape(permute_dims(last, axes=(0, 1, 4, 2, 3)), shape=data.shape), data)
+    last = reshape(rows, shape=tuple(of.parted[axis] for axis in of.axes))
+    back = permute_dims(last, axes=tuple(np.argsort(of.axes).tolist()))
+    return unbroadcast(reshape(back, shape=data.shape), data)
 
 
 def corners_at(
@@ -152,3 +164,8 @@ def samples_to_places(
 def wide_dtype(*types: VarType) -> DType:
     """The dtype of ``down`` and ``right``: at least single precision."""
     return np.dtype(jnp.promote_types(real_inexact(*types)[0], np.float32))
+
+
+def wide_of(*arrays: Array) -> DType:
+    """The same of arrays, in a kernel."""
+    return np.dtype(jnp.promote_types(jnp.result_type(*arrays), np.float32))

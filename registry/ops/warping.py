@@ -20,6 +20,7 @@ from registry.ops.bilinear import (
     samples_to_places,
     samples_to_rows,
     wide_dtype,
+    wide_of,
 )
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.joining import stack
@@ -69,7 +70,7 @@ def _strong_real(*types: VarType) -> DType:
 
 def _affine_grid(loc: Array, target_shape: Target) -> Array:
     """The grid, at least in single precision."""
-    wide = jnp.promote_types(loc.dtype, np.float32)
+    wide = wide_of(loc)
     y, x = _coordinates(target_shape, wide)
     matrix = loc.reshape(-1, 2, 3, 1, 1).astype(wide)
     return matrix[:, :, 0] * x + matrix[:, :, 1] * y[:, None] + matrix[:, :, 2]
@@ -94,7 +95,7 @@ def _one_pixel(flow: Shape, dtype: DType) -> np.ndarray:
 
 
 def _warp_grid(flow: Array) -> Array:
-    wide = flow.astype(jnp.promote_types(flow.dtype, np.float32))
+    wide = flow.astype(wide_of(flow))
     _, _, height, width = flow.shape
     places = jnp.meshgrid(*(jnp.arange(n, dtype=wide.dtype) for n in (width, height)))
     return (wide + jnp.stack(places)) * _one_pixel(flow.shape, wide.dtype) - 1.0
@@ -213,11 +214,12 @@ def _sample(data: Array, grid: Array) -> tuple[Array, ...]:
     """The samples, and what is kept of their places."""
     of = images_in(data.shape)
     dtype = jnp.result_type(data, grid)
-    grid = grid.astype(jnp.promote_types(dtype, np.float32))
+    grid = grid.astype(wide_of(data, grid))
     by_x, by_y = _pixels_per_unit(data.shape)
     x, y = (grid[:, 0] + 1.0) * by_x, (grid[:, 1] + 1.0) * by_y
-    corners, down, right = corners_at(y, x, of.first[:, :, None], of)
-    out = sampled(pixels(data), corners, down, right)
+    first = np.arange(of.batch, dtype=np.int32)[:, None, None] * (of.height * of.width)
+    corners, down, right = corners_at(y, x, first, of)
+    out = sampled(pixels(data, of), corners, down, right)
     return jnp.moveaxis(out, -1, 1).astype(dtype), corners, down, right
 
 
@@ -227,8 +229,8 @@ def _pixels_per_unit(data: Shape) -> tuple[float, float]:
 
 def _data_gradient(data: Var, corners: Var, down: Var, right: Var, d_out: Var) -> Var | None:
     d_samples = permute_dims(cast(d_out, dtype=down.dtype), axes=(0, 2, 3, 1))
-    rows = samples_to_rows(images_in(data.shape).rows, corners, down, right, d_samples)
-    return rows_to_images(rows, data)
+    of = images_in(data.shape)
+    return rows_to_images(samples_to_rows(of.rows, corners, down, right, d_samples), data, of)
 
 
 def _grid_gradient(
@@ -240,7 +242,7 @@ def _grid_gradient(
     d_kept: tuple[Var | None, Var | None],
 ) -> Var:
     d_samples = permute_dims(cast(d_out, dtype=down.dtype), axes=(0, 2, 3, 1))
-    found = samples_to_places(rows_of(data), corners, down, right, d_samples)
+    found = samples_to_places(rows_of(data, images_in(data.shape)), corners, down, right, d_samples)
     d_down, d_right = (
         one if kept is None else one + kept for one, kept in zip(found, d_kept, strict=True)
     )
