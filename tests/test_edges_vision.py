@@ -216,3 +216,52 @@ def test_each_bin_has_its_own_channels():
     data = jnp.broadcast_to(jnp.arange(8.0)[:, None, None], (8, 3, 3))[None]
     out = so.roi_align(data, region(0, 0, 2, 2), pooled_size=(2, 2), position_sensitive=True)
     assert out[0].tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+
+
+# deformable_convolution --------------------------------------------------------------------------
+
+HOW = {"channels": 4, "kernel": (3, 2), "stride": (1, 2), "padding": 1, "groups": 2}
+
+
+def test_without_offsets_it_is_convolution():
+    keys = jax.random.split(jax.random.key(0), 3)
+    shapes = ((2, 4, 5, 4), (4, 2, 3, 2), (4,))
+    data, weight, bias = map(jax.random.normal, keys, shapes)
+    plain, pull = jax.vjp(lambda *xs: so.convolution(*xs, **HOW), data, weight, bias)
+    offset = jnp.zeros((2, 24, *plain.shape[2:]))
+    moved, pull_moved = jax.vjp(
+        lambda x, *xs: so.deformable_convolution(x, offset, *xs, deformable_groups=2, **HOW),
+        data,
+        weight,
+        bias,
+    )
+    np.testing.assert_allclose(moved, plain, atol=1e-5)
+    for ours, theirs in zip(pull_moved(jnp.cos(plain)), pull(jnp.cos(plain)), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def moved_by(dy, dx):
+    """What a moved tap sees from the middle of an image, and its slope."""
+    image = jnp.asarray([[0.0, 1.0, 3.0], [10.0, 11.0, 13.0], [30.0, 31.0, 33.0]])[None, None]
+    one = jnp.ones((1, 1, 1, 1))
+
+    def middle(by):
+        offset = jnp.broadcast_to(by[None, :, None, None], (1, 2, 3, 3))
+        return so.deformable_convolution(image, offset, one, channels=1, kernel=1, use_bias=False)[
+            0, 0, 1, 1
+        ]
+
+    out, slope = jax.value_and_grad(middle)(jnp.asarray([dy, dx]))
+    return float(out), slope.tolist()
+
+
+def test_offsets_are_downwards_then_to_the_right():
+    assert moved_by(1.0, 0.0)[0] == 31
+    assert moved_by(0.0, -1.0)[0] == 10
+    assert moved_by(0.5, 0.5) == (22, [20, 2])
+    assert moved_by(-0.5, -0.5) == (5.5, [10, 1])
+
+
+@pytest.mark.parametrize("by", [(INF, 0.0), (0.0, -INF), (9.0, 0.0), (1e30, 1e30)])
+def test_taps_far_outside_see_nothing(by):
+    assert moved_by(*by) == (0, [0, 0])

@@ -7,6 +7,7 @@ corner is told by its row, and by the number of rows where it lies outside and c
 1. The derivative of a sample by its place is the one by these two.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -47,6 +48,12 @@ class Images(NamedTuple):
     def rows(self) -> int:
         """How many pixels there are, those of each group counted."""
         return self.batch * self.groups * self.height * self.width
+
+    @property
+    def first(self) -> np.ndarray:
+        """The row of the first pixel of each image and group."""
+        each = np.arange(self.batch * self.groups, dtype=np.int32) * (self.height * self.width)
+        return each.reshape(self.batch, self.groups, 1, 1, 1)
 
     @property
     def parted(self) -> Shape:
@@ -153,12 +160,18 @@ def samples_to_places(
 ) -> tuple[Var, Var]:
     """The gradient of samples in ``down`` and ``right``."""
     # d sample = sum of d weight * corner, and the weights are products of down, right and what
-    # they leave of 1.
-    by_weight = sum_over(take(rows, corners, fill_value=0.0) * d_samples, axis=-1)
-    a, b, c, d = unstack(by_weight)
+    # they leave of 1. The corners are gathered one by one: XLA is several times faster so.
+    a, b, c, d = (
+        sum_over(take(rows, ids, fill_value=0.0) * d_samples, axis=-1) for ids in unstack(corners)
+    )
     d_down = (1.0 - right) * (c - a) + right * (d - b)
     d_right = (1.0 - down) * (b - a) + down * (d - c)
     return d_down, d_right
+
+
+def with_kept(found: Sequence[Var], kept: Sequence[Var | None]) -> list[Any]:
+    """Gradients in ``down`` and ``right`` plus those that arrive where these were kept."""
+    return [d if k is None else d + k for d, k in zip(found, kept, strict=True)]
 
 
 def wide_dtype(*types: VarType) -> DType:

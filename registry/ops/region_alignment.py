@@ -21,8 +21,9 @@ from registry.ops.bilinear import (
     samples_to_rows,
     wide_dtype,
     wide_of,
+    with_kept,
 )
-from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
+from registry.ops.broadcasting import broadcast_to, cast, sum_to, unbroadcast
 from registry.ops.comparison import greater
 from registry.ops.elementwise import where
 from registry.ops.indexing import never_weak
@@ -286,16 +287,12 @@ def _roi_align_gradient(
 
     def by_rois() -> Var | None:
         places = samples_to_places(rows_of(data, of), corners, down, right, d_samples)
-        d_y = sum_over(places[0], axis=2)
-        d_x = sum_over(places[1], axis=1)
-        if d_down is not None:
-            d_y = d_y + squeeze(d_down, axis=2)
-        if d_right is not None:
-            d_x = d_x + squeeze(d_right, axis=1)
+        found = [sum_to(d, shape=like.shape) for d, like in zip(places, (down, right), strict=True)]
+        d_y, d_x = with_kept(found, (d_down, d_right))
         how: dict[str, Any] = {"spatial_scale": spatial_scale, "aligned": aligned}
         image, x1, y1, x2, y2 = unstack(cast(rois, dtype=down.dtype), axis=1)
-        d_y1, d_y2 = _edges_gradient(y1, y2, d_y, **how)
-        d_x1, d_x2 = _edges_gradient(x1, x2, d_x, **how)
+        d_y1, d_y2 = _edges_gradient(y1, y2, squeeze(d_y, axis=2), **how)
+        d_x1, d_x2 = _edges_gradient(x1, x2, squeeze(d_x, axis=1), **how)
         edges = (filled(image, 0.0), d_x1, d_y1, d_x2, d_y2)
         return unbroadcast(stack(*edges, axis=1), rois)
 

@@ -21,6 +21,7 @@ from registry.ops.bilinear import (
     samples_to_rows,
     wide_dtype,
     wide_of,
+    with_kept,
 )
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.joining import stack
@@ -217,8 +218,7 @@ def _sample(data: Array, grid: Array) -> tuple[Array, ...]:
     grid = grid.astype(wide_of(data, grid))
     by_x, by_y = _pixels_per_unit(data.shape)
     x, y = (grid[:, 0] + 1.0) * by_x, (grid[:, 1] + 1.0) * by_y
-    first = np.arange(of.batch, dtype=np.int32)[:, None, None] * (of.height * of.width)
-    corners, down, right = corners_at(y, x, first, of)
+    corners, down, right = corners_at(y, x, of.first[:, 0, 0], of)
     out = sampled(pixels(data, of), corners, down, right)
     return jnp.moveaxis(out, -1, 1).astype(dtype), corners, down, right
 
@@ -243,9 +243,7 @@ def _grid_gradient(
 ) -> Var:
     d_samples = permute_dims(cast(d_out, dtype=down.dtype), axes=(0, 2, 3, 1))
     found = samples_to_places(rows_of(data, images_in(data.shape)), corners, down, right, d_samples)
-    d_down, d_right = (
-        one if kept is None else one + kept for one, kept in zip(found, d_kept, strict=True)
-    )
+    d_down, d_right = with_kept(found, d_kept)
     by_x, by_y = _pixels_per_unit(data.shape)
     d_grid: Var = stack(d_right * by_x, d_down * by_y, axis=1)
     return d_grid
