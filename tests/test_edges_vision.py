@@ -265,3 +265,44 @@ def test_offsets_are_downwards_then_to_the_right():
 @pytest.mark.parametrize("by", [(INF, 0.0), (0.0, -INF), (9.0, 0.0), (1e30, 1e30)])
 def test_taps_far_outside_see_nothing(by):
     assert moved_by(*by) == (0, [0, 0])
+
+
+# correlation -------------------------------------------------------------------------------------
+
+
+def test_correlation_finds_a_displacement():
+    image = jax.random.normal(jax.random.key(0), (1, 8, 6, 6))
+    image /= jnp.linalg.norm(image, axis=1, keepdims=True)  # none is more alike than itself
+    moved = jnp.roll(image, (2, -1), (2, 3))  # down and to the left
+    how = {"max_displacement": 2, "kernel_size": 1}
+    alike = so.correlation(image, moved, **how)
+    assert alike.shape == (1, 25, 2, 2)
+    assert np.all(np.argmax(alike, 1) == 4 * 5 + 1)
+    apart = so.correlation(image, moved, is_multiply=False, **how)
+    np.testing.assert_array_equal(apart[:, 21], 0.0)
+
+
+def test_displacements_are_multiples_of_the_second_stride():
+    data = jnp.ones((1, 1, 9, 9))
+    shapes = {
+        by: so.correlation(data, data, max_displacement=3, stride1=3, stride2=by).shape
+        for by in (1, 2, 3, 4)
+    }
+    assert shapes == {1: (1, 49, 1, 1), 2: (1, 9, 1, 1), 3: (1, 9, 1, 1), 4: (1, 1, 1, 1)}
+
+
+def test_places_beyond_the_last_stride_count():
+    # 5 pixels, one off each end: 3 centers, of which every second one is 2.
+    data = jnp.arange(25.0).reshape(1, 1, 5, 5)
+    out = so.correlation(data, jnp.ones_like(data), stride1=2)
+    assert out[0, 0].tolist() == [[6, 8], [16, 18]]
+
+
+def test_the_slope_of_equal_maps():
+    data = jnp.ones((1, 2, 1, 1))
+
+    def apart(a, b):
+        return so.correlation(a, b, is_multiply=False, max_displacement=0).sum()
+
+    first, second = jax.grad(apart, (0, 1))(data, data)
+    assert (first.ravel().tolist(), second.ravel().tolist()) == ([0.5, 0.5], [-0.5, -0.5])
