@@ -159,9 +159,12 @@ class TestNothingToCompare:
 
     def test_what_breaks_every_proof_is_told_once(self):
         verdict = testing.check_operator(declare(cases=[case(x=(3,), y=(3,))]))
-        assert len(verdict.failures) == len(testing.PROOFS)
+        told = {one.proof for one in verdict.failures}
+        assert told == testing.PROOFS.keys() - {"complex"}  # which needs a dtype rule
         assert str(verdict).count("'y'") <= 2
-        assert "inference, reference, gradient, adjoint, linearity, transforms, x=" in str(verdict)
+        assert "inference, reference, gradient, adjoint, linearity, transforms, half, x=" in str(
+            verdict
+        )
 
 
 PAIR = """

@@ -66,7 +66,7 @@ def test_ops_lists_an_operator_without_a_docstring(capsys):
 def test_ops_explains_one(capsys):
     assert cli.main(["ops", "softmax"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("softmax(x, *, axis=-1)\n\n")
+    assert printed.startswith("softmax(x, *, axis=-1, temperature=1.0)\n\n")
     assert "sum to one" in printed
     assert "\n\nExample:\n    >>> " in printed
     assert printed.endswith("\n\nderivative: a gradient maker composes it\n")

@@ -357,7 +357,9 @@ class TestHelpers:
         maker = MinusGradMaker(desc)
         assert maker.attr("axis") == -1
         assert maker.attrs == {}
-        with pytest.raises(ArgumentError, match="attributes must be among axis, got 'axes'"):
+        with pytest.raises(
+            ArgumentError, match="attributes must be among axis, temperature, got 'axes'"
+        ):
             maker.attr("axes")
 
     def test_components_must_define_what_they_are_for(self):
@@ -1255,7 +1257,7 @@ class TestReplacing:
             def kernel(self, X):
                 return X**3 / 3
 
-        outer = register_operator("outer", Third, outer_grad)
+        outer = register_operator("outermost", Third, outer_grad)
         x = so.var("x", shape=())
         before = outer(x)
         register_operator("inner", MinusOp, MinusProto, replace=True)

@@ -330,8 +330,8 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> gamma_log_density(jnp.asarray([1.0]), 1.0, 1.0)
-        Array([-1.], dtype=float32)
+        >>> gamma_log_density(jnp.asarray([2.0, -1.0]), 3.0, 1.0)
+        Array([-1.306..., -inf], dtype=float32)
     """
     (x, a, scale), dtype = _wide(x, a, scale)
     z = jnp.where(x > 0, x, 1.0) / scale
@@ -376,8 +376,8 @@ def beta_log_density(x: Array, a: Array, b: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> beta_log_density(jnp.asarray([0.5]), 1.0, 1.0)
-        Array([0.], dtype=float32)
+        >>> beta_log_density(jnp.asarray([0.5, 2.0]), 2.0, 2.0)
+        Array([0.405..., -inf], dtype=float32)
     """
     (x, a, b), dtype = _wide(x, a, b)
     inside = (x > 0) & (x < 1)
@@ -425,8 +425,8 @@ def poisson_log_density(x: Array, rate: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> poisson_log_density(jnp.asarray([0, -1]), 1.0)
-        Array([ -1., -inf], dtype=float32)
+        >>> poisson_log_density(jnp.asarray([2, -1]), 1.0)
+        Array([-1.693..., -inf], dtype=float32)
     """
     (x, rate), dtype = _wide(x, rate)
     at = jnp.where(x >= 0, x, 0.0)
@@ -514,8 +514,8 @@ def dirichlet_log_density(x: Array, a: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([1.0, 1.0]))
-        Array(0., dtype=float32)
+        >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([2.0, 2.0]))
+        Array(0.405..., dtype=float32)
     """
     (x, a), dtype = _wide(x, a)
     density = jnp.sum((a - 1.0) * jnp.log(x) - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))

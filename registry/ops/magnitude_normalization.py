@@ -289,7 +289,7 @@ def local_response_norm(
         >>> import jax.numpy as jnp
         >>> data = jnp.asarray([[1.0, 2.0, 3.0]])
         >>> local_response_norm(data, nsize=3, alpha=3.0, beta=1.0, knorm=1.0)
-        Array([[0.16666667, 0.13333334, 0.21428572]], dtype=float32)
+        Array([[0.16666..., 0.13333..., 0.21428...]], dtype=float32)
     """
     x = data.astype(statistics_dtype(data.dtype))
     norm = knorm + alpha / nsize * _window_sum(jnp.square(x), axis % data.ndim, nsize)

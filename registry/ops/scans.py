@@ -353,7 +353,7 @@ def logcumsumexp(x: Array, *, axis: int | None = None, reverse: bool = False) ->
     Example:
         >>> import jax.numpy as jnp
         >>> logcumsumexp(jnp.asarray([-jnp.inf, 1000.0, 1000.0]))
-        Array([     -inf, 1000.    , 1000.6931], dtype=float32)
+        Array([     -inf, 1000.    , 1000.69...], dtype=float32)
     """
     x = jnp.asarray(x)
     at = scanned_axis(axis, x.ndim)

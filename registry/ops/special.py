@@ -213,8 +213,8 @@ def gamma(x: Array) -> Array:
 
     Example:
         >>> import jax.numpy as jnp
-        >>> gamma(jnp.asarray([1.0, 0.0, -0.5]))
-        Array([ 1.      ,       inf, -3.54490...], dtype=float32)
+        >>> gamma(jnp.asarray([0.0, -0.5]))
+        Array([ inf, -3.5449...], dtype=float32)
     """
     x = jnp.asarray(x)
     out: Array = jax.scipy.special.gammasgn(x) * jnp.exp(_lgamma(x))

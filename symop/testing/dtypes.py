@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from registry.cases import Case
-from registry.errors import SymopError
+from registry.errors import DTypeError
 from registry.operator import Operator
 from registry.types import as_dtype, is_inexact
 from symop.lowering import type_of
@@ -29,7 +29,7 @@ def _accepted(operator: Operator, case: Case, dtype: str) -> list[Trial] | str:
     """The trials of a case in ``dtype``, or why there are none."""
     try:
         found = trials(operator, case, dtype)
-    except SymopError as error:
+    except DTypeError as error:
         return f"{dtype} is refused: {error.args[0].splitlines()[0]}"
     if not any(map(_drawn_in(dtype), found)):
         return f"no input is drawn in {dtype}"
@@ -153,6 +153,8 @@ def check_complex(operator: Operator, case: Case) -> str | None:
     Raises:
         AssertionError: they differ.
     """
+    if operator.inference.dtype_rule is None:
+        return "no dtype= rule says whether complex numbers are meant"
     with jax.enable_x64(True):
         found = _accepted(operator, case, _COMPLEX)
         if isinstance(found, str):
