@@ -15,6 +15,7 @@ import numpy as np
 
 from registry.errors import ShapeError
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.creation import linspace
 from registry.ops.indexing import add_rows, one_long, take
 from registry.ops.joining import stack, unstack
 from registry.ops.reductions import sum as sum_over
@@ -22,7 +23,7 @@ from registry.ops.shape import expand_dims, permute_dims, reshape
 from registry.shapes import real_inexact
 from registry.signature import Array
 from registry.types import DType, Shape, VarType
-from registry.var import Var
+from registry.var import Var, emitter_of
 
 
 class Images(NamedTuple):
@@ -167,6 +168,14 @@ def samples_to_places(
     d_down = (1.0 - right) * (c - a) + right * (d - b)
     d_right = (1.0 - down) * (b - a) + down * (d - c)
     return d_down, d_right
+
+
+def spaced(like: Var, start: float, stop: float, count: int) -> Var:
+    """``linspace`` beside ``like``, of its dtype: in a graph it stays a call, not an array."""
+    given = {"start": start, "stop": stop, "num": count, "dtype": like.dtype}
+    _, attributes, _ = linspace.bind((), given)
+    numbers: Var = emitter_of((like,)).emit(linspace, (), attributes, None)
+    return numbers
 
 
 def with_kept(found: Sequence[Var], kept: Sequence[Var | None]) -> list[Any]:

@@ -19,6 +19,7 @@ from registry.ops.bilinear import (
     sampled,
     samples_to_places,
     samples_to_rows,
+    spaced,
     wide_dtype,
     wide_of,
     with_kept,
@@ -72,9 +73,9 @@ def _roi_align_dtype(data: VarType, rois: VarType) -> list[DType]:
     return [of_data(data, rois), np.dtype(np.int32), wide, wide]
 
 
-def _sweep(count: int, dtype: DType) -> np.ndarray:
-    """The middles of ``count`` equal parts of a region of length 1."""
-    return ((np.arange(count) + 0.5) / count).astype(dtype)
+def _middles(count: int) -> tuple[float, float, int]:
+    """The middles of ``count`` equal parts of 1: the first, the last, and how many."""
+    return 0.5 / count, 1.0 - 0.5 / count, count
 
 
 def _places_along(
@@ -85,14 +86,14 @@ def _places_along(
     if not aligned:
         length = jnp.where(length > 1, length, 1)
     start = low * spatial_scale - (0.5 if aligned else 0.0)
-    return start[:, None] + length[:, None] * _sweep(count, low.dtype)
+    return start[:, None] + length[:, None] * jnp.linspace(*_middles(count), dtype=low.dtype)
 
 
 def _edges_gradient(
     low: Var, high: Var, d_places: Var, *, spatial_scale: float, aligned: bool
 ) -> tuple[Var, Var]:
-    # place = scale low + length sweep, with length = scale (high - low), or 1 if that is less
-    d_length = sum_over(d_places * _sweep(d_places.shape[1], d_places.dtype), axis=1)
+    # place = scale low + length middles, with length = scale (high - low), or 1 if that is less
+    d_length = sum_over(d_places * spaced(d_places, *_middles(d_places.shape[1])), axis=1)
     if not aligned:
         free = greater((high - low) * spatial_scale, 1.0)
         d_length = where(free, d_length, filled(d_length, 0.0))

@@ -178,8 +178,9 @@ def resize(
     does not smooth first where the size shrinks. ``"nearest"`` takes the nearest entry, the later
     of two that are equally near; it takes any dtype.
 
-    Source: ONNX, operator ``Resize``, modes ``half_pixel`` and ``align_corners``; the same as
-    PyTorch's ``interpolate`` with ``linear``, ``bilinear`` and ``nearest-exact``.
+    Source: ONNX, operator ``Resize``, with ``half_pixel`` or ``align_corners``, and
+    ``round_prefer_ceil`` for the nearest; the same as PyTorch's ``interpolate`` with ``linear``,
+    ``bilinear``, ``trilinear`` and ``nearest-exact``.
 
     Example:
         >>> import jax.numpy as jnp

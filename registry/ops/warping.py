@@ -19,6 +19,7 @@ from registry.ops.bilinear import (
     sampled,
     samples_to_places,
     samples_to_rows,
+    spaced,
     wide_dtype,
     wide_of,
     with_kept,
@@ -41,12 +42,9 @@ _POSITIVE = Check("be positive", lambda target: target is None or min(target) > 
 # grid_generator --------------------------------------------------------------------------------
 
 
-def _coordinates(target_shape: Target, dtype: DType) -> list[np.ndarray]:
-    """Those of a regular grid along y and along x; one alone lies in the middle."""
-    return [
-        np.linspace(-1.0, 1.0, n).astype(dtype) if n > 1 else np.zeros(1, dtype)
-        for n in target_shape
-    ]
+def _ends(length: int) -> tuple[float, float, int]:
+    """The first and the last coordinate of a regular grid, and how many; one lies in the middle."""
+    return (-1.0, 1.0, length) if length > 1 else (0.0, 0.0, 1)
 
 
 def _grid_shape(data: Shape, *, transform_type: str, target_shape: Target | None) -> Shape:
@@ -72,14 +70,14 @@ def _strong_real(*types: VarType) -> DType:
 def _affine_grid(loc: Array, target_shape: Target) -> Array:
     """The grid, at least in single precision."""
     wide = wide_of(loc)
-    y, x = _coordinates(target_shape, wide)
+    y, x = (jnp.linspace(*_ends(n), dtype=wide) for n in target_shape)
     matrix = loc.reshape(-1, 2, 3, 1, 1).astype(wide)
     return matrix[:, :, 0] * x + matrix[:, :, 1] * y[:, None] + matrix[:, :, 2]
 
 
 def _affine_gradient(d_grid: Var, loc: Var, target_shape: Target) -> Var | None:
     # grid[k] = loc[k, 0] x + loc[k, 1] y + loc[k, 2]
-    y, x = _coordinates(target_shape, d_grid.dtype)
+    y, x = (spaced(d_grid, *_ends(n)) for n in target_shape)
     along_y, along_x = sum_over(d_grid, axis=3), sum_over(d_grid, axis=2)
     parts = (
         sum_over(along_x * x, axis=2),
@@ -89,17 +87,18 @@ def _affine_gradient(d_grid: Var, loc: Var, target_shape: Target) -> Var | None:
     return unbroadcast(reshape(stack(*parts, axis=2), shape=loc.shape), loc)
 
 
-def _one_pixel(flow: Shape, dtype: DType) -> np.ndarray:
+def _one_pixel(flow: Shape) -> tuple[float, float]:
     """How much one pixel is in coordinates, along x and along y."""
     _, _, height, width = flow
-    return np.array([2.0 / (width - 1), 2.0 / (height - 1)], dtype).reshape(2, 1, 1)
+    return 2.0 / (width - 1), 2.0 / (height - 1)
 
 
 def _warp_grid(flow: Array) -> Array:
     wide = flow.astype(wide_of(flow))
     _, _, height, width = flow.shape
     places = jnp.meshgrid(*(jnp.arange(n, dtype=wide.dtype) for n in (width, height)))
-    return (wide + jnp.stack(places)) * _one_pixel(flow.shape, wide.dtype) - 1.0
+    units = jnp.asarray(_one_pixel(flow.shape), wide.dtype).reshape(2, 1, 1)
+    return (wide + jnp.stack(places)) * units - 1.0
 
 
 def _grid_reference(
@@ -187,7 +186,8 @@ def _grid_generator_gradient(
     if transform_type == "affine":
         assert target_shape is not None
         return {"data": _affine_gradient(d_grid, data, target_shape)}
-    return {"data": unbroadcast(d_grid * _one_pixel(data.shape, d_grid.dtype), data)}
+    units = reshape(spaced(d_grid, *_one_pixel(data.shape), 2), shape=(2, 1, 1))
+    return {"data": unbroadcast(d_grid * units, data)}
 
 
 # bilinear_sampler ------------------------------------------------------------------------------
