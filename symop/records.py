@@ -161,7 +161,9 @@ class _Writer:
         # One constant serves graphs that have nothing else in common: where it was built first
         # says nothing of this one, and would make files differ that hold the same graph.
         if node.op not in (CONSTANT, TRAINING) and node.origin is not None:
-            desc.site, desc.gradient_of = _site(node.origin), node.origin.forward
+            desc.site = _site(node.origin)
+            # Nor does it for any other node without inputs, but such a node has a place.
+            desc.gradient_of = node.origin.forward if node.inputs else None
         return desc
 
     def _inputs(self, node: Node) -> dict[str, list[str]]:

@@ -364,7 +364,7 @@ def _scale_simplify(x: Var, *, scale: float) -> Var | None:
     shape=same,
     dtype=promote,
     reference=np.positive,
-    aliases=["assign"],
+    aliases=["assign", "positive"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9))],
 )
 def identity(x: Array) -> Array:

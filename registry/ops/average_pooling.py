@@ -34,8 +34,10 @@ def _average_pool(x: Array, over: Window, *, count_include_pad: bool) -> Array:
     whole = over.kernel == tuple(x.shape[axis] for axis in over.axes)
     if whole and not any(map(any, over.pads)):
         return jnp.mean(x, axis=over.axes, keepdims=True)
-    total = reduced_windows(x, over, np.array(0, x.dtype), lax.add)
-    return total / _counts(x.shape, over, count_include_pad=count_include_pad).astype(x.dtype)
+    wide = x.astype(jnp.promote_types(x.dtype, np.float32))  # half precision would saturate
+    total = reduced_windows(wide, over, np.array(0, wide.dtype), lax.add)
+    counts = _counts(x.shape, over, count_include_pad=count_include_pad)
+    return (total / counts.astype(wide.dtype)).astype(x.dtype)
 
 
 def _counts(data: Shape, over: Window, *, count_include_pad: bool) -> np.ndarray:

@@ -209,7 +209,7 @@ def _copysign_gradient(x: Var, y: Var, d_out: Var) -> Grads:
 def lerp(x: Array, y: Array, weight: Array) -> Array:
     """``x + weight (y - x)``: the way from ``x`` to ``y``, of which ``weight`` is gone.
 
-    It is exactly ``x`` for a weight of zero and exactly ``y`` for a weight of one.
+    For finite numbers it is exactly ``x`` for a weight of zero and ``y`` for a weight of one.
 
     Example:
         >>> import jax.numpy as jnp

@@ -66,7 +66,7 @@ def imag(x: Array) -> Array:
         Array([2.], dtype=float32)
     """
     x = jnp.asarray(x)
-    return lax.imag(x) if jnp.iscomplexobj(x) else lax.mul(x, jnp.zeros_like(x))
+    return lax.imag(x) if jnp.iscomplexobj(x) else lax.full_like(x, 0)
 
 
 @imag.gradient

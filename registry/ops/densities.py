@@ -1,8 +1,9 @@
 """Logarithms of the densities of the common distributions.
 
-Outside of a distribution's support the logarithm is minus infinity, and its gradient is zero. Where
-parameters are not legal (a negative scale) it is not a number. The names of parameters are those of
-``random_*`` where both exist.
+Outside of a distribution's support the logarithm is minus infinity, and its gradient is zero. The
+ends of the support count as outside where the density there hangs on the parameters. Parameters are
+not checked: with illegal ones (a negative scale) the result means nothing. Their names are those
+of ``random_*`` where both exist.
 
 Source: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6; references by ``scipy.stats``.
 """

@@ -1,13 +1,14 @@
 """Operators that pick entries by index, and their adjoints that put entries back."""
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from registry.attributes import Check
 from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
@@ -368,10 +369,15 @@ def _one_hot_reference(
         case(ids=integers(4, high=256, dtype="uint8"), num_classes=300),
         misuse("ids must be integers, got float", ids=(4,), num_classes=3),
         misuse("axis must be in [-2, 2), got 2", ids=integers(4, high=3), num_classes=3, axis=2),
+        misuse("'num_classes' must be at least 0, got -1", ids=integers(4, high=3), num_classes=-1),
     ],
 )
 def one_hot(
-    ids: Array, *, num_classes: int, axis: int = -1, dtype: np.dtype | None = None
+    ids: Array,
+    *,
+    num_classes: Annotated[int, Check("be at least 0", lambda count: count >= 0)],
+    axis: int = -1,
+    dtype: np.dtype | None = None,
 ) -> Array:
     """One where the position along the new ``axis`` is the id, zero elsewhere.
 

@@ -285,7 +285,8 @@ def _of_classes(
     others = jnp.expand_dims(size, axis) - shifted
     if weights is not None:
         others = scaled(_spread(weights, axis, logits.ndim), others)
-    return (1 - smoothing) * loss + smoothing / logits.shape[axis] * jnp.sum(others, axis)
+    # The mean is accumulated in float32: a sum over many classes exceeds half precision.
+    return (1 - smoothing) * loss + smoothing * jnp.mean(others, axis)
 
 
 def _spread(weights: Array, axis: int, ndim: int) -> Array:

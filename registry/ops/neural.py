@@ -12,7 +12,7 @@ from registry.attributes import Check
 from registry.cases import case, integers, misuse, positive, uniform, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
+from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.elementwise import exp
 from registry.ops.powers import sqrt
 from registry.ops.reductions import averaged, count
@@ -446,6 +446,7 @@ def _batch_norm_gradient(
         wide: Var = reshape(statistic, shape=shape)
         return wide
 
+    d_out = cast(d_out, dtype=mean.dtype)  # sums over a batch in half precision would saturate
     scale = 1.0 / sqrt(variance + eps)
     centered = data - spread(mean)
     d_beta = sum_over(d_out, axis=others)

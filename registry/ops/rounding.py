@@ -1,5 +1,8 @@
 """Rounding, clipping, and questions about single numbers."""
 
+import math
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,7 +15,7 @@ from registry.ops.elementwise import where
 from registry.shapes import boolean, real, same
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 
 _CASES = [case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), case(x=integers(3, high=9))]
@@ -133,7 +136,8 @@ def _clip_shape(x: Shape, *, low: float | None, high: float | None) -> Shape:
 
 
 def _clip_reference(x: np.ndarray, *, low: float | None, high: float | None) -> np.ndarray:
-    return x if low is None and high is None else np.clip(x, low, high)
+    clipped = x if low is None and high is None else np.clip(x, low, high)
+    return np.trunc(clipped).astype(x.dtype) if x.dtype.kind in "iu" else clipped
 
 
 @op(
@@ -145,6 +149,8 @@ def _clip_reference(x: np.ndarray, *, low: float | None, high: float | None) -> 
         case(x=nonzero(5), low=0.1),
         case(x=nonzero(), high=0.25),
         case(x=(0,), low=0.0, high=1.0),
+        case(x=np.array([0, 5, 200], np.uint8), low=-1.0, high=300.0),
+        case(x=integers(5, low=-3, high=4), low=-1.5, high=1e12),
         misuse("low must be at most high, got 1.0 and 0.0", x=(3,), low=1.0, high=0.0),
         misuse("attribute 'low' must be", x=(3,), low="a"),
     ],
@@ -160,8 +166,19 @@ def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Ar
         Array([-1. ,  0.5,  1. ], dtype=float32)
     """
     array = jnp.asarray(x)
-    bounds = [None if one is None else jnp.asarray(one).astype(array.dtype) for one in (low, high)]
+    bounds = [
+        None if one is None else jnp.asarray(_bound(one, inward, array.dtype), array.dtype)
+        for one, inward in ((low, math.ceil), (high, math.floor))
+    ]
     return jnp.clip(array, *bounds)
+
+
+def _bound(value: float, inward: Callable[[float], int], dtype: DType) -> float:
+    """A bound as the dtype holds it: the next whole number inside, and none beyond its range."""
+    if is_inexact(dtype):
+        return value
+    limits = np.iinfo(dtype)
+    return max(min(inward(max(min(value, 2.0**64), -(2.0**64))), limits.max), limits.min)
 
 
 @clip.gradient

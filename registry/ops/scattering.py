@@ -178,6 +178,8 @@ def _last_places(indices: Array, length: int) -> Array:
     if length == 0:
         return beyond
     places = jnp.where(indices < 0, indices + length, indices)
+    # A place that is still negative would count from the end once more.
+    places = jnp.where((places < 0) | (places >= length), beyond, places)
     last = jnp.full(length, -1, turn.dtype).at[places].max(turn, mode="drop")
     last_here = last.at[places].get(mode="fill", fill_value=-1)
     return jnp.where(last_here == turn, places, beyond)

@@ -278,7 +278,7 @@ def _sequence_last_reference(
     if sequence_length is None:
         return np.asarray(steps[-1])
     out: np.ndarray = np.full_like(
-        steps[0], np.nan if data.dtype.kind == "f" else np.iinfo(data.dtype).min
+        steps[0], np.nan if data.dtype.kind in "fc" else np.iinfo(data.dtype).min
     )
     for n, length in enumerate(sequence_length):
         if length > 0:
