@@ -1,8 +1,11 @@
 """Flips each sign of each gradient maker, one at a time: the proofs must see every one of them.
 
 A mutant is a maker with one gradient negated, or with one ``+`` for ``-`` or one minus less in its
-body or in a function of its module that it calls. It is killed where a proof fails. One that
-survives is listed; the exit status is then 1. Run by ``make mutants``.
+body or in a function of its module that it calls. It is killed where a proof fails. Where a maker
+is not the derivative of its kernel (``native=False``) the proofs have nothing else to compare it
+with: there the golden text of the gradient program and the tests of edges see the sign. Such
+mutants are counted by themselves. One that nothing sees is listed; the exit status is then 1. Run
+by ``make mutants``.
 
 python tests/mutants.py                 all operators
 python tests/mutants.py softmax norm    some of them
@@ -18,6 +21,7 @@ import itertools
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -31,8 +35,8 @@ from tqdm import tqdm
 import registry
 from registry.operator import Derivative, Operator
 from registry.rule import Rule
-from symop.testing import check_gradient, check_linearity
-from symop.testing.trial import trials
+from symop import rules
+from symop.testing import check_gradient, check_linearity, derived, trial
 
 RESULT = Path(__file__).parents[1] / "docs" / "mutants.json"
 ORDER = 2
@@ -224,7 +228,7 @@ def killed(operator: Operator, order: int = ORDER) -> bool:
     """Whether a proof of derivatives fails on a case."""
     for case in operator.cases:
         fresh = dataclasses.replace(case, order=min(order, case.order))
-        trials.__globals__["_trials"].cache_clear()
+        forget()
         try:
             check_gradient(operator, fresh)
             if not operator.compared:
@@ -234,17 +238,38 @@ def killed(operator: Operator, order: int = ORDER) -> bool:
     return False
 
 
-def survivors(name: str) -> tuple[str, int, list[str]]:
-    """How many mutants an operator has, and those that no proof sees."""
+def forget() -> None:
+    """What was made with another maker must not serve this one."""
+    for module in (rules, trial, derived):
+        for cached in vars(module).values():
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
+
+
+def printed(operator: Operator) -> list[str]:
+    """The gradient programs of all cases, as the golden texts show those of the first."""
+    forget()
+    tried = [one for case in operator.cases for one in trial.trials(operator, case, "float32")]
+    return [derived.derivatives(one).graph.program(1) for one in tried if one.differentiable]
+
+
+def survivors(name: str) -> tuple[str, list[str], list[str]]:
+    """What sees each mutant of an operator, and the mutants that nothing sees."""
     operator = registry.get(name)
     assert not killed(operator), f"{name}: it must hold before it is changed"
-    alive, count = [], 0
+    program = printed(operator)
+    seen, alive = [], []
     for mutant in itertools.chain(negated_gradients(operator), flipped_signs(operator)):
-        count += 1
-        if not with_maker(operator, mutant.maker, functools.partial(killed, operator)):
+        if with_maker(operator, mutant.maker, functools.partial(killed, operator)):
+            seen.append("proof")
+        elif not operator.compared and program != with_maker(
+            operator, mutant.maker, functools.partial(printed, operator)
+        ):
+            seen.append("text")
+        else:
             alive.append(mutant.what)
     jax.clear_caches()  # compiled programs would fill the memory
-    return name, count, alive
+    return name, seen, alive
 
 
 def main() -> int:
@@ -256,11 +281,12 @@ def main() -> int:
     names = arguments.names or [
         one.name for one in registry.operators() if one.derivative is Derivative.MAKER and one.cases
     ]
-    start, count, alive = time.perf_counter(), 0, {}
+    start, alive = time.perf_counter(), {}
+    seen: Counter[str] = Counter()
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as processes:
         found = processes.map(survivors, names)
-        for name, mutants, living in tqdm(found, total=len(names), unit="operator"):
-            count += mutants
+        for name, seen_by, living in tqdm(found, total=len(names), unit="operator"):
+            seen.update(seen_by)
             if living:
                 alive[name] = living
     for name, living in alive.items():
@@ -268,9 +294,13 @@ def main() -> int:
             print(f"{name}: {what}")
     left = sum(map(len, alive.values()))
     seconds = time.perf_counter() - start
-    print(f"{count} mutants of {len(names)} makers, {left} survive ({seconds:.0f} s)")
+    count = seen.total() + left
+    print(
+        f"{count} mutants of {len(names)} makers: proofs see {seen['proof']}, only the printed "
+        f"program shows {seen['text']}, {left} survive ({seconds:.0f} s)"
+    )
     if not arguments.names:
-        result = {"makers": len(names), "mutants": count, "survivors": alive}
+        result = {"makers": len(names), "mutants": count, "seen by": seen, "survivors": alive}
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 1 if left else 0
 
