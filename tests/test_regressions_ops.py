@@ -128,3 +128,54 @@ class TestNothing:
         for call in (lambda: so.sin(None), lambda: so.add(np.ones(2), None)):
             with pytest.raises(ArgumentError, match="must be filled, got None"):
                 call()
+
+
+class TestHalfPrecision:
+    def test_gradient_of_batch_norm_sums_in_the_dtype_of_its_statistics(self):
+        x = jax.random.normal(jax.random.key(0), (65536, 2)).astype(jnp.bfloat16)
+        one, zero = jnp.ones(2), jnp.zeros(2)
+
+        def total(beta):
+            out = so.batch_norm(x, one, beta, zero, one, training=True)[0]
+            return jnp.sum(out.astype(jnp.float32))
+
+        np.testing.assert_array_equal(jax.jit(jax.grad(total))(zero), [65536.0, 65536.0])
+
+    def test_average_of_large_windows(self):
+        ones = jnp.ones((1, 1, 64, 64), jnp.bfloat16)
+        np.testing.assert_array_equal(so.average_pooling(ones, kernel=32), 1.0)
+        many = jnp.full((1, 1, 16, 16), 300.0, jnp.float16)
+        np.testing.assert_array_equal(so.average_pooling(many, kernel=16), 300.0)
+
+    def test_smoothing_over_many_classes(self):
+        logits = jnp.zeros((1, 8192), jnp.float16)
+        loss = so.softmax_cross_entropy(logits, jnp.array([0]), smoothing=0.1)
+        np.testing.assert_allclose(loss, np.log(8192), rtol=2e-3)
+
+
+def test_an_index_far_before_the_front_is_dropped():
+    updated = so.index_update(jnp.zeros(3), jnp.array([-5, -1]), jnp.array([9.0, 4.0]))
+    np.testing.assert_array_equal(updated, [0.0, 0.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "bounds", "expected"),
+    [
+        ([0, 5, 200], "uint8", (-1.0, 300.0), [0, 5, 200]),
+        ([0, 1, 2], "int32", (0.5, 1e12), [1, 1, 2]),
+        ([-7, 7], "int32", (-float("inf"), 2.5), [-7, 2]),
+    ],
+)
+def test_bounds_of_whole_numbers(values, dtype, bounds, expected):
+    clipped = so.clip(jnp.asarray(values, dtype), low=bounds[0], high=bounds[1])
+    assert clipped.dtype == dtype
+    np.testing.assert_array_equal(clipped, expected)
+
+
+def test_imaginary_part_of_infinity_is_zero():
+    np.testing.assert_array_equal(so.imag(jnp.array([jnp.inf, jnp.nan])), [0.0, 0.0])
+
+
+def test_a_negative_number_of_classes_is_refused():
+    with pytest.raises(so.SymopError, match="'num_classes' must be at least 0, got -1"):
+        so.one_hot(so.var("ids", shape=(2,), dtype="int32"), num_classes=-1)
