@@ -176,9 +176,11 @@ def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Ar
 def _bound(value: float, inward: Callable[[float], int], dtype: DType) -> float:
     """A bound as the dtype holds it: the next whole number inside, and none beyond its range."""
     if is_inexact(dtype):
-        return value
-    limits = np.iinfo(dtype)
-    return max(min(inward(max(min(value, 2.0**64), -(2.0**64))), limits.max), limits.min)
+        largest = float(jnp.finfo(dtype).max)  # type: ignore[no-untyped-call]
+        return math.copysign(math.inf, value) if abs(value) > largest else value
+    limits = np.iinfo(np.uint8 if dtype == np.bool_ else dtype)
+    top = 1 if dtype == np.bool_ else limits.max
+    return max(min(inward(max(min(value, 2.0**64), -(2.0**64))), top), limits.min)
 
 
 @clip.gradient

@@ -229,13 +229,13 @@ def _check_batched(trial: Trial) -> None:
     if not places or trial.types != other.types:
         return
     run = _with_gradients(trial, places)
+    rtol = max(_BATCHED_RTOL, *(_DOORS_RTOL * eps(one.dtype) for one in trial.outputs))
     rows = [[one.inputs[i] for i in places] for one in (trial, other)]
     stacked = [jnp.stack(column) for column in zip(*rows, strict=True)]
     single = compiled(run, *rows[0])
     batched = compiled(jax.vmap(run), *stacked)(*stacked)
     for n, row in enumerate(rows):
         for mine, one in zip(batched, single(*row), strict=True):
-            rtol = max(_BATCHED_RTOL, _DOORS_RTOL * eps(one.dtype))
             expect_close(mine[n], one, rtol, f"{trial}: vmap against entry {n} alone")
 
 
