@@ -336,7 +336,7 @@ def _lookup_table_gradient(table: Var, ids: Var, d_out: Var, *, padding_idx: int
     return {"table": add_rows(d_out, ids, height=height), "ids": None}
 
 
-# one_hot and argmax ----------------------------------------------------------------------------
+# one_hot, argmax and argmin --------------------------------------------------------------------
 
 
 def _one_hot_shape(ids: Shape, *, num_classes: int, axis: int) -> Shape:
@@ -397,32 +397,35 @@ def one_hot(
 one_hot.no_gradient("its input is an integer")
 
 
-def _argmax_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
+def _position_shape(x: Shape, *, axis: int | None, keepdims: bool) -> Shape:
     out = reduced(x, axis=axis, keepdims=keepdims)
     if 0 in (x if axis is None else (x[axis],)):
         raise ShapeError(f"the reduced axes must not be empty, got shape {x}")
     return out
 
 
-def _argmax_dtype(x: VarType) -> DType:
+def _position_dtype(x: VarType) -> DType:
     real(x)
     return default_int()
 
 
+_POSITION_CASES = [
+    case(x=distinct(3, 4)),
+    case(x=distinct(3, 4), axis=-1),
+    case(x=distinct(3, 4), axis=0, keepdims=True),
+    case(x=(0, 3), axis=1),
+    case(x=integers(6, high=3)),
+    misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
+    misuse("the reduced axes must not be empty, got shape (0, 3)", x=(0, 3), axis=0),
+    misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+]
+
+
 @op(
-    shape=_argmax_shape,
-    dtype=_argmax_dtype,
+    shape=_position_shape,
+    dtype=_position_dtype,
     reference=np.argmax,
-    cases=[
-        case(x=distinct(3, 4)),
-        case(x=distinct(3, 4), axis=-1),
-        case(x=distinct(3, 4), axis=0, keepdims=True),
-        case(x=(0, 3), axis=1),
-        case(x=integers(6, high=3)),
-        misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
-        misuse("the reduced axes must not be empty, got shape (0, 3)", x=(0, 3), axis=0),
-        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
-    ],
+    cases=_POSITION_CASES,
 )
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Position of the largest entry along ``axis``; the first of several. A NaN counts as largest.
@@ -438,3 +441,25 @@ def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Arra
 
 
 argmax.no_gradient("its result is an integer")
+
+
+@op(
+    shape=_position_shape,
+    dtype=_position_dtype,
+    reference=np.argmin,
+    cases=_POSITION_CASES,
+)
+def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Position of the smallest entry along ``axis``; the first of several. A NaN counts as least.
+
+    Without an axis, the position among all entries in row-major order.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> argmin(jnp.asarray([[1.0, 3.0], [4.0, 2.0]]), axis=1)
+        Array([0, 1], dtype=int32)
+    """
+    return jnp.argmin(x, axis=axis, keepdims=keepdims)
+
+
+argmin.no_gradient("its result is an integer")
