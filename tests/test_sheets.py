@@ -113,6 +113,19 @@ class TestOwnOperators:
         assert cli.main(["check", str(module), "--sheets", "sheets"]) == 0
         assert "sheet_double" not in capsys.readouterr().out
 
+    def test_a_proof_that_was_not_run_makes_it_stale(self, module, capsys):
+        cli.main(["check", str(module), "--sheets", "sheets"])
+        forget()
+        path = module.parent / "sheets" / "proofs.json"
+        stored = json.loads(path.read_text())
+        del stored["sheet_double"]["proofs"]["half"]
+        path.write_text(json.dumps(stored))
+        capsys.readouterr()
+        assert cli.main(["check", str(module), "--sheets", "sheets"]) == 0
+        said = capsys.readouterr().out
+        assert "sheet_double holds" in said
+        assert "sheet_sign" not in said
+
     def test_what_fails_is_not_recorded(self, module, capsys):
         module.write_text(MODULE.replace('{"x": 2.0 * d_out}', '{"x": 3.0 * d_out}'))
         assert cli.main(["check", str(module), "--sheets", "sheets"]) == 1

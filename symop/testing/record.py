@@ -11,7 +11,7 @@ import jax
 
 from registry.operator import Operator
 from registry.table import get
-from symop.testing import check_operator
+from symop.testing import PROOFS, check_operator
 from symop.testing.fingerprint import fingerprint
 from symop.testing.verdict import Finding, Verdict, nothing_of
 
@@ -54,12 +54,14 @@ def save(path: Path, records: Records) -> None:
 
 
 def stale(operators: Iterable[Operator], records: Records) -> list[Operator]:
-    """The operators that changed since they were proved, or never were."""
-    return [
-        one
-        for one in operators
-        if one.name not in records or records[one.name].fingerprint != fingerprint(one)
-    ]
+    """The operators that changed since they were proved, or that some proof has not seen."""
+    return [one for one in operators if not _current(one, records.get(one.name))]
+
+
+def _current(operator: Operator, record: Record | None) -> bool:
+    if record is None or PROOFS.keys() - record.proofs.keys():
+        return False
+    return record.fingerprint == fingerprint(operator)
 
 
 def prove(
@@ -81,11 +83,12 @@ def prove(
 
 def _proved(name: str) -> tuple[str, Record | str]:
     operator = get(name)
+    proved = fingerprint(operator)  # before the proofs: the file may change while they run
     verdict = check_operator(operator, quiet=True)
     jax.clear_caches()  # type: ignore[no-untyped-call]  # compiled programs fill the memory
     if not verdict.ok:
         return name, str(verdict)
-    return name, Record(fingerprint(operator), _outcomes(verdict))
+    return name, Record(proved, _outcomes(verdict))
 
 
 def _outcomes(verdict: Verdict) -> dict[str, Outcome]:

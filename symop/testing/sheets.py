@@ -42,7 +42,6 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "complex": ("complex values and gradients are the reference's and JAX's",),
     "misuse": ("what does not fit is refused, in words",),
 }
-_BY_ITSELF = ("JAX's derivative through the rules is the gradient program",)
 _SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
 
 
@@ -266,18 +265,14 @@ def _proved(operator: Operator, known: Known) -> list[str]:
     lines = ["## Proofs", ""]
     for proof, outcome in record.proofs.items():
         if isinstance(outcome, int):
-            lines += [
-                f"- [x] {one}{_extent(operator, proof, outcome)}"
-                for one in _shown_by(operator, proof)
-            ]
+            lines += [f"- [x] {one}{_extent(operator, proof, outcome)}" for one in _shown_by(proof)]
         else:
             lines.append(f"- {proof}: nothing to compare, {_tidy(outcome)}")
     return lines
 
 
-def _shown_by(operator: Operator, proof: str) -> tuple[str, ...]:
-    by_itself = proof == "gradient" and not operator.compared
-    return _BY_ITSELF if by_itself else _PROOFS.get(proof, (proof,))
+def _shown_by(proof: str) -> tuple[str, ...]:
+    return _PROOFS.get(proof, (proof,))
 
 
 def _extent(operator: Operator, proof: str, count: int) -> str:
