@@ -166,6 +166,31 @@ def real_inexact(*types: VarType) -> Weak:
     return inexact(*types)
 
 
+def strong_inexact(*types: VarType) -> DType:
+    """JAX's promotion of floating or complex numbers, never weak; others are refused."""
+    return inexact(*types)[0]
+
+
+def strong_real(*types: VarType) -> DType:
+    """JAX's promotion of real numbers, never weak; complex ones are refused."""
+    return real(*types)[0]
+
+
+def strong_real_inexact(*types: VarType) -> DType:
+    """JAX's promotion of real floating numbers, never weak; all others are refused."""
+    return real_inexact(*types)[0]
+
+
+def strong_numeric(*types: VarType) -> DType:
+    """JAX's promotion of numbers, never weak; booleans are refused."""
+    return numeric(*types)[0]
+
+
+def at_least_single(dtype: DType) -> DType:
+    """The dtype to compute in: half precision, which sums saturate, becomes float32."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 and is_inexact(dtype) else np.dtype(dtype)
+
+
 def boolean(*types: VarType) -> DType:
     """Always bool."""
     del types

@@ -19,7 +19,7 @@ from registry.ops.indexing import add_rows
 from registry.ops.normalization import statistics_dtype
 from registry.ops.shape import reshape
 from registry.ops.windows import Layout, Lengths, each_axis, full_layout
-from registry.shapes import default_int, inexact, real
+from registry.shapes import default_int, real, strong_inexact, strong_real
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -63,10 +63,6 @@ def _pooled_by(
 # The average -----------------------------------------------------------------------------------
 
 
-def _strong_inexact(*types: VarType) -> DType:
-    return inexact(*types)[0]
-
-
 def _means(length: int, size: int) -> np.ndarray:
     """The matrix that takes the mean of each window along one axis."""
     matrix = np.zeros((size, length))
@@ -96,7 +92,7 @@ def _average_reference(
 
 @op(
     shape=_pooled_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_average_reference,
     cases=[
         case(data=(2, 2, 5, 4), output_size=(3, 2), order=2),
@@ -149,7 +145,7 @@ def _spread_shape(cotangent: Shape, *, shape: Shape, layout: Layout | None) -> S
 
 @op(
     shape=_spread_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     cases=[
         case(cotangent=(2, 2, 3, 2), shape=(2, 2, 5, 4), order=2),
         case(cotangent=(1, 3, 2), shape=(1, 7, 2), layout="NWC", order=1),
@@ -207,10 +203,6 @@ def _places(data: Array, after: Shape) -> Array:
     return places
 
 
-def _strong_real(data: VarType) -> DType:
-    return real(data)[0]
-
-
 def _max_reference(data: np.ndarray, *, output_size: Lengths, layout: Layout | None) -> np.ndarray:
     return _pooled_by(np.max, data, output_size, layout)
 
@@ -225,7 +217,7 @@ _MAX_MISUSES = [
 
 @op(
     shape=_pooled_shape,
-    dtype=_strong_real,
+    dtype=strong_real,
     reference=_max_reference,
     cases=[
         case(data=distinct(2, 2, 5, 4), output_size=(3, 2), order=2),

@@ -11,30 +11,19 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
-from registry.ops.windows import (
-    Layout,
-    Lengths,
-    Padding,
-    Window,
-    transposed,
-    windows_of,
-)
-from registry.shapes import inexact
+from registry.ops.windows import Layout, Lengths, Padding, Window, transposed, windows_of
+from registry.shapes import at_least_single, strong_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import Shape
 from registry.var import Var
-
-
-def _strong_inexact(*types: VarType) -> DType:
-    return inexact(*types)[0]
 
 
 def _average_pool(x: Array, over: Window, *, count_include_pad: bool) -> Array:
     whole = over.kernel == tuple(x.shape[axis] for axis in over.axes)
     if whole and not any(map(any, over.pads)):
         return jnp.mean(x, axis=over.axes, keepdims=True)
-    wide = x.astype(jnp.promote_types(x.dtype, np.float32))  # half precision would saturate
+    wide = x.astype(at_least_single(x.dtype))  # half precision would saturate
     total = reduced_windows(wide, over, np.array(0, wide.dtype), lax.add)
     counts = _counts(x.shape, over, count_include_pad=count_include_pad)
     return (total / counts.astype(wide.dtype)).astype(x.dtype)
@@ -67,7 +56,7 @@ def _average_pooling_reference(
 
 @op(
     shape=pooled_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_average_pooling_reference,
     cases=[
         case(data=(2, 3, 6, 5), kernel=2),
@@ -166,7 +155,7 @@ def _average_pooling_gradient_shape(
 
 @op(
     shape=_average_pooling_gradient_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     cases=[
         case(cotangent=(2, 3, 3, 2), shape=(2, 3, 6, 5), kernel=2),
         case(cotangent=(1, 2, 4), shape=(1, 2, 7), kernel=3, stride=2, padding=1),

@@ -20,9 +20,8 @@ from registry.ops.indexing import add_rows, one_long, take
 from registry.ops.joining import stack, unstack
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims, permute_dims, reshape
-from registry.shapes import real_inexact
 from registry.signature import Array
-from registry.types import DType, Shape, VarType
+from registry.types import Shape
 from registry.var import Var, emitter_of
 
 
@@ -181,13 +180,3 @@ def spaced(like: Var, start: float, stop: float, count: int) -> Var:
 def with_kept(found: Sequence[Var], kept: Sequence[Var | None]) -> list[Any]:
     """Gradients in ``down`` and ``right`` plus those that arrive where these were kept."""
     return [d if k is None else d + k for d, k in zip(found, kept, strict=True)]
-
-
-def wide_dtype(*types: VarType) -> DType:
-    """The dtype of ``down`` and ``right``: at least single precision."""
-    return np.dtype(jnp.promote_types(real_inexact(*types)[0], np.float32))
-
-
-def wide_of(*arrays: Array) -> DType:
-    """The same of arrays, in a kernel."""
-    return np.dtype(jnp.promote_types(jnp.result_type(*arrays), np.float32))

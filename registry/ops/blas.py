@@ -20,16 +20,11 @@ from registry.ops.contractions import (
 )
 from registry.ops.diagonals import tril, triu
 from registry.ops.shape import swapped
-from registry.shapes import inexact
+from registry.shapes import strong_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import Shape
 from registry.var import Var
-
-
-def _strong_inexact(*types: VarType) -> DType:
-    return inexact(*types)[0]
-
 
 # General matrices ------------------------------------------------------------------------------
 
@@ -52,7 +47,7 @@ _INTEGER_PRODUCT = {"a": integers(2, 2, high=9), "b": integers(2, 2, high=9)}
 
 @op(
     shape=_gemm2_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_gemm2_reference,
     aliases=["linalg_gemm2"],
     cases=[
@@ -112,7 +107,7 @@ def _gemm_reference(
 
 @op(
     shape=_gemm_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_gemm_reference,
     aliases=["linalg_gemm"],
     cases=[
@@ -199,7 +194,7 @@ def _syrk_reference(a: np.ndarray, *, transpose: bool, alpha: float) -> np.ndarr
 
 @op(
     shape=_syrk_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_syrk_reference,
     aliases=["linalg_syrk"],
     cases=[
@@ -264,7 +259,7 @@ def _trmm_reference(
 
 @op(
     shape=_trmm_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_trmm_reference,
     aliases=["linalg_trmm"],
     cases=[

@@ -11,7 +11,7 @@ from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast
 from registry.ops.slicing import pad_slice, slice_
-from registry.shapes import inexact, listed, strong
+from registry.shapes import at_least_single, inexact, listed, strong
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -95,7 +95,7 @@ def chain_sum(x: Array, *weights: Array, reverse: bool = False) -> Array:
                [[0.5, 0. ]]], dtype=float32)
     """
     dtype = jnp.result_type(x, *weights)
-    wide = jnp.promote_types(dtype, jnp.float32)
+    wide = at_least_single(dtype)
     x, *parts = (jnp.asarray(one).astype(wide) for one in (x, *weights))
 
     def forward(before: Array, here: tuple[Array, list[Array]]) -> tuple[Array, Array]:

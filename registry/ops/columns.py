@@ -11,10 +11,10 @@ from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.windows import Lengths, Padding, Window, transposed, window, windows_of
-from registry.shapes import numeric, promote
+from registry.shapes import promote, strong_numeric
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import Shape
 from registry.var import Var
 
 
@@ -159,10 +159,6 @@ def _col2im_shape(
     return image
 
 
-def _strong_numeric(x: VarType) -> DType:
-    return numeric(x)[0]
-
-
 def _col2im_reference(
     x: np.ndarray,
     *,
@@ -193,7 +189,7 @@ def _col2im_reference(
 
 @op(
     shape=_col2im_shape,
-    dtype=_strong_numeric,
+    dtype=strong_numeric,
     reference=_col2im_reference,
     cases=[
         case(x=(2, 12, 12), output_size=(4, 5), kernel=(3, 2), stride=(1, 2), padding=(1, (1, 0))),

@@ -22,10 +22,10 @@ from registry.ops.patches import (
     correlation_reference,
     gradient_reference,
     shape_of,
-    strong_real,
     tangent_reference,
     widened,
 )
+from registry.shapes import strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -51,7 +51,7 @@ def _correlation_shape(
 
 @op(
     shape=_correlation_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=correlation_reference,
     cases=[
         case(data1=(2, 2, 3, 4), data2=(2, 2, 3, 4)),
@@ -184,7 +184,7 @@ def _gradient_shape(
 
 
 def _strong_reals(*types: VarType) -> list[DType]:
-    return [strong_real(*types)] * 2
+    return [strong_real_inexact(*types)] * 2
 
 
 @op(
@@ -305,7 +305,7 @@ def _tangent_shape(
 
 @op(
     shape=_tangent_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=tangent_reference,
     cases=[
         case(data1=(1, 2, 3, 4), data2=(1, 2, 3, 4), tangent1=(1, 2, 3, 4), tangent2=(1, 2, 3, 4)),

@@ -20,7 +20,7 @@ from registry.ops.reductions import sum as sum_over
 from registry.ops.rounding import isinf
 from registry.ops.shape import permute_dims, reshape
 from registry.ops.slicing import pad_slice, slice_
-from registry.shapes import inexact, real
+from registry.shapes import at_least_single, inexact, real
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -225,12 +225,8 @@ def _ctc_loss_dtype(
     real(logits)
     dtype = inexact(logits)[0]
     _require_integers(labels, logit_lengths, label_lengths)
-    wide = _wide(dtype)
+    wide = at_least_single(dtype)
     return [dtype, wide, wide, wide]
-
-
-def _wide(dtype: DType) -> DType:
-    return dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
 
 
 def _collapsed(path: Sequence[int], blank: int) -> list[int]:
@@ -344,7 +340,7 @@ def ctc_loss(
         classes=classes,
         blank=blank % classes,
     )
-    x = logits.astype(_wide(logits.dtype))
+    x = logits.astype(at_least_single(logits.dtype))
     if logit_lengths is not None:
         x = jnp.where(live, x, 0)
     logs = jax.nn.log_softmax(x).reshape(frames, examples * classes)

@@ -8,17 +8,11 @@ import numpy as np
 from registry.cases import case, definite, misuse, workload
 from registry.operator import Grads
 from registry.ops.masks import band_part
-from registry.ops.matrices import (
-    cast_back,
-    refuse_flat,
-    square_matrix,
-    strong_real,
-    symmetric,
-    widened,
-)
+from registry.ops.matrices import cast_back, refuse_flat, square_matrix, symmetric, widened
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat, slice_
 from registry.ops.triangular import triangular_solve
+from registry.shapes import strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
@@ -34,7 +28,7 @@ def _cholesky_reference(a: np.ndarray, *, upper: bool) -> np.ndarray:
 
 @op(
     shape=square_matrix,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_cholesky_reference,
     aliases=["potrf", "linalg_potrf"],
     cases=[
@@ -102,7 +96,7 @@ _REFUSED = [
 
 @op(
     shape=_qr_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=np.linalg.qr,
     outputs=("q", "r"),
     cases=[
@@ -184,7 +178,7 @@ def _lq_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @op(
     shape=_lq_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_lq_reference,
     outputs=("q", "lower"),
     aliases=["gelqf", "linalg_gelqf"],

@@ -19,8 +19,6 @@ from registry.ops.bilinear import (
     sampled,
     samples_to_places,
     samples_to_rows,
-    wide_dtype,
-    wide_of,
     with_kept,
 )
 from registry.ops.broadcasting import cast, unbroadcast
@@ -29,7 +27,7 @@ from registry.ops.linear import matmul
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import permute_dims, reshape, swapped
 from registry.ops.windows import Lengths, Padding, Window, each_axis, window
-from registry.shapes import real_inexact
+from registry.shapes import at_least_single, strong_real_inexact
 from registry.signature import Array, Bias, Parameter
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -92,7 +90,8 @@ def _deformable_shape(
 
 
 def _deformable_dtype(*types: VarType) -> list[DType]:
-    dtype, wide = real_inexact(*types)[0], wide_dtype(*types)
+    dtype = strong_real_inexact(*types)
+    wide = at_least_single(dtype)
     return [dtype, dtype, np.dtype(np.int32), wide, wide]
 
 
@@ -281,7 +280,8 @@ def deformable_convolution(
     """
     del use_bias
     given = [one for one in (data, offset, weight, bias) if one is not None]
-    dtype, wide = jnp.result_type(*given), wide_of(*given)
+    dtype = jnp.result_type(*given)
+    wide = at_least_single(dtype)
     data, weight = jnp.asarray(data, dtype), jnp.asarray(weight, dtype)
     over = _window(data.shape, kernel, stride, padding, dilation)
     of = images_in(data.shape, deformable_groups)

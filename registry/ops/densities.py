@@ -30,7 +30,7 @@ from registry.ops.powers import square
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims
 from registry.ops.special import digamma
-from registry.shapes import broadcast, float_for, real, strong
+from registry.shapes import at_least_single, broadcast, float_for, real, strong
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -49,12 +49,12 @@ def _density_dtype(*types: VarType) -> DType:
     return dtype if is_inexact(dtype) else float_for(dtype)
 
 
-def _wide(*values: Any) -> tuple[list[Array], DType]:
+def _widened(*values: Any) -> tuple[list[Array], DType]:
     """The values in the result's dtype, at least in single precision, and the result's dtype."""
     dtype = np.dtype(jnp.result_type(*values))
     if not is_inexact(dtype):
         dtype = float_for(dtype)
-    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+    wide = at_least_single(dtype)
     return [jnp.asarray(value).astype(wide) for value in values], dtype
 
 
@@ -108,7 +108,7 @@ def normal_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> normal_log_density(jnp.asarray([0.0]), 0.0, 1.0)
         Array([-0.918...], dtype=float32)
     """
-    (x, loc, scale), dtype = _wide(x, loc, scale)
+    (x, loc, scale), dtype = _widened(x, loc, scale)
     out = -0.5 * jnp.square((x - loc) / scale) - jnp.log(scale) - 0.5 * LOG_2_PI
     return lax.convert_element_type(out, dtype)
 
@@ -144,7 +144,7 @@ def laplace_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> laplace_log_density(jnp.asarray([1.0]), 1.0, 0.5)
         Array([-0.], dtype=float32)
     """
-    (x, loc, scale), dtype = _wide(x, loc, scale)
+    (x, loc, scale), dtype = _widened(x, loc, scale)
     distance = jnp.where(x == loc, 0.0, jnp.abs(x - loc))
     return lax.convert_element_type(-distance / scale - jnp.log(2.0 * scale), dtype)
 
@@ -178,7 +178,7 @@ def cauchy_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> cauchy_log_density(jnp.asarray([0.0]), 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, loc, scale), dtype = _wide(x, loc, scale)
+    (x, loc, scale), dtype = _widened(x, loc, scale)
     out = -jnp.log1p(jnp.square((x - loc) / scale)) - jnp.log(scale) - math.log(math.pi)
     return lax.convert_element_type(out, dtype)
 
@@ -216,7 +216,7 @@ def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Arra
         >>> student_t_log_density(jnp.asarray([0.0]), 1.0, 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, df, loc, scale), dtype = _wide(x, df, loc, scale)
+    (x, df, loc, scale), dtype = _widened(x, df, loc, scale)
     z = (x - loc) / scale
     out = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df * math.pi)
     out = out - jnp.log(scale) - (df + 1.0) / 2.0 * jnp.log1p(jnp.square(z) / df)
@@ -272,7 +272,7 @@ def uniform_log_density(x: Array, low: Array, high: Array) -> Array:
         >>> uniform_log_density(jnp.asarray([0.5, 2.0]), 0.0, 1.0)
         Array([ -0., -inf], dtype=float32)
     """
-    (x, low, high), dtype = _wide(x, low, high)
+    (x, low, high), dtype = _widened(x, low, high)
     return _supported((low <= x) & (x <= high), -jnp.log(high - low), dtype)
 
 
@@ -302,7 +302,7 @@ def exponential_log_density(x: Array, scale: Array) -> Array:
         >>> exponential_log_density(jnp.asarray([0.0, -1.0]), 1.0)
         Array([ -0., -inf], dtype=float32)
     """
-    (x, scale), dtype = _wide(x, scale)
+    (x, scale), dtype = _widened(x, scale)
     return _supported(x >= 0, -x / scale - jnp.log(scale), dtype)
 
 
@@ -334,7 +334,7 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
         >>> gamma_log_density(jnp.asarray([2.0, -1.0]), 3.0, 1.0)
         Array([-1.306..., -inf], dtype=float32)
     """
-    (x, a, scale), dtype = _wide(x, a, scale)
+    (x, a, scale), dtype = _widened(x, a, scale)
     z = jnp.where(x > 0, x, 1.0) / scale
     density = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a) - jnp.log(scale)
     return _supported(x > 0, density, dtype)
@@ -380,7 +380,7 @@ def beta_log_density(x: Array, a: Array, b: Array) -> Array:
         >>> beta_log_density(jnp.asarray([0.5, 2.0]), 2.0, 2.0)
         Array([0.405..., -inf], dtype=float32)
     """
-    (x, a, b), dtype = _wide(x, a, b)
+    (x, a, b), dtype = _widened(x, a, b)
     inside = (x > 0) & (x < 1)
     at = jnp.where(inside, x, 0.5)
     density = (a - 1.0) * jnp.log(at) + (b - 1.0) * jnp.log1p(-at)
@@ -429,7 +429,7 @@ def poisson_log_density(x: Array, rate: Array) -> Array:
         >>> poisson_log_density(jnp.asarray([2, -1]), 1.0)
         Array([-1.693..., -inf], dtype=float32)
     """
-    (x, rate), dtype = _wide(x, rate)
+    (x, rate), dtype = _widened(x, rate)
     at = jnp.where(x >= 0, x, 0.0)
     density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
     return _supported(x >= 0, density, dtype)
@@ -469,7 +469,7 @@ def bernoulli_log_density(x: Array, logits: Array) -> Array:
         >>> bernoulli_log_density(jnp.asarray([1, 0]), jnp.asarray([1000.0, 1000.0]))
         Array([    0., -1000.], dtype=float32)
     """
-    (x, logits), dtype = _wide(x, logits)
+    (x, logits), dtype = _widened(x, logits)
     return lax.convert_element_type(x * logits - jax.nn.softplus(logits), dtype)
 
 
@@ -518,7 +518,7 @@ def dirichlet_log_density(x: Array, a: Array) -> Array:
         >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([2.0, 2.0]))
         Array(0.405..., dtype=float32)
     """
-    (x, a), dtype = _wide(x, a)
+    (x, a), dtype = _widened(x, a)
     density = jnp.sum((a - 1.0) * jnp.log(x) - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
     return lax.convert_element_type(density, dtype)
 

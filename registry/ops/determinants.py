@@ -22,16 +22,11 @@ from registry.ops.factoring import (
     unpacked,
 )
 from registry.ops.masks import diagonal_entries, diagonal_matrix
-from registry.ops.matrices import (
-    cast_back,
-    refuse_oblong,
-    strong_inexact,
-    strong_real,
-    widened,
-)
+from registry.ops.matrices import cast_back, refuse_oblong, widened
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims, swapped
 from registry.ops.solving import factored_solve
+from registry.shapes import strong_inexact, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -255,7 +250,7 @@ def _slogdet_shape(a: Shape) -> tuple[Shape, ...]:
 
 
 def _slogdet_dtype(a: VarType) -> list[DType]:
-    dtype = strong_real(a)
+    dtype = strong_real_inexact(a)
     return [dtype, dtype, bits_dtype(dtype), np.dtype(np.int32)]
 
 
@@ -330,7 +325,7 @@ def _sumlogdiag_shape(a: Shape) -> Shape:
 
 @op(
     shape=_sumlogdiag_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=lambda a: np.log(np.diagonal(a, axis1=-2, axis2=-1)).sum(-1),
     aliases=["linalg_sumlogdiag"],
     cases=[

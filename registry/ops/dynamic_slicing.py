@@ -7,7 +7,7 @@ from jax import lax
 from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
-from registry.ops.indexing import wide
+from registry.ops.indexing import wide_index
 from registry.ops.repeating import dtype_of_x
 from registry.ops.slicing import pad_slice
 from registry.shapes import normalize_axes, normalize_axis, promote
@@ -158,7 +158,7 @@ def _legal_starts(x: Shape, starts: np.ndarray, sizes: Shape) -> list[int]:
 
 
 def _places(starts: Array) -> list[Array]:
-    return [*wide(starts)] if jnp.size(starts) else []
+    return [*wide_index(starts)] if jnp.size(starts) else []
 
 
 def _dynamic_slice_shape(x: Shape, starts: Shape, *, sizes: Shape) -> Shape:

@@ -14,7 +14,7 @@ from jax import lax
 
 from registry.cases import fixed
 from registry.errors import DTypeError, ShapeError
-from registry.ops.matrices import wide_dtype
+from registry.shapes import at_least_single
 from registry.signature import Array
 from registry.types import DType, Shape, VarType
 
@@ -82,7 +82,7 @@ def solved(a: Array, b: Array, factors: Factors, *, transpose: bool) -> Array:
 
 def bits_dtype(dtype: DType) -> DType:
     """The integers that hold the factors of matrices of ``dtype``."""
-    size = wide_dtype(dtype).itemsize // (2 if dtype.kind == "c" else 1)
+    size = at_least_single(dtype).itemsize // (2 if dtype.kind == "c" else 1)
     return np.dtype(f"i{size}")
 
 

@@ -23,9 +23,9 @@ from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.elementwise import exp, log
-from registry.ops.sampling import Given, drawn_dtype, drawn_shape, fitted, result_dtype, wide_for
+from registry.ops.sampling import Given, drawn_dtype, drawn_shape, fitted, result_dtype
 from registry.ops.special import digamma, lgamma, polygamma
-from registry.shapes import broadcast, real_inexact
+from registry.shapes import at_least_single, broadcast, real_inexact
 from registry.signature import Array, Key
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -126,7 +126,7 @@ def incomplete_gamma(
         Array(0., dtype=float32)
     """
     dtype = np.dtype(jnp.result_type(a, x))
-    wide = wide_for(dtype)
+    wide = at_least_single(dtype)
     a, x = jnp.broadcast_arrays(jnp.asarray(a).astype(wide), jnp.asarray(x).astype(wide))
     out = lax.igamma(a, x) if n == 0 else _series(a, x, n)
     return lax.convert_element_type(out, dtype)
@@ -175,7 +175,7 @@ def gamma_draw_slope(a: Array, z: Array) -> Array:
         True
     """
     dtype = np.dtype(jnp.result_type(a, z))
-    wide = wide_for(dtype)
+    wide = at_least_single(dtype)
     a, z = jnp.broadcast_arrays(jnp.asarray(a).astype(wide), jnp.asarray(z).astype(wide))
     return lax.convert_element_type(lax.random_gamma_grad(a, z), dtype)
 
@@ -211,7 +211,7 @@ def _gamma_shape(a: Shape, scale: Shape | None, *, shape: Shape | None) -> tuple
 
 def _gamma_dtype(a: VarType, scale: VarType | None, *, dtype: DType | None) -> list[DType]:
     chosen = drawn_dtype(dtype, a, scale)
-    return [chosen, wide_for(chosen)]
+    return [chosen, at_least_single(chosen)]
 
 
 def _gamma_reference(
@@ -220,7 +220,7 @@ def _gamma_reference(
     chosen = result_dtype(dtype, [a, scale])
     scale = 1.0 if scale is None else scale
     places = np.broadcast_shapes(np.shape(a), np.shape(scale)) if shape is None else shape
-    draw = jax.random.gamma(key, np.broadcast_to(a, places), dtype=wide_for(chosen))
+    draw = jax.random.gamma(key, np.broadcast_to(a, places), dtype=at_least_single(chosen))
     return np.asarray(scale * np.asarray(draw))
 
 
@@ -260,7 +260,7 @@ def random_gamma(
         (3,)
     """
     chosen = result_dtype(dtype, [a, scale])
-    wide = wide_for(chosen)
+    wide = at_least_single(chosen)
     places = fitted(shape, a, scale)
     at = lax.stop_gradient(jnp.broadcast_to(jnp.asarray(a).astype(wide), places))
     standard = jax.random.gamma(key, at, dtype=wide)
@@ -291,7 +291,7 @@ def _beta_shape(a: Shape, b: Shape, *, shape: Shape | None) -> tuple[Shape, Shap
 
 def _beta_dtype(a: VarType, b: VarType, *, dtype: DType | None) -> list[DType]:
     chosen = drawn_dtype(dtype, a, b)
-    return [chosen, wide_for(chosen), wide_for(chosen)]
+    return [chosen, at_least_single(chosen), at_least_single(chosen)]
 
 
 @op(
@@ -328,7 +328,7 @@ def random_beta(
         (3,)
     """
     chosen = result_dtype(dtype, [a, b])
-    wide, places = wide_for(chosen), fitted(shape, a, b)
+    wide, places = at_least_single(chosen), fitted(shape, a, b)
     # Logarithms of the draws: those for small parameters lie below the smallest number.
     logs = [
         jax.random.loggamma(one, jnp.broadcast_to(jnp.asarray(at).astype(wide), places), dtype=wide)

@@ -10,7 +10,14 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, unbroadcast
-from registry.ops.indexing import never_weak, nothing, one_long, require_integers, wide, wide_dtype
+from registry.ops.indexing import (
+    never_weak,
+    nothing,
+    one_long,
+    require_integers,
+    wide_index,
+    wide_index_dtype,
+)
 from registry.ops.shape import reshape
 from registry.shapes import listed, normalize_axis, numeric, reduced
 from registry.signature import Array
@@ -101,7 +108,7 @@ def take_along_axis(
         Array([[2.],
                [3.]], dtype=float32)
     """
-    x, indices = jnp.asarray(x), wide(indices)
+    x, indices = jnp.asarray(x), wide_index(indices)
     if x.shape[axis] == 0:
         x, indices = one_long(x, axis), jnp.ones_like(indices)
     return jnp.take_along_axis(x, indices, axis, mode="fill", fill_value=fill_value)
@@ -188,7 +195,7 @@ def scatter_add(x: Array, indices: Array, updates: Array, *, axis: int = -1) -> 
         Array([4., 0., 2.], dtype=float32)
     """
     dtype = jnp.result_type(x, updates)
-    x, indices, updates = jnp.asarray(x, dtype), wide(indices), jnp.asarray(updates, dtype)
+    x, indices, updates = jnp.asarray(x, dtype), wide_index(indices), jnp.asarray(updates, dtype)
     if 0 in x.shape:
         return x
     at = axis % x.ndim
@@ -283,7 +290,7 @@ def gather_nd(
         >>> gather_nd(x, jnp.asarray([[0, 1], [1, 1]]))
         Array([2., 4.], dtype=float32)
     """
-    x, places = jnp.asarray(x), list(jnp.moveaxis(wide(indices), axis, 0))
+    x, places = jnp.asarray(x), list(jnp.moveaxis(wide_index(indices), axis, 0))
     for i, place in enumerate(places):
         if x.shape[i] == 0:
             x, places[i] = one_long(x, i), jnp.ones_like(place)
@@ -352,7 +359,7 @@ def scatter_nd(updates: Array, indices: Array, *, shape: tuple[int, ...], axis: 
         >>> scatter_nd(jnp.asarray([1.0, 2.0, 4.0]), jnp.asarray([[0], [2], [0]]), shape=(3,))
         Array([5., 0., 2.], dtype=float32)
     """
-    updates, places = jnp.asarray(updates), tuple(jnp.moveaxis(wide(indices), axis, 0))
+    updates, places = jnp.asarray(updates), tuple(jnp.moveaxis(wide_index(indices), axis, 0))
     zeros = jnp.zeros(shape, updates.dtype)
     return zeros if 0 in shape else zeros.at[places].add(updates, mode="drop")
 
@@ -376,7 +383,7 @@ def _pick_shape(x: Shape, indices: Shape, *, axis: int, keepdims: bool) -> tuple
 
 def _pick_dtype(x: VarType, indices: VarType) -> list[object]:
     require_integers(indices, "indices")
-    return [(x.dtype, x.weak), wide_dtype(indices)]
+    return [(x.dtype, x.weak), wide_index_dtype(indices)]
 
 
 def _pick_reference(
@@ -427,7 +434,7 @@ def pick(
         Array([2., 3.], dtype=float32)
     """
     x, length = jnp.asarray(x), x.shape[axis]
-    kept = wide(indices).reshape(reduced(x.shape, axis=axis, keepdims=True))
+    kept = wide_index(indices).reshape(reduced(x.shape, axis=axis, keepdims=True))
     places = jnp.clip(kept, 0, length - 1) if mode == "clip" else kept % length
     out = jnp.take_along_axis(x, places, axis, mode="promise_in_bounds")
     return (out if keepdims else jnp.squeeze(out, axis)), never_weak(places)

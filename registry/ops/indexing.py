@@ -40,7 +40,7 @@ def require_integers(indices: VarType, slot: str = "ids") -> None:
         raise DTypeError(f"{slot} must be integers, got {indices.dtype.name}")
 
 
-def wide(ids: Array) -> Array:
+def wide_index(ids: Array) -> Array:
     """``ids`` in a dtype that holds the length of any axis: at least 32 bits."""
     ids = jnp.asarray(ids)
     return ids.astype(np.int32) if ids.dtype.itemsize < 4 else ids
@@ -52,8 +52,8 @@ def never_weak(x: Array) -> Array:
     return x.astype(x.dtype)
 
 
-def wide_dtype(ids: VarType) -> DType:
-    """The dtype of ``wide(ids)``."""
+def wide_index_dtype(ids: VarType) -> DType:
+    """The dtype of ``wide_index(ids)``."""
     return np.dtype(np.int32) if ids.dtype.itemsize < 4 else ids.dtype
 
 
@@ -137,7 +137,7 @@ def take(
         >>> take(jnp.asarray([10.0, 20.0, 30.0]), jnp.asarray([2, 0]))
         Array([30., 10.], dtype=float32)
     """
-    x, ids = jnp.asarray(x), wide(ids)
+    x, ids = jnp.asarray(x), wide_index(ids)
     if x.shape[axis] == 0:  # XLA gathers nothing from an empty axis, not even what fills
         x, ids = one_long(x, axis), jnp.ones_like(ids)
     taken = jnp.take(x, ids.reshape(-1), axis=axis, mode=mode, fill_value=fill_value)
@@ -236,7 +236,7 @@ def add_rows(
         >>> add_rows(jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray([0, 2, 0]), height=3)
         Array([4., 0., 2.], dtype=float32)
     """
-    values, ids = jnp.asarray(values), wide(ids)
+    values, ids = jnp.asarray(values), wide_index(ids)
     out = jnp.zeros((height, *values.shape[ids.ndim :]), values.dtype)
     if height == 0:
         return out
@@ -317,7 +317,7 @@ def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) ->
         Array([[3., 4.],
                [0., 0.]], dtype=float32)
     """
-    ids = wide(ids)
+    ids = wide_index(ids)
     rows = jnp.take(table, ids, axis=0)
     if padding_idx is None:
         return rows
@@ -391,7 +391,7 @@ def one_hot(
                [1., 0., 0.]], dtype=float32)
     """
     of = default_float() if dtype is None else canonical(dtype)
-    return jax.nn.one_hot(wide(ids), num_classes, dtype=of, axis=axis)
+    return jax.nn.one_hot(wide_index(ids), num_classes, dtype=of, axis=axis)
 
 
 one_hot.no_gradient("its input is an integer")

@@ -14,7 +14,7 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, logical_and, not_equal
 from registry.ops.elementwise import sigmoid, where
-from registry.ops.indexing import one_hot, wide
+from registry.ops.indexing import one_hot, wide_index
 from registry.ops.neural import log_softmax, softmax
 from registry.ops.reductions import sum as sum_over
 from registry.ops.rounding import isinf
@@ -72,7 +72,7 @@ def weight_of(labels: Array, class_weights: Array) -> Array:
 
 def _counted(labels: Array, classes: int) -> Array:
     # A negative class is out of range, too: it does not count from the end.
-    return jnp.where(wide(labels) < 0, classes, wide(labels))
+    return jnp.where(wide_index(labels) < 0, classes, wide_index(labels))
 
 
 def scaled(weights: Array, values: Array) -> Array:

@@ -15,7 +15,7 @@ from registry.ops.elementwise import where
 from registry.ops.neural import SOFTMAX_CASES, Axis, divided, has_axis, through_softmax
 from registry.ops.normalization import statistics_dtype
 from registry.ops.reductions import sum as sum_over
-from registry.shapes import inexact, normalize_axes, normalize_axis, real
+from registry.shapes import normalize_axes, normalize_axis, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -37,9 +37,8 @@ def _exponentials(x: Array, axis: Axis) -> tuple[Array, Array, Array]:
     return powers, jnp.where(total == 0, 1, total), largest
 
 
-def _strong_inexact(x: VarType) -> DType:
-    real(x)
-    return inexact(x)[0]
+def _dtype_of_x(x: VarType) -> DType:
+    return strong_real_inexact(x)
 
 
 def _softmax(x: np.ndarray, axis: Axis) -> np.ndarray:
@@ -59,7 +58,7 @@ def _softmin_reference(x: np.ndarray, *, axis: Axis, temperature: float) -> np.n
 
 @op(
     shape=has_axis,
-    dtype=_strong_inexact,
+    dtype=_dtype_of_x,
     reference=_softmin_reference,
     cases=SOFTMAX_CASES,
 )
@@ -101,7 +100,7 @@ def _masked_shape(x: Shape, mask: Shape, *, axis: Axis) -> Shape:
 def _masked_dtype(x: VarType, mask: VarType) -> DType:
     if mask.dtype != np.bool_:
         raise DTypeError(f"mask must be boolean, got {mask.dtype.name}")
-    return _strong_inexact(x)
+    return _dtype_of_x(x)
 
 
 def _masked(x: Array, mask: Array, temperature: float) -> Array:
@@ -226,7 +225,7 @@ def _length_shape(x: Shape, length: Shape, *, axis: int) -> Shape:
 def _length_dtype(x: VarType, length: VarType) -> DType:
     if length.dtype.kind not in "iu":
         raise DTypeError(f"length must be integers, got {length.dtype.name}")
-    return _strong_inexact(x)
+    return _dtype_of_x(x)
 
 
 def _length_reference(

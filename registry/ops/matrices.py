@@ -6,9 +6,9 @@ from jax import lax
 
 from registry.errors import ShapeError
 from registry.ops.shape import swapped
-from registry.shapes import inexact, real_inexact
+from registry.shapes import at_least_single
 from registry.signature import Array
-from registry.types import DType, Shape, VarType
+from registry.types import Shape
 from registry.var import Var
 
 
@@ -43,24 +43,9 @@ def common_batch(a: Shape, b: Shape) -> Shape:
         ) from None
 
 
-def strong_inexact(*types: VarType) -> DType:
-    """JAX's promotion of floating or complex numbers, never weak; others are refused."""
-    return inexact(*types)[0]
-
-
-def strong_real(*types: VarType) -> DType:
-    """JAX's promotion of real floating numbers, never weak; others are refused."""
-    return real_inexact(*types)[0]
-
-
-def wide_dtype(dtype: DType) -> DType:
-    """The dtype in which matrices of ``dtype`` are factored: half precision becomes single."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
-
-
 def widened(*arrays: Array) -> list[Array]:
     """The arrays in one dtype that is wide enough to factor matrices in, and not weak."""
-    dtype = wide_dtype(jnp.result_type(*arrays))
+    dtype = at_least_single(jnp.result_type(*arrays))
     return [lax.convert_element_type(one, dtype) for one in arrays]
 
 

@@ -11,22 +11,12 @@ from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
-from registry.ops.windows import (
-    Layout,
-    Lengths,
-    Padding,
-    Window,
-    windows_of,
-)
-from registry.shapes import inexact, real
+from registry.ops.windows import Layout, Lengths, Padding, Window, windows_of
+from registry.shapes import inexact, real, strong_real
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
-
-
-def _strong_real(data: VarType) -> DType:
-    return real(data)[0]
 
 
 def _max_pool(x: Array, over: Window) -> Array:
@@ -47,7 +37,7 @@ def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:
 
 @op(
     shape=pooled_shape,
-    dtype=_strong_real,
+    dtype=strong_real,
     reference=_max_pooling_reference,
     cases=[
         case(data=distinct(2, 3, 6, 5), kernel=2),

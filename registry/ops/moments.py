@@ -32,7 +32,7 @@ from registry.ops.reductions import (
 from registry.ops.rounding import isinf, isnan
 from registry.ops.scans import wide
 from registry.ops.shape import reshape
-from registry.shapes import floating, real, real_inexact, reduced
+from registry.shapes import floating, real, reduced, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -218,13 +218,9 @@ def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = F
     return np.asarray(reduce(x, axis=axis, keepdims=keepdims))
 
 
-def _strong_real_inexact(x: VarType) -> DType:
-    return real_inexact(x)[0]
-
-
 @op(
     shape=reduced,
-    dtype=_strong_real_inexact,
+    dtype=strong_real_inexact,
     reference=_logsumexp_reference,
     cases=[
         case(x=(3, 4)),

@@ -18,7 +18,14 @@ from registry.ops.powers import sqrt
 from registry.ops.reductions import averaged, count
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
-from registry.shapes import inexact, normalize_axes, normalize_axis, real, strong
+from registry.shapes import (
+    inexact,
+    normalize_axes,
+    normalize_axis,
+    real,
+    strong,
+    strong_real_inexact,
+)
 from registry.signature import Array, Bias, Gain, GainState, Key, State, Training
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -33,11 +40,6 @@ def has_axis(x: Shape, *, axis: Axis) -> Shape:
     """``x``, which must have ``axis``."""
     normalize_axes(axis, len(x))
     return x
-
-
-def _strong_inexact(x: VarType) -> DType:
-    real(x)
-    return inexact(x)[0]
 
 
 def divided(x: Any, temperature: float) -> Any:
@@ -79,7 +81,7 @@ SOFTMAX_CASES = [
 
 @op(
     shape=has_axis,
-    dtype=_strong_inexact,
+    dtype=strong_real_inexact,
     reference=_softmax_reference,
     cases=SOFTMAX_CASES,
 )
@@ -108,7 +110,7 @@ def _softmax_gradient(out: Var, d_out: Var, *, axis: Axis, temperature: float) -
 
 @op(
     shape=has_axis,
-    dtype=_strong_inexact,
+    dtype=strong_real_inexact,
     reference=_log_softmax_reference,
     cases=SOFTMAX_CASES,
 )

@@ -11,9 +11,9 @@ from jax import lax
 
 from registry.attributes import Check
 from registry.errors import ShapeError
-from registry.shapes import real_inexact
+from registry.shapes import at_least_single
 from registry.signature import Array
-from registry.types import DType, Shape, VarType
+from registry.types import DType, Shape
 
 Kernel = Annotated[int, Check("be odd and positive", lambda n: n > 0 and n % 2 == 1)]
 Positive = Annotated[int, Check("be positive", lambda n: n > 0)]
@@ -85,15 +85,10 @@ def shape_of(data1: Shape, data2: Shape, patches: Patches) -> Shape:
     return (data1[0], len(patches.displacements), height, width)
 
 
-def strong_real(*types: VarType) -> DType:
-    """The common dtype of real numbers, never weak."""
-    return real_inexact(*types)[0]
-
-
 def widened(*xs: Any) -> tuple[DType, list[Array]]:
     """The common dtype, and the arrays in that in which they are summed."""
     dtype = jnp.result_type(*xs)
-    wide = jnp.promote_types(dtype, np.float32)
+    wide = at_least_single(dtype)
     return np.dtype(dtype), [jnp.asarray(x, wide) for x in xs]
 
 

@@ -20,10 +20,10 @@ from registry.ops.scans import (
     wide,
 )
 from registry.ops.shape import permute_dims, reshape
-from registry.shapes import along_axis, inexact, normalize_axes, normalize_axis, reduced
+from registry.shapes import along_axis, normalize_axes, normalize_axis, reduced, strong_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
+from registry.types import VarType
 from registry.var import Var
 
 # Cumulative -------------------------------------------------------------------------------------
@@ -89,10 +89,6 @@ def _cumprod_gradient(
 _ZEROS = np.array([[2.0, 0.0, 3.0], [0.0, 5.0, 0.0]])
 
 
-def _strong_inexact(x: VarType) -> DType:
-    return inexact(x)[0]
-
-
 def _others_reference(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
     rows = np.moveaxis(x, axis, 0)
     out = np.ones_like(rows)
@@ -103,7 +99,7 @@ def _others_reference(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
 
 @op(
     shape=along_axis,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_others_reference,
     cases=[
         case(x=(2, 4), order=2),

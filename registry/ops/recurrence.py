@@ -28,7 +28,7 @@ from registry.ops.broadcasting import unbroadcast
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat
 from registry.ops.time_steps import Course, summed_outer
-from registry.shapes import inexact
+from registry.shapes import at_least_single, inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -98,15 +98,10 @@ def _plus(x: Array, source: Array | None) -> Array:
     return x if source is None else x + source
 
 
-def wide(dtype: DType) -> DType:
-    """The dtype in which states are carried from step to step: at least float32."""
-    return jnp.promote_types(dtype, jnp.float32)
-
-
 def product(x: Array, matrix: Array) -> Array:
     """``x @ matrix``, where ``x`` may be wider than the matrix and the result is."""
     narrow = x.astype(matrix.dtype)
-    return jnp.matmul(narrow, matrix, preferred_element_type=wide(matrix.dtype))
+    return jnp.matmul(narrow, matrix, preferred_element_type=at_least_single(matrix.dtype))
 
 
 def scanned(step: Callable[..., Any], start: Any, series: Any, dtype: DType, **how: Any) -> Any:
@@ -123,7 +118,7 @@ def scanned(step: Callable[..., Any], start: Any, series: Any, dtype: DType, **h
 def _start(series: Sequence[Any], length: int) -> tuple[Array | None, Array]:
     """Zeros for the cell, where there is a decay for it, and the other part of the state."""
     slopes, decay, *_ = series
-    zeros = jnp.zeros((slopes.shape[1], length), wide(slopes.dtype))
+    zeros = jnp.zeros((slopes.shape[1], length), at_least_single(slopes.dtype))
     return None if decay is None else zeros, zeros
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from registry.cases import Sample, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
-from registry.ops.recurrence import product, scanned, wide
-from registry.shapes import inexact, real
+from registry.ops.recurrence import product, scanned
+from registry.shapes import at_least_single, inexact, real
 from registry.signature import Array
 from registry.types import DType, Shape, VarType
 
@@ -267,7 +267,7 @@ def _start(
 ) -> tuple[Array, ...]:
     """The initial state of a place: zeros where none is given."""
     matrix = place.weights.recurrent
-    dtype, lengths = wide(matrix.dtype), (matrix.shape[1], matrix.shape[0] // gates)
+    dtype, lengths = at_least_single(matrix.dtype), (matrix.shape[1], matrix.shape[0] // gates)
     return tuple(
         jnp.zeros((batch, length), dtype) if one is None else one[place.state].astype(dtype)
         for one, length in zip(states, lengths, strict=False)

@@ -20,8 +20,6 @@ from registry.ops.bilinear import (
     samples_to_places,
     samples_to_rows,
     spaced,
-    wide_dtype,
-    wide_of,
     with_kept,
 )
 from registry.ops.broadcasting import broadcast_to, cast, sum_to, unbroadcast
@@ -40,6 +38,7 @@ from registry.ops.regions import (
     rounded,
 )
 from registry.ops.shape import permute_dims, reshape, squeeze
+from registry.shapes import at_least_single, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -69,7 +68,7 @@ def _roi_align_shape(
 
 
 def _roi_align_dtype(data: VarType, rois: VarType) -> list[DType]:
-    wide = wide_dtype(data, rois)
+    wide = at_least_single(strong_real_inexact(data, rois))
     return [of_data(data, rois), np.dtype(np.int32), wide, wide]
 
 
@@ -234,7 +233,7 @@ def roi_align(
         >>> roi_align(image, jnp.asarray([[0.0, 0.0, 0.0, 2.0, 2.0]]), pooled_size=(1, 2))
         Array([[[[4.5, 5.5]]]], dtype=float32)
     """
-    rois = jnp.asarray(rois, wide_of(data, rois))
+    rois = jnp.asarray(rois, at_least_single(jnp.result_type(data, rois)))
     data = never_weak(data)
     how: dict[str, Any] = {"spatial_scale": spatial_scale, "aligned": aligned}
     x1, y1, x2, y2 = jnp.unstack(rois[:, 1:], axis=1)

@@ -10,11 +10,11 @@ from registry.attributes import Check
 from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.ops.bilinear import require_images, wide_of
+from registry.ops.bilinear import require_images
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.indexing import add_rows, never_weak
 from registry.ops.shape import reshape
-from registry.shapes import real_inexact
+from registry.shapes import at_least_single, real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -209,7 +209,7 @@ def roi_pooling(
         Array([[[[ 9., 11.]]]], dtype=float32)
     """
     data, rois = jnp.asarray(data), jnp.asarray(rois)
-    wide = rois.astype(wide_of(rois))
+    wide = rois.astype(at_least_single(rois.dtype))
     whole = rounded(wide * jnp.where(jnp.arange(5) == 0, 1.0, spatial_scale))
     fixed = lax.stop_gradient(data)  # only what is found in it has a derivative
     places = lax.map(lambda roi: _places_of_region(fixed, roi, pooled_size), whole)

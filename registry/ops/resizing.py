@@ -11,7 +11,7 @@ from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.windows import Layout, Lengths, each_axis, full_layout
-from registry.shapes import inexact, strong
+from registry.shapes import at_least_single, inexact, strong, strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -198,7 +198,7 @@ def resize(
 
 def _wide(x: Array) -> Array:
     """``x`` in the dtype in which it is summed: at least single precision."""
-    return x.astype(jnp.promote_types(x.dtype, np.float32))
+    return x.astype(at_least_single(x.dtype))
 
 
 def _how(method: Method, align_corners: bool, layout: Layout | None) -> dict[str, Any]:
@@ -227,10 +227,6 @@ def _resize_gradient_shape(cotangent: Shape, *, shape: Shape, layout: Layout | N
     return shape
 
 
-def _strong_inexact(cotangent: VarType) -> DType:
-    return inexact(cotangent)[0]
-
-
 def _resize_gradient_reference(
     cotangent: np.ndarray, *, shape: Shape, layout: Layout | None, **how: Any
 ) -> np.ndarray:
@@ -246,7 +242,7 @@ def _resize_gradient_reference(
 
 @op(
     shape=_resize_gradient_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_resize_gradient_reference,
     cases=[
         case(cotangent=(2, 1, 7, 5), shape=(2, 1, 4, 3)),

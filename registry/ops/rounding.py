@@ -12,18 +12,14 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import greater_equal, less_equal, logical_and
 from registry.ops.elementwise import where
-from registry.shapes import boolean, real, same
+from registry.shapes import boolean, real, same, strong_real
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_inexact
+from registry.types import DType, Shape, is_inexact
 from registry.var import Var
 
 _CASES = [case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), case(x=integers(3, high=9))]
 _COMPLEX = misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64))
-
-
-def _strong_real(x: VarType) -> DType:
-    return real(x)[0]
 
 
 # Rounding ---------------------------------------------------------------------------------------
@@ -142,7 +138,7 @@ def _clip_reference(x: np.ndarray, *, low: float | None, high: float | None) -> 
 
 @op(
     shape=_clip_shape,
-    dtype=_strong_real,
+    dtype=strong_real,
     reference=_clip_reference,
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), low=-1.0, high=1.0),

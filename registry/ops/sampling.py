@@ -19,6 +19,7 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
     along_axis,
+    at_least_single,
     canonical,
     default_float,
     default_int,
@@ -74,11 +75,6 @@ def drawn_dtype(dtype: DType | None, *given: VarType | None) -> DType:
     return chosen
 
 
-def wide_for(dtype: DType) -> DType:
-    """The dtype to draw in: the numbers are the same in half precision, but for rounding."""
-    return dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
-
-
 def result_dtype(dtype: DType | None, given: Sequence[Any]) -> DType:
     """``drawn_dtype`` of values, which a kernel has."""
     if dtype is not None:
@@ -99,7 +95,7 @@ def fitted(shape: Shape | None, *given: Any) -> Shape:
 
 def _affine(draw: Any, loc: Any, scale: Any, dtype: DType) -> Array:
     """``loc + scale * draw`` in ``dtype``, computed at least in single precision."""
-    wide = wide_for(dtype)
+    wide = at_least_single(dtype)
     out = draw if scale is None else draw * jnp.asarray(scale).astype(wide)
     out = out if loc is None else out + jnp.asarray(loc).astype(wide)
     return lax.convert_element_type(out, dtype)
@@ -141,7 +137,7 @@ def _uniform_reference(
     chosen = result_dtype(dtype, [low, high])
     low, high = (0.0 if low is None else low), (1.0 if high is None else high)
     places = np.broadcast_shapes(np.shape(low), np.shape(high)) if shape is None else shape
-    draw = np.asarray(jax.random.uniform(key, places, wide_for(chosen)), np.float64)
+    draw = np.asarray(jax.random.uniform(key, places, at_least_single(chosen)), np.float64)
     return np.asarray(low * (1 - draw) + high * draw, np.float64)
 
 
@@ -178,11 +174,13 @@ def random_uniform(
         (2,)
     """
     chosen = result_dtype(dtype, [low, high])
-    draw = jax.random.uniform(key, fitted(shape, low, high), wide_for(chosen))
+    draw = jax.random.uniform(key, fitted(shape, low, high), at_least_single(chosen))
     if low is None:
         return _affine(draw, None, high, chosen)
-    start = jnp.asarray(low).astype(wide_for(chosen))
-    end = jnp.ones_like(start) if high is None else jnp.asarray(high).astype(wide_for(chosen))
+    start = jnp.asarray(low).astype(at_least_single(chosen))
+    end = (
+        jnp.ones_like(start) if high is None else jnp.asarray(high).astype(at_least_single(chosen))
+    )
     return _affine(draw, start, end - start, chosen)
 
 
@@ -205,7 +203,7 @@ def _normal_reference(
     chosen = result_dtype(dtype, [loc, scale])
     loc, scale = (0.0 if loc is None else loc), (1.0 if scale is None else scale)
     places = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if shape is None else shape
-    draw = np.asarray(jax.random.normal(key, places, wide_for(chosen)), np.float64)
+    draw = np.asarray(jax.random.normal(key, places, at_least_single(chosen)), np.float64)
     return np.asarray(loc + scale * draw)
 
 
@@ -239,7 +237,7 @@ def random_normal(
         (2, 3)
     """
     chosen = result_dtype(dtype, [loc, scale])
-    draw = jax.random.normal(key, fitted(shape, loc, scale), wide_for(chosen))
+    draw = jax.random.normal(key, fitted(shape, loc, scale), at_least_single(chosen))
     return _affine(draw, loc, scale, chosen)
 
 
@@ -269,7 +267,7 @@ def _truncated_reference(
     chosen = result_dtype(dtype, [loc, scale])
     loc, scale = (0.0 if loc is None else loc), (1.0 if scale is None else scale)
     places = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if shape is None else shape
-    draw = jax.random.truncated_normal(key, low, high, places, wide_for(chosen))
+    draw = jax.random.truncated_normal(key, low, high, places, at_least_single(chosen))
     return np.asarray(loc + scale * np.asarray(draw, np.float64))
 
 
@@ -304,7 +302,9 @@ def random_truncated_normal(
         True
     """
     chosen = result_dtype(dtype, [loc, scale])
-    draw = jax.random.truncated_normal(key, low, high, fitted(shape, loc, scale), wide_for(chosen))
+    draw = jax.random.truncated_normal(
+        key, low, high, fitted(shape, loc, scale), at_least_single(chosen)
+    )
     return _affine(draw, loc, scale, chosen)
 
 
@@ -342,7 +342,9 @@ def _exponential_reference(
     chosen = result_dtype(dtype, [scale])
     scale = 1.0 if scale is None else scale
     places = np.shape(scale) if shape is None else shape
-    return np.asarray(scale * np.asarray(jax.random.exponential(key, places, wide_for(chosen))))
+    return np.asarray(
+        scale * np.asarray(jax.random.exponential(key, places, at_least_single(chosen)))
+    )
 
 
 @op(
@@ -374,7 +376,7 @@ def random_exponential(
         (4,)
     """
     chosen = result_dtype(dtype, [scale])
-    draw = jax.random.exponential(key, fitted(shape, scale), wide_for(chosen))
+    draw = jax.random.exponential(key, fitted(shape, scale), at_least_single(chosen))
     return _affine(draw, None, scale, chosen)
 
 

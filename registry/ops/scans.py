@@ -17,10 +17,17 @@ from registry.ops.elementwise import sigmoid, where
 from registry.ops.reductions import sum_dtype
 from registry.ops.rounding import isnan
 from registry.ops.slicing import concat, slice_
-from registry.shapes import inexact, normalize_axis, real, real_inexact, same
+from registry.shapes import (
+    at_least_single,
+    normalize_axis,
+    same,
+    strong_inexact,
+    strong_real,
+    strong_real_inexact,
+)
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import Shape, VarType
 from registry.var import Var, filled
 
 Comparison = Callable[[Any, Any], Any]
@@ -47,8 +54,7 @@ def scanned(x: Shape, *, axis: int | None) -> Shape:
 
 def wide(x: Array) -> Array:
     """``x`` in a dtype that many entries are added up in: floats of 16 bits become float32."""
-    narrow = jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4
-    return x.astype(np.float32) if narrow else x
+    return x.astype(at_least_single(x.dtype))
 
 
 def shifted(x: Var, axis: int, *, reverse: bool, fill: float = 0.0) -> Var:
@@ -149,10 +155,6 @@ def _cumsum_gradient(d_out: Var, *, axis: int | None, reverse: bool, exclusive: 
     return {"x": cumsum(d_out, axis=axis, reverse=not reverse, exclusive=exclusive)}
 
 
-def _strong_inexact(*types: VarType) -> DType:
-    return inexact(*types)[0]
-
-
 def _linear_scan_shape(x: Shape, decay: Shape, *, axis: int | None) -> Shape:
     return scanned(same(x, decay), axis=axis)
 
@@ -172,7 +174,7 @@ def _linear_scan_reference(
 
 @op(
     shape=_linear_scan_shape,
-    dtype=_strong_inexact,
+    dtype=strong_inexact,
     reference=_linear_scan_reference,
     cases=[
         case(x=(4,), decay=(4,)),
@@ -230,10 +232,6 @@ def _linear_scan_gradient(
 # Extrema ----------------------------------------------------------------------------------------
 
 
-def _strong_real(x: VarType) -> DType:
-    return real(x)[0]
-
-
 def _running(x: Array, axis: int | None, reverse: bool, wins: Comparison) -> Array:
     """The last of the extreme entries so far, or the first NaN."""
 
@@ -274,7 +272,7 @@ _RUNNING_CASES = [
 
 @op(
     shape=scanned,
-    dtype=_strong_real,
+    dtype=strong_real,
     reference=by_numpy(np.maximum.accumulate, -math.inf),
     cases=_RUNNING_CASES,
 )
@@ -299,7 +297,7 @@ def _cummax_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse:
 
 @op(
     shape=scanned,
-    dtype=_strong_real,
+    dtype=strong_real,
     reference=by_numpy(np.minimum.accumulate, math.inf),
     cases=_RUNNING_CASES,
 )
@@ -325,13 +323,9 @@ def _cummin_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse:
 # Logarithms of sums of exponentials -------------------------------------------------------------
 
 
-def _strong_real_inexact(x: VarType) -> DType:
-    return real_inexact(x)[0]
-
-
 @op(
     shape=scanned,
-    dtype=_strong_real_inexact,
+    dtype=strong_real_inexact,
     reference=by_numpy(np.logaddexp.accumulate, -math.inf),
     cases=[
         case(x=(2, 3), axis=1),

@@ -10,7 +10,7 @@ from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.gathering import scattered_dtype
-from registry.ops.indexing import require_integers, take, wide, wide_dtype
+from registry.ops.indexing import require_integers, take, wide_index, wide_index_dtype
 from registry.shapes import normalize_axis, strong
 from registry.signature import Array
 from registry.table import op
@@ -86,7 +86,7 @@ def index_add(x: Array, indices: Array, updates: Array, *, axis: int = 0) -> Arr
     x, updates = jnp.asarray(x, dtype), jnp.asarray(updates, dtype)
     if 0 in x.shape:
         return x
-    return x.at[_rows(x, axis, wide(indices))].add(updates, mode="drop")
+    return x.at[_rows(x, axis, wide_index(indices))].add(updates, mode="drop")
 
 
 def _rows(x: Array, axis: int, indices: Array) -> tuple[slice | Array, ...]:
@@ -111,7 +111,7 @@ def _index_update_shape(
 
 def _index_update_dtype(x: VarType, indices: VarType, updates: VarType) -> list[DType]:
     require_integers(indices, "indices")
-    return [strong(x, updates), wide_dtype(indices)]
+    return [strong(x, updates), wide_index_dtype(indices)]
 
 
 def _index_update_reference(
@@ -161,7 +161,7 @@ def index_update(x: Array, indices: Array, updates: Array, *, axis: int = 0) -> 
     """
     dtype = jnp.result_type(x, updates)
     x, updates = jnp.asarray(x, dtype), jnp.asarray(updates, dtype)
-    places = _last_places(wide(indices), x.shape[axis])
+    places = _last_places(wide_index(indices), x.shape[axis])
     if 0 in x.shape:
         return x, places
     at = _rows(x, axis, places)

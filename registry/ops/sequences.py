@@ -10,7 +10,7 @@ from registry.cases import booleans, case, integers, misuse, workload
 from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.gathering import scatter_add
-from registry.ops.indexing import never_weak, require_integers, take, wide
+from registry.ops.indexing import never_weak, require_integers, take, wide_index
 from registry.ops.shape import reshape
 from registry.shapes import normalize_axis
 from registry.signature import Array
@@ -121,7 +121,7 @@ def _sequence_dtype(data: VarType, sequence_length: VarType | None) -> DType:
 
 def _ends(sequence_length: Array, data: Array, axis: int) -> Array:
     """The lengths of the sequences, at most the number of steps, to broadcast against ``data``."""
-    ends = jnp.minimum(wide(sequence_length), data.shape[axis]).astype(np.int32)
+    ends = jnp.minimum(wide_index(sequence_length), data.shape[axis]).astype(np.int32)
     return ends.reshape([ends.size if i == 1 - axis else 1 for i in range(data.ndim)])
 
 

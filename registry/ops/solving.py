@@ -25,10 +25,10 @@ from registry.ops.matrices import (
     refuse_flat,
     refuse_oblong,
     square_matrix,
-    strong_inexact,
     widened,
 )
 from registry.ops.shape import expand_dims, reshape, swapped
+from registry.shapes import strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType

@@ -15,10 +15,9 @@ from registry.attributes import Check
 from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp
-from registry.shapes import REFUSES_INTEGERS, real_inexact, same
+from registry.shapes import REFUSES_INTEGERS, real_inexact, same, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
 from registry.var import Var
 
 
@@ -31,10 +30,6 @@ def _of_scipy(name: str) -> Callable[..., np.ndarray]:
         return result.astype(x.dtype)
 
     return reference
-
-
-def _strong_real(x: VarType) -> DType:
-    return real_inexact(x)[0]
 
 
 # The error function -----------------------------------------------------------------------------
@@ -196,7 +191,7 @@ def _lgamma_gradient(x: Var, d_out: Var) -> Grads:
 
 @op(
     shape=same,
-    dtype=_strong_real,
+    dtype=strong_real_inexact,
     reference=_of_scipy("gamma"),
     cases=[
         case(x=uniform(3, 4, low=0.5, high=5), rtol=256),

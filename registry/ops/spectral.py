@@ -9,16 +9,9 @@ import numpy as np
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
 from registry.ops.masks import diagonal_matrix, fill_diagonal
-from registry.ops.matrices import (
-    cast_back,
-    refuse_flat,
-    refuse_oblong,
-    strong_real,
-    symmetric,
-    wide_dtype,
-    widened,
-)
+from registry.ops.matrices import cast_back, refuse_flat, refuse_oblong, symmetric, widened
 from registry.ops.shape import expand_dims, swapped
+from registry.shapes import at_least_single, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
@@ -72,7 +65,7 @@ _EIGH_CASES = [
 
 @op(
     shape=_eigh_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_eigh_reference,
     outputs=("eigenvalues", "eigenvectors"),
     cases=_EIGH_CASES,
@@ -120,7 +113,7 @@ eigh.gradient(_eigh_gradient)
 
 @op(
     shape=_eigh_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_eigh_reference,
     outputs=("eigenvalues", "eigenvectors"),
     hidden=("eigenvectors",),
@@ -160,7 +153,7 @@ def _svd_reference(x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @op(
     shape=_svd_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_svd_reference,
     outputs=("u", "s", "vh"),
     cases=[
@@ -231,7 +224,7 @@ def _svdvals_shape(x: Shape) -> Shape:
 
 @op(
     shape=_svdvals_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=lambda x: np.linalg.svd(x, compute_uv=False),
     cases=[
         case(x=invertible(3, 3), order=2, rtol=512),
@@ -271,13 +264,13 @@ def _pinv_shape(x: Shape) -> Shape:
 
 
 def _pinv_reference(x: np.ndarray, *, rcond: float | None) -> np.ndarray:
-    usual = 10 * max(x.shape[-2:]) * np.finfo(wide_dtype(x.dtype)).eps
+    usual = 10 * max(x.shape[-2:]) * np.finfo(at_least_single(x.dtype)).eps
     return np.asarray(np.linalg.pinv(x, usual if rcond is None else rcond))
 
 
 @op(
     shape=_pinv_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_pinv_reference,
     aliases=["pseudo_inverse"],
     cases=[

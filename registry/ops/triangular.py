@@ -9,16 +9,9 @@ from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.masks import triangle
-from registry.ops.matrices import (
-    cast_back,
-    common_batch,
-    refuse_flat,
-    refuse_oblong,
-    strong_inexact,
-    strong_real,
-    widened,
-)
+from registry.ops.matrices import cast_back, common_batch, refuse_flat, refuse_oblong, widened
 from registry.ops.shape import swapped
+from registry.shapes import strong_inexact, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
@@ -165,7 +158,7 @@ def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
 
 @op(
     shape=_potri_shape,
-    dtype=strong_real,
+    dtype=strong_real_inexact,
     reference=_potri_reference,
     outputs=("out", "inverse"),
     hidden=("inverse",),

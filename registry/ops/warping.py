@@ -20,15 +20,13 @@ from registry.ops.bilinear import (
     samples_to_places,
     samples_to_rows,
     spaced,
-    wide_dtype,
-    wide_of,
     with_kept,
 )
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.joining import stack
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import permute_dims, reshape
-from registry.shapes import real_inexact
+from registry.shapes import at_least_single, real_inexact, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -63,13 +61,9 @@ def _grid_shape(data: Shape, *, transform_type: str, target_shape: Target | None
     return (data[0], 2, *target_shape)
 
 
-def _strong_real(*types: VarType) -> DType:
-    return real_inexact(*types)[0]
-
-
 def _affine_grid(loc: Array, target_shape: Target) -> Array:
     """The grid, at least in single precision."""
-    wide = wide_of(loc)
+    wide = at_least_single(loc.dtype)
     y, x = (jnp.linspace(*_ends(n), dtype=wide) for n in target_shape)
     matrix = loc.reshape(-1, 2, 3, 1, 1).astype(wide)
     return matrix[:, :, 0] * x + matrix[:, :, 1] * y[:, None] + matrix[:, :, 2]
@@ -94,7 +88,7 @@ def _one_pixel(flow: Shape) -> tuple[float, float]:
 
 
 def _warp_grid(flow: Array) -> Array:
-    wide = flow.astype(wide_of(flow))
+    wide = flow.astype(at_least_single(flow.dtype))
     _, _, height, width = flow.shape
     places = jnp.meshgrid(*(jnp.arange(n, dtype=wide.dtype) for n in (width, height)))
     units = jnp.asarray(_one_pixel(flow.shape), wide.dtype).reshape(2, 1, 1)
@@ -119,7 +113,7 @@ def _grid_reference(
 
 @op(
     shape=_grid_shape,
-    dtype=_strong_real,
+    dtype=strong_real_inexact,
     reference=_grid_reference,
     cases=[
         case(data=(2, 6), target_shape=(3, 4)),
@@ -182,7 +176,7 @@ def grid_generator(
 def _grid_generator_gradient(
     data: Var, d_out: Var, *, transform_type: str, target_shape: Target | None
 ) -> Grads:
-    d_grid = cast(d_out, dtype=wide_dtype(data.type))
+    d_grid = cast(d_out, dtype=at_least_single(data.dtype))
     if transform_type == "affine":
         assert target_shape is not None
         return {"data": _affine_gradient(d_grid, data, target_shape)}
@@ -200,7 +194,7 @@ def _sampled_shapes(data: Shape, height: int, width: int) -> tuple[Shape, ...]:
 
 
 def _sampled_dtypes(*types: VarType) -> list[DType]:
-    wide = wide_dtype(*types)
+    wide = at_least_single(strong_real_inexact(*types))
     return [real_inexact(*types)[0], np.dtype(np.int32), wide, wide]
 
 
@@ -215,7 +209,7 @@ def _sample(data: Array, grid: Array) -> tuple[Array, ...]:
     """The samples, and what is kept of their places."""
     of = images_in(data.shape)
     dtype = jnp.result_type(data, grid)
-    grid = grid.astype(wide_of(data, grid))
+    grid = grid.astype(at_least_single(jnp.result_type(data, grid)))
     by_x, by_y = _pixels_per_unit(data.shape)
     x, y = (grid[:, 0] + 1.0) * by_x, (grid[:, 1] + 1.0) * by_y
     corners, down, right = corners_at(y, x, of.first[:, 0, 0], of)
