@@ -18,6 +18,7 @@ class Case:
     Attributes:
         values: what fills each slot and attribute.
         rtol: relative tolerance against the reference, in units of the dtype's epsilon.
+        half_rtol: the same of results in half precision against single precision.
         dtypes: dtypes in which the floating inputs are drawn.
         order: highest derivative that finite differences check on this case.
         seed: what makes the draws differ between cases of one operator.
@@ -28,6 +29,7 @@ class Case:
     dtypes: tuple[str, ...] = ("float32", "float64")
     order: int = 3
     seed: int = 0
+    half_rtol: float = 8.0
 
     def draw(self, name: str, dtype: np.dtype) -> Any:
         """The value for slot ``name``: floating arrays are drawn in ``dtype``."""
@@ -60,6 +62,7 @@ def case(
     dtypes: tuple[str, ...] = ("float32", "float64"),
     order: int = 3,
     seed: int = 0,
+    half_rtol: float = 8.0,
     **values: Any,
 ) -> Case:
     """A legal call of the operator it stands beside.
@@ -71,7 +74,7 @@ def case(
         >>> str(case(x=(3, 4), axis=1))
         'x=(3, 4), axis=1'
     """
-    return Case(values, rtol, dtypes, order, seed)
+    return Case(values, rtol, dtypes, order, seed, half_rtol)
 
 
 def workload(*, seed: int = 0, **values: Any) -> Workload:

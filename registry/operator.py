@@ -53,6 +53,7 @@ class Operator(Signature):
         dtype: Callable[..., Any] | None = None,
         cases: Sequence[Case | Misuse] = (),
         reference: Callable[..., Any] | None = None,
+        gradient_reference: Callable[..., Any] | None = None,
         infix: str | None = None,
         aliases: Sequence[str] = (),
         leading: Sequence[str] = (),
@@ -75,7 +76,7 @@ class Operator(Signature):
         self.cases = [c for c in cases if isinstance(c, Case) and not isinstance(c, Workload)]
         self.workloads = [c for c in cases if isinstance(c, Workload)]
         self.misuses = [c for c in cases if isinstance(c, Misuse)]
-        self.reference = reference
+        self.reference, self.gradient_reference = reference, gradient_reference
         self.infix, self.aliases = infix, tuple(aliases)
         self.commutative, self.foldable = commutative, foldable
         self.rearranges = rearranges

@@ -194,7 +194,10 @@ def op(
             attributes and of the variadic slot); ``hidden`` (outputs that a caller does not see);
             ``updates`` (state slot -> output that holds its new value); ``shape`` and ``dtype``
             (rules; without them the kernel is traced for its result's type); ``cases``;
-            ``reference`` (the same function in NumPy or SciPy); ``infix`` (Python's operator);
+            ``reference`` (the same function in NumPy or SciPy); ``gradient_reference`` (the
+            gradient in NumPy or SciPy, from inputs, cotangents ``d_out`` and attributes to a
+            dictionary like a maker's, where JAX's derivative of the kernel is another one);
+            ``infix`` (Python's operator);
             ``aliases``; ``leading`` (attributes that come before the inputs in a call by position);
             ``commutative``; ``foldable`` (may be computed on constants while a graph is built);
             ``rearranges`` (every entry of the result is an entry of an input, so a constant stays

@@ -158,6 +158,8 @@ class TestFingerprint:
             ("What the first one is.", "Twice its argument.", False),
             ("return doubled(x)", "return doubled(x)  # twice", False),
             ("(x > 0) * 1.0", "(x >= 0) * 1.0", False),
+            ("FACTOR = 2.0", "for FACTOR in (2.0,): pass", True),
+            ("FACTOR = 2.0", "if True:\n    FACTOR = 2.0", True),
         ],
     )
     def test_it_changes_with_what_counts(self, tmp_path, monkeypatch, old, new, changes):
@@ -166,6 +168,22 @@ class TestFingerprint:
         monkeypatch.syspath_prepend(tmp_path)
         before, after = (self.fingerprint(tmp_path, text) for text in (MODULE, changed))
         assert (before != after) is changes
+
+    @pytest.mark.parametrize(("name", "changes"), [("silu", True), ("floor", False)])
+    def test_it_changes_with_operators_that_infix_signs_call(self, monkeypatch, name, changes):
+        before = fingerprint(registry.get(name))
+        told = testing.fingerprint._Module.text
+
+        def text(module, name):
+            return told(module, name) + "changed" * (name == "multiply")
+
+        monkeypatch.setattr(testing.fingerprint._Module, "text", text)
+        assert (fingerprint(registry.get(name)) != before) is changes
+
+    def test_it_changes_with_the_proofs(self, monkeypatch):
+        before = fingerprint(registry.get("sin"))
+        monkeypatch.setattr(testing.fingerprint, "_proofs", lambda: "others")
+        assert fingerprint(registry.get("sin")) != before
 
 
 def test_a_verdict_may_be_quiet(capsys):

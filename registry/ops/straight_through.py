@@ -16,6 +16,7 @@ from registry.var import Var
     dtype=inexact,
     native=False,
     reference=lambda x, *, factor: x,
+    gradient_reference=lambda x, *, d_out, factor: {"x": np.multiply(factor, d_out)},
     cases=[
         case(x=(3, 4), factor=0.5),
         case(x=(), factor=-2.0),
@@ -49,6 +50,7 @@ def _gradient_multiplier_gradient(d_out: Var, *, factor: float) -> Grads:
     dtype=inexact,
     native=False,
     reference=lambda x, *, scale: x,
+    gradient_reference=lambda x, *, d_out, scale: {"x": np.multiply(-scale, d_out)},
     cases=[case(x=(3, 4)), case(x=(), scale=0.25), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def gradient_reversal(x: Array, *, scale: float = 1.0) -> Array:
@@ -77,6 +79,7 @@ def _gradient_reversal_gradient(d_out: Var, *, scale: float) -> Grads:
     dtype=real_inexact,
     native=False,
     reference=np.rint,
+    gradient_reference=lambda x, *, d_out: {"x": d_out},
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def round_straight_through(x: Array) -> Array:
@@ -104,6 +107,7 @@ def _round_straight_through_gradient(d_out: Var) -> Grads:
     native=False,
     aliases=["sign_ste"],
     reference=np.sign,
+    gradient_reference=lambda x, *, d_out: {"x": d_out},
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def sign_straight_through(x: Array) -> Array:

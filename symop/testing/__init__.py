@@ -16,11 +16,17 @@ from registry.cases import Case, Misuse
 from registry.operator import Operator
 from registry.table import get
 from symop.testing.deriving import derived_cases
+from symop.testing.differences import check_differences
 from symop.testing.dtypes import check_complex, check_half
-from symop.testing.gradients import check_adjoint, check_gradient, check_linearity
+from symop.testing.gradients import check_adjoint, check_kernel, check_linearity, check_rules
 from symop.testing.inference import check_inference
-from symop.testing.values import check_misuse, check_reference, check_transforms
-from symop.testing.verdict import Finding, Verdict
+from symop.testing.values import (
+    check_doors,
+    check_misuse,
+    check_reference,
+    check_vmap,
+)
+from symop.testing.verdict import Finding, Verdict, nothing_of
 
 __all__ = [
     "PROOFS",
@@ -28,28 +34,64 @@ __all__ = [
     "Verdict",
     "check_adjoint",
     "check_complex",
+    "check_differences",
+    "check_doors",
     "check_gradient",
     "check_half",
     "check_inference",
+    "check_kernel",
     "check_linearity",
     "check_misuse",
     "check_operator",
     "check_reference",
+    "check_rules",
     "check_transforms",
+    "check_vmap",
     "derived_cases",
 ]
 
 PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {
     "inference": check_inference,
     "reference": check_reference,
-    "gradient": check_gradient,
+    "kernel": check_kernel,
+    "rules": check_rules,
+    "differences": check_differences,
     "adjoint": check_adjoint,
     "linearity": check_linearity,
-    "transforms": check_transforms,
+    "doors": check_doors,
+    "vmap": check_vmap,
     "half": check_half,
     "complex": check_complex,
 }
 """The proofs of each case, by name; each returns why it had nothing to compare, or None."""
+
+
+def check_gradient(operator: Operator, case: Case, order: int | None = None) -> str | None:
+    """The gradient graph, JAX on the kernel, JAX on the rules and finite differences agree.
+
+    In float64, for orders 1 to ``case.order``, or to ``order`` if that is less.
+
+    Returns:
+        Why there was nothing to compare, or None.
+
+    Raises:
+        AssertionError: two of them differ.
+    """
+    roads = (check_kernel, check_rules, check_differences)
+    return nothing_of([one(operator, case, order) for one in roads])
+
+
+def check_transforms(operator: Operator, case: Case) -> str | None:
+    """Eager call, symbol, ``jit`` and a saved graph agree, and ``vmap`` with each entry.
+
+    Returns:
+        Why there was nothing to batch, or None.
+
+    Raises:
+        AssertionError: two of them differ.
+    """
+    check_doors(operator, case)
+    return check_vmap(operator, case)
 
 
 def check_operator(

@@ -13,14 +13,12 @@ from registry.types import as_dtype, is_inexact
 from symop.lowering import type_of
 from symop.testing.compare import eps, expect_close, tiny
 from symop.testing.derived import Seeds, derivatives
-from symop.testing.gradients import check_sources
+from symop.testing.gradients import check_levels
 from symop.testing.trial import Trial, compiled, trials
 from symop.testing.values import check_values
 from symop.testing.verdict import nothing_of
 
 _HALVES = ("bfloat16", "float16")
-_HALF_RTOL = 8.0
-"""What a result in half precision may be off, in units of its dtype's epsilon."""
 _COMPLEX = "complex128"
 _COMPLEX_ORDER = 2
 
@@ -68,7 +66,7 @@ def _check_half(operator: Operator, case: Case, dtype: str) -> str | None:
         run = _values_and_gradients(trial)
         for name, mine, other in zip(_names(trial), run(trial), run(widened), strict=True):
             real = is_inexact(type_of(mine).dtype)
-            rtol = _HALF_RTOL * max(1.0, case.rtol / 64) * eps(as_dtype(dtype)) if real else 0.0
+            rtol = case.half_rtol * eps(as_dtype(dtype)) if real else 0.0
             where = f"{trial}: {name} against float32"
             # What the smaller dtype cannot hold becomes zero or infinite in both.
             expect_close(_held(mine), _held(other.astype(mine.dtype)), rtol, where)
@@ -163,5 +161,6 @@ def check_complex(operator: Operator, case: Case) -> str | None:
             check_values(trial)
             if trial.differentiable:
                 order = min(_COMPLEX_ORDER, trial.order)
-                check_sources(derivatives(trial), order, differences=False)
+                for source in derivatives(trial).sources:
+                    check_levels(derivatives(trial), source, order)
     return None

@@ -1,8 +1,9 @@
-"""A fingerprint of all that an operator's meaning hangs on: its block and whatever that names.
+"""A fingerprint of all that an operator's meaning hangs on, and of what proves it.
 
-Source code is read, not run: the top-level statements that declare the operator, and those that
-declare what these name, in its own package and in the catalogue. Comments, formats and docstrings
-do not count, since no proof can depend on them; nor does what differentiates and runs operators.
+Source code is read, not run: the top-level statements that declare the operator and those that
+its derivatives are made of, and the statements that declare what these name, in their own package
+and in the catalogue; so it is with the proofs. Comments, formats and docstrings do not count,
+since no proof can depend on them; nor does what differentiates and runs operators.
 """
 
 import ast
@@ -10,10 +11,12 @@ import copy
 import functools
 import hashlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from registry.audit import entry_of
 from registry.operator import Operator
+from registry.table import find
 
 _LENGTH = 16
 _CATALOGUE = ("registry.ops", "registry.shapes")
@@ -29,17 +32,33 @@ def fingerprint(operator: Operator) -> str:
         >>> fingerprint(registry.get("sin")) == fingerprint(registry.get("relu"))
         False
     """
-    start = (operator.kernel.__module__ or "", operator.kernel.__name__)
-    lines = [f"{place}: {_module(place[0]).text(place[1])}" for place in sorted(_closure(start))]
-    return hashlib.sha256("\n".join([repr(start), *lines]).encode()).hexdigest()[:_LENGTH]
-
-
-def _closure(start: Place) -> set[Place]:
-    """All that ``start`` names, directly and through what it names."""
+    start = _place(operator)
     own = start[0].partition(".")[0]
     packages = _CATALOGUE if own == "registry" else (*_CATALOGUE, own)
+    reached = [found for name in entry_of(operator).reaches if (found := find(name))]
+    declared = _closure([start, *map(_place, reached)], packages)
+    text = "\n".join([repr(start), _text(declared), _proofs()])
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def _place(operator: Operator) -> Place:
+    return operator.kernel.__module__ or "", operator.kernel.__name__
+
+
+def _text(places: Iterable[Place]) -> str:
+    return "\n".join(f"{place}: {_module(place[0]).text(place[1])}" for place in sorted(places))
+
+
+@functools.cache
+def _proofs() -> str:
+    """The text of the proofs themselves."""
+    return _text(_closure([("symop.testing", "PROOFS")], ("symop.testing",)))
+
+
+def _closure(starts: Iterable[Place], packages: tuple[str, ...]) -> set[Place]:
+    """All that ``starts`` name within ``packages``, directly and through what they name."""
     seen: set[Place] = set()
-    waiting = [start]
+    waiting = list(starts)
     while waiting:
         place = waiting.pop()
         module, name = place
@@ -64,7 +83,7 @@ class _Module:
                 self.imported |= {
                     one.asname or one.name: (origin, one.name) for one in statement.names
                 }
-            for declared in _declared(statement):
+            for declared in dict.fromkeys(_declared(statement)):
                 if declared in self.imported:  # ``op`` of ``@op(...)``
                     continue
                 self.statements.setdefault(declared, []).append(statement)
@@ -118,6 +137,10 @@ def _declared(statement: ast.stmt) -> Iterator[str]:
         yield from _root(statement.target)
     elif isinstance(statement, ast.Expr):
         yield from _root(statement.value)
+    elif isinstance(statement, (ast.For, ast.If, ast.With, ast.Try)):
+        for inner in ast.walk(statement):
+            if inner is not statement and isinstance(inner, ast.stmt):
+                yield from _declared(inner)
 
 
 def _root(expression: ast.expr) -> Iterator[str]:

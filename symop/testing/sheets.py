@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -23,25 +23,26 @@ FOLDER = "operators"
 _PROOFS: dict[str, tuple[str, ...]] = {
     "inference": ("the inferred shapes and dtypes are the computed ones, mixed dtypes among them",),
     "reference": ("the kernel computes what the reference computes",),
-    "gradient": (
-        "the gradient program is JAX's derivative of the kernel",
-        "it is JAX's derivative through the rules",
-        "it is the slope that finite differences show",
+    "kernel": ("the gradient program is JAX's derivative of the kernel",),
+    "rules": ("it is JAX's derivative through the rules",),
+    "differences": (
+        "it is the slope that finite differences show, or the declared gradient where there is one",
     ),
     "adjoint": (
         "forward mode is the adjoint of reverse mode: `<J v, u> = <v, Jᵀ u>`",
         "the tangents are those of JAX's forward mode",
     ),
     "linearity": ("the gradient is linear in the cotangent, and zero for a zero one",),
-    "transforms": (
+    "doors": (
         "eager call, symbol and `jit` agree",
         "so does the graph that was saved and loaded",
-        "`vmap` of value and gradient is that of each entry",
     ),
+    "vmap": ("`vmap` of value and gradient is that of each entry",),
     "half": ("bfloat16 and float16 are near float32, gradients included",),
     "complex": ("complex values and gradients are the reference's and JAX's",),
     "misuse": ("what does not fit is refused, in words",),
 }
+_OF_ORDERS = ("kernel", "rules", "differences")
 _SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
 
 
@@ -100,17 +101,24 @@ def table(operators: Sequence[Operator], known: Known) -> str:
     family = {one.name: one.__module__ for one in operators}
     ordered = sorted(operators, key=lambda one: (family[one.name], one.name))
     for module, members in groupby(ordered, key=lambda one: family[one.name]):
-        lines += ["", f"## {_family(module)}", "", _HEADER, _RULE]
+        lines += ["", f"## {_family(module)}", "", _cells(_TITLES), "|---" * len(_TITLES) + "|"]
         lines += [_row(one, known) for one in members]
     return "\n".join([*lines, ""])
 
 
-_COLUMNS = ("reference", "adjoint", "linearity", "transforms", "half", "complex")
-_HEADER = (
-    "| operator | what it is | derivative | orders | "
-    "values | both modes | linear | jit, vmap, saved | half | complex |"
-)
-_RULE = "|---|---|---|---|---|---|---|---|---|---|"
+_COLUMNS = {
+    "reference": "values",
+    "kernel": "JAX's derivative",
+    "differences": "finite differences",
+    "adjoint": "both modes",
+    "linearity": "linear",
+    "doors": "jit, saved",
+    "vmap": "vmap",
+    "half": "half",
+    "complex": "complex",
+}
+"""The proofs that have a column of their own, and its title."""
+_TITLES = ("operator", "what it is", "derivative", "orders", *_COLUMNS.values())
 
 
 def _family(module: str) -> str:
@@ -127,9 +135,13 @@ def _row(operator: Operator, known: Known) -> str:
         f"[`{operator.name}`]({FOLDER}/{operator.name}.md)",
         said,
         _derivative(operator, known),
-        _orders(operator) if isinstance(proofs.get("gradient"), int) else "·",
+        _orders(operator) if isinstance(proofs.get("rules"), int) else "·",
         *ticks,
     ]
+    return _cells(cells)
+
+
+def _cells(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -277,7 +289,7 @@ def _shown_by(proof: str) -> tuple[str, ...]:
 
 def _extent(operator: Operator, proof: str, count: int) -> str:
     orders = (
-        f", orders {_orders(operator)}" if proof == "gradient" and _orders(operator) != "·" else ""
+        f", orders {_orders(operator)}" if proof in _OF_ORDERS and _orders(operator) != "·" else ""
     )
     return f" ({count} case{'s' * (count > 1)}{orders})"
 

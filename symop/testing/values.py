@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +13,15 @@ from registry.binding import LEFT_OUT
 from registry.cases import Case, Misuse
 from registry.errors import SymopError
 from registry.operator import Operator
-from registry.types import is_extended_float
 from symop import random
 from symop.building import var
 from symop.lowering import type_of
 from symop.symbol import Symbol
 from symop.symbol_calls import load_json
 from symop.testing.compare import eps, expect_close
+from symop.testing.references import reference_outputs
 from symop.testing.trial import SEED, Trial, compiled, drawn_arguments, trials
+from symop.testing.verdict import nothing_of
 
 _BATCHED_RTOL = 1e-9
 _DOORS_RTOL = 16
@@ -63,69 +63,16 @@ def check_values(trial: Trial) -> None:
             raise AssertionError(f"{trial}: inferred is {inferred}, but the result is {real}")
     if operator.reference is None:
         return
-    for i, expected in _referred(trial).items():
+    for i, expected in reference_outputs(trial).items():
         where = f"{trial}: output {operator.outputs[i]} against the reference"
         expect_close(results[i], expected, trial.case.rtol * eps(results[i].dtype), where)
-
-
-def _referred(trial: Trial) -> dict[int, Any]:
-    """What the reference computes, by output; it names the implicit slots that it wants.
-
-    It returns the visible outputs, or all of them: one alone as it is, several as a tuple.
-    """
-    operator, reference = trial.operator, trial.operator.reference
-    assert reference is not None
-    wanted = _parameters(reference)
-    implicit = {
-        slot.name: trial.inputs[i]
-        for i, slot in enumerate(operator.slots)
-        if slot.implicit and slot.name in wanted
-    }
-    attributes = operator.attribute_dict(trial.attributes)
-    result = reference(*_arguments(trial), **implicit, **attributes)
-    several = isinstance(result, (tuple, list)) and not operator.single
-    results = list(result) if several else [result]
-    if len(results) == len(operator.visible):
-        return dict(zip(operator.visible, results, strict=True))
-    if len(results) == len(operator.outputs):
-        return dict(enumerate(results))
-    raise AssertionError(
-        f"{trial}: the reference must return the {len(operator.visible)} visible outputs, or all "
-        f"{len(operator.outputs)}, got {len(results)}"
-    )
-
-
-def _arguments(trial: Trial) -> list[Any]:
-    """The inputs as a call by position passes them."""
-    operator = trial.operator
-    arguments: list[Any] = []
-    for slot in operator.positional:
-        i = operator.slot_index[slot.name]
-        given = trial.inputs[i:] if slot.variadic else trial.inputs[i : i + 1]
-        values = [_as_numpy(value) for value in given]
-        arguments += [values] if slot.variadic and not operator.spreads else values
-    return arguments
-
-
-def _as_numpy(value: Any) -> Any:
-    if not isinstance(value, jax.Array):
-        return value
-    array = np.asarray(value)
-    return array.astype(np.float32) if is_extended_float(array.dtype) else array
-
-
-def _parameters(function: Callable[..., Any]) -> Mapping[str, Any]:
-    try:
-        return inspect.signature(function).parameters
-    except ValueError:  # some NumPy functions tell none
-        return {}
 
 
 # Front doors and transformations ---------------------------------------------------------------
 
 
-def check_transforms(operator: Operator, case: Case) -> None:
-    """Eager call, symbol, lowered function, ``jit``, ``vmap`` and a saved graph agree.
+def check_doors(operator: Operator, case: Case) -> None:
+    """Eager call, symbol, lowered function, ``jit`` and a saved graph agree.
 
     Raises:
         AssertionError: two of them differ.
@@ -134,9 +81,19 @@ def check_transforms(operator: Operator, case: Case) -> None:
     with jax.enable_x64(dtype == "float64"):
         for trial in trials(operator, case, dtype):
             _check_front_doors(trial)
+
+
+def check_vmap(operator: Operator, case: Case) -> str | None:
+    """``vmap`` of value and gradient gives what each entry of the batch gives.
+
+    Returns:
+        Why there was nothing to compare, or None.
+
+    Raises:
+        AssertionError: they differ.
+    """
     with jax.enable_x64(True):
-        for trial in trials(operator, case):
-            _check_batched(trial)
+        return nothing_of([_check_batched(one) for one in trials(operator, case)])
 
 
 def _check_front_doors(trial: Trial) -> None:
@@ -221,13 +178,15 @@ def _variable(name: str, like: Any, *, state: bool = False) -> Symbol:
     return made
 
 
-def _check_batched(trial: Trial) -> None:
+def _check_batched(trial: Trial) -> str | None:
     """The lowered function and its gradient over a batch are those over each of its entries."""
     again = dataclasses.replace(trial.case, seed=trial.case.seed + 1000)
     other = Trial(trial.operator, again, trial.dtype, trial.training)
     places = [i for i, v in enumerate(trial.inputs) if i in trial.active or _is_integral(v)]
-    if not places or trial.types != other.types:
-        return
+    if not places:
+        return "no input is an array that a batch could be made of"
+    if trial.types != other.types:
+        return "another draw has other types"
     run = _with_gradients(trial, places)
     rtol = max(_BATCHED_RTOL, *(_DOORS_RTOL * eps(one.dtype) for one in trial.outputs))
     rows = [[one.inputs[i] for i in places] for one in (trial, other)]
@@ -237,6 +196,7 @@ def _check_batched(trial: Trial) -> None:
     for n, row in enumerate(rows):
         for mine, one in zip(batched, single(*row), strict=True):
             expect_close(mine[n], one, rtol, f"{trial}: vmap against entry {n} alone")
+    return None
 
 
 def _is_integral(value: Any) -> bool:
