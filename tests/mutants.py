@@ -1,11 +1,9 @@
 """Flips each sign of each gradient maker, one at a time: the proofs must see every one of them.
 
 A mutant is a maker with one gradient negated, or with one ``+`` for ``-`` or one minus less in its
-body or in a function of its module that it calls. It is killed where a proof fails. Where a maker
-is not the derivative of its kernel (``native=False``) the proofs have nothing else to compare it
-with: there the golden text of the gradient program and the tests of edges see the sign. Such
-mutants are counted by themselves. One that nothing sees is listed; the exit status is then 1. Run
-by ``make mutants``.
+body or in a function of the catalogue that it calls. It is killed where a proof fails; a sign in a
+function that several makers call, where a proof of one of them does. A mutant that no proof sees
+is listed; the exit status is then 1. Run by ``make mutants``.
 
 python tests/mutants.py                 all operators
 python tests/mutants.py softmax norm    some of them
@@ -21,8 +19,8 @@ import itertools
 import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,11 +34,11 @@ import registry
 from registry.operator import Derivative, Operator
 from registry.rule import Rule
 from symop import rules
-from symop.testing import check_gradient, check_linearity, derived, trial
+from symop.testing import check_gradient, derived, trial
 
 RESULT = Path(__file__).parents[1] / "docs" / "mutants.json"
-ORDER = 2
-"""A hidden output's cotangent is there from the second order on."""
+ORDERS = (1, 2)
+"""A hidden output's cotangent is there from the second order on; most mutants die at the first."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,39 +101,59 @@ def returns_for(operator: Operator, slot: str) -> bool:
         seen = seen or grads.get(slot) is not None
         return grads
 
-    with_maker(operator, watching, lambda: killed(operator, order=1))
+    with_maker(operator, watching, lambda: killed(operator, (1,)))
     return seen
 
 
 # Signs in the source ---------------------------------------------------------------------------
 
 
-def flipped_signs(operator: Operator) -> Iterator[Mutant]:
-    """One mutant for each sign in the maker and in the functions of its module that it calls."""
-    maker = rule_of(operator).function
-    maker = inspect.unwrap(maker)
-    if not isinstance(maker, FunctionType) or maker.__name__ == "<lambda>":
-        return
-    for function in [maker, *called_by(maker)]:
-        tree = tree_of(function)
-        for index, what in enumerate(map(flipped_text, signs(tree))):
+def flipped_signs(operator: Operator, functions: Iterable[FunctionType]) -> Iterator[Mutant]:
+    """One mutant for each sign in ``functions``, which are the maker or are called by it."""
+    maker = function_of(operator)
+    assert maker is not None
+    for function in functions:
+        for index, what in enumerate(map(flipped_text, signs(tree_of(function)))):
             yield Mutant(f"{function.__name__}: {what}", rebuilt(maker, function, index))
 
 
+def function_of(operator: Operator) -> FunctionType | None:
+    """The maker as a function that has a source, or None."""
+    maker = inspect.unwrap(rule_of(operator).function)
+    named = isinstance(maker, FunctionType) and maker.__name__ != "<lambda>"
+    return maker if named else None
+
+
+@functools.cache
 def called_by(maker: FunctionType) -> list[FunctionType]:
-    """The functions of the maker's module that it calls, directly and through others."""
-    found: dict[str, FunctionType] = {}
+    """The functions of the catalogue that a maker calls, directly and through others."""
+    found: dict[FunctionType, None] = {}
     waiting = [maker]
     while waiting:
-        for node in ast.walk(tree_of(waiting.pop())):
+        caller = waiting.pop()
+        for node in ast.walk(tree_of(caller)):
             if not isinstance(node, ast.Name):
                 continue
-            one = maker.__globals__.get(node.id)
-            private = isinstance(one, FunctionType) and one.__module__ == maker.__module__
-            if private and one is not maker and node.id not in found:
-                found[node.id] = one
+            one = caller.__globals__.get(node.id)
+            if is_helper(one) and one is not maker and one not in found:
+                found[one] = None
                 waiting.append(one)
-    return list(found.values())
+    return list(found)
+
+
+def is_helper(value: Any) -> bool:
+    """Whether ``value`` is a function of the catalogue."""
+    return isinstance(value, FunctionType) and value.__module__.startswith("registry.ops.")
+
+
+def callers(operators: Iterable[Operator]) -> dict[FunctionType, list[Operator]]:
+    """The functions that makers call, and the operators whose makers do."""
+    found: dict[FunctionType, list[Operator]] = defaultdict(list)
+    for operator in operators:
+        maker = function_of(operator)
+        for function in called_by(maker) if maker else []:
+            found[function].append(operator)
+    return found
 
 
 @functools.cache
@@ -174,17 +192,26 @@ def flipped_text(node: ast.AST) -> str:
 
 
 def rebuilt(maker: FunctionType, function: FunctionType, index: int) -> FunctionType:
-    """``maker`` in a copy of its module's names in which one sign of ``function`` is flipped."""
-    names = dict(maker.__globals__)
-    for one in {maker, *called_by(maker)}:
+    """``maker`` in copies of its modules' names in which one sign of ``function`` is flipped."""
+    members = [maker, *called_by(maker)]
+    worlds = {one.__module__: dict(one.__globals__) for one in members}
+    made: dict[FunctionType, FunctionType] = {}
+    for one in members:
         tree = copy.deepcopy(tree_of(one))
         if one is function:
             flip(signs(tree)[index], tree)
         module = ast.fix_missing_locations(ast.Module([tree], []))
+        names = worlds[one.__module__]
         exec(compile(module, function.__code__.co_filename, "exec"), names)
-    made = names[maker.__name__]
-    assert isinstance(made, FunctionType)
-    return made
+        made[one] = names[one.__name__]
+    for names in worlds.values():
+        names.update({name: made[one] for name, one in names.items() if is_in(one, made)})
+    return made[maker]
+
+
+def is_in(value: Any, functions: Mapping[FunctionType, Any]) -> bool:
+    """Whether ``value`` is one of ``functions``."""
+    return isinstance(value, FunctionType) and value in functions
 
 
 def flip(node: ast.AST, tree: ast.AST) -> None:
@@ -224,15 +251,13 @@ def with_maker(operator: Operator, maker: Callable[..., Any], run: Callable[[], 
         rule.function = before
 
 
-def killed(operator: Operator, order: int = ORDER) -> bool:
+def killed(operator: Operator, orders: Iterable[int] = ORDERS) -> bool:
     """Whether a proof of derivatives fails on a case."""
-    for case in operator.cases:
+    for order, case in itertools.product(orders, operator.cases):
         fresh = dataclasses.replace(case, order=min(order, case.order))
         forget()
         try:
             check_gradient(operator, fresh)
-            if not operator.compared:
-                check_linearity(operator, fresh)
         except Exception:
             return True
     return False
@@ -246,30 +271,52 @@ def forget() -> None:
                 cached.cache_clear()
 
 
-def printed(operator: Operator) -> list[str]:
-    """The gradient programs of all cases, as the golden texts show those of the first."""
-    forget()
-    tried = [one for case in operator.cases for one in trial.trials(operator, case, "float32")]
-    return [derived.derivatives(one).graph.program(1) for one in tried if one.differentiable]
+def seen_by(operator: Operator, mutant: Mutant) -> Callable[[], bool]:
+    """Tells whether a proof of ``operator`` sees ``mutant``."""
+    return lambda: bool(with_maker(operator, mutant.maker, functools.partial(killed, operator)))
 
 
-def survivors(name: str) -> tuple[str, list[str], list[str]]:
-    """What sees each mutant of an operator, and the mutants that nothing sees."""
-    operator = registry.get(name)
-    assert not killed(operator), f"{name}: it must hold before it is changed"
-    program = printed(operator)
-    seen, alive = [], []
-    for mutant in itertools.chain(negated_gradients(operator), flipped_signs(operator)):
-        if with_maker(operator, mutant.maker, functools.partial(killed, operator)):
-            seen.append("proof")
-        elif not operator.compared and program != with_maker(
-            operator, mutant.maker, functools.partial(printed, operator)
-        ):
-            seen.append("text")
-        else:
-            alive.append(mutant.what)
+Work = tuple[str, str | None, list[str]]
+"""What is mutated: an operator's maker, or in a module a function that operators' makers call."""
+
+
+def all_work(operators: Sequence[Operator]) -> Iterator[Work]:
+    """The makers, then what they call."""
+    for operator in operators:
+        yield operator.name, None, [operator.name]
+    for function, users in callers(operators).items():
+        if signs(tree_of(function)):
+            yield function.__name__, function.__module__, [one.name for one in users]
+
+
+def survivors(work: Work) -> tuple[str, int, list[str]]:
+    """How many mutants there are, and those that no proof sees."""
+    name, module, users = work
+    operators = [registry.get(one) for one in users]
+    if module is None:
+        found = of_maker(operators[0])
+    else:
+        function = getattr(sys.modules[module], name)
+        found = [
+            (mutant.what, seen_by(one, mutant))
+            for one in operators
+            for mutant in flipped_signs(one, [function])
+        ]
+    told: dict[str, bool] = {}
+    for what, run in found:
+        told[what] = told.get(what, False) or run()
     jax.clear_caches()  # compiled programs would fill the memory
-    return name, seen, alive
+    return name, len(told), [what for what, seen in told.items() if not seen]
+
+
+def of_maker(operator: Operator) -> list[tuple[str, Callable[[], bool]]]:
+    """The mutants of a maker by what they flip, and whether a proof sees each."""
+    maker = function_of(operator)
+    own = flipped_signs(operator, [maker] if maker else [])
+    return [
+        (one.what, seen_by(operator, one))
+        for one in itertools.chain(negated_gradients(operator), own)
+    ]
 
 
 def main() -> int:
@@ -278,29 +325,25 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="operator")
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    names = arguments.names or [
-        one.name for one in registry.operators() if one.derivative is Derivative.MAKER and one.cases
+    operators = [
+        one
+        for one in registry.operators()
+        if one.derivative is Derivative.MAKER and one.cases
+        if not arguments.names or one.name in arguments.names
     ]
-    start, alive = time.perf_counter(), {}
-    seen: Counter[str] = Counter()
+    start, count, alive = time.perf_counter(), 0, dict[str, list[str]]()
+    work = list(all_work(operators))
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as processes:
-        found = processes.map(survivors, names)
-        for name, seen_by, living in tqdm(found, total=len(names), unit="operator"):
-            seen.update(seen_by)
-            if living:
-                alive[name] = living
-    for name, living in alive.items():
-        for what in living:
-            print(f"{name}: {what}")
-    left = sum(map(len, alive.values()))
-    seconds = time.perf_counter() - start
-    count = seen.total() + left
-    print(
-        f"{count} mutants of {len(names)} makers: proofs see {seen['proof']}, only the printed "
-        f"program shows {seen['text']}, {left} survive ({seconds:.0f} s)"
-    )
+        found = processes.map(survivors, work)
+        for name, tried, living in tqdm(found, total=len(work), unit="function"):
+            count += tried
+            for what in living:
+                alive.setdefault(name, []).append(what)
+                print(f"{name}: {what}", flush=True)
+    left, seconds = sum(map(len, alive.values())), time.perf_counter() - start
+    print(f"{count} mutants of {len(operators)} makers, {left} survive ({seconds:.0f} s)")
     if not arguments.names:
-        result = {"makers": len(names), "mutants": count, "seen by": seen, "survivors": alive}
+        result = {"makers": len(operators), "mutants": count, "survivors": alive}
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 1 if left else 0
 
