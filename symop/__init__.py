@@ -9,11 +9,12 @@ from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator
 from registry.table import find, get
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
-from symop import nd, random, sym
+from symop import autograd, nd, random, sym
 from symop.building import Group, grad, jvp, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.naming import name_scope
+from symop.ndarray import NDArray
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json
 
@@ -22,8 +23,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Executor",
     "Group",
+    "NDArray",
     "Symbol",
     "SymopError",
+    "autograd",
     "from_desc",
     "grad",
     "jvp",

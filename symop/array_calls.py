@@ -20,6 +20,8 @@ from registry.var import Attributes, Inputs, Var
 from symop import random
 from symop.lowering import Call, type_of
 from symop.memory import is_alive, memory_of
+from symop.ndarray import NDArray, call_of
+from symop.recording import TracedError, one_result
 
 
 class ArrayOperator:
@@ -47,6 +49,8 @@ class ArrayOperator:
     def __init__(self, operator: Operator) -> None:
         """``operator`` for arrays; ``so.nd.<name>`` makes it."""
         self.operator = operator
+        self._call = call_of(operator, operator.defaults) if operator.single else None
+        self._count = operator.direct_count if operator.count_rule is None else -1
         self.__name__ = operator.name
         self.__doc__ = operator.__doc__ or f"The operator ``{operator.signature()}``."
 
@@ -57,6 +61,12 @@ class ArrayOperator:
             ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
             ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
         """
+        quick = self._call is not None and len(args) == self._count
+        if quick and out is None and req is None and not kwargs and _is_eager(args):
+            try:
+                return one_result(self._call, args)  # type: ignore[arg-type]  # not None
+            except TracedError:
+                return self.operator(*args)
         _refuse_symbols(self.operator, (*args, *kwargs.values(), out))
         request = as_request(self.operator.name, req)
         if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
@@ -144,11 +154,22 @@ def as_request(owner: str, given: Any) -> OpReqType:
 def _refuse_symbols(operator: Operator, values: Sequence[Any]) -> None:
     for value in values:
         within = value if isinstance(value, (list, tuple)) else (value,)
-        if any(isinstance(one, Var) for one in within):
+        if any(isinstance(one, Var) and not isinstance(one, NDArray) for one in within):
             raise ArgumentError(
                 f"{operator.name}: so.nd takes arrays, and so.sym.{operator.name} symbols, got a "
                 f"{type(next(one for one in within if isinstance(one, Var))).__name__}"
             )
+
+
+def _is_eager(args: Sequence[Any]) -> bool:
+    """Whether some argument is an eager array, and none is missing."""
+    eager = False
+    for one in args:
+        if one.__class__ is NDArray:
+            eager = True
+        elif one is None or isinstance(one, Var):
+            return False
+    return eager
 
 
 class _Call:

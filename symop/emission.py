@@ -223,7 +223,7 @@ Image = Node | list[Node]
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
     """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
     image: dict[Node, Image] = dict(replacements)
-    for node in topological(outputs):
+    for node in topological(outputs, until=replacements):
         if node not in image:
             with copied_origin(node.origin):
                 became = image[node] = _rebuilt(node, image)

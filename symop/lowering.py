@@ -61,12 +61,15 @@ class Schedule:
         training: bool = False,
         order: Sequence[Node] | None = None,
         keys: Sequence[Node] | None = None,
+        chained: bool = True,
     ) -> None:
         """Plan the steps; ``training`` is what the training flag says.
 
         ``keys`` numbers the random keys; without it, those that ``outputs`` reach are numbered.
+        Operators that share a state update it one after the other if ``chained``.
         """
         order = topological(outputs, until=variables) if order is None else order
+        self._chained = chained
         self._places: dict[Node, int] = {}
         self._size = 3
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
@@ -104,7 +107,7 @@ class Schedule:
         elif operator is TRAINING:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
-            if operator.stateful:
+            if operator.stateful and self._chained:
                 self._plan_stateful(node, operator, how)
                 return
             step = (how(node), self._inputs(node))

@@ -1,12 +1,39 @@
-"""``so.nd``: the operators on arrays, with a place for the result and what to do with it."""
+"""``so.nd``: operators on eager arrays, the arrays themselves, and the Python array API."""
+
+from typing import Any
+
+import jax.numpy as jnp
 
 from registry.table import find as _find
 from registry.table import get as _get
 from registry.table import names as _names
-from registry.types import OpReqType
+from registry.types import OpReqType, as_dtype
 from symop.array_calls import ArrayOperator
+from symop.ndarray import NDArray
 
-__all__ = ["ArrayOperator", "OpReqType"]
+__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array"]
+
+
+def array(data: Any, dtype: Any = None, ctx: Any = None) -> NDArray:
+    """An eager array of ``data``: numbers, nested lists, a NumPy array, a ``jax.Array``.
+
+    Numbers and lists of floats are of JAX's default float dtype, float32 unless x64 is on. A
+    ``jax.Array`` is taken without a copy; it cannot change, so nothing that is done to the eager
+    array is seen in it.
+
+    Args:
+        data: the entries.
+        dtype: the dtype; by default that of the data.
+        ctx: the device to put it on, such as ``"cpu:0"``.
+
+    Example:
+        >>> array([[1, 2], [3, 4]], dtype="float32")
+        NDArray([[1., 2.],
+                 [3., 4.]], dtype=float32)
+    """
+    value = data.value if isinstance(data, NDArray) else data
+    made = NDArray(jnp.asarray(value, None if dtype is None else as_dtype(dtype)))
+    return made if ctx is None else made.to_device(ctx)
 
 
 def __getattr__(name: str) -> ArrayOperator:

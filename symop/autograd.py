@@ -1,0 +1,424 @@
+"""``so.autograd``: recording of eager code, and its gradients of every order.
+
+Example:
+    >>> from symop import autograd, nd
+    >>> x = nd.array([1.0, 2.0])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = x * x * x
+    >>> y.backward()
+    >>> x.grad
+    NDArray([ 3., 12.], dtype=float32)
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from registry.types import OpReqType
+from symop.graph import placeholder
+from symop.ndarray import NDArray
+from symop.recording import Link, local, settle
+from symop.tape import Custom, disconnected, pull
+
+__all__ = [
+    "Function",
+    "backward",
+    "grad",
+    "is_recording",
+    "is_training",
+    "jvp",
+    "mark_variables",
+    "pause",
+    "predict_mode",
+    "record",
+    "set_recording",
+    "set_training",
+    "train_mode",
+]
+
+# What is recorded, and how ------------------------------------------------------------------------
+
+
+def is_recording() -> bool:
+    """Whether calls of this thread are recorded for a backward pass."""
+    return local.taped
+
+
+def is_training() -> bool:
+    """Whether operators that tell training from prediction train."""
+    return local.training
+
+
+def set_recording(is_record: bool) -> bool:
+    """Switch recording on or off; returns what it was."""
+    return _switched(taped=is_record)[0]
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switch training on or off; returns what it was."""
+    return _switched(training=train_mode)[1]
+
+
+def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[bool, bool]:
+    before = local.taped, local.training
+    after = (
+        before[0] if taped is None else bool(taped),
+        before[1] if training is None else bool(training),
+    )
+    if after != before:
+        settle()
+        local.taped, local.training = after
+    return before
+
+
+@contextmanager
+def _mode(taped: bool | None = None, training: bool | None = None) -> Iterator[None]:
+    before = _switched(taped, training)
+    try:
+        yield
+    finally:
+        _switched(*before)
+
+
+def record(train_mode: bool = True) -> Any:
+    """A scope in which calls are recorded, in training mode unless told otherwise.
+
+    Example:
+        >>> from symop import autograd
+        >>> with autograd.record():
+        ...     autograd.is_recording(), autograd.is_training()
+        (True, True)
+    """
+    return _mode(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> Any:
+    """A scope in which calls are not recorded, in prediction mode unless told otherwise."""
+    return _mode(False, train_mode)
+
+
+def train_mode() -> Any:
+    """A scope in training mode, recorded or not."""
+    return _mode(training=True)
+
+
+def predict_mode() -> Any:
+    """A scope in prediction mode, recorded or not."""
+    return _mode(training=False)
+
+
+# Gradients ---------------------------------------------------------------------------------------
+
+
+def mark_variables(
+    variables: NDArray | Sequence[NDArray],
+    gradients: NDArray | Sequence[NDArray],
+    grad_reqs: str | OpReqType | Sequence[str | OpReqType] = "write",
+) -> None:
+    """Give arrays gradients of their own, as ``attach_grad`` does, in the arrays that are given.
+
+    Raises:
+        ArgumentError: there must be one gradient for each variable.
+    """
+    marked, given = _listed(variables), _listed(gradients)
+    reqs = [grad_reqs] * len(marked) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(marked) == len(given) == len(reqs):
+        raise ArgumentError(
+            "mark_variables: there must be as many gradients and requests as variables, "
+            f"{len(marked)}, got {len(given)} and {len(reqs)}"
+        )
+    for one, gradient, req in zip(marked, given, reqs, strict=True):
+        one.attach_grad(req)
+        if one._grad is not None:
+            one._grad.value = gradient
+
+
+def backward(
+    heads: NDArray | Sequence[NDArray],
+    head_grads: Any = None,
+    retain_graph: bool = False,
+    train_mode: bool = True,
+) -> None:
+    """Put the gradients of ``heads`` into the ``grad`` of every array that has one.
+
+    Args:
+        heads: one array or several, recorded inside ``record()``.
+        head_grads: a cotangent for each; ones where there is none.
+        retain_graph: keep the record for another backward pass.
+        train_mode: whether makers that tell training from prediction train; kept for other
+            systems' calls: what was recorded tells the mode.
+
+    Raises:
+        GradientError: nothing was recorded, or the record was freed.
+        ShapeError, DTypeError: a cotangent is not of its head's type.
+    """
+    del train_mode
+    given = _heads("backward", _listed(heads), head_grads)
+    with _mode(False):
+        walk = pull(given, None, create_graph=False, retain_graph=retain_graph)
+        for array in walk.arrays:
+            _store(array, walk.gradient(array))
+
+
+def _store(array: NDArray, gradient: NDArray | None) -> None:
+    kept = array._grad
+    if kept is None or gradient is None:
+        return
+    if kept.req is OpReqType.ADD and kept.value is not None:
+        gradient = kept.value + gradient
+    if kept.value is None:
+        kept.value = gradient
+    else:  # who holds x.grad sees the new gradient
+        kept.value._become(gradient)
+
+
+def grad(
+    heads: NDArray | Sequence[NDArray],
+    variables: NDArray | Sequence[NDArray],
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[NDArray]:
+    """The gradients of ``heads`` with respect to ``variables``, as new arrays.
+
+    Args:
+        heads: one array or several, recorded inside ``record()``.
+        variables: arrays on which they depend, with a gradient of their own or recorded ones.
+        head_grads: a cotangent for each head; ones where there is none. Gradients with respect to
+            them are right, too.
+        retain_graph: keep the record; by default just where ``create_graph`` is set.
+        create_graph: record the gradients, so that they can be differentiated again.
+        train_mode: as in ``backward``.
+
+    Raises:
+        DisconnectedError: a head does not depend on a variable.
+        GradientError: nothing was recorded, or the record was freed.
+
+    Example:
+        >>> from symop import autograd, nd
+        >>> x = nd.array(2.0)
+        >>> x.attach_grad()
+        >>> with autograd.record():
+        ...     y = x * x * x
+        ...     (slope,) = autograd.grad(y, x, create_graph=True)
+        >>> slope.backward()
+        >>> x.grad
+        NDArray(12., dtype=float32)
+    """
+    del train_mode
+    asked = _listed(variables)
+    given = _heads("grad", _listed(heads), head_grads)
+    targets = [_target(one) for one in asked]
+    keep = create_graph if retain_graph is None else retain_graph
+    with _mode(create_graph):
+        walk = pull(given, targets, create_graph=create_graph, retain_graph=keep)
+        found = [walk.gradient(one) for one in targets]
+    return [_arrived(one) for one in found]
+
+
+def _arrived(gradient: NDArray | None) -> NDArray:
+    if gradient is None:
+        raise disconnected("grad")
+    return gradient
+
+
+def _target(variable: NDArray) -> Any:
+    source = variable.source
+    if source is None:
+        raise GradientError(
+            "grad: a variable must have a gradient of its own (attach_grad) or be recorded, got "
+            f"neither for {variable.type}"
+        )
+    return source
+
+
+def _listed(given: Any) -> list[NDArray]:
+    listed = [given] if isinstance(given, NDArray) else list(given)
+    for one in listed:
+        if not isinstance(one, NDArray):
+            raise ArgumentError(f"autograd: it takes eager arrays, got {type(one).__name__}")
+    return listed
+
+
+def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, NDArray]]:
+    """Where the heads come from, and a cotangent of each."""
+    settle()
+    single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
+    given = [head_grads] * len(heads) if head_grads is None else head_grads
+    given = [given] if single and not isinstance(given, (list, tuple)) else list(given)
+    if len(given) != len(heads):
+        raise ArgumentError(
+            f"{what}: there must be one head gradient for each of {len(heads)} heads, "
+            f"got {len(given)}"
+        )
+    return [(_source(what, one), _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
+
+
+def _source(what: str, head: NDArray) -> Any:
+    if head.source is None:
+        raise GradientError(
+            f"{what}: a head must be computed from arrays with attach_grad() inside "
+            f"autograd.record(), got an array of type {head.type} that was not"
+        )
+    return head.source
+
+
+def _cotangent(head: NDArray, given: Any) -> NDArray:
+    if given is None:
+        return NDArray(jnp.ones(head.shape, head.dtype))
+    one = given if isinstance(given, NDArray) else NDArray(given)
+    if one.shape != head.shape:
+        raise ShapeError(
+            f"head gradient: the shape must be {head.shape}, that of the head, got {one.shape}"
+        )
+    if one.dtype != head.dtype:
+        raise DTypeError(f"head gradient: the dtype must be {head.dtype}, got {one.dtype}")
+    return one
+
+
+# Forward mode ------------------------------------------------------------------------------------
+
+
+def jvp(
+    function: Callable[..., Any],
+    primals: NDArray | Sequence[NDArray],
+    tangents: NDArray | Sequence[NDArray],
+) -> tuple[Any, Any]:
+    """The result of a function of arrays, and how it moves with them; nothing is recorded.
+
+    Args:
+        function: takes arrays, and returns one or several.
+        primals: its arguments.
+        tangents: in which direction each moves; of the same shapes and dtypes.
+
+    Returns:
+        What the function returns, and the tangents in the same form.
+
+    Example:
+        >>> from symop import autograd, nd
+        >>> autograd.jvp(lambda x: x * x, nd.array(3.0), nd.array(1.0))
+        (NDArray(9., dtype=float32), NDArray(6., dtype=float32))
+    """
+    given, moving = _listed(primals), _listed(tangents)
+    if len(given) != len(moving):
+        raise ArgumentError(
+            f"jvp: there must be a tangent for each of {len(given)} arrays, got {len(moving)}"
+        )
+
+    def run(*values: NDArray) -> Any:
+        return jax.tree_util.tree_map(_value, function(*values), is_leaf=_is_array)
+
+    with _mode(False):
+        moved = jax.jvp(run, tuple(given), tuple(_cotangent(*pair) for pair in zip(given, moving)))
+    return tuple(jax.tree_util.tree_map(NDArray, one) for one in moved)  # type: ignore[return-value]
+
+
+def _is_array(one: Any) -> bool:
+    return isinstance(one, NDArray)
+
+
+def _value(one: Any) -> Any:
+    return one.value if isinstance(one, NDArray) else one
+
+
+# Functions of one's own --------------------------------------------------------------------------
+
+
+class Function:
+    """A function whose gradient is a function, too: both are eager code on arrays.
+
+    A subclass defines ``forward(*inputs)`` and ``backward(*cotangents)``, which returns a gradient
+    for each input; ``save_for_backward`` keeps arrays between the two. Where ``backward`` is made
+    of operators, the gradient can be differentiated again. An object serves one call.
+
+    Example:
+        >>> from symop import autograd, nd
+        >>> class Sigmoid(autograd.Function):
+        ...     def forward(self, x):
+        ...         y = 1 / (1 + nd.exp(-x))
+        ...         self.save_for_backward(y)
+        ...         return y
+        ...     def backward(self, d_y):
+        ...         (y,) = self.saved_tensors
+        ...         return d_y * y * (1 - y)
+        >>> x = nd.array(0.0)
+        >>> x.attach_grad()
+        >>> with autograd.record():
+        ...     y = Sigmoid()(x)
+        >>> y.backward()
+        >>> x.grad
+        NDArray(0.25, dtype=float32)
+    """
+
+    def __init__(self) -> None:
+        """A function that was not called yet."""
+        self._saved: tuple[Any, ...] = ()
+        self._sources: list[tuple[NDArray, Any]] = []
+
+    def save_for_backward(self, *arrays: Any) -> None:
+        """Keep arrays for ``backward``."""
+        self._saved = arrays
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``forward`` kept."""
+        return self._saved
+
+    def forward(self, *inputs: Any) -> Any:
+        """The results for ``inputs``."""
+        raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
+
+    def backward(self, *cotangents: Any) -> Any:
+        """A gradient for each input of ``forward``, or None."""
+        raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run ``forward``, and put ``backward`` on the record.
+
+        Raises:
+            GradientError: ``backward`` returns another number of gradients, in a backward pass.
+        """
+        settle()
+        recording = local.taped
+        sources = [one.source if isinstance(one, NDArray) else None for one in inputs]
+        plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
+        with _mode(False):
+            found = self.forward(*plain)
+            outputs = [_own(one) for one in (found if isinstance(found, tuple) else (found,))]
+        if recording and any(one is not None for one in sources):
+            self._enter(inputs, sources, plain, outputs)
+        return tuple(outputs) if isinstance(found, tuple) else outputs[0]
+
+    def _enter(
+        self, inputs: Any, sources: list[Any], plain: list[Any], outputs: list[NDArray]
+    ) -> None:
+        nodes = [placeholder("output", one.type.strong()) for one in outputs]
+        entry = Custom(sources, nodes, functools.partial(self._pulled, outputs))
+        for one, node in zip(outputs, nodes, strict=True):
+            if one.type.differentiable:
+                one._link = Link(entry, node)  # type: ignore[arg-type]
+        # What ``forward`` kept of its inputs and outputs stays what it is on the record.
+        known = {id(p): one for p, one in zip(plain, inputs, strict=True)}
+        self._saved = tuple(known.get(id(one), one) for one in self._saved)
+
+    def _pulled(self, outputs: list[NDArray], cotangents: list[NDArray | None]) -> Sequence[Any]:
+        heads = [
+            NDArray(jnp.zeros(one.shape, one.dtype)) if head is None else head
+            for one, head in zip(outputs, cotangents, strict=True)
+        ]
+        found = self.backward(*heads)
+        return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+def _own(one: Any) -> NDArray:
+    return NDArray(one.value) if isinstance(one, NDArray) else NDArray(one)
+
+
+NDArray.pass_back = staticmethod(backward)

@@ -1,0 +1,229 @@
+"""Programs of eager code: what a recorded segment computes, run by parts at first, then compiled.
+
+A program is a graph over placeholders. The first time it runs operator by operator, each compiled
+once for all programs; when it comes again it is compiled as a whole. What it keeps for a backward
+pass are the values that its gradient makers name.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from registry.attributes import identity_key
+from registry.errors import SymopError
+from registry.operator import Operator
+from registry.var import Attributes
+from symop.differentiate import carries_cotangent, pullback
+from symop.emission import substitute
+from symop.graph import ARRAY, CONSTANT, SELECT, TRAINING, Node, placeholder, reaching, topological
+from symop.lowering import Call, Schedule, bare, bare_kernel
+
+_SMALL = 1
+"""A program of so many operators is compiled at once: its parts are itself."""
+_FREE = (ARRAY, CONSTANT, TRAINING)
+"""What costs nothing to have, and so is no residual."""
+Values = list[Any]
+
+
+class Program:
+    """A graph from ``inputs`` to ``outputs``, run on JAX values.
+
+    Attributes:
+        inputs: placeholders, among them random keys.
+        outputs: what is computed.
+    """
+
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], training: bool) -> None:
+        """The program of nodes; ``training`` is what the training flag says."""
+        self.inputs, self.outputs, self._training = list(inputs), list(outputs), training
+        order = topological(self.outputs, until=self.inputs)
+        self.size = sum(isinstance(node.op, Operator) for node in order)
+        self._order = order
+        self._by_parts: Schedule | None = None
+        self._compiled: Call | None = None
+        self._runs = 0
+
+    def __call__(self, values: Sequence[Any]) -> Values:
+        """The outputs for the values of the inputs; keys are folded when the program runs."""
+        if self._compiled is not None:
+            return list(self._compiled(*values))
+        self._runs += 1
+        if self._runs > 1 or self.size <= _SMALL:
+            self._compiled = self._compile()
+            return list(self._compiled(*values))
+        if self._by_parts is None:
+            self._by_parts = self._scheduled(_part)
+        return self._by_parts([_key_of(one) for one in values])[0]
+
+    def _compile(self) -> Any:
+        schedule = self._scheduled(bare)
+        self._by_parts = None
+
+        def run(*values: Any) -> Values:
+            return schedule([_key_of(one) for one in values])[0]
+
+        names = [node.op.name for node in self._order if isinstance(node.op, Operator)]
+        run.__name__ = "_".join(names[:3]) or "nothing"
+        return jax.jit(run)
+
+    def _scheduled(self, how: Any) -> Schedule:
+        return Schedule(
+            self.outputs,
+            self.inputs,
+            how,
+            training=self._training,
+            order=self._order,
+            chained=False,
+        )
+
+
+def _key_of(value: Any) -> Any:
+    """A value; of a draw, which is a root key and a number, its key."""
+    return _fold(*value) if type(value) is tuple else value
+
+
+_fold = jax.jit(jax.random.fold_in)
+
+
+def _part(node: Node) -> Call:
+    assert isinstance(node.op, Operator)
+    return _compiled_part(node.op, identity_key(node.attributes), node.attributes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled_part(operator: Operator, _key: Any, attributes: Attributes) -> Call:
+    call: Call = jax.jit(
+        bare_kernel(operator, attributes), static_argnums=operator.training_index
+    )
+    return call
+
+
+# Backward --------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """A program that a backward pass may follow: it also gives the residuals that this needs.
+
+    Attributes:
+        program: computes the wanted outputs, then the residuals among what it computes.
+        wanted: the nodes that were asked for.
+        residuals: the nodes whose values a backward pass reads, inputs among them.
+        active: the inputs through which a derivative may flow.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Node],
+        wanted: Sequence[Node],
+        active: Sequence[Node],
+        training: bool,
+    ) -> None:
+        """Find the residuals of the graph from ``inputs`` to ``wanted``."""
+        self.inputs, self.wanted, self.training = list(inputs), list(wanted), training
+        order = topological(wanted, until=inputs)
+        flowing = [*inputs, *[node for node in order if carries_cotangent(node)]]
+        reached = reaching(flowing, active)
+        self.flowing = {node for node in flowing if node in reached}
+        self.active = [node for node in active if node in self.flowing]
+        self._forward = {*order, *inputs}
+        self.residuals = self._closure()
+        computed = [n for n in self.residuals if n not in set(inputs) and n not in set(wanted)]
+        self.program = Program(inputs, [*wanted, *computed], training)
+        self._pullbacks: dict[Any, Pulled] = {}
+
+    def _closure(self) -> list[Node]:
+        """What any backward pass reads, also one that differentiates by a residual."""
+        heads = [node for node in self.wanted if self.flows(node)]
+        while True:
+            found = self._read_by(heads)
+            new = [node for node in found if self.flows(node) and node not in heads]
+            new = [node for node in new if node not in self.inputs]
+            if not new:
+                return found
+            heads += new
+
+    def flows(self, node: Node) -> bool:
+        """Whether a derivative by an active input may flow through ``node``."""
+        if node.op is SELECT and node not in self.flowing:
+            return node.operands[0] in self.flowing and carries_cotangent(node)
+        return node in self.flowing
+
+    def _read_by(self, heads: Sequence[Node]) -> list[Node]:
+        """The forward values that the gradients of ``heads`` read."""
+        read: dict[Node, None] = {}
+        seen: set[Node] = set()
+        waiting = self._gradients(heads)
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if not self._is_forward(node):
+                waiting += node.operands
+            elif node.op not in _FREE:
+                read[node] = None
+        return sorted(read, key=lambda node: node.serial)
+
+    def _is_forward(self, node: Node) -> bool:
+        return node in self._forward or (node.op is SELECT and node.operands[0] in self._forward)
+
+    def _gradients(self, heads: Sequence[Node]) -> list[Node]:
+        """The gradients of ``heads``; a head that cannot be differentiated has none until asked."""
+        if not heads or not self.active:
+            return []
+        seeds = [placeholder("head", node.type.strong()) for node in heads]
+        try:
+            found = pullback(heads, self.active, seeds)
+        except SymopError:
+            if len(heads) == 1:
+                return []
+            return [one for head in heads for one in self._gradients([head])]
+        return [one for one in found if one is not None]
+
+    def values(self, given: Sequence[Any], computed: Sequence[Any]) -> Values:
+        """The values of the residuals, out of those of inputs and outputs."""
+        held = dict(zip(self.inputs, given, strict=True))
+        held.update(zip(self.program.outputs, computed, strict=True))
+        return [held[node] for node in self.residuals]
+
+    def pulled(self, heads: tuple[Node, ...], by: tuple[Node, ...]) -> "Pulled":
+        """The gradients by the inputs ``by`` for cotangents of ``heads``."""
+        key = heads, by
+        if key not in self._pullbacks:
+            self._pullbacks[key] = Pulled(self, heads, by)
+        return self._pullbacks[key]
+
+
+class Pulled:
+    """The gradient of a recorded program, which is a program over residuals and cotangents.
+
+    Attributes:
+        read: places in the residuals whose values are read.
+        by: the inputs that receive a gradient.
+        nodes: the gradients.
+    """
+
+    def __init__(self, of: Recorded, heads: tuple[Node, ...], by: tuple[Node, ...]) -> None:
+        """Ask the gradient makers."""
+        self._seeds = [placeholder("head", node.type.strong()) for node in heads]
+        found = pullback(heads, by, self._seeds)
+        arrived = [(x, one) for x, one in zip(by, found, strict=True) if one is not None]
+        self.by = [x for x, _ in arrived]
+        stand_ins = {node: placeholder("residual", node.type) for node in of.residuals}
+        self.nodes = substitute([one for _, one in arrived], stand_ins)
+        needed = set(topological(self.nodes))
+        self.read = [i for i, node in enumerate(of.residuals) if stand_ins[node] in needed]
+        self.inputs = [*[stand_ins[of.residuals[i]] for i in self.read], *self._seeds]
+        self._training = of.training
+        self.program = Program(self.inputs, self.nodes, of.training)
+        self._recorded: dict[Any, Recorded] = {}
+
+    def recorded(self, active: tuple[int, ...]) -> Recorded:
+        """The same program, to be differentiated by the inputs at ``active``."""
+        if active not in self._recorded:
+            chosen = [self.inputs[i] for i in active]
+            self._recorded[active] = Recorded(self.inputs, self.nodes, chosen, self._training)
+        return self._recorded[active]
+

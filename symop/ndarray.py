@@ -1,0 +1,499 @@
+"""NDArray: an eager array whose operators are recorded and run together when a value is needed."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry import var
+from registry.attributes import identity_key
+from registry.binding import LEFT_OUT
+from registry.errors import ArgumentError, GradientError
+from registry.operator import Operator
+from registry.types import OpReqType, VarType, as_dtype
+from registry.values import SelectedRows
+from registry.var import Attributes, Inputs, Var
+from symop.assignment import assigned
+from symop.indexing import entries_of, taken
+from symop.lowering import type_of
+from symop.recording import (
+    Call,
+    Link,
+    Segment,
+    TracedError,
+    local,
+    one_result,
+    results,
+    settle,
+)
+
+
+class Gradient:
+    """What an array with a gradient of its own keeps of it.
+
+    Attributes:
+        req: whether a backward pass writes the gradient, adds to it, or leaves it.
+        value: the gradient; None as long as it is zero.
+    """
+
+    __slots__ = ("req", "value")
+
+    def __init__(self, req: OpReqType, value: "NDArray | None" = None) -> None:
+        """A gradient that is zero so far."""
+        self.req, self.value = req, value
+
+
+class NDArray(Var):
+    """An array whose operators run when a value is needed, or at once after a few dozen of them.
+
+    It holds a ``jax.Array`` and behaves as one: ``jax.numpy`` takes it, ``jax.jit`` takes and
+    returns it, and ``asjax()`` hands the array out without a copy. Unlike a JAX array it can be
+    changed in place, and remembers how it was computed inside ``autograd.record()``.
+
+    Args:
+        data: a ``jax.Array``, or anything that ``jax.numpy.asarray`` accepts.
+
+    Example:
+        >>> x = NDArray([1.0, 2.0, 3.0])
+        >>> x += 1
+        >>> x * x
+        NDArray([ 4.,  9., 16.], dtype=float32)
+    """
+
+    __slots__ = (
+        "__weakref__", "_grad", "_index", "_link", "_segment", "_type", "_value",
+    )  # fmt: skip
+    namespace: ClassVar[Any]
+    pass_back: ClassVar[Callable[..., None]]
+    _value: Any
+    _segment: Segment | None
+    _index: int
+    _type: VarType | None
+    _link: Link | None
+    _grad: Gradient | None
+
+    def __init__(self, data: Any) -> None:
+        """An array of ``data``."""
+        if isinstance(data, NDArray):
+            data = data.value
+        elif not isinstance(data, (jax.Array, SelectedRows)):
+            data = jnp.asarray(data)
+        self._value, self._segment, self._type = data, None, None
+        self._link = self._grad = None
+
+    # Its value
+
+    @property
+    def value(self) -> Any:
+        """The ``jax.Array``; what was recorded runs first."""
+        if self._value is None:
+            self._compute()
+        return self._value
+
+    def _compute(self) -> None:
+        segment = self._segment
+        assert segment is not None
+        if segment is local.segment:
+            segment.run()
+        else:
+            self._value = segment.peek(self._index)
+            self._segment = None
+
+    @property
+    def type(self) -> VarType:
+        """Shape, dtype and kind."""
+        if self._type is None:
+            self._type = type_of(self._value)
+        return self._type
+
+    @property
+    def source(self) -> Any:
+        """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
+        return self if self._grad is not None else self._link
+
+    def asjax(self) -> Any:
+        """The ``jax.Array`` itself, without a copy."""
+        return self.value
+
+    def asnumpy(self) -> np.ndarray:
+        """The entries as a NumPy array of one's own."""
+        return np.array(self.__array__())
+
+    def asscalar(self) -> Any:
+        """The only entry as a NumPy scalar.
+
+        Raises:
+            ArgumentError: there are none or several.
+        """
+        if self.size != 1:
+            raise ArgumentError(f"asscalar: the array must have one entry, got shape {self.shape}")
+        return self.asnumpy().reshape(())[()]
+
+    def item(self, *index: int) -> Any:
+        """The only entry, or the one at ``index``, as a Python scalar."""
+        return np.asarray(self.value).item(*index)
+
+    def tolist(self) -> Any:
+        """The entries as nested lists of Python scalars."""
+        return np.asarray(self.value).tolist()
+
+    def wait_to_read(self) -> None:
+        """Return when the value is computed."""
+        jax.block_until_ready(self.value)
+
+    block_until_ready = wait_to_read
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        value = self.value
+        dense = value.to_dense() if isinstance(value, SelectedRows) else value
+        return np.array(dense, dtype) if copy else np.asarray(dense, dtype)
+
+    def __jax_array__(self) -> Any:
+        return self.value
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.value.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.value.__dlpack_device__()
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2022.12", "2023.12", "2024.12"):
+            raise ArgumentError(f"array API: the version must be 2024.12, got {api_version!r}")
+        return NDArray.namespace
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __complex__(self) -> complex:
+        return complex(self.value)
+
+    def __index__(self) -> int:
+        return self.value.__index__()  # type: ignore[no-any-return]  # of a jax.Array
+
+    def __iter__(self) -> Iterator["NDArray"]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        if isinstance(self.value, SelectedRows):
+            return f"NDArray({self.value!r})"
+        text = np.array2string(np.asarray(self.value), separator=", ", prefix="NDArray(")
+        empty = f", shape={self.shape}" if self.size == 0 and self.shape != (0,) else ""
+        return f"NDArray({text}{empty}, dtype={self.dtype.name})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec and self.ndim == 0 else str(self), spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NDArray, (np.asarray(self.value),)
+
+    def __deepcopy__(self, memo: Any) -> "NDArray":
+        return self.copy()
+
+    # Where it lies
+
+    @property
+    def device(self) -> Any:
+        """The device that holds it, or its sharding over several."""
+        return self.value.device
+
+    context = ctx = device
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> "NDArray":
+        """The array on another device: a ``jax.Device``, a sharding, or a name such as ``"cpu:0"``.
+
+        Raises:
+            ArgumentError: there is no such device.
+        """
+        if stream is not None:
+            raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
+        return NDArray(jax.device_put(self.value, device_of(device)))
+
+    as_in_context = as_in_ctx = to_device
+
+    def copy(self) -> "NDArray":
+        """An array of its own with the same entries, outside of any record."""
+        return NDArray(self.value)
+
+    def copyto(self, other: Any) -> "NDArray":
+        """Write the entries into ``other``, an array of the same shape, or onto a device."""
+        if not isinstance(other, NDArray):
+            return self.to_device(other)
+        other[...] = self
+        return other
+
+    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> "NDArray":
+        """The entries in another dtype; itself where it has that dtype and ``copy`` is false."""
+        del options
+        wanted = np.dtype(as_dtype(dtype))
+        if wanted == self.dtype:
+            return self.copy() if copy and self.source is None else self
+        return var.methods("cast")(self, dtype=wanted)  # type: ignore[misc, no-any-return]
+
+    @property
+    def T(self) -> "NDArray":  # noqa: N802  # NumPy's name
+        """The axes in reverse order."""
+        return self.permute_dims(axes=tuple(range(self.ndim))[::-1])  # type: ignore[no-any-return]
+
+    @property
+    def mT(self) -> "NDArray":  # noqa: N802  # the array API's name
+        """The last two axes swapped."""
+        return self.swapaxes(axis1=-1, axis2=-2)  # type: ignore[no-any-return]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the entries."""
+        return self.size * self.dtype.itemsize
+
+    # Parts
+
+    def __getitem__(self, index: Any) -> "NDArray":
+        return taken(self, index)  # type: ignore[no-any-return]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._require_changeable("x[...] = value")
+        where = entries_of(index)
+        given = value.value if isinstance(value, NDArray) else value
+        self._become(NDArray(assigned(self.value, where, given)))
+
+    def _become(self, other: "NDArray") -> None:
+        """Take over the value of an array that nobody else holds."""
+        self._value, self._type, self._link = other._value, other._type, other._link
+        self._segment = other._segment
+        if self._value is None:
+            assert self._segment is not None
+            self._index = other._index
+            self._segment.hold(self._index, self)
+
+    def _require_changeable(self, what: str) -> None:
+        if local.taped and (self.source is not None or self._recorded()):
+            raise GradientError(
+                f"{what}: an array that is being recorded must not be changed in place, since the "
+                "backward pass would need what it was; use x = x + y, or autograd.pause()"
+            )
+
+    def _recorded(self) -> bool:
+        """Whether the value is one that was recorded and did not run yet."""
+        return self._value is None and self._segment is not None and self._segment.taped
+
+    # Gradients
+
+    def attach_grad(self, grad_req: str | OpReqType = "write") -> None:
+        """Make room for a gradient, which ``backward()`` writes, adds to, or leaves (``null``).
+
+        How the array was computed is forgotten: a backward pass ends here.
+
+        Raises:
+            GradientError: the dtype has no derivatives.
+        """
+        if not self.type.differentiable:
+            raise GradientError(f"attach_grad: the dtype must be floating, got {self.dtype.name}")
+        settle()
+        req = OpReqType(grad_req)
+        self._link = None
+        self._grad = None if req is OpReqType.NULL else Gradient(req)
+
+    @property
+    def grad(self) -> "NDArray | None":
+        """The gradient that the last backward pass left; None without ``attach_grad()``."""
+        kept = self._grad
+        if kept is None:
+            return None
+        if kept.value is None:
+            kept.value = NDArray(jnp.zeros(self.shape, self.dtype))
+        return kept.value
+
+    @property
+    def grad_req(self) -> OpReqType:
+        """What a backward pass does with the gradient."""
+        return OpReqType.NULL if self._grad is None else self._grad.req
+
+    def zero_grad(self) -> None:
+        """Set the gradient to zero."""
+        if self._grad is not None:
+            self._grad.value = None
+
+    def detach(self) -> "NDArray":
+        """The same value, of which no record knows how it was computed."""
+        return NDArray(self.value)
+
+    def backward(
+        self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True
+    ) -> None:
+        """``autograd.backward`` of this array."""
+        NDArray.pass_back(self, out_grad, retain_graph, train_mode)
+
+    # Comparison
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if _is_strange(other) else _infix("==", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return NotImplemented if _is_strange(other) else _infix("!=", self, other)
+
+    __hash__ = object.__hash__
+
+
+def _is_strange(other: object) -> bool:
+    return other is None or isinstance(other, (str, bytes, dict, set))
+
+
+def device_of(given: Any) -> Any:
+    """The device or sharding that ``given`` is or names.
+
+    Raises:
+        ArgumentError: there is no such device.
+    """
+    if not isinstance(given, str):
+        return given
+    kind, _, number = given.partition(":")
+    try:
+        return jax.devices(kind)[int(number or 0)]
+    except (RuntimeError, ValueError, IndexError):
+        known = [f"{one.platform}:{one.id}" for one in jax.devices()]
+        raise ArgumentError(
+            f"device: it must be one of {', '.join(known)}, got {given!r}"
+        ) from None
+
+
+jax.tree_util.register_pytree_node(
+    NDArray, lambda array: ((array.value,), None), lambda _, children: _of_child(children[0])
+)
+
+
+def _of_child(value: Any) -> NDArray:
+    """JAX puts whatever it likes into a tree while it works on it."""
+    made = object.__new__(NDArray)
+    made._value, made._segment, made._type, made._link, made._grad = value, None, None, None, None
+    return made
+
+
+# Calls -----------------------------------------------------------------------------------------
+
+_calls: dict[Any, Call] = {}
+_CALLS = 16_384
+"""So many different calls are remembered."""
+
+
+def call_of(operator: Operator, attributes: Attributes) -> Call:
+    """The call of ``operator`` with ``attributes``."""
+    key = operator, attributes if attributes is operator.defaults else identity_key(attributes)
+    found = _calls.get(key)
+    if found is None:
+        if len(_calls) > _CALLS:
+            _calls.clear()
+        found = _calls.setdefault(key, Call(operator, attributes, NDArray))
+    return found
+
+
+class NDArrayEmitter:
+    """Calling an operator on eager arrays records it."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:
+        """The result: an array, or a tuple of the visible outputs. States are updated in place."""
+        if name is not None:
+            raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+        _require_filled(operator, inputs)
+        call = call_of(operator, attributes)
+        try:
+            if operator.single:
+                return one_result(call, inputs)
+            made = results(call, inputs)
+        except TracedError:
+            made = _traced(operator, inputs, attributes)
+        count = len(operator.visible)
+        for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
+            if isinstance(inputs[i], NDArray):
+                inputs[i]._become(state)
+        return made[0] if count == 1 else tuple(made[:count])
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> NDArray:
+        """An array of ``type`` filled with one number."""
+        return NDArray(jnp.full(type.shape, value, type.dtype))
+
+
+NDArray.emitter = NDArrayEmitter()
+
+
+def _require_filled(operator: Operator, inputs: Inputs) -> None:
+    for index, value in enumerate(inputs):
+        if value is LEFT_OUT and operator.slot_of(index).role not in ("key", "training"):
+            raise ArgumentError(
+                f"{operator.name}: slot {operator.slot_of(index).name!r} must be filled when the "
+                "inputs are arrays, got nothing"
+            )
+        if isinstance(value, Var) and not isinstance(value, NDArray):
+            raise ArgumentError(
+                f"{operator.name}: arrays and symbols must not be mixed, got a "
+                f"{value.__class__.__name__} beside an NDArray"
+            )
+
+
+def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[NDArray]:
+    """The call inside of a JAX transformation."""
+    values = tuple(one.value if isinstance(one, NDArray) else one for one in inputs)
+    found = var.array_emitter.emit(operator, values, attributes, None)
+    return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
+
+
+def _infix(symbol: str, x: Any, y: Any) -> Any:
+    return var.infix[symbol](x, y)
+
+
+def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
+    """Python's operator on arrays and numbers, without looking at the arguments twice."""
+
+    def method(self: NDArray, other: Any) -> Any:
+        operator = var.infix.get(symbol)
+        if operator.__class__ is Operator and isinstance(other, _OPERANDS):
+            pair = (other, self) if swapped else (self, other)
+            try:
+                return one_result(call_of(operator, operator.defaults), pair)
+            except TracedError:
+                return _traced(operator, pair, operator.defaults)[0]
+        if operator is None or _is_strange(other):
+            return NotImplemented
+        return operator(other, self) if swapped else operator(self, other)
+
+    return method
+
+
+_OPERANDS = (NDArray, float, int)
+
+
+def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
+    """``x += y`` and its kin; the dtype stays."""
+    compute = _quick(symbol)
+
+    def method(self: NDArray, other: Any) -> NDArray:
+        self._require_changeable(f"x {symbol}= y")
+        made = compute(self, other)
+        if made is NotImplemented:
+            raise ArgumentError(f"x {symbol}= y: y must be an array or a number, got {other!r}")
+        if made.type.strong() is not self.type.strong():
+            raise ArgumentError(
+                f"x {symbol}= y: the result must have the type of x, {self.type}, got {made.type}"
+            )
+        self._become(made)
+        return self
+
+    return method
+
+
+for _name, _symbol in {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "pow": "**", "matmul": "@",
+}.items():  # fmt: skip
+    setattr(NDArray, f"__{_name}__", _quick(_symbol))
+    setattr(NDArray, f"__r{_name}__", _quick(_symbol, swapped=True))
+    setattr(NDArray, f"__i{_name}__", _in_place(_symbol))

@@ -1,0 +1,460 @@
+"""Recording of eager code: calls become steps of a segment, which runs when a value is needed.
+
+A segment is a path in a tree of steps. A step is a call of an operator on values of the segment,
+or a leaf: an array from outside of it. Who takes a step that somebody took before pays one look
+into a dictionary: the types of its results and the program so far are known.
+"""
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from registry.binding import LEFT_OUT
+from registry.operator import Operator
+from registry.shapes import default_float
+from registry.types import KEY_TYPE, VarType
+from registry.var import Attributes
+from symop import random
+from symop.eager_programs import Program, Recorded
+from symop.emission import apply
+from symop.graph import Node, constant, placeholder, select, training_flag
+from symop.lowering import type_of
+
+_LIMIT = 48
+"""After so many calls a segment runs, so that the machine computes while Python goes on."""
+_STEPS = 100_000
+"""When the tree has so many steps it is planted anew."""
+_VARIETY = 4
+"""After so many different numbers in one place, further ones are no constants but inputs."""
+_PATIENCE = 12
+"""So many programs that were never seen before, more than known ones, and calls run one by one."""
+_REST = 512
+"""For so many calls, at first; twice as many each time."""
+_LONGEST_REST = 16_384
+
+Reference = Callable[[], Any]
+
+
+class Call:
+    """An operator with its attributes; one object for all equal ones, so that it is a quick key.
+
+    Attributes:
+        operator: the operator, of a fixed number of outputs.
+        attributes: canonical values.
+        make: the class of the results.
+        shown: the outputs that a call returns.
+    """
+
+    __slots__ = ("attributes", "make", "operator", "shown")
+
+    def __init__(self, operator: Operator, attributes: Attributes, make: type[Any]) -> None:
+        """A call of ``operator`` whose results are of class ``make``."""
+        self.operator, self.attributes, self.make = operator, attributes, make
+        self.shown = tuple(operator.visible)
+
+
+class Link(NamedTuple):
+    """Where a recorded value comes from: a node of an entry of the tape."""
+
+    entry: "Entry"
+    node: Node
+
+
+Source = Any
+"""A ``Link``, an array with a gradient of its own, or None."""
+
+
+class Entry:
+    """What the tape holds of a program that was run.
+
+    Attributes:
+        recorded: the program.
+        sources: where its inputs come from; None where no derivative flows.
+        saved: the values of its residuals; None when they were freed.
+        serial: grows with each entry.
+    """
+
+    __slots__ = ("recorded", "saved", "serial", "sources")
+    _serials = itertools.count()
+
+    def __init__(self, recorded: Recorded, sources: list[Source], saved: list[Any]) -> None:
+        """Enter a program on the tape."""
+        self.recorded, self.sources = recorded, sources
+        self.saved: list[Any] | None = saved
+        self.serial = next(Entry._serials)
+
+
+# The tree --------------------------------------------------------------------------------------
+
+
+class Step:
+    """A place in the tree: what was called so far.
+
+    Attributes:
+        children: the steps that may follow.
+        added: the values that this step adds to those of the segment.
+        types: their types.
+        leaf: whether it is an array from outside, or a random key.
+        active: whether a derivative by it may be asked for.
+        programs: what was run from here, by the values that were wanted.
+        numbers: for each call, how many different numbers were among its inputs.
+    """
+
+    __slots__ = (
+        "active", "added", "children", "leaf", "numbers", "parent", "programs", "types",
+    )  # fmt: skip
+
+    def __init__(
+        self, parent: "Step | None", added: tuple[Node, ...], leaf: bool, active: bool = False
+    ) -> None:
+        """The step after ``parent``."""
+        self.parent, self.added, self.leaf, self.active = parent, added, leaf, active
+        self.types = tuple(node.type for node in added)
+        self.children: dict[Any, Step] = {}
+        self.programs: dict[Any, Program | Recorded] = {}
+        self.numbers: dict[Call, int] = {}
+
+    def path(self) -> list["Step"]:
+        """The steps from the first one to this one."""
+        steps: list[Step] = []
+        at: Step | None = self
+        while at is not None:
+            steps.append(at)
+            at = at.parent
+        return steps[::-1]
+
+
+class _Tree:
+    """The roots, by what the meaning of calls depends on beside their inputs."""
+
+    def __init__(self) -> None:
+        self.roots: dict[Any, Step] = {}
+        self.count = 0
+
+    def root(self, taped: bool, training: bool) -> Step:
+        if self.count > _STEPS:
+            self.roots, self.count = {}, 0
+        key = taped, training, default_float()
+        found = self.roots.get(key)
+        return self.roots.setdefault(key, Step(None, (), False)) if found is None else found
+
+
+_tree = _Tree()
+
+
+# Segments --------------------------------------------------------------------------------------
+
+
+class _Local(threading.local):
+    """The recording of one thread.
+
+    Attributes:
+        segment: what is recorded at the moment, or None.
+        taped: whether calls are recorded for a backward pass.
+        training: what the training flag says.
+        direct: whether each call runs by itself.
+        surprise: how many programs more were new than known of late.
+        rest: how many more calls run by themselves because programs never came again.
+    """
+
+    segment: "Segment | None" = None
+    taped = False
+    training = False
+    direct = False
+    surprise = 0
+    rest = 0
+    next_rest = _REST
+
+    def opened(self) -> "Segment":
+        """A new segment."""
+        self.segment = made = Segment(self.taped, self.training)
+        if self.direct or self.rest:
+            made.room = 1
+            self.rest = max(0, self.rest - 1)
+        return made
+
+    def met(self, new: bool) -> None:
+        """Count a program, and stop recording for a while where all are new."""
+        self.surprise = self.surprise + 1 if new else max(0, self.surprise - 1)
+        if self.surprise > _PATIENCE:
+            self.surprise, self.rest = 0, self.next_rest
+            self.next_rest = min(2 * self.next_rest, _LONGEST_REST)
+
+
+local = _Local()
+
+
+class TracedError(Exception):
+    """An input is traced by JAX, so the call cannot be recorded."""
+
+
+class Segment:
+    """Calls that did not run yet.
+
+    Attributes:
+        step: the last of them.
+        room: how many more calls it takes.
+        outputs: references to the arrays that hold its values, by place.
+        error: why it could not be run.
+    """
+
+    __slots__ = (
+        "error", "held", "leaves", "outputs", "places", "room", "sources", "step", "taped",
+        "training",
+    )  # fmt: skip
+
+    def __init__(self, taped: bool, training: bool) -> None:
+        """An empty segment."""
+        self.taped, self.training = taped, training
+        self.step = _tree.root(taped, training)
+        self.room = _LIMIT
+        self.leaves: list[Any] = []
+        self.sources: list[Source] = []
+        self.held: list[Any] = []
+        self.places: dict[int, int] = {}
+        self.outputs: list[Reference | None] = []
+        self.error: BaseException | None = None
+
+    # Leaves
+
+    def leaf(self, array: Any) -> int:
+        """The place of an array from outside."""
+        value = array._value
+        if value is None:
+            value = array.value
+        source = array.source if self.taped else None
+        known = id(value) if source is None else id(array)
+        place = self.places.get(known)
+        if place is not None:
+            return place
+        if isinstance(value, jax.core.Tracer) and not self.taped:
+            raise TracedError
+        place = self.places[known] = self.add_leaf(array.type, value, source)
+        self.held.append(array)  # what has been seen must not be confused with what comes later
+        return place
+
+    def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
+        """Put a value from outside into the segment."""
+        step, active = self.step, source is not None and type.differentiable
+        key = (type,) if active else type
+        found = step.children.get(key)
+        if found is None:
+            added = (placeholder("leaf", type),)
+            found = step.children.setdefault(key, Step(step, added, True, active))
+            _tree.count += 1
+        self.step = found
+        self.leaves.append(value)
+        self.sources.append(source if active else None)
+        self.outputs.append(None)
+        return len(self.outputs) - 1
+
+    def other(self, call: Call, index: int, value: Any) -> Any:
+        """What stands in a key for an input that is no array of this library."""
+        if value is None:
+            return None
+        if value is LEFT_OUT:
+            if call.operator.slot_of(index).role != "key":
+                return LEFT_OUT
+            root, number = random.draw(owner=call.operator.name)
+            return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
+        kind = value.__class__
+        if kind is float or kind is int or kind is bool or kind is complex:
+            plain = value and value == value  # zeros have a sign, and NaN equals nothing
+            return (kind, value) if plain else (kind, repr(value), value)
+        return self.leaf(call.make(value))
+
+    # Calls
+
+    def extended(self, call: Call, key: tuple[Any, ...]) -> Step:
+        """The step of a call that nobody took here before."""
+        step = self.step
+        numbers = [i for i, one in enumerate(key) if type(one) is tuple]
+        if numbers and call.operator.training_index is None:
+            count = step.numbers[call] = step.numbers.get(call, 0) + 1
+            if count > _VARIETY:
+                return self._generalized(call, key, numbers)
+        nodes = self.nodes()
+        inputs = tuple([_node(one, nodes) for one in key[1:]])
+        node = apply(call.operator, inputs, call.attributes)
+        added = _values(call, node, self.training)
+        made = Step(step, added, False)
+        _tree.count += 1
+        return step.children.setdefault(key, made)
+
+    def _generalized(self, call: Call, key: tuple[Any, ...], numbers: Sequence[int]) -> Step:
+        """The same call on numbers that are inputs rather than constants."""
+        general = list(key)
+        for i in numbers:
+            value = key[i][-1]
+            general[i] = self.add_leaf(type_of(value), value, None)
+        whole = tuple(general)
+        found = self.step.children.get(whole)
+        return self.extended(call, whole) if found is None else found
+
+    def nodes(self) -> list[Node]:
+        """The nodes of all values so far."""
+        return [node for step in self.step.path() for node in step.added]
+
+    def hold(self, place: int, array: Any) -> None:
+        """Another array holds the value at ``place`` from now on."""
+        self.outputs[place] = weakref.ref(array)
+
+    # Running
+
+    def run(self) -> None:
+        """Compute what is still wanted.
+
+        Raises:
+            Exception: whatever a kernel raises; the values are lost, and asking for one raises it
+                again.
+        """
+        if local.segment is self:
+            local.segment = None
+        arrays = [(i, ref()) for i, ref in enumerate(self.outputs) if ref is not None]
+        wanted = [(i, array) for i, array in arrays if array is not None]
+        if wanted:
+            try:
+                self._run(wanted)
+            except BaseException as error:
+                self.error = error
+                raise
+        self.leaves, self.held, self.sources = [], [], []
+        self.places, self.outputs = {}, []
+
+    def _run(self, wanted: list[tuple[int, Any]]) -> None:
+        key = tuple([i for i, _ in wanted])
+        program = self.step.programs.get(key)
+        if not local.rest:
+            local.met(program is None)
+        if program is None:
+            program = self.step.programs.setdefault(key, self._program(key))
+        if type(program) is Program:
+            for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
+                array._value, array._segment = value, None
+            return
+        assert isinstance(program, Recorded)
+        results = called(program.program, self.leaves)
+        saved = program.values(self.leaves, results)
+        entry = Entry(program, self.sources, saved)
+        for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
+            array._value, array._segment = value, None
+            array._link = Link(entry, node) if program.flows(node) else None
+
+    def _program(self, wanted: Sequence[int]) -> Program | Recorded:
+        path = self.step.path()
+        nodes = [node for step in path for node in step.added]
+        inputs = [node for step in path if step.leaf for node in step.added]
+        active = [node for step in path if step.active for node in step.added]
+        outputs = [nodes[i] for i in wanted]
+        if not active:
+            return Program(inputs, outputs, self.training)
+        return Recorded(inputs, outputs, active, self.training)
+
+    def peek(self, index: int) -> Any:
+        """One value, computed without running the segment: it belongs to another thread."""
+        if self.error is not None:
+            raise self.error
+        leaves, path = list(self.leaves), self.step.path()
+        inputs = [node for step in path if step.leaf for node in step.added]
+        nodes = [node for step in path for node in step.added]
+        program = Program(inputs, [nodes[index]], self.training)
+        return called(program, leaves[: len(inputs)])[0]
+
+
+def called(program: Program, values: Sequence[Any]) -> list[Any]:
+    """The outputs of ``program`` for arrays; computed now, also inside of a JAX transformation."""
+    results = program(values)
+    traced = results and isinstance(results[0], jax.core.Tracer)
+    if traced and not any(isinstance(one, jax.core.Tracer) for one in values):
+        with jax.ensure_compile_time_eval():
+            return program(values)
+    return results
+
+
+def _node(one: Any, nodes: Sequence[Node]) -> Node | None:
+    if one is None:
+        return None
+    if one is LEFT_OUT:
+        return training_flag()
+    return constant(one[-1]) if type(one) is tuple else nodes[one]
+
+
+def _values(call: Call, node: Node, training: bool) -> tuple[Node, ...]:
+    """The visible outputs, and in training the new states."""
+    operator = call.operator
+    if operator.single or node.op is not operator:
+        return (node,)
+    updated = sorted(operator.update_indices.values()) if training else []
+    return tuple(select(node, i) for i in (*call.shown, *updated))
+
+
+def record(call: Call, inputs: Sequence[Any]) -> tuple[Segment, Step, int]:
+    """Take the step of a call: the segment, the step, and the place of its first value.
+
+    Raises:
+        ShapeError, DTypeError: the inputs do not fit together; nothing is recorded then.
+        TracedError: an input is traced by JAX.
+    """
+    segment = local.segment
+    if segment is None:
+        segment = local.opened()
+    make = call.make
+    parts: list[Any] = [call]
+    for index, value in enumerate(inputs):
+        if value.__class__ is make:
+            if value._segment is segment:
+                parts.append(value._index)
+            else:
+                parts.append(segment.leaf(value))
+        else:
+            parts.append(segment.other(call, index, value))
+    key = tuple(parts)
+    found = segment.step.children.get(key)
+    if found is None:
+        found = segment.extended(call, key)
+    segment.step = found
+    place = len(segment.outputs)
+    return segment, found, place
+
+
+new = object.__new__
+
+
+def one_result(call: Call, inputs: Sequence[Any]) -> Any:
+    """The result of a call that returns one array."""
+    segment, step, place = record(call, inputs)
+    out = new(call.make)
+    out._value = out._link = out._grad = None
+    out._segment, out._index, out._type = segment, place, step.types[0]
+    segment.outputs.append(weakref.ref(out))
+    segment.room -= 1
+    if segment.room <= 0:
+        segment.run()
+    return out
+
+
+def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
+    """All values that a call adds to its segment."""
+    segment, step, place = record(call, inputs)
+    made = []
+    for offset, type_ in enumerate(step.types):
+        out = new(call.make)
+        out._value = out._link = out._grad = None
+        out._segment, out._index, out._type = segment, place + offset, type_
+        segment.outputs.append(weakref.ref(out))
+        made.append(out)
+    segment.room -= 1
+    if segment.room <= 0:
+        segment.run()
+    return made
+
+
+def settle() -> None:
+    """Run what this thread has recorded."""
+    if local.segment is not None:
+        local.segment.run()

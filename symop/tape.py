@@ -1,0 +1,232 @@
+"""The tape: backward passes over what was recorded, entry by entry, in compiled programs."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from registry.errors import DisconnectedError, GradientError
+from registry.table import get
+from symop.eager_programs import Pulled
+from symop.graph import Node
+from symop.ndarray import NDArray
+from symop.recording import Entry, Link, Source, called
+
+Contributions = dict[Node, list[NDArray]]
+
+
+class Custom:
+    """An entry whose backward pass is a Python function.
+
+    Attributes:
+        sources: where its inputs come from.
+        backward: from the cotangents of all outputs to the gradients of all inputs.
+        nodes: what stands for its outputs.
+        serial: grows with each entry.
+    """
+
+    __slots__ = ("backward", "nodes", "saved", "serial", "sources")
+
+    def __init__(
+        self,
+        sources: list[Source],
+        nodes: list[Node],
+        backward: Callable[[list[NDArray | None]], Sequence[Any]],
+    ) -> None:
+        """Enter a function on the tape."""
+        self.sources, self.nodes, self.backward = sources, nodes, backward
+        self.saved: list[Any] | None = []
+        self.serial = next(Entry._serials)
+
+
+AnyEntry = Any
+"""An ``Entry`` or a ``Custom``."""
+
+
+def pull(
+    heads: Sequence[tuple[Source, NDArray]],
+    targets: Sequence[Source] | None,
+    *,
+    create_graph: bool,
+    retain_graph: bool,
+) -> "Walk":
+    """Walk back from ``heads``, each with its cotangent.
+
+    Args:
+        heads: where values come from, and their cotangents.
+        targets: the sources whose gradients are wanted; None for all arrays with one of their own.
+        create_graph: whether the gradients are recorded.
+        retain_graph: whether the tape is kept.
+
+    Returns:
+        What the walk found.
+    """
+    walk = Walk(targets, create_graph)
+    for source, cotangent in heads:
+        walk.arrive(source, cotangent)
+    walk.run()
+    if not retain_graph:
+        for entry in walk.entries.values():
+            entry.saved = None
+    return walk
+
+
+class Walk:
+    """One walk from the heads back to the arrays."""
+
+    def __init__(self, targets: Sequence[Source] | None, create_graph: bool) -> None:
+        self.create_graph = create_graph
+        self.entries: dict[int, AnyEntry] = {}
+        self._waiting: list[int] = []
+        self._cotangents: dict[int, Contributions] = {}
+        self._arrays: dict[int, list[NDArray]] = defaultdict(list)
+        self._kept: dict[int, NDArray] = {}
+        self._targets = targets
+        self._useful: dict[int, bool] = {}
+        self._wanted_arrays = {id(one) for one in targets or () if isinstance(one, NDArray)}
+        self._wanted_values = {
+            (one.entry.serial, one.node) for one in targets or () if isinstance(one, Link)
+        }
+        self._of_values: dict[tuple[int, Node], NDArray] = {}
+
+    def arrive(self, source: Source, cotangent: NDArray) -> None:
+        """A cotangent reaches where a value comes from."""
+        if isinstance(source, NDArray):
+            self._arrays[id(source)].append(cotangent)
+            self._kept[id(source)] = source
+            return
+        serial = source.entry.serial
+        if serial not in self._cotangents:
+            self._cotangents[serial] = defaultdict(list)
+            self.entries[serial] = source.entry
+            heapq.heappush(self._waiting, -serial)
+        self._cotangents[serial][source.node].append(cotangent)
+
+    def run(self) -> None:
+        """Visit the entries, the latest first: all cotangents of one have arrived then."""
+        while self._waiting:
+            serial = -heapq.heappop(self._waiting)
+            entry, arrived = self.entries[serial], self._cotangents.pop(serial)
+            cotangents = {node: _sum(some) for node, some in arrived.items()}
+            for node, one in cotangents.items():
+                if (serial, node) in self._wanted_values:
+                    self._of_values[serial, node] = one
+            self._visit(entry, cotangents)
+
+    def _visit(self, entry: AnyEntry, cotangents: dict[Node, NDArray]) -> None:
+        if entry.saved is None:
+            raise GradientError(
+                "backward: the record must still be there, but an earlier backward pass freed it; "
+                "pass retain_graph=True to that one"
+            )
+        if not any(map(self.is_useful, entry.sources)):
+            return
+        if isinstance(entry, Custom):
+            found = entry.backward([cotangents.get(node) for node in entry.nodes])
+            for source, one in zip(entry.sources, found, strict=True):
+                if source is not None and one is not None:
+                    self.arrive(source, one)
+            return
+        inputs = dict(zip(entry.recorded.inputs, entry.sources, strict=True))
+        by = tuple(node for node in entry.recorded.active if self.is_useful(inputs[node]))
+        heads = tuple(sorted(cotangents, key=lambda node: node.serial))
+        pulled = entry.recorded.pulled(heads, by)
+        given = [entry.saved[i] for i in pulled.read]
+        found = self._found(entry, pulled, given, [cotangents[node] for node in heads], inputs)
+        for node, one in zip(pulled.by, found, strict=True):
+            self.arrive(inputs[node], one)
+
+    def _found(
+        self,
+        entry: Entry,
+        pulled: Pulled,
+        given: list[Any],
+        heads: list[NDArray],
+        inputs: dict[Node, Source],
+    ) -> list[NDArray]:
+        values = [*given, *[one.value for one in heads]]
+        if not self.create_graph:
+            return [NDArray(one) for one in called(pulled.program, values)]
+        nodes = [entry.recorded.residuals[i] for i in pulled.read]
+        sources = [_source_of(entry, node, inputs) for node in nodes]
+        sources += [one.source for one in heads]
+        active = tuple(i for i, one in enumerate(sources) if one is not None)
+        if not active:
+            return [NDArray(one) for one in called(pulled.program, values)]
+        recorded = pulled.recorded(active)
+        results = called(recorded.program, values)
+        made = Entry(recorded, sources, recorded.values(values, results))
+        return [
+            _linked(one, made, node) for node, one in zip(recorded.wanted, results, strict=False)
+        ]
+
+    def is_useful(self, source: Source) -> bool:
+        """Whether what arrives at ``source`` may reach a target."""
+        if source is None or self._targets is None:
+            return source is not None
+        if isinstance(source, NDArray):
+            return id(source) in self._wanted_arrays
+        if (source.entry.serial, source.node) in self._wanted_values:
+            return True
+        return self._leads_on(source.entry)
+
+    def _leads_on(self, entry: AnyEntry) -> bool:
+        """Whether some target lies behind an entry; without recursion, since tapes are long."""
+        waiting = [entry]
+        while waiting:
+            at = waiting[-1]
+            if at.serial in self._useful:
+                waiting.pop()
+                continue
+            behind = [s.entry for s in at.sources if isinstance(s, Link)]
+            open_ = [one for one in behind if one.serial not in self._useful]
+            if open_:
+                waiting += open_
+                continue
+            self._useful[at.serial] = any(
+                self._useful[s.entry.serial] or (s.entry.serial, s.node) in self._wanted_values
+                if isinstance(s, Link)
+                else id(s) in self._wanted_arrays
+                for s in at.sources
+            )
+        return self._useful[entry.serial]
+
+    @property
+    def arrays(self) -> Iterable[NDArray]:
+        """The arrays with a gradient of their own that the walk reached."""
+        return self._kept.values()
+
+    def gradient(self, source: Source) -> NDArray | None:
+        """What arrived at an array or at a recorded value."""
+        if isinstance(source, NDArray):
+            some = self._arrays.get(id(source))
+            return _sum(some) if some else None
+        return self._of_values.get((source.entry.serial, source.node))
+
+
+def _source_of(entry: Entry, node: Node, inputs: dict[Node, Source]) -> Source:
+    if node in inputs:
+        return inputs[node]
+    return Link(entry, node) if entry.recorded.flows(node) else None
+
+
+def _linked(value: Any, entry: Entry, node: Node) -> NDArray:
+    made = NDArray(value)
+    if entry.recorded.flows(node):
+        made._link = Link(entry, node)
+    return made
+
+
+def _sum(some: list[NDArray]) -> NDArray:
+    if len(some) == 1:
+        return some[0]
+    total: NDArray = get("add_n")(*some)
+    return total
+
+
+def disconnected(what: str) -> DisconnectedError:
+    """The error where no record leads from a head to a variable."""
+    return DisconnectedError(
+        f"{what}: the value must be recorded as a function of the variable, but no path connects "
+        "them; compute it inside autograd.record()"
+    )
