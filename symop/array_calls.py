@@ -49,24 +49,32 @@ class ArrayOperator:
     def __init__(self, operator: Operator) -> None:
         """``operator`` for arrays; ``so.nd.<name>`` makes it."""
         self.operator = operator
-        self._call = call_of(operator, operator.defaults) if operator.single else None
-        self._count = operator.direct_count if operator.count_rule is None else -1
+        quick = operator.single and operator.count_rule is None
+        self._quick = call_of(operator, operator.defaults)
+        self._count = operator.direct_count if quick else -1
         self.__name__ = operator.name
         self.__doc__ = operator.__doc__ or f"The operator ``{operator.signature()}``."
 
-    def __call__(self, *args: Any, out: Any = None, req: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the operator on arrays.
 
         Raises:
             ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
             ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
         """
-        quick = self._call is not None and len(args) == self._count
-        if quick and out is None and req is None and not kwargs and _is_eager(args):
-            try:
-                return one_result(self._call, args)  # type: ignore[arg-type]  # not None
-            except TracedError:
-                return self.operator(*args)
+        if not kwargs and len(args) == self._count:
+            for one in args:
+                if one.__class__ is NDArray:
+                    try:
+                        return one_result(self._quick, args)
+                    except TracedError:
+                        break
+        return self._whole(args, **kwargs)
+
+    def _whole(
+        self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any
+    ) -> Any:
+        """A call with whatever arguments."""
         _refuse_symbols(self.operator, (*args, *kwargs.values(), out))
         request = as_request(self.operator.name, req)
         if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
@@ -159,17 +167,6 @@ def _refuse_symbols(operator: Operator, values: Sequence[Any]) -> None:
                 f"{operator.name}: so.nd takes arrays, and so.sym.{operator.name} symbols, got a "
                 f"{type(next(one for one in within if isinstance(one, Var))).__name__}"
             )
-
-
-def _is_eager(args: Sequence[Any]) -> bool:
-    """Whether some argument is an eager array, and none is missing."""
-    eager = False
-    for one in args:
-        if one.__class__ is NDArray:
-            eager = True
-        elif one is None or isinstance(one, Var):
-            return False
-    return eager
 
 
 class _Call:

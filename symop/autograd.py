@@ -240,7 +240,7 @@ def _target(variable: NDArray) -> Any:
 
 
 def _listed(given: Any) -> list[NDArray]:
-    listed = [given] if isinstance(given, NDArray) else list(given)
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
     for one in listed:
         if not isinstance(one, NDArray):
             raise ArgumentError(f"autograd: it takes eager arrays, got {type(one).__name__}")
@@ -391,22 +391,21 @@ class Function:
         plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
         with _mode(False):
             found = self.forward(*plain)
-            outputs = [_own(one) for one in (found if isinstance(found, tuple) else (found,))]
+            made = found if isinstance(found, tuple) else (found,)
+            outputs = [_own(one) for one in made]
         if recording and any(one is not None for one in sources):
-            self._enter(inputs, sources, plain, outputs)
+            self._enter(sources, outputs)
+            # What ``forward`` kept of its inputs and outputs is on the record from now on.
+            known = {id(one): own for one, own in zip([*plain, *made], [*inputs, *outputs])}
+            self._saved = tuple(known.get(id(one), one) for one in self._saved)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
 
-    def _enter(
-        self, inputs: Any, sources: list[Any], plain: list[Any], outputs: list[NDArray]
-    ) -> None:
+    def _enter(self, sources: list[Any], outputs: list[NDArray]) -> None:
         nodes = [placeholder("output", one.type.strong()) for one in outputs]
         entry = Custom(sources, nodes, functools.partial(self._pulled, outputs))
         for one, node in zip(outputs, nodes, strict=True):
             if one.type.differentiable:
                 one._link = Link(entry, node)  # type: ignore[arg-type]
-        # What ``forward`` kept of its inputs and outputs stays what it is on the record.
-        known = {id(p): one for p, one in zip(plain, inputs, strict=True)}
-        self._saved = tuple(known.get(id(one), one) for one in self._saved)
 
     def _pulled(self, outputs: list[NDArray], cotangents: list[NDArray | None]) -> Sequence[Any]:
         heads = [

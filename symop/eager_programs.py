@@ -6,14 +6,17 @@ pass are the values that its gradient makers name.
 """
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from registry.attributes import identity_key
 from registry.errors import SymopError
 from registry.operator import Operator
+from registry.types import VarKind
 from registry.var import Attributes
 from symop.differentiate import carries_cotangent, pullback
 from symop.emission import substitute
@@ -22,9 +25,20 @@ from symop.lowering import Call, Schedule, bare, bare_kernel
 
 _SMALL = 1
 """A program of so many operators is compiled at once: its parts are itself."""
+_PACKED = 4096
+"""Residuals of so many entries at most are kept together: each result of a call costs as much as
+the operator that computes it."""
+_MANY = 8
+"""With so many residuals XLA's fusion would compute each of them from the inputs again."""
 _FREE = (ARRAY, CONSTANT, TRAINING)
 """What costs nothing to have, and so is no residual."""
+_UNFUSED = {"xla_disable_hlo_passes": "fusion"}
 Values = list[Any]
+Arranged = Callable[[Values], Values]
+
+
+def _as_they_are(values: Values) -> Values:
+    return values
 
 
 class Program:
@@ -35,9 +49,21 @@ class Program:
         outputs: what is computed.
     """
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], training: bool) -> None:
-        """The program of nodes; ``training`` is what the training flag says."""
+    def __init__(
+        self,
+        inputs: Sequence[Node],
+        outputs: Sequence[Node],
+        training: bool,
+        enter: Arranged | None = None,
+        leave: Arranged | None = None,
+    ) -> None:
+        """The program of nodes; ``training`` is what the training flag says.
+
+        ``enter`` makes the values of the inputs from those that a call receives, ``leave`` what
+        the call returns from those of the outputs.
+        """
         self.inputs, self.outputs, self._training = list(inputs), list(outputs), training
+        self._enter, self._leave = enter or _as_they_are, leave or _as_they_are
         order = topological(self.outputs, until=self.inputs)
         self.size = sum(isinstance(node.op, Operator) for node in order)
         self._order = order
@@ -55,18 +81,22 @@ class Program:
             return list(self._compiled(*values))
         if self._by_parts is None:
             self._by_parts = self._scheduled(_part)
-        return self._by_parts([_key_of(one) for one in values])[0]
+        return self._leave(self._by_parts(self._entered(values))[0])
+
+    def _entered(self, values: Sequence[Any]) -> Values:
+        return self._enter([_key_of(one) for one in values])
 
     def _compile(self) -> Any:
         schedule = self._scheduled(bare)
         self._by_parts = None
 
         def run(*values: Any) -> Values:
-            return schedule([_key_of(one) for one in values])[0]
+            return self._leave(schedule(self._entered(values))[0])
 
         names = [node.op.name for node in self._order if isinstance(node.op, Operator)]
         run.__name__ = "_".join(names[:3]) or "nothing"
-        return jax.jit(run)
+        crowded = len(self.outputs) >= _MANY and jax.default_backend() == "cpu"
+        return jax.jit(run, compiler_options=_UNFUSED if crowded else None)
 
     def _scheduled(self, how: Any) -> Schedule:
         return Schedule(
@@ -100,6 +130,53 @@ def _compiled_part(operator: Operator, _key: Any, attributes: Attributes) -> Cal
     return call
 
 
+# Residuals -------------------------------------------------------------------------------------
+
+
+class Packing:
+    """Small arrays of one dtype laid end to end, the others as they are.
+
+    Attributes:
+        nodes: what is packed: the small ones first.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        """Group the values of ``nodes``."""
+        groups: dict[Any, list[Node]] = {}
+        for node in nodes:
+            type_ = node.type
+            small = type_.kind is VarKind.LOD_TENSOR and type_.size <= _PACKED
+            groups.setdefault(type_.dtype if small else node, []).append(node)
+        self._groups = list(groups.values())
+        self.nodes = [node for group in self._groups for node in group]
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def packed(self, values: Values) -> Values:
+        """One array for each group."""
+        supply = iter(values)
+        rows = [[next(supply) for _ in group] for group in self._groups]
+        return [_joined(row) if len(row) > 1 else row[0] for row in rows]
+
+    def unpacked(self, packed: Values) -> Values:
+        """The values of ``nodes`` again."""
+        pairs = zip(self._groups, packed, strict=True)
+        return [value for group, whole in pairs for value in _parted(group, whole)]
+
+
+def _joined(row: Values) -> Any:
+    return jnp.concatenate([one.reshape(-1) for one in row])
+
+
+def _parted(group: list[Node], whole: Any) -> Values:
+    if len(group) == 1:
+        return [whole]
+    ends = list(itertools.accumulate(node.type.size for node in group))
+    parts = jnp.split(whole, ends[:-1])
+    return [part.reshape(node.type.shape) for part, node in zip(parts, group, strict=True)]
+
+
 # Backward --------------------------------------------------------------------------------------
 
 
@@ -129,9 +206,14 @@ class Recorded:
         self.active = [node for node in active if node in self.flowing]
         self._forward = {*order, *inputs}
         self.residuals = self._closure()
-        computed = [n for n in self.residuals if n not in set(inputs) and n not in set(wanted)]
-        self.program = Program(inputs, [*wanted, *computed], training)
+        known = {*inputs, *wanted}
+        self.plain = [node for node in self.residuals if node in known]
+        self._packing = Packing([node for node in self.residuals if node not in known])
+        outputs = [*wanted, *self._packing.nodes]
+        self.program = Program(inputs, outputs, training, leave=self._left)
+        self._unpack = jax.jit(self._packing.unpacked)
         self._pullbacks: dict[Any, Pulled] = {}
+        self._behind: dict[Any, list[Node]] = {}
 
     def _closure(self) -> list[Node]:
         """What any backward pass reads, also one that differentiates by a residual."""
@@ -182,11 +264,44 @@ class Recorded:
             return [one for head in heads for one in self._gradients([head])]
         return [one for one in found if one is not None]
 
-    def values(self, given: Sequence[Any], computed: Sequence[Any]) -> Values:
-        """The values of the residuals, out of those of inputs and outputs."""
+    @property
+    def packs(self) -> int:
+        """How many arrays are saved beside the plain ones."""
+        return len(self._packing)
+
+    def _left(self, values: Values) -> Values:
+        count = len(self.wanted)
+        return [*values[:count], *self._packing.packed(values[count:])]
+
+    def run(self, given: Sequence[Any], call: Callable[..., Values]) -> tuple[Values, Values]:
+        """The wanted values, and what is saved for a backward pass; ``call`` runs the program."""
+        results = call(self.program, given)
+        count = len(self.wanted)
         held = dict(zip(self.inputs, given, strict=True))
-        held.update(zip(self.program.outputs, computed, strict=True))
+        held.update(zip(self.wanted, results, strict=False))
+        return results[:count], [*[held[node] for node in self.plain], *results[count:]]
+
+    def entered(self, saved: Values) -> Values:
+        """The values of ``residuals``, from what was saved."""
+        count = len(self.plain)
+        held = dict(zip(self.plain, saved, strict=False))
+        held.update(zip(self._packing.nodes, self._packing.unpacked(saved[count:]), strict=True))
         return [held[node] for node in self.residuals]
+
+    def unpacked(self, saved: Values) -> Values:
+        """The same as arrays of their own."""
+        count = len(self.plain)
+        held = dict(zip(self.plain, saved, strict=False))
+        held.update(zip(self._packing.nodes, self._unpack(saved[count:]), strict=True))
+        return [held[node] for node in self.residuals]
+
+    def behind(self, reached: tuple[Node, ...], by: tuple[Node, ...]) -> list[Node]:
+        """The inputs among ``by`` of which the values ``reached`` are functions."""
+        key = reached, by
+        if key not in self._behind:
+            order = set(topological(reached))
+            self._behind[key] = [node for node in by if node in order]
+        return self._behind[key]
 
     def pulled(self, heads: tuple[Node, ...], by: tuple[Node, ...]) -> "Pulled":
         """The gradients by the inputs ``by`` for cotangents of ``heads``."""
@@ -216,9 +331,15 @@ class Pulled:
         needed = set(topological(self.nodes))
         self.read = [i for i, node in enumerate(of.residuals) if stand_ins[node] in needed]
         self.inputs = [*[stand_ins[of.residuals[i]] for i in self.read], *self._seeds]
-        self._training = of.training
-        self.program = Program(self.inputs, self.nodes, of.training)
+        self._of, self._training = of, of.training
+        self._saved = len(of.plain) + of.packs
+        self.program = Program(self.inputs, self.nodes, of.training, enter=self._entered)
         self._recorded: dict[Any, Recorded] = {}
+
+    def _entered(self, values: Values) -> Values:
+        """The values of ``inputs``, from those that are saved and the cotangents."""
+        residuals = self._of.entered(values[: self._saved])
+        return [*[residuals[i] for i in self.read], *values[self._saved :]]
 
     def recorded(self, active: tuple[int, ...]) -> Recorded:
         """The same program, to be differentiated by the inputs at ``active``."""

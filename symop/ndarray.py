@@ -105,7 +105,10 @@ class NDArray(Var):
     def type(self) -> VarType:
         """Shape, dtype and kind."""
         if self._type is None:
-            self._type = type_of(self._value)
+            found = type_of(self._value)
+            if isinstance(self._value, jax.core.Tracer):
+                return found  # what knows its type by heart is no tracer
+            self._type = found
         return self._type
 
     @property

@@ -16,17 +16,16 @@ import numpy as np
 
 from registry.binding import LEFT_OUT
 from registry.operator import Operator
-from registry.shapes import default_float
 from registry.types import KEY_TYPE, VarType
 from registry.var import Attributes
 from symop import random
 from symop.eager_programs import Program, Recorded
 from symop.emission import apply
 from symop.graph import Node, constant, placeholder, select, training_flag
-from symop.lowering import type_of
+from symop.lowering import bare_kernel, type_of
 
-_LIMIT = 48
-"""After so many calls a segment runs, so that the machine computes while Python goes on."""
+_LIMIT = 64
+"""After so many values a segment runs, so that the machine computes while Python goes on."""
 _STEPS = 100_000
 """When the tree has so many steps it is planted anew."""
 _VARIETY = 4
@@ -48,14 +47,16 @@ class Call:
         attributes: canonical values.
         make: the class of the results.
         shown: the outputs that a call returns.
+        plain: whether it takes arrays alone, neither random keys nor states, and returns one.
     """
 
-    __slots__ = ("attributes", "make", "operator", "shown")
+    __slots__ = ("attributes", "make", "operator", "plain", "shown")
 
     def __init__(self, operator: Operator, attributes: Attributes, make: type[Any]) -> None:
         """A call of ``operator`` whose results are of class ``make``."""
         self.operator, self.attributes, self.make = operator, attributes, make
         self.shown = tuple(operator.visible)
+        self.plain = operator.direct_count >= 0 and operator.single
 
 
 class Link(NamedTuple):
@@ -98,7 +99,7 @@ class Step:
     Attributes:
         children: the steps that may follow.
         added: the values that this step adds to those of the segment.
-        types: their types.
+        type: the type of the first of them.
         leaf: whether it is an array from outside, or a random key.
         active: whether a derivative by it may be asked for.
         programs: what was run from here, by the values that were wanted.
@@ -106,7 +107,7 @@ class Step:
     """
 
     __slots__ = (
-        "active", "added", "children", "leaf", "numbers", "parent", "programs", "types",
+        "active", "added", "children", "leaf", "numbers", "parent", "programs", "type",
     )  # fmt: skip
 
     def __init__(
@@ -114,7 +115,7 @@ class Step:
     ) -> None:
         """The step after ``parent``."""
         self.parent, self.added, self.leaf, self.active = parent, added, leaf, active
-        self.types = tuple(node.type for node in added)
+        self.type = added[0].type if added else None
         self.children: dict[Any, Step] = {}
         self.programs: dict[Any, Program | Recorded] = {}
         self.numbers: dict[Call, int] = {}
@@ -139,7 +140,7 @@ class _Tree:
     def root(self, taped: bool, training: bool) -> Step:
         if self.count > _STEPS:
             self.roots, self.count = {}, 0
-        key = taped, training, default_float()
+        key = taped, training, jax.config.jax_enable_x64  # type: ignore[attr-defined]
         found = self.roots.get(key)
         return self.roots.setdefault(key, Step(None, (), False)) if found is None else found
 
@@ -198,7 +199,7 @@ class Segment:
 
     Attributes:
         step: the last of them.
-        room: how many more calls it takes.
+        room: how many values it takes.
         outputs: references to the arrays that hold its values, by place.
         error: why it could not be run.
     """
@@ -221,6 +222,12 @@ class Segment:
         self.error: BaseException | None = None
 
     # Leaves
+
+    def place(self, call: Call, index: int, value: Any) -> Any:
+        """What stands in a key for an input."""
+        if value.__class__ is call.make:
+            return value._index if value._segment is self else self.leaf(value)
+        return self.other(call, index, value)
 
     def leaf(self, array: Any) -> int:
         """The place of an array from outside."""
@@ -335,14 +342,13 @@ class Segment:
             program = self.step.programs.setdefault(key, self._program(key))
         if type(program) is Program:
             for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
-                array._value, array._segment = value, None
+                _settled(array, value)
             return
         assert isinstance(program, Recorded)
-        results = called(program.program, self.leaves)
-        saved = program.values(self.leaves, results)
+        results, saved = program.run(self.leaves, called)
         entry = Entry(program, self.sources, saved)
         for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
-            array._value, array._segment = value, None
+            _settled(array, value)
             array._link = Link(entry, node) if program.flows(node) else None
 
     def _program(self, wanted: Sequence[int]) -> Program | Recorded:
@@ -364,6 +370,13 @@ class Segment:
         nodes = [node for step in path for node in step.added]
         program = Program(inputs, [nodes[index]], self.training)
         return called(program, leaves[: len(inputs)])[0]
+
+
+def _settled(array: Any, value: Any) -> None:
+    """``array`` holds ``value`` from now on; one that JAX traces does not know its type by heart."""
+    array._value, array._segment = value, None
+    if isinstance(value, jax.core.Tracer):
+        array._type = None
 
 
 def called(program: Program, values: Sequence[Any]) -> list[Any]:
@@ -393,63 +406,116 @@ def _values(call: Call, node: Node, training: bool) -> tuple[Node, ...]:
     return tuple(select(node, i) for i in (*call.shown, *updated))
 
 
-def record(call: Call, inputs: Sequence[Any]) -> tuple[Segment, Step, int]:
-    """Take the step of a call: the segment, the step, and the place of its first value.
-
-    Raises:
-        ShapeError, DTypeError: the inputs do not fit together; nothing is recorded then.
-        TracedError: an input is traced by JAX.
-    """
-    segment = local.segment
-    if segment is None:
-        segment = local.opened()
-    make = call.make
-    parts: list[Any] = [call]
-    for index, value in enumerate(inputs):
-        if value.__class__ is make:
-            if value._segment is segment:
-                parts.append(value._index)
-            else:
-                parts.append(segment.leaf(value))
-        else:
-            parts.append(segment.other(call, index, value))
-    key = tuple(parts)
-    found = segment.step.children.get(key)
-    if found is None:
-        found = segment.extended(call, key)
-    segment.step = found
-    place = len(segment.outputs)
-    return segment, found, place
-
-
 new = object.__new__
+reference = weakref.ref
 
 
 def one_result(call: Call, inputs: Sequence[Any]) -> Any:
-    """The result of a call that returns one array."""
-    segment, step, place = record(call, inputs)
-    out = new(call.make)
+    """The result of a call that returns one array.
+
+    The same as ``results`` for one: this is where a loop of eager code spends its time.
+    """
+    segment = local.segment
+    if segment is None:
+        if (local.direct or local.rest) and call.plain and not local.taped:
+            return _at_once(call, inputs)
+        segment = local.opened()
+    make = call.make
+    if len(inputs) == 1:
+        (x,) = inputs
+        pending = x.__class__ is make and x._segment is segment
+        key: tuple[Any, ...] = (call, x._index if pending else segment.place(call, 0, x))
+    else:
+        key = (
+            call,
+            *[
+                x._index
+                if x.__class__ is make and x._segment is segment
+                else segment.place(call, i, x)
+                for i, x in enumerate(inputs)
+            ],
+        )
+    step = segment.step.children.get(key)
+    if step is None:
+        step = segment.extended(call, key)
+    segment.step = step
+    outputs = segment.outputs
+    out = new(make)
     out._value = out._link = out._grad = None
-    out._segment, out._index, out._type = segment, place, step.types[0]
-    segment.outputs.append(weakref.ref(out))
-    segment.room -= 1
-    if segment.room <= 0:
+    out._segment = segment
+    out._index = len(outputs)
+    out._type = step.type
+    outputs.append(reference(out))
+    if len(outputs) >= segment.room:
         segment.run()
     return out
 
 
+_alone: dict[Any, tuple[Any, VarType]] = {}
+"""Calls that run by themselves, by the types of their inputs."""
+
+
+def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
+    """The result of a call that runs by itself."""
+    make = call.make
+    if local.rest:
+        local.rest -= 1
+    if len(inputs) == 2:  # noqa: PLR2004  # two operands are the rule
+        x, y = inputs
+        if x.__class__ is make and y.__class__ is make and x._type and y._type:
+            known = _alone.get((call, x._type, y._type))
+            if known is not None and x._value is not None and y._value is not None:
+                out = new(make)
+                out._value = known[0](x._value, y._value)
+                out._type = known[1]
+                out._segment = out._link = out._grad = None
+                return out
+    arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
+    values = [x.value if x.__class__ is make else x for x in arrays]
+    key = (call, *[_type_in(x, make) for x in arrays])
+    known = _alone.get(key)
+    if known is None:
+        known = _compiled_alone(call, key, values)
+    out = new(make)
+    out._value, out._type = known[0](*values), known[1]
+    out._segment = out._link = out._grad = None
+    return out
+
+
+_NUMBERS = (float, int, bool, complex)
+
+
+def _type_in(x: Any, make: type[Any]) -> Any:
+    if x.__class__ is not make:
+        return x.__class__
+    if isinstance(x._value, jax.core.Tracer):
+        raise TracedError
+    return x.type
+
+
+def _compiled_alone(call: Call, key: tuple[Any, ...], values: list[Any]) -> tuple[Any, VarType]:
+    """The kernel compiled, and its result's type; what does not fit is refused first."""
+    (out,) = call.operator.infer(tuple(map(type_of, values)), call.attributes)
+    if len(_alone) > _STEPS:
+        _alone.clear()
+    kernel = jax.jit(bare_kernel(call.operator, call.attributes))
+    return _alone.setdefault(key, (kernel, out))
+
+
 def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """All values that a call adds to its segment."""
-    segment, step, place = record(call, inputs)
+    segment = local.segment or local.opened()
+    key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
+    step = segment.step.children.get(key)
+    segment.step = step = segment.extended(call, key) if step is None else step
     made = []
-    for offset, type_ in enumerate(step.types):
+    for node in step.added:
         out = new(call.make)
         out._value = out._link = out._grad = None
-        out._segment, out._index, out._type = segment, place + offset, type_
-        segment.outputs.append(weakref.ref(out))
+        out._segment, out._index, out._type = segment, len(segment.outputs), node.type
+        segment.outputs.append(reference(out))
         made.append(out)
-    segment.room -= 1
-    if segment.room <= 0:
+    if len(segment.outputs) >= segment.room:
         segment.run()
     return made
 

@@ -5,10 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+
 from registry.errors import DisconnectedError, GradientError
 from registry.table import get
+from registry.types import VarType
 from symop.eager_programs import Pulled
-from symop.graph import Node
+from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
 from symop.recording import Entry, Link, Source, called
 
@@ -37,6 +40,19 @@ class Custom:
         self.sources, self.nodes, self.backward = sources, nodes, backward
         self.saved: list[Any] | None = []
         self.serial = next(Entry._serials)
+
+
+    def gradients(self, cotangents: dict[Node, NDArray]) -> Sequence[Any]:
+        """What arrives at the inputs for the cotangents of outputs."""
+        if not cotangents:
+            return [None] * len(self.sources)
+        found = self.backward([cotangents.get(node) for node in self.nodes])
+        if len(found) != len(self.sources):
+            raise GradientError(
+                f"backward: it must return a gradient for each of {len(self.sources)} inputs, "
+                f"got {len(found)}"
+            )
+        return found
 
 
 AnyEntry = Any
@@ -84,15 +100,17 @@ class Walk:
         self._targets = targets
         self._useful: dict[int, bool] = {}
         self._wanted_arrays = {id(one) for one in targets or () if isinstance(one, NDArray)}
-        self._wanted_values = {
-            (one.entry.serial, one.node) for one in targets or () if isinstance(one, Link)
-        }
-        self._of_values: dict[tuple[int, Node], NDArray] = {}
+        self._wanted_values: dict[int, list[Node]] = defaultdict(list)
+        for one in targets or ():
+            if isinstance(one, Link):
+                self._wanted_values[one.entry.serial].append(one.node)
+        self._of_values: dict[tuple[int, Node], NDArray | None] = {}
 
-    def arrive(self, source: Source, cotangent: NDArray) -> None:
-        """A cotangent reaches where a value comes from."""
+    def arrive(self, source: Source, cotangent: NDArray | None) -> None:
+        """A cotangent reaches where a value comes from; None for one that is zero."""
+        given = [] if cotangent is None else [cotangent]
         if isinstance(source, NDArray):
-            self._arrays[id(source)].append(cotangent)
+            self._arrays[id(source)] += given
             self._kept[id(source)] = source
             return
         serial = source.entry.serial
@@ -100,64 +118,76 @@ class Walk:
             self._cotangents[serial] = defaultdict(list)
             self.entries[serial] = source.entry
             heapq.heappush(self._waiting, -serial)
-        self._cotangents[serial][source.node].append(cotangent)
+        self._cotangents[serial][source.node] += given
 
     def run(self) -> None:
         """Visit the entries, the latest first: all cotangents of one have arrived then."""
         while self._waiting:
             serial = -heapq.heappop(self._waiting)
             entry, arrived = self.entries[serial], self._cotangents.pop(serial)
-            cotangents = {node: _sum(some) for node, some in arrived.items()}
-            for node, one in cotangents.items():
-                if (serial, node) in self._wanted_values:
-                    self._of_values[serial, node] = one
-            self._visit(entry, cotangents)
+            cotangents = {node: _sum(some) for node, some in arrived.items() if some}
+            self._visit(entry, tuple(arrived), cotangents)
 
-    def _visit(self, entry: AnyEntry, cotangents: dict[Node, NDArray]) -> None:
+    def _visit(
+        self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, NDArray]
+    ) -> None:
         if entry.saved is None:
             raise GradientError(
                 "backward: the record must still be there, but an earlier backward pass freed it; "
                 "pass retain_graph=True to that one"
             )
-        if not any(map(self.is_useful, entry.sources)):
+        inner = self._wanted_values.get(entry.serial, [])
+        if not inner and not any(map(self.is_useful, entry.sources)):
             return
         if isinstance(entry, Custom):
-            found = entry.backward([cotangents.get(node) for node in entry.nodes])
+            self._of_values |= {(entry.serial, node): cotangents.get(node) for node in inner}
+            found = entry.gradients(cotangents)
             for source, one in zip(entry.sources, found, strict=True):
-                if source is not None and one is not None:
+                if source is not None:
                     self.arrive(source, one)
             return
         inputs = dict(zip(entry.recorded.inputs, entry.sources, strict=True))
-        by = tuple(node for node in entry.recorded.active if self.is_useful(inputs[node]))
-        heads = tuple(sorted(cotangents, key=lambda node: node.serial))
-        pulled = entry.recorded.pulled(heads, by)
-        given = [entry.saved[i] for i in pulled.read]
-        found = self._found(entry, pulled, given, [cotangents[node] for node in heads], inputs)
-        for node, one in zip(pulled.by, found, strict=True):
-            self.arrive(inputs[node], one)
+        useful = [node for node in entry.recorded.active if self.is_useful(inputs[node])]
+        by = (*useful, *[node for node in inner if node not in inputs])
+        arrived = dict[Node, NDArray]()
+        if cotangents and by:
+            heads = tuple(sorted(cotangents, key=lambda node: node.serial))
+            pulled = entry.recorded.pulled(heads, by)
+            found = self._found(entry, pulled, [cotangents[node] for node in heads], inputs)
+            arrived = dict(zip(pulled.by, found, strict=True))
+        for node in entry.recorded.behind(reached, by):
+            if node in inputs:
+                self.arrive(inputs[node], arrived.get(node))
+            else:
+                self._of_values[entry.serial, node] = arrived.get(node)
 
     def _found(
         self,
         entry: Entry,
         pulled: Pulled,
-        given: list[Any],
         heads: list[NDArray],
         inputs: dict[Node, Source],
     ) -> list[NDArray]:
-        values = [*given, *[one.value for one in heads]]
+        assert entry.saved is not None
+        cotangents = [one.value for one in heads]
         if not self.create_graph:
-            return [NDArray(one) for one in called(pulled.program, values)]
+            return [NDArray(one) for one in called(pulled.program, [*entry.saved, *cotangents])]
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
         sources = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
+        around = [*entry.sources, *sources]
         active = tuple(i for i, one in enumerate(sources) if one is not None)
         if not active:
-            return [NDArray(one) for one in called(pulled.program, values)]
+            found = called(pulled.program, [*entry.saved, *cotangents])
+            return [_still(one, around) for one in found]
         recorded = pulled.recorded(active)
-        results = called(recorded.program, values)
-        made = Entry(recorded, sources, recorded.values(values, results))
+        residuals = entry.recorded.unpacked(entry.saved)
+        values = [*[residuals[i] for i in pulled.read], *cotangents]
+        results, saved = recorded.run(values, called)
+        made = Entry(recorded, sources, saved)
         return [
-            _linked(one, made, node) for node, one in zip(recorded.wanted, results, strict=False)
+            _linked(one, Link(made, node)) if recorded.flows(node) else _still(one, around)
+            for node, one in zip(recorded.wanted, results, strict=True)
         ]
 
     def is_useful(self, source: Source) -> bool:
@@ -166,9 +196,11 @@ class Walk:
             return source is not None
         if isinstance(source, NDArray):
             return id(source) in self._wanted_arrays
-        if (source.entry.serial, source.node) in self._wanted_values:
-            return True
-        return self._leads_on(source.entry)
+        return self._is_wanted(source) or self._leads_on(source.entry)
+
+    def _is_wanted(self, link: Link) -> bool:
+        """Whether a target is among the values of the entry."""
+        return link.entry.serial in self._wanted_values
 
     def _leads_on(self, entry: AnyEntry) -> bool:
         """Whether some target lies behind an entry; without recursion, since tapes are long."""
@@ -184,7 +216,7 @@ class Walk:
                 waiting += open_
                 continue
             self._useful[at.serial] = any(
-                self._useful[s.entry.serial] or (s.entry.serial, s.node) in self._wanted_values
+                self._useful[s.entry.serial] or self._is_wanted(s)
                 if isinstance(s, Link)
                 else id(s) in self._wanted_arrays
                 for s in at.sources
@@ -197,11 +229,21 @@ class Walk:
         return self._kept.values()
 
     def gradient(self, source: Source) -> NDArray | None:
-        """What arrived at an array or at a recorded value."""
+        """What arrived at an array or at a recorded value; None where no path leads there."""
         if isinstance(source, NDArray):
-            some = self._arrays.get(id(source))
-            return _sum(some) if some else None
-        return self._of_values.get((source.entry.serial, source.node))
+            if id(source) not in self._kept:
+                return None
+            some = self._arrays[id(source)]
+            return _sum(some) if some else _zeros(source.type)
+        key = source.entry.serial, source.node
+        if key not in self._of_values:
+            return None
+        found = self._of_values[key]
+        return _zeros(source.node.type) if found is None else found
+
+
+def _zeros(type: VarType) -> NDArray:
+    return NDArray(jnp.zeros(type.shape, type.dtype))
 
 
 def _source_of(entry: Entry, node: Node, inputs: dict[Node, Source]) -> Source:
@@ -210,10 +252,19 @@ def _source_of(entry: Entry, node: Node, inputs: dict[Node, Source]) -> Source:
     return Link(entry, node) if entry.recorded.flows(node) else None
 
 
-def _linked(value: Any, entry: Entry, node: Node) -> NDArray:
+def _linked(value: Any, link: Link) -> NDArray:
     made = NDArray(value)
-    if entry.recorded.flows(node):
-        made._link = Link(entry, node)
+    made._link = link
+    return made
+
+
+def _still(value: Any, sources: list[Source]) -> NDArray:
+    """A gradient that does not move with the sources, though it is a function of them."""
+    behind = [one for one in sources if one is not None]
+    made = NDArray(value)
+    node = placeholder("still", made.type.strong())
+    entry: Any = Custom(behind, [node], lambda _: [None] * len(behind))
+    made._link = Link(entry, node)
     return made
 
 

@@ -1,0 +1,406 @@
+"""Eager gradients: what is recorded, what a backward pass leaves, and every order of it."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symop as so
+from registry.errors import ArgumentError, DisconnectedError, GradientError, ShapeError
+from symop import autograd, nd
+from symop.recording import local, settle
+
+
+def attached(value, req="write", dtype=None):
+    x = nd.array(value, dtype)
+    x.attach_grad(req)
+    return x
+
+
+def slopes(function, x, step=1e-3):
+    """Central differences of fourth order of the sum of ``function``, in float64."""
+    x = np.asarray(x, np.float64)
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        for k, weight in ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12)):
+            moved = x.copy()
+            moved[place] += k * step
+            found[place] += weight * float(np.sum(np.asarray(function(nd.array(moved)))))
+    return found / step
+
+
+@pytest.fixture
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(params=["fused", "direct"])
+def way(request):
+    local.direct = request.param == "direct"
+    yield request.param
+    settle()
+    local.direct = False
+
+
+@pytest.mark.usefixtures("way")
+class TestOrders:
+    def test_the_snippet_of_every_order(self):
+        x = attached([1.0, 2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x)
+            y_grad = autograd.grad(y, x, create_graph=True, retain_graph=True)[0]
+        y_grad.backward()
+        np.testing.assert_allclose(y_grad.asnumpy(), np.cos([1, 2, 3]), rtol=1e-6)
+        np.testing.assert_allclose(x.grad.asnumpy(), -np.sin([1, 2, 3]), rtol=1e-6)
+
+    @pytest.mark.usefixtures("x64")
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: x * x * x,
+            lambda x: x**2,
+            lambda x: x**3,
+            lambda x: nd.exp(2 * x),
+            lambda x: nd.sum(nd.sin(x)),
+            nd.silu,
+            lambda x: nd.log_softmax(x) * nd.array([1.0, -2.0, 0.5]),
+            lambda x: nd.tanh(x) / (1 + x * x),
+        ],
+    )
+    def test_orders_one_to_three_against_differences(self, function):
+        x = attached([0.3, -0.7, 1.1])
+
+        def derivative(order):
+            def run(point):
+                at = point.copy()
+                at.attach_grad()
+                with autograd.record():
+                    value = function(at)
+                    for _ in range(order):
+                        (value,) = autograd.grad(value, at, create_graph=True)
+                return value
+
+            return run
+
+        for order in (1, 2, 3):
+            found = derivative(order)(x).asnumpy()
+            expected = slopes(derivative(order - 1), x)
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+    @pytest.mark.usefixtures("x64")
+    def test_mixed_partials(self):
+        x, y = attached(0.4), attached(1.3)
+        with autograd.record():
+            z = nd.sin(x) * nd.cos(y)
+            (by_x,) = autograd.grad(z, x, create_graph=True)
+            (by_both,) = autograd.grad(by_x, y, create_graph=True)
+            (further,) = autograd.grad(by_both, x, create_graph=True)
+        assert by_both.item() == pytest.approx(-np.cos(0.4) * np.sin(1.3))
+        assert further.item() == pytest.approx(np.sin(0.4) * np.sin(1.3))
+
+    def test_first_gradients_are_those_of_jax(self):
+        w, b = attached(np.ones((3, 4), np.float32) * 0.3), attached(np.zeros(4, np.float32))
+        x = nd.array(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+
+        def loss(w, b, x, of):
+            return of.sum(of.tanh(of.matmul(x, w) + b) ** 2)
+
+        with autograd.record():
+            value = loss(w, b, x, nd)
+        value.backward()
+        expected = jax.grad(lambda w, b: loss(w, b, x.value, jnp), (0, 1))(w.value, b.value)
+        np.testing.assert_allclose(w.grad, expected[0], rtol=1e-5)
+        np.testing.assert_allclose(b.grad, expected[1], rtol=1e-5, atol=1e-6)
+
+    def test_head_gradients_have_gradients(self):
+        x, v = attached([1.0, 2.0]), attached([3.0, 4.0])
+        with autograd.record():
+            y = x * x
+            (pulled,) = autograd.grad(y, x, head_grads=v, create_graph=True)
+        pulled.backward()
+        np.testing.assert_allclose(v.grad, [2.0, 4.0])
+        np.testing.assert_allclose(x.grad, [6.0, 8.0])
+
+    def test_dropout_is_the_same_in_both_passes(self):
+        so.random.seed(3)
+        x = attached(np.ones(100, np.float32))
+        with autograd.record():
+            y = nd.dropout(x, rate=0.5)
+        y.backward()
+        np.testing.assert_allclose(x.grad, y.asnumpy())
+        assert 10 < np.count_nonzero(y.asnumpy()) < 90
+
+
+@pytest.mark.usefixtures("way")
+class TestBackward:
+    def test_write_replaces_and_add_accumulates(self):
+        x, y = attached([1.0, 2.0]), attached([1.0, 2.0], "add")
+        for _ in range(3):
+            with autograd.record():
+                z = x * 2 + y * 3
+            z.backward()
+        np.testing.assert_allclose(x.grad, [2.0, 2.0])
+        np.testing.assert_allclose(y.grad, [9.0, 9.0])
+        y.zero_grad()
+        np.testing.assert_allclose(y.grad, [0.0, 0.0])
+
+    def test_null_has_no_gradient(self):
+        x = attached([1.0], "null")
+        assert x.grad is None
+        with autograd.record():
+            y = x * 2
+        with pytest.raises(GradientError, match="attach_grad"):
+            y.backward()
+
+    def test_a_gradient_that_was_handed_out_is_written(self):
+        x, held = attached([1.0, 2.0]), nd.array([7.0, 7.0])
+        autograd.mark_variables(x, held)
+        with autograd.record():
+            y = x * x
+        y.backward()
+        np.testing.assert_allclose(held, [2.0, 4.0])
+        assert x.grad is held
+
+    def test_a_second_backward_pass_needs_the_record(self):
+        x = attached([1.0])
+        with autograd.record():
+            y = nd.exp(x)
+        y.backward(retain_graph=True)
+        y.backward()
+        with pytest.raises(GradientError, match="retain_graph=True"):
+            y.backward()
+
+    def test_several_heads_and_one_variable_many_times(self):
+        x = attached([2.0])
+        with autograd.record():
+            heads = [x * x, x * x * x, x + x]
+        autograd.backward(heads, [None, nd.array([10.0]), None])
+        np.testing.assert_allclose(x.grad, [4 + 120 + 2])
+
+    def test_what_is_not_reached_is_left(self):
+        x, y = attached([1.0]), attached([1.0])
+        y.grad[:] = 5
+        with autograd.record():
+            z = x * 2
+        z.backward()
+        np.testing.assert_allclose(y.grad, [5.0])
+
+    def test_attach_grad_cuts_history(self):
+        x = attached([3.0])
+        with autograd.record():
+            y = x * x
+            y.attach_grad()
+            z = y * 2
+        z.backward()
+        np.testing.assert_allclose(y.grad, [2.0])
+        np.testing.assert_allclose(x.grad, [0.0])
+
+    def test_detach_and_pause_cut_history(self):
+        x = attached([3.0])
+        with autograd.record():
+            y = x * x
+            with autograd.pause():
+                factor = x * 10
+            z = y + y.detach() + factor
+        z.backward()
+        np.testing.assert_allclose(x.grad, [6.0])
+
+    def test_grad_by_a_recorded_value(self):
+        x = attached([3.0])
+        with autograd.record():
+            y = x * x
+            z = y * y
+        by_y, by_x = autograd.grad(z, [y, x])
+        np.testing.assert_allclose(by_y, [18.0])
+        np.testing.assert_allclose(by_x, [108.0])
+
+    def test_in_place_updates_of_what_is_recorded_are_refused(self):
+        x = attached([1.0])
+        with autograd.record():
+            y = x * 2
+            for array in (x, y):
+                with pytest.raises(GradientError, match="in place"):
+                    array += 1
+                with pytest.raises(GradientError, match="in place"):
+                    array[0] = 1
+            fresh = nd.array([1.0])
+            fresh += 1
+            z = y * fresh
+        z.backward()
+        np.testing.assert_allclose(x.grad, [4.0])
+
+    def test_updates_between_passes(self):
+        x = attached([1.0])
+        for _ in range(3):
+            with autograd.record():
+                y = x * x
+            y.backward()
+            x -= 0.25 * x.grad
+        np.testing.assert_allclose(x, [0.125])
+
+    def test_wrong_calls(self):
+        x = attached([1.0, 2.0])
+        with autograd.record():
+            y = x * 2
+        with pytest.raises(ShapeError, match=r"must be \(2,\), that of the head, got \(3,\)"):
+            y.backward(nd.array([1.0, 2.0, 3.0]))
+        with pytest.raises(ArgumentError, match="one head gradient for each of 1"):
+            autograd.backward([y], [None, None])
+        with pytest.raises(DisconnectedError, match="no path connects"):
+            autograd.grad(y, attached([1.0]))
+        with pytest.raises(GradientError, match="must have a gradient of its own"):
+            autograd.grad(y, nd.array([1.0]))
+        with pytest.raises(GradientError, match="inside autograd.record"):
+            (x * 2).backward()
+        with pytest.raises(GradientError, match="floating"):
+            nd.array([1, 2]).attach_grad()
+        with pytest.raises(ArgumentError, match="eager arrays, got ndarray"):
+            autograd.backward(np.ones(2))
+
+
+class TestModes:
+    def test_scopes_nest(self):
+        assert (autograd.is_recording(), autograd.is_training()) == (False, False)
+        with autograd.record():
+            assert (autograd.is_recording(), autograd.is_training()) == (True, True)
+            with autograd.pause():
+                assert (autograd.is_recording(), autograd.is_training()) == (False, False)
+                with autograd.train_mode():
+                    assert (autograd.is_recording(), autograd.is_training()) == (False, True)
+            with autograd.predict_mode():
+                assert (autograd.is_recording(), autograd.is_training()) == (True, False)
+        assert (autograd.is_recording(), autograd.is_training()) == (False, False)
+
+    def test_an_error_leaves_a_clean_state(self):
+        x = attached([1.0, 2.0])
+        with pytest.raises(ShapeError), autograd.record():
+            nd.matmul(x, nd.array([1.0, 2.0, 3.0]))
+        assert (autograd.is_recording(), autograd.is_training()) == (False, False)
+        with autograd.record():
+            y = x * 2
+        y.backward()
+        np.testing.assert_allclose(x.grad, [2.0, 2.0])
+
+    def test_threads_have_tapes_of_their_own(self):
+        found = {}
+
+        def work(number):
+            x = attached([float(number)])
+            with autograd.record():
+                y = x
+                for _ in range(100):
+                    y = y * 1.01
+            y.backward()
+            found[number] = (autograd.is_recording(), x.grad.item())
+
+        with autograd.record():
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+        assert set(found) == set(range(8))
+        for recording, slope in found.values():
+            assert not recording
+            assert slope == pytest.approx(1.01**100, rel=1e-5)
+
+    def test_a_value_that_another_thread_recorded(self):
+        made = []
+        thread = threading.Thread(target=lambda: made.append(nd.exp(nd.array([0.0, 1.0]))))
+        thread.start()
+        thread.join()
+        np.testing.assert_allclose(made[0], np.exp([0.0, 1.0]), rtol=1e-6)
+
+    def test_dropout_and_batch_norm_follow_the_mode(self):
+        x = nd.array(np.random.default_rng(0).normal(3, 2, (50, 4)).astype(np.float32))
+        mean, variance = nd.array(np.zeros(4)), nd.array(np.ones(4))
+        gamma, beta = nd.array(np.ones(4)), nd.array(np.zeros(4))
+        out = so.batch_norm(x, gamma, beta, mean, variance)
+        np.testing.assert_allclose(mean, np.zeros(4))
+        assert abs(out.asnumpy().mean()) > 1
+        with autograd.record():
+            out = so.batch_norm(x, gamma, beta, mean, variance)
+        assert abs(out.asnumpy().mean()) < 1e-5
+        assert np.all(mean.asnumpy() > 0)
+        assert np.array_equal(nd.dropout(x, rate=0.5), x.asnumpy())
+
+
+class TestFunction:
+    class Sigmoid(autograd.Function):
+        def forward(self, x):
+            y = 1 / (1 + nd.exp(-x))
+            self.save_for_backward(y)
+            return y
+
+        def backward(self, d_y):
+            (y,) = self.saved_tensors
+            return d_y * y * (1 - y)
+
+    def test_first_and_second_order(self):
+        x = attached([0.0, 1.0])
+        with autograd.record():
+            y = self.Sigmoid()(x)
+            (slope,) = autograd.grad(y, x, create_graph=True)
+        slope.backward()
+        s = 1 / (1 + np.exp(-np.array([0.0, 1.0])))
+        np.testing.assert_allclose(slope, s * (1 - s), rtol=1e-5)
+        np.testing.assert_allclose(x.grad, s * (1 - s) * (1 - 2 * s), rtol=1e-5, atol=1e-7)
+
+    def test_several_inputs_and_outputs(self):
+        class Both(autograd.Function):
+            def forward(self, a, b):
+                return a + b, a * 2
+
+            def backward(self, d_sum, d_twice):
+                return d_sum + 2 * d_twice, d_sum
+
+        a, b = attached([1.0]), attached([2.0])
+        with autograd.record():
+            total, twice = Both()(a, b)
+        autograd.backward([total, twice], [nd.array([5.0]), None])
+        np.testing.assert_allclose(a.grad, [7.0])
+        np.testing.assert_allclose(b.grad, [5.0])
+
+
+class TestForward:
+    @pytest.mark.usefixtures("x64")
+    def test_of_a_function(self):
+        x, v = nd.array([0.3, 0.5]), nd.array([1.0, -2.0])
+        value, moved = autograd.jvp(lambda x: nd.sin(x) * x, x, v)
+        at = np.array([0.3, 0.5])
+        np.testing.assert_allclose(value, np.sin(at) * at)
+        np.testing.assert_allclose(moved, (np.cos(at) * at + np.sin(at)) * np.array([1.0, -2.0]))
+
+
+class TestInsideJax:
+    def test_a_step_with_a_record_under_jit(self):
+        def step(w, x):
+            w.attach_grad()
+            with autograd.record():
+                loss = nd.sum((x * w) ** 2)
+            loss.backward()
+            return w - 0.1 * w.grad, loss
+
+        w, x = nd.array([1.0, 2.0]), nd.array([3.0, 4.0])
+        updated, loss = jax.jit(step)(w, x)
+        assert isinstance(updated, so.NDArray)
+        np.testing.assert_allclose(updated, [1 - 0.1 * 18, 2 - 0.1 * 64], rtol=1e-6)
+        assert loss.item() == pytest.approx(9 + 64)
+
+    def test_jax_grad_of_eager_code(self):
+        found = jax.grad(lambda x: nd.sum(nd.silu(x)).value)(nd.array([0.5, -1.0]))
+        expected = jax.grad(lambda x: jnp.sum(jax.nn.silu(x)))(jnp.array([0.5, -1.0]))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+    def test_what_was_pending_is_computed_inside_of_a_trace(self):
+        pending = nd.exp(nd.array([0.0, 1.0]))
+
+        @jax.jit
+        def run(y):
+            return y + pending.value
+
+        np.testing.assert_allclose(run(jnp.ones(2)), 1 + np.exp([0.0, 1.0]), rtol=1e-6)
+        np.testing.assert_allclose(pending, np.exp([0.0, 1.0]), rtol=1e-6)
