@@ -159,6 +159,39 @@ class Var:
     def __rmatmul__(self, other: Any) -> Any:
         return _apply("@", other, self)
 
+    def __and__(self, other: Any) -> Any:
+        return _apply("&", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _apply("&", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _apply("|", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _apply("|", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _apply("^", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _apply("^", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _apply("<<", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _apply("<<", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _apply(">>", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _apply(">>", other, self)
+
+    def __invert__(self) -> Any:
+        return _apply("~", self)
+
     def __neg__(self) -> Any:
         return _apply("neg", self)
 

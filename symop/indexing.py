@@ -119,7 +119,8 @@ def _gathered(x: Any, entries: list[Any]) -> Any:
     x = var.infix["[]"](x, sliced)
     arrays = [_positions(entries[i], x.shape[i]) for i in chosen]
     together = np.broadcast_shapes(*(tuple(one.shape) for one in arrays))
-    rows = _method("stack")(*[_method("broadcast_to")(one, shape=together) for one in arrays])
+    spread = [_method("broadcast_to")(one, shape=together) for one in arrays]
+    rows = _method("stack")(*spread, axis=-1)
     others = [i for i in range(x.ndim) if i not in chosen]
     front = _method("permute_dims")(x, axes=(*chosen, *others))
     found = _method("gather_nd")(front, rows)

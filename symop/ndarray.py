@@ -435,11 +435,6 @@ def _require_filled(operator: Operator, inputs: Inputs) -> None:
                 f"{operator.name}: slot {operator.slot_of(index).name!r} must be filled when the "
                 "inputs are arrays, got nothing"
             )
-        if isinstance(value, Var) and not isinstance(value, NDArray):
-            raise ArgumentError(
-                f"{operator.name}: arrays and symbols must not be mixed, got a "
-                f"{value.__class__.__name__} beside an NDArray"
-            )
 
 
 def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[NDArray]:
@@ -495,7 +490,7 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
 
 for _name, _symbol in {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
-    "pow": "**", "matmul": "@",
+    "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }.items():  # fmt: skip
     setattr(NDArray, f"__{_name}__", _quick(_symbol))
     setattr(NDArray, f"__r{_name}__", _quick(_symbol, swapped=True))

@@ -15,9 +15,10 @@ import jax
 import numpy as np
 
 from registry.binding import LEFT_OUT
+from registry.errors import ArgumentError
 from registry.operator import Operator
 from registry.types import KEY_TYPE, VarType
-from registry.var import Attributes
+from registry.var import Attributes, Var
 from symop import random
 from symop.eager_programs import Program, Recorded
 from symop.emission import apply
@@ -273,6 +274,11 @@ class Segment:
         if kind is float or kind is int or kind is bool or kind is complex:
             plain = value and value == value  # zeros have a sign, and NaN equals nothing
             return (kind, value) if plain else (kind, repr(value), value)
+        if isinstance(value, Var):
+            raise ArgumentError(
+                f"{call.operator.name}: arrays and symbols must not be mixed, got a "
+                f"{kind.__name__} beside an NDArray"
+            )
         return self.leaf(call.make(value))
 
     # Calls
@@ -285,6 +291,8 @@ class Segment:
             count = step.numbers[call] = step.numbers.get(call, 0) + 1
             if count > _VARIETY:
                 return self._generalized(call, key, numbers)
+        if None in key and call.plain:
+            call.operator.bind(tuple(key[1:]), {})  # which refuses it
         nodes = self.nodes()
         inputs = tuple([_node(one, nodes) for one in key[1:]])
         node = apply(call.operator, inputs, call.attributes)
@@ -470,6 +478,8 @@ def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
                 out._type = known[1]
                 out._segment = out._link = out._grad = None
                 return out
+    if any(isinstance(x, Var) and x.__class__ is not make or x is None for x in inputs):
+        return results(call, inputs)[0]  # where it is refused
     arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
     values = [x.value if x.__class__ is make else x for x in arrays]
     key = (call, *[_type_in(x, make) for x in arrays])

@@ -52,7 +52,7 @@ _BITWISE: dict[str, Any] = {
 }
 
 
-@op(**_BITWISE, reference=np.bitwise_and)
+@op(**_BITWISE, reference=np.bitwise_and, infix="&")
 def bitwise_and(x: Array, y: Array) -> Array:
     """The bits that are set in both; of booleans, whether both are true.
 
@@ -64,7 +64,7 @@ def bitwise_and(x: Array, y: Array) -> Array:
     return jnp.bitwise_and(x, y)
 
 
-@op(**_BITWISE, reference=np.bitwise_or)
+@op(**_BITWISE, reference=np.bitwise_or, infix="|")
 def bitwise_or(x: Array, y: Array) -> Array:
     """The bits that are set in either; of booleans, whether either is true.
 
@@ -76,7 +76,7 @@ def bitwise_or(x: Array, y: Array) -> Array:
     return jnp.bitwise_or(x, y)
 
 
-@op(**_BITWISE, reference=np.bitwise_xor)
+@op(**_BITWISE, reference=np.bitwise_xor, infix="^")
 def bitwise_xor(x: Array, y: Array) -> Array:
     """The bits that are set in one of the two; of booleans, whether they differ.
 
@@ -89,6 +89,7 @@ def bitwise_xor(x: Array, y: Array) -> Array:
 
 
 @op(
+    infix="~",
     shape=same,
     dtype=_bits,
     reference=np.bitwise_invert,
@@ -127,7 +128,7 @@ _SHIFT: dict[str, Any] = {
 }
 
 
-@op(**_SHIFT, reference=np.bitwise_left_shift, aliases=["left_shift"])
+@op(**_SHIFT, reference=np.bitwise_left_shift, infix="<<", aliases=["left_shift"])
 def bitwise_left_shift(x: Array, y: Array) -> Array:
     """``x 2^y``, where bits that leave the dtype are lost; ``y`` must not be negative.
 
@@ -139,7 +140,7 @@ def bitwise_left_shift(x: Array, y: Array) -> Array:
     return jnp.left_shift(x, y)
 
 
-@op(**_SHIFT, reference=np.bitwise_right_shift, aliases=["right_shift"])
+@op(**_SHIFT, reference=np.bitwise_right_shift, infix=">>", aliases=["right_shift"])
 def bitwise_right_shift(x: Array, y: Array) -> Array:
     """``floor(x / 2^y)``: the sign stays; ``y`` must not be negative.
 
