@@ -8,8 +8,8 @@ import registry
 from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator
 from registry.table import find, get
-from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop import autograd, nd, random, sym
+from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.building import Group, grad, jvp, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters

@@ -71,9 +71,7 @@ class ArrayOperator:
                         break
         return self._whole(args, **kwargs)
 
-    def _whole(
-        self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any
-    ) -> Any:
+    def _whole(self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any) -> Any:
         """A call with whatever arguments."""
         _refuse_symbols(self.operator, (*args, *kwargs.values(), out))
         request = as_request(self.operator.name, req)

@@ -9,7 +9,6 @@ import numpy as np
 
 from registry.errors import ShapeError
 
-
 _INPUT = "input"
 
 

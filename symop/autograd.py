@@ -316,8 +316,10 @@ def jvp(
         return jax.tree_util.tree_map(_value, function(*values), is_leaf=_is_array)
 
     with _mode(False):
-        moved = jax.jvp(run, tuple(given), tuple(_cotangent(*pair) for pair in zip(given, moving)))
-    return tuple(jax.tree_util.tree_map(NDArray, one) for one in moved)  # type: ignore[return-value]
+        moved = jax.jvp(
+            run, tuple(given), tuple(_cotangent(*pair) for pair in zip(given, moving, strict=True))
+        )
+    return tuple(jax.tree_util.tree_map(NDArray, one) for one in moved)
 
 
 def _is_array(one: Any) -> bool:
@@ -396,7 +398,9 @@ class Function:
         if recording and any(one is not None for one in sources):
             self._enter(sources, outputs)
             # What ``forward`` kept of its inputs and outputs is on the record from now on.
-            known = {id(one): own for one, own in zip([*plain, *made], [*inputs, *outputs])}
+            known = {
+                id(one): own for one, own in zip([*plain, *made], [*inputs, *outputs], strict=True)
+            }
             self._saved = tuple(known.get(id(one), one) for one in self._saved)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
 

@@ -124,9 +124,7 @@ def _part(node: Node) -> Call:
 
 @functools.lru_cache(maxsize=4096)
 def _compiled_part(operator: Operator, _key: Any, attributes: Attributes) -> Call:
-    call: Call = jax.jit(
-        bare_kernel(operator, attributes), static_argnums=operator.training_index
-    )
+    call: Call = jax.jit(bare_kernel(operator, attributes), static_argnums=operator.training_index)
     return call
 
 
@@ -347,4 +345,3 @@ class Pulled:
             chosen = [self.inputs[i] for i in active]
             self._recorded[active] = Recorded(self.inputs, self.nodes, chosen, self._training)
         return self._recorded[active]
-

@@ -8,10 +8,62 @@ from registry.table import find as _find
 from registry.table import get as _get
 from registry.table import names as _names
 from registry.types import OpReqType, as_dtype
+from symop import linalg
+from symop.array_api import (
+    DTYPES,
+    __array_namespace_info__,
+    arange,
+    argsort,
+    asarray,
+    astype,
+    broadcast_arrays,
+    can_cast,
+    clip,
+    concat,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    e,
+    empty,
+    empty_like,
+    eye,
+    finfo,
+    from_dlpack,
+    full,
+    full_like,
+    iinfo,
+    inf,
+    isdtype,
+    linspace,
+    matrix_transpose,
+    nan,
+    newaxis,
+    nextafter,
+    nonzero,
+    ones,
+    ones_like,
+    pi,
+    pow,
+    prod,
+    repeat,
+    reshape,
+    result_type,
+    searchsorted,
+    signbit,
+    stack,
+    std,
+    sum,
+    take,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+    var,
+    zeros,
+    zeros_like,
+)
 from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray
-
-__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array"]
 
 
 def array(data: Any, dtype: Any = None, ctx: Any = None) -> NDArray:

@@ -144,7 +144,7 @@ class NDArray(Var):
 
     def wait_to_read(self) -> None:
         """Return when the value is computed."""
-        jax.block_until_ready(self.value)
+        jax.block_until_ready(self.value)  # type: ignore[no-untyped-call]  # of JAX
 
     block_until_ready = wait_to_read
 

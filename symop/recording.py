@@ -5,6 +5,7 @@ or a leaf: an array from outside of it. Who takes a step that somebody took befo
 into a dictionary: the types of its results and the program so far are known.
 """
 
+import cmath
 import itertools
 import threading
 import weakref
@@ -272,7 +273,7 @@ class Segment:
             return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
         kind = value.__class__
         if kind is float or kind is int or kind is bool or kind is complex:
-            plain = value and value == value  # zeros have a sign, and NaN equals nothing
+            plain = value and not cmath.isnan(value)  # zeros have a sign, and NaN equals nothing
             return (kind, value) if plain else (kind, repr(value), value)
         if isinstance(value, Var):
             raise ArgumentError(
@@ -381,7 +382,7 @@ class Segment:
 
 
 def _settled(array: Any, value: Any) -> None:
-    """``array`` holds ``value`` from now on; one that JAX traces does not know its type by heart."""
+    """``array`` holds ``value`` from now on; one that is traced does not know its type by heart."""
     array._value, array._segment = value, None
     if isinstance(value, jax.core.Tracer):
         array._type = None
@@ -468,7 +469,7 @@ def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
     make = call.make
     if local.rest:
         local.rest -= 1
-    if len(inputs) == 2:  # noqa: PLR2004  # two operands are the rule
+    if len(inputs) == 2:
         x, y = inputs
         if x.__class__ is make and y.__class__ is make and x._type and y._type:
             known = _alone.get((call, x._type, y._type))
@@ -478,7 +479,7 @@ def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
                 out._type = known[1]
                 out._segment = out._link = out._grad = None
                 return out
-    if any(isinstance(x, Var) and x.__class__ is not make or x is None for x in inputs):
+    if any((isinstance(x, Var) and x.__class__ is not make) or x is None for x in inputs):
         return results(call, inputs)[0]  # where it is refused
     arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
     values = [x.value if x.__class__ is make else x for x in arrays]

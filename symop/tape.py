@@ -41,7 +41,6 @@ class Custom:
         self.saved: list[Any] | None = []
         self.serial = next(Entry._serials)
 
-
     def gradients(self, cotangents: dict[Node, NDArray]) -> Sequence[Any]:
         """What arrives at the inputs for the cotangents of outputs."""
         if not cotangents:

@@ -1,5 +1,6 @@
 """Eager gradients: what is recorded, what a backward pass leaves, and every order of it."""
 
+import operator
 import threading
 
 import jax
@@ -223,7 +224,7 @@ class TestBackward:
             y = x * 2
             for array in (x, y):
                 with pytest.raises(GradientError, match="in place"):
-                    array += 1
+                    operator.iadd(array, 1)
                 with pytest.raises(GradientError, match="in place"):
                     array[0] = 1
             fresh = nd.array([1.0])
@@ -253,7 +254,7 @@ class TestBackward:
             autograd.grad(y, attached([1.0]))
         with pytest.raises(GradientError, match="must have a gradient of its own"):
             autograd.grad(y, nd.array([1.0]))
-        with pytest.raises(GradientError, match="inside autograd.record"):
+        with pytest.raises(GradientError, match=r"inside autograd\.record"):
             (x * 2).backward()
         with pytest.raises(GradientError, match="floating"):
             nd.array([1, 2]).attach_grad()

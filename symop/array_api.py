@@ -1,0 +1,401 @@
+"""The Python array API for eager arrays, as far as its calls are not those of operators.
+
+Every other function of the standard is an operator of the same name. Functions whose results have
+shapes that only the entries tell (``nonzero``, ``unique_values``, ...) and those of dtypes are
+left to ``jax.numpy``.
+
+Source: Python array API standard 2024.12.
+"""
+
+import builtins
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.table import get
+from registry.types import as_dtype
+from symop.ndarray import NDArray, device_of
+
+Shape = int | Sequence[int]
+Axis = int | tuple[int, ...] | None
+
+e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+
+
+def _dtype(dtype: Any) -> Any:
+    return None if dtype is None else as_dtype(dtype)
+
+
+def _made(value: Any, device: Any = None) -> NDArray:
+    return NDArray(value if device is None else jax.device_put(value, device_of(device)))
+
+
+def _raw(x: Any) -> Any:
+    return x.value if isinstance(x, NDArray) else x
+
+
+# Creation --------------------------------------------------------------------------------------
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> NDArray:
+    """``obj`` as an array; itself where it is one already, of that dtype and on that device.
+
+    Raises:
+        ValueError: ``copy`` is false and a copy is needed.
+    """
+    kept = isinstance(obj, NDArray) and _dtype(dtype) in (None, obj.dtype) and device is None
+    if kept and not copy:
+        return obj  # type: ignore[no-any-return]  # an NDArray
+    if copy is False and not isinstance(obj, jax.Array):
+        raise ValueError(f"asarray: copy must not be False for {type(obj).__name__}, which needs one")
+    return _made(jnp.asarray(_raw(obj), _dtype(dtype)), device)
+
+
+def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
+    """Zeros, float32 unless told otherwise."""
+    return _made(jnp.zeros(shape, _dtype(dtype)), device)
+
+
+def ones(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
+    """Ones, float32 unless told otherwise."""
+    return _made(jnp.ones(shape, _dtype(dtype)), device)
+
+
+def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
+    """An array whose entries nobody relies on: zeros."""
+    return zeros(shape, dtype, device=device)
+
+
+def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: Any = None) -> NDArray:
+    """One number in every entry; the dtype is that of the number."""
+    return _made(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
+
+
+def zeros_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArray:
+    """Zeros of the shape and dtype of ``x``."""
+    return zeros(x.shape, x.dtype if dtype is None else dtype, device=device)
+
+
+def ones_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArray:
+    """Ones of the shape and dtype of ``x``."""
+    return ones(x.shape, x.dtype if dtype is None else dtype, device=device)
+
+
+def empty_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArray:
+    """As ``empty``, of the shape and dtype of ``x``."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def full_like(x: NDArray, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> NDArray:
+    """One number in every entry, of the shape and dtype of ``x``."""
+    return full(x.shape, fill_value, x.dtype if dtype is None else dtype, device=device)
+
+
+def arange(
+    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> NDArray:
+    """``start``, ``start + step``, ... up to and without ``stop``; from 0 where only one is given."""
+    return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> NDArray:
+    """``num`` numbers evenly spread from ``start`` to ``stop``, which ``endpoint`` includes."""
+    made = jnp.linspace(start, stop, num, endpoint=endpoint, dtype=_dtype(dtype))
+    return _made(made, device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> NDArray:
+    """Ones on the diagonal that lies ``k`` above the main one, and zeros."""
+    return _made(jnp.eye(n_rows, n_cols, k=k, dtype=_dtype(dtype)), device)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> NDArray:
+    """The array that another library hands over."""
+    return _made(jnp.from_dlpack(_raw(x), copy=copy), device)
+
+
+# Dtypes ----------------------------------------------------------------------------------------
+
+
+def astype(x: NDArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> NDArray:
+    """``x`` in another dtype."""
+    made = x.astype(dtype, copy)
+    return made if device is None else made.to_device(device)
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether the dtype ``from_`` is promoted to ``to``."""
+    given = from_.dtype if isinstance(from_, NDArray) else from_
+    return bool(jnp.can_cast(given, to))
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype to which arrays, dtypes and numbers are promoted together."""
+    return jnp.result_type(*map(_raw, arrays_and_dtypes))
+
+
+def finfo(type: Any, /) -> Any:
+    """The limits of a floating dtype."""
+    return jnp.finfo(type.dtype if isinstance(type, NDArray) else type)
+
+
+def iinfo(type: Any, /) -> Any:
+    """The limits of an integer dtype."""
+    return jnp.iinfo(type.dtype if isinstance(type, NDArray) else type)
+
+
+isdtype = jnp.isdtype
+
+
+def __array_namespace_info__() -> Any:  # noqa: N807  # the standard's name
+    """What the namespace can do."""
+    return jnp.__array_namespace_info__()
+
+
+# Arrangement -----------------------------------------------------------------------------------
+
+
+def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
+    """All arrays in the shape to which they broadcast."""
+    shape = np.broadcast_shapes(*(one.shape for one in arrays))
+    return [get("broadcast_to")(one, shape=shape) for one in arrays]
+
+
+def matrix_transpose(x: NDArray, /) -> NDArray:
+    """The last two axes swapped."""
+    return x.mT
+
+
+def concat(arrays: Sequence[NDArray], /, *, axis: int | None = 0) -> NDArray:
+    """Arrays one behind the other along ``axis``; flattened where it is None."""
+    given = [get("reshape")(one, shape=(-1,)) for one in arrays] if axis is None else arrays
+    found: NDArray = get("concat")(*_promoted(given), axis=axis or 0)
+    return found
+
+
+def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
+    """Arrays side by side along a new ``axis``."""
+    found: NDArray = get("stack")(*_promoted(arrays), axis=axis)
+    return found
+
+
+def _promoted(arrays: Sequence[NDArray]) -> list[NDArray]:
+    dtype = jnp.result_type(*(one.dtype for one in arrays))
+    return [one.astype(dtype, copy=False) for one in arrays]
+
+
+def reshape(x: NDArray, /, shape: Any, *, copy: bool | None = None) -> NDArray:
+    """The entries in another shape; one length may be -1."""
+    del copy  # arrays do not share what can be changed
+    found: NDArray = get("reshape")(x, shape=shape)
+    return found
+
+
+def repeat(x: NDArray, repeats: Any, /, *, axis: int | None = None) -> NDArray:
+    """Each entry along ``axis`` as often as ``repeats`` says; of the flat array where it is None."""
+    if isinstance(repeats, int):
+        found: NDArray = get("repeat")(x, repeats=repeats, axis=axis)
+        return found
+    flat = get("reshape")(x, shape=(-1,)) if axis is None else x
+    at = 0 if axis is None else axis
+    times = np.broadcast_to(np.asarray(repeats), flat.shape[at])
+    places = np.repeat(np.arange(flat.shape[at], dtype=np.int32), times)
+    taken: NDArray = get("take")(flat, places, axis=at)
+    return taken
+
+
+def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray:
+    """The entries ``indices`` along ``axis``, which a vector need not name."""
+    found: NDArray = get("take")(x, indices, axis=0 if axis is None else axis)
+    return found
+
+
+def diff(
+    x: NDArray,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: NDArray | None = None,
+    append: NDArray | None = None,
+) -> NDArray:
+    """Differences of neighbors along ``axis``, ``n`` times over."""
+    parts = [one for one in (prepend, x, append) if one is not None]
+    whole = concat(parts, axis=axis) if len(parts) > 1 else x
+    before = (builtins.slice(None),) * (axis % whole.ndim)
+    for _ in range(n):
+        later, earlier = whole[(*before, builtins.slice(1, None))], whole[(*before, slice(-1))]
+        whole = later != earlier if whole.dtype == np.bool_ else later - earlier
+    return whole
+
+
+# Numbers ---------------------------------------------------------------------------------------
+
+
+def pow(x1: Any, x2: Any, /) -> NDArray:
+    """``x1`` to the power of ``x2``."""
+    found: NDArray = get("power")(x1, x2)
+    return found
+
+
+def clip(x: NDArray, /, min: Any = None, max: Any = None) -> NDArray:
+    """``x`` within bounds, which are numbers, arrays or None."""
+    if min is not None:
+        x = get("maximum")(x, min)
+    return x if max is None else get("minimum")(x, max)  # type: ignore[no-any-return]
+
+
+def sum(
+    x: NDArray, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> NDArray:
+    """The sum over ``axis``, by default over all axes."""
+    found: NDArray = get("sum")(_cast(x, dtype), axis=axis, keepdims=keepdims)
+    return found
+
+
+def prod(
+    x: NDArray, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+) -> NDArray:
+    """The product over ``axis``, by default over all axes."""
+    found: NDArray = get("prod")(_cast(x, dtype), axis=axis, keepdims=keepdims)
+    return found
+
+
+def var(
+    x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> NDArray:
+    """The variance over ``axis``; ``correction`` is subtracted from the count."""
+    found: NDArray = get("variance")(
+        x, axis=axis, correction=float(correction), keepdims=keepdims
+    )
+    return found
+
+
+def std(
+    x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> NDArray:
+    """The standard deviation over ``axis``; ``correction`` is subtracted from the count."""
+    found: NDArray = get("std")(x, axis=axis, correction=float(correction), keepdims=keepdims)
+    return found
+
+
+def _cast(x: NDArray, dtype: Any) -> NDArray:
+    return x if dtype is None else x.astype(dtype, copy=False)
+
+
+def _cumulated(
+    name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
+) -> NDArray:
+    given = _cast(x, dtype)
+    found: NDArray = get(name)(given, axis=axis)
+    if not include_initial:
+        return found
+    at = (0 if axis is None else axis) % found.ndim
+    shape = tuple(1 if i == at else length for i, length in enumerate(found.shape))
+    return concat([full(shape, start, found.dtype), found], axis=at)
+
+
+def cumulative_sum(
+    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> NDArray:
+    """Running sums along ``axis``; with ``include_initial`` a zero comes first."""
+    return _cumulated("cumsum", 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> NDArray:
+    """Running products along ``axis``; with ``include_initial`` a one comes first."""
+    return _cumulated("cumprod", 1, x, axis, dtype, include_initial)
+
+
+def _by_jax(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``jax.numpy`` on eager arrays; it has no gradient."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = function(*map(_raw, args), **{k: _raw(v) for k, v in kwargs.items()})
+        if isinstance(found, tuple):
+            made = [NDArray(one) for one in found]
+            return type(found)(*made) if hasattr(found, "_fields") else tuple(made)
+        return NDArray(found)
+
+    return call
+
+
+nextafter = _by_jax(jnp.nextafter)
+nonzero = _by_jax(jnp.nonzero)
+searchsorted = _by_jax(
+    lambda x1, x2, /, *, side="left", sorter=None: jnp.searchsorted(
+        x1, x2, side=side, sorter=sorter
+    )
+)
+signbit = _by_jax(jnp.signbit)
+unique_all = _by_jax(jnp.unique_all)
+unique_counts = _by_jax(jnp.unique_counts)
+unique_inverse = _by_jax(jnp.unique_inverse)
+unique_values = _by_jax(jnp.unique_values)
+
+
+def argsort(
+    x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> NDArray:
+    """The positions of the entries in their order along ``axis``."""
+    found: NDArray = get("argsort")(x, axis=axis, descending=descending, stable=stable)
+    return found
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    eigenvalues: NDArray
+    eigenvectors: NDArray
+
+
+class Factors(NamedTuple):
+    """The factors of a QR decomposition."""
+
+    Q: NDArray
+    R: NDArray
+
+
+class SignAndLog(NamedTuple):
+    """The sign of a determinant and the logarithm of its magnitude."""
+
+    sign: NDArray
+    logabsdet: NDArray
+
+
+class Singular(NamedTuple):
+    """A singular value decomposition."""
+
+    U: NDArray
+    S: NDArray
+    Vh: NDArray
+
+
+BOOLEAN = {"bool": np.dtype(np.bool_)}
+DTYPES = BOOLEAN | {
+    name: np.dtype(name)
+    for name in (
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float32", "float64", "complex64", "complex128",
+    )
+}  # fmt: skip
+"""The dtypes of the standard by name."""

@@ -1,0 +1,76 @@
+"""``so.nd.linalg``: the linear algebra extension of the array API, made of operators."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from registry.table import get
+from symop.array_api import Axis, Eigen, Factors, SignAndLog, Singular, matrix_transpose
+from symop.ndarray import NDArray
+
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm",
+    "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve",
+    "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The operator of that name, where the call is the same."""
+    if name not in __all__:
+        raise AttributeError(f"linalg: there is no function of this name, got {name!r}")
+    return get(name)
+
+
+def __dir__() -> list[str]:
+    """The functions of the extension."""
+    return list(__all__)
+
+
+def eigh(x: NDArray, /) -> Eigen:
+    """Eigenvalues, ascending, and eigenvectors of symmetric matrices."""
+    return Eigen(*get("eigh")(x))
+
+
+def qr(x: NDArray, /, *, mode: str = "reduced") -> Factors:
+    """``Q`` with orthonormal columns and triangular ``R`` whose product is ``x``."""
+    return Factors(*get("qr")(x, **({} if mode == "reduced" else {"mode": mode})))
+
+
+def slogdet(x: NDArray, /) -> SignAndLog:
+    """Sign of the determinant, and logarithm of its magnitude."""
+    return SignAndLog(*get("slogdet")(x))
+
+
+def svd(x: NDArray, /, *, full_matrices: bool = True) -> Singular:
+    """``U``, singular values and ``Vh`` whose product is ``x``."""
+    square = x.shape[-1] == x.shape[-2]
+    options = {"full_matrices": True} if full_matrices and not square else {}
+    return Singular(*get("svd")(x, **options))
+
+
+def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
+    """The pseudoinverse; singular values below ``rtol`` times the largest count as zero."""
+    found: NDArray = get("pinv")(x, rcond=rtol)
+    return found
+
+
+def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:
+    """How many singular values exceed ``rtol`` times the largest."""
+    return NDArray(jnp.linalg.matrix_rank(x.value, rtol=rtol))
+
+
+def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: Any = "fro") -> NDArray:
+    """A norm of matrices: ``"fro"``, ``"nuc"``, 1, 2, inf or a negative of these."""
+    if ord == "fro":
+        found: NDArray = get("norm")(x, axis=(-2, -1), keepdims=keepdims)
+        return found
+    return NDArray(jnp.linalg.matrix_norm(x.value, keepdims=keepdims, ord=ord))
+
+
+def vector_norm(
+    x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2.0
+) -> NDArray:
+    """The norm of order ``ord`` over ``axis``."""
+    found: NDArray = get("norm")(x, axis=axis, keepdims=keepdims, ord=float(ord))
+    return found
