@@ -53,6 +53,7 @@ def _correlation_shape(
     shape=_correlation_shape,
     dtype=strong_real_inexact,
     reference=correlation_reference,
+    aliases=["Correlation"],
     cases=[
         case(data1=(2, 2, 3, 4), data2=(2, 2, 3, 4)),
         case(

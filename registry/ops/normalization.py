@@ -198,6 +198,7 @@ def _layer_norm_reference(
     reference=_layer_norm_reference,
     outputs=("out", "mean", "rstd"),
     hidden=("mean", "rstd"),
+    aliases=["LayerNorm"],
     cases=[
         case(data=(3, 6), gamma=(6,), beta=(6,), order=2, rtol=512),
         case(data=(2, 3, 4), gamma=(3, 4), beta=(3, 4), axis=(1, -1), eps=0.1, order=2, rtol=512),

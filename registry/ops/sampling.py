@@ -145,6 +145,7 @@ def _uniform_reference(
     shape=_uniform_shape,
     dtype=_uniform_dtype,
     reference=_uniform_reference,
+    aliases=["uniform"],
     cases=[
         case(low=(3, 1), high=uniform(4, low=3.0, high=5.0)),
         case(low=(3,), high=uniform(low=3.0, high=5.0), shape=(2, 3)),
@@ -211,6 +212,7 @@ def _normal_reference(
     shape=_pair_shape,
     dtype=_pair_dtype,
     reference=_normal_reference,
+    aliases=["normal"],
     cases=[
         *_LOC_AND_SCALE,
         case(loc=integers(3, high=4)),
@@ -504,6 +506,7 @@ def _attribute_shape(*, shape: Shape) -> Shape:
     reference=lambda key, *, low, high, shape, dtype: np.asarray(
         jax.random.randint(key, shape, low, high, _integers_dtype(dtype=dtype))
     ),
+    aliases=["random_randint"],
     cases=[
         case(low=-2, high=5, shape=(3, 4)),
         case(low=0, high=3, shape=(2,), dtype="uint8"),
@@ -603,6 +606,7 @@ def _permutation_reference(x: np.ndarray, key: Any, *, axis: int, inverse: bool)
     shape=along_axis,
     dtype=_permutation_dtype,
     reference=_permutation_reference,
+    aliases=["shuffle"],
     cases=[
         case(x=(5, 3)),
         case(x=(3, 4), axis=1, inverse=True),
