@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from registry import var
 from registry.errors import RegistrationError, UnknownOperatorError, nearest
+from registry.foreign_names import known_elsewhere
 from registry.kernel_gradients import TRANSPOSE, VJP, derived_named
 from registry.operator import Operator
 from registry.plugins import Plugins
@@ -228,13 +229,13 @@ def get(name: str) -> Operator:
     """The operator called ``name``, or of which ``name`` is an alias.
 
     Raises:
-        UnknownOperatorError: there is none; the message suggests the nearest names.
+        UnknownOperatorError: there is none; the message tells what other systems mean by that
+            name, or suggests the nearest names.
     """
     found = find(name)
     if found is None:
-        raise UnknownOperatorError(
-            f"{name}: no operator has this name{nearest(name, names(aliases=True))}"
-        )
+        hint = known_elsewhere(name) or nearest(name, names(aliases=True))
+        raise UnknownOperatorError(f"{name}: no operator has this name{hint}")
     return found
 
 

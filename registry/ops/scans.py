@@ -327,6 +327,7 @@ def _cummin_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse:
     shape=scanned,
     dtype=strong_real_inexact,
     reference=by_numpy(np.logaddexp.accumulate, -math.inf),
+    aliases=["cumlogsumexp"],
     cases=[
         case(x=(2, 3), axis=1),
         case(x=(4,), reverse=True, order=2),
