@@ -124,11 +124,50 @@ def _softmax_output_reference(
     return np.asarray(powers / np.sum(powers, axis=axes, keepdims=True))
 
 
+def _softmax_output_gradient_reference(
+    data: np.ndarray, label: np.ndarray, *, d_out: np.ndarray, **how: Any
+) -> dict[str, Any]:
+    out = _softmax_output_reference(data, label, **how)
+    if label.shape == data.shape:
+        slope = how["grad_scale"] * (out - label)
+    elif how["multi_output"]:
+        rows = _row_slopes(np.moveaxis(out, 1, -1), label, **how)
+        slope = np.moveaxis(rows, -1, 1)
+    else:
+        whole = out if how["preserve_shape"] else out.reshape(len(out), math.prod(out.shape[1:]))
+        slope = _row_slopes(whole, label, **how).reshape(data.shape)
+    return {"data": slope * d_out if how["out_grad"] else slope}
+
+
+def _row_slopes(out: np.ndarray, label: np.ndarray, **how: Any) -> np.ndarray:
+    """``out - p`` for classes along the last axis, one label after another."""
+    labels = np.trunc(label).reshape(-1)
+    rows = out.reshape(len(labels), out.shape[-1]).copy()
+    smooth = 0.0 if how["multi_output"] else how["smooth_alpha"]
+    ignored = labels == np.trunc(how["ignore_label"])
+    classes = rows.shape[1]
+    for i, one in enumerate(labels):
+        target = np.full(classes, smooth / max(classes - 1, 1))
+        if 0 <= one < classes:
+            target[int(one)] = 1.0 - smooth
+        rows[i] -= target
+    rows[ignored if how["use_ignore"] else np.zeros_like(ignored)] = 0.0
+    each = len(labels) // max(len(out), 1) if how["multi_output"] else 1
+    counts = {
+        "null": each,
+        "batch": len(labels),
+        "valid": int(np.count_nonzero(~ignored)),
+    }
+    scale = how["grad_scale"] / max(counts[how["normalization"]], 1)
+    return np.asarray(scale * rows.reshape(out.shape))
+
+
 @op(
     native=False,
     shape=_softmax_output_shape,
     dtype=data_dtype,
     reference=_softmax_output_reference,
+    gradient_reference=_softmax_output_gradient_reference,
     aliases=["SoftmaxOutput"],
     cases=[
         case(data=(4, 3), label=integers(4, high=3)),
@@ -270,11 +309,29 @@ def _svm_output_shape(data: Shape, label: Shape) -> Shape:
     return data
 
 
+def _svm_output_gradient_reference(
+    data: np.ndarray,
+    label: np.ndarray,
+    *,
+    margin: float,
+    regularization_coefficient: float,
+    use_linear: bool,
+) -> dict[str, Any]:
+    slope = np.zeros_like(data)
+    for place in np.ndindex(data.shape):
+        side = 1.0 if int(label[place[:-1]]) == place[-1] else -1.0
+        lack = margin - side * data[place]
+        if lack > 0:
+            slope[place] = -side * regularization_coefficient * (1.0 if use_linear else 2 * lack)
+    return {"data": slope}
+
+
 @op(
     native=False,
     shape=_svm_output_shape,
     dtype=data_dtype,
     reference=lambda data, label, **_: data,
+    gradient_reference=_svm_output_gradient_reference,
     aliases=["SVMOutput"],
     cases=[
         case(data=(4, 3), label=integers(4, high=3)),

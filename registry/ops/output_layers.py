@@ -6,6 +6,7 @@ differentiated as the function of data and label that it is.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -55,11 +56,23 @@ def _make_loss_dtype(data: VarType) -> DType:
     return inexact(data)[0]
 
 
+def _make_loss_gradient_reference(
+    data: np.ndarray, *, grad_scale: float, valid_thresh: float, normalization: Normalization
+) -> dict[str, Any]:
+    counts = {
+        "null": 1,
+        "batch": math.prod(data.shape[:-1]),
+        "valid": int(np.count_nonzero(data > valid_thresh)),
+    }
+    return {"data": np.full(data.shape, grad_scale / max(counts[normalization], 1))}
+
+
 @op(
     native=False,
     shape=same,
     dtype=_make_loss_dtype,
     reference=lambda data, **_: data,
+    gradient_reference=_make_loss_gradient_reference,
     aliases=["MakeLoss"],
     cases=[
         case(data=(3, 4)),
@@ -115,6 +128,23 @@ def _regression_shape(data: Shape, label: Shape) -> Shape:
     return data
 
 
+def _regression_reference(
+    predicted: Callable[[Any], Any], slope: Callable[[Any], Any] = lambda error: error
+) -> Callable[..., Any]:
+    """The gradient of a regression whose predictions are ``predicted(data)``, row by row."""
+
+    def gradients(data: np.ndarray, label: np.ndarray, *, grad_scale: float) -> dict[str, Any]:
+        rows = data.reshape(len(data), math.prod(data.shape[1:]))
+        wanted = np.asarray(label, data.dtype).reshape(rows.shape)
+        found = [
+            grad_scale * slope(predicted(row) - one) / max(len(row), 1)
+            for row, one in zip(rows, wanted, strict=True)
+        ]
+        return {"data": np.asarray(found, data.dtype).reshape(data.shape)}
+
+    return gradients
+
+
 _REGRESSION_CASES = [
     case(data=(3, 4), label=(3, 4)),
     case(data=(3, 2, 2), label=(3, 4), grad_scale=0.5, order=2),
@@ -143,6 +173,7 @@ def _regression_slope(data: Var, label: Var, predictions: Var) -> tuple[Var, flo
     shape=_regression_shape,
     dtype=data_dtype,
     reference=lambda data, label, *, grad_scale=1.0: data,
+    gradient_reference=_regression_reference(lambda x: x),
     aliases=["LinearRegressionOutput"],
     cases=_REGRESSION_CASES,
 )
@@ -177,6 +208,7 @@ def _linear_regression_output_gradient(
     shape=_regression_shape,
     dtype=data_dtype,
     reference=lambda data, label, *, grad_scale=1.0: 1 / (1 + np.exp(-data)),
+    gradient_reference=_regression_reference(lambda x: 1 / (1 + np.exp(-x))),
     aliases=["LogisticRegressionOutput"],
     cases=_REGRESSION_CASES,
 )
@@ -211,6 +243,7 @@ def _logistic_regression_output_gradient(
     shape=_regression_shape,
     dtype=data_dtype,
     reference=lambda data, label, *, grad_scale=1.0: data,
+    gradient_reference=_regression_reference(lambda x: x, np.sign),
     aliases=["MAERegressionOutput"],
     cases=_REGRESSION_CASES,
 )
