@@ -21,8 +21,9 @@ class Rule:
     """One rule of an operator: its gradient maker, shape rule, simplification, ...
 
     A parameter named like a slot receives what fills it, one named like an output the output, one
-    named ``d_<output>`` the cotangent of that output; keyword-only parameters receive attributes.
-    So the parameter list is the list of what the rule needs: a maker's residuals.
+    named ``d_<output>`` the cotangent of that output; keyword-only parameters receive attributes,
+    and ``**others`` those that no parameter names. So the parameter list is the list of what the
+    rule needs: a maker's residuals.
     """
 
     def __init__(
@@ -54,6 +55,10 @@ class Rule:
             if parameter.kind is parameter.KEYWORD_ONLY:
                 index = self._find(parameter.name, indices, "attribute")
                 self._attributes.append((parameter.name, index))
+                continue
+            if parameter.kind is parameter.VAR_KEYWORD:  # the last one
+                named = dict(self._attributes)
+                self._attributes += [one for one in indices.items() if one[0] not in named]
                 continue
             source = self._find(parameter.name, sources, "slot, output or cotangent")
             self._positional.append(source)

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from registry import var
 from registry.errors import RegistrationError, UnknownOperatorError, nearest
+from registry.foreign_names import known_elsewhere
 from registry.kernel_gradients import TRANSPOSE, VJP, derived_named
 from registry.operator import Operator
 from registry.plugins import Plugins
@@ -76,6 +77,10 @@ def _refuse_name(operator: Operator) -> None:
             raise RegistrationError(f"{name}: an operator must not have this name, it is reserved")
 
 
+listeners: list[Callable[[str], None]] = []
+"""Told of each name whose meaning changes: whoever keeps operators by name forgets it then."""
+
+
 def unregister(name: str) -> None:
     """Forget the operator called ``name`` and its aliases; nothing happens if there is none."""
     with _lock:
@@ -118,6 +123,10 @@ def _put(name: str, new: Operator | None) -> None:
             _aliases.pop(alias, None)
         if old.infix is not None and var.infix.get(old.infix) is old:
             del var.infix[old.infix]
+    for one in (old, new):
+        for changed in () if one is None else (one.name, *one.aliases):
+            for listener in listeners:
+                listener(changed)
     if _journal.changes is not None:
         _journal.changes.append(lambda: _undo(name, old, new))
 
@@ -228,13 +237,13 @@ def get(name: str) -> Operator:
     """The operator called ``name``, or of which ``name`` is an alias.
 
     Raises:
-        UnknownOperatorError: there is none; the message suggests the nearest names.
+        UnknownOperatorError: there is none; the message tells what other systems mean by that
+            name, or suggests the nearest names.
     """
     found = find(name)
     if found is None:
-        raise UnknownOperatorError(
-            f"{name}: no operator has this name{nearest(name, names(aliases=True))}"
-        )
+        hint = known_elsewhere(name) or nearest(name, names(aliases=True))
+        raise UnknownOperatorError(f"{name}: no operator has this name{hint}")
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
+from registry.foreign_names import known_elsewhere
 from registry.types import DType, Shape, VarKind, VarType
 
 Inputs = tuple[Any, ...]
@@ -98,7 +99,10 @@ class Var:
             operator = methods(name)
             if operator is not None:
                 return lambda *args, **kwargs: operator(self, *args, **kwargs)
-        raise AttributeError(f"{type(self).__name__}: no attribute or operator {name!r}", name=name)
+        hint = known_elsewhere(name)
+        raise AttributeError(
+            f"{type(self).__name__}: no attribute or operator {name!r}{hint}", name=name
+        )
 
     def __len__(self) -> int:
         if not self.shape:

@@ -19,6 +19,7 @@ import numpy as np
 
 from registry.table import get
 from registry.types import as_dtype
+from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray, device_of
 
 Shape = int | Sequence[int]
@@ -52,7 +53,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     if kept and not copy:
         return obj  # type: ignore[no-any-return]  # an NDArray
     if copy is False and not isinstance(obj, jax.Array):
-        raise ValueError(f"asarray: copy must not be False for {type(obj).__name__}, which needs one")
+        raise ValueError(
+            f"asarray: copy must not be False for {type(obj).__name__}, which needs one"
+        )
     return _made(jnp.asarray(_raw(obj), _dtype(dtype)), device)
 
 
@@ -99,7 +102,7 @@ def full_like(x: NDArray, /, fill_value: Any, *, dtype: Any = None, device: Any 
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> NDArray:
-    """``start``, ``start + step``, ... up to and without ``stop``; from 0 where only one is given."""
+    """``start``, ``start + step``, ... up to and without ``stop``; from 0 if only one is given."""
     return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
 
 
@@ -152,12 +155,14 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 def finfo(type: Any, /) -> Any:
     """The limits of a floating dtype."""
-    return jnp.finfo(type.dtype if isinstance(type, NDArray) else type)
+    of: Any = jnp.finfo
+    return of(type.dtype if isinstance(type, NDArray) else type)
 
 
 def iinfo(type: Any, /) -> Any:
     """The limits of an integer dtype."""
-    return jnp.iinfo(type.dtype if isinstance(type, NDArray) else type)
+    of: Any = jnp.iinfo
+    return of(type.dtype if isinstance(type, NDArray) else type)
 
 
 isdtype = jnp.isdtype
@@ -171,6 +176,52 @@ def __array_namespace_info__() -> Any:  # noqa: N807  # the standard's name
 # Arrangement -----------------------------------------------------------------------------------
 
 
+def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> Any:
+    """Arrays one behind the other along ``axis``; flattened where it is None.
+
+    They are given one by one or in a list, and promoted to one dtype.
+    """
+    given = _promoted(_listed(arrays))
+    if axis is None:
+        given = [_call("reshape", one, shape=(-1,)) for one in given]
+    return _call("concat", *given, axis=axis or 0, **options)
+
+
+def stack(*arrays: Any, axis: int = 0, **options: Any) -> Any:
+    """Arrays side by side along a new ``axis``, one by one or in a list."""
+    return _call("stack", *_promoted(_listed(arrays)), axis=axis, **options)
+
+
+def _listed(arrays: tuple[Any, ...]) -> list[Any]:
+    single = len(arrays) == 1 and isinstance(arrays[0], (list, tuple))
+    return list(arrays[0] if single else arrays)
+
+
+def _promoted(arrays: list[Any]) -> list[Any]:
+    dtypes = {one.dtype for one in arrays if hasattr(one, "dtype")}
+    if len(dtypes) <= 1:
+        return arrays
+    dtype = jnp.result_type(*dtypes)
+    return [_call("cast", one, dtype=dtype) for one in arrays]
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) -> Any:
+    """The entries in another shape; one length may be -1."""
+    del copy  # arrays do not share what can be changed
+    return _call("reshape", x, shape=shape, **options)
+
+
+def repeat(x: Any, repeats: Any, /, axis: int | None = None, **options: Any) -> Any:
+    """Each entry along ``axis`` as often as ``repeats`` says; of the flat array if it is None."""
+    if isinstance(repeats, int):
+        return _call("repeat", x, repeats=repeats, axis=axis, **options)
+    flat = _call("reshape", x, shape=(-1,)) if axis is None else x
+    at = 0 if axis is None else axis
+    times = np.broadcast_to(np.asarray(repeats), flat.shape[at])
+    places = np.repeat(np.arange(flat.shape[at], dtype=np.int32), times)
+    return _call("take", flat, places, axis=at, **options)
+
+
 def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
     """All arrays in the shape to which they broadcast."""
     shape = np.broadcast_shapes(*(one.shape for one in arrays))
@@ -180,50 +231,6 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
 def matrix_transpose(x: NDArray, /) -> NDArray:
     """The last two axes swapped."""
     return x.mT
-
-
-def concat(arrays: Sequence[NDArray], /, *, axis: int | None = 0) -> NDArray:
-    """Arrays one behind the other along ``axis``; flattened where it is None."""
-    given = [get("reshape")(one, shape=(-1,)) for one in arrays] if axis is None else arrays
-    found: NDArray = get("concat")(*_promoted(given), axis=axis or 0)
-    return found
-
-
-def stack(arrays: Sequence[NDArray], /, *, axis: int = 0) -> NDArray:
-    """Arrays side by side along a new ``axis``."""
-    found: NDArray = get("stack")(*_promoted(arrays), axis=axis)
-    return found
-
-
-def _promoted(arrays: Sequence[NDArray]) -> list[NDArray]:
-    dtype = jnp.result_type(*(one.dtype for one in arrays))
-    return [one.astype(dtype, copy=False) for one in arrays]
-
-
-def reshape(x: NDArray, /, shape: Any, *, copy: bool | None = None) -> NDArray:
-    """The entries in another shape; one length may be -1."""
-    del copy  # arrays do not share what can be changed
-    found: NDArray = get("reshape")(x, shape=shape)
-    return found
-
-
-def repeat(x: NDArray, repeats: Any, /, *, axis: int | None = None) -> NDArray:
-    """Each entry along ``axis`` as often as ``repeats`` says; of the flat array where it is None."""
-    if isinstance(repeats, int):
-        found: NDArray = get("repeat")(x, repeats=repeats, axis=axis)
-        return found
-    flat = get("reshape")(x, shape=(-1,)) if axis is None else x
-    at = 0 if axis is None else axis
-    times = np.broadcast_to(np.asarray(repeats), flat.shape[at])
-    places = np.repeat(np.arange(flat.shape[at], dtype=np.int32), times)
-    taken: NDArray = get("take")(flat, places, axis=at)
-    return taken
-
-
-def take(x: NDArray, indices: NDArray, /, *, axis: int | None = None) -> NDArray:
-    """The entries ``indices`` along ``axis``, which a vector need not name."""
-    found: NDArray = get("take")(x, indices, axis=0 if axis is None else axis)
-    return found
 
 
 def diff(
@@ -248,67 +255,56 @@ def diff(
 # Numbers ---------------------------------------------------------------------------------------
 
 
-def pow(x1: Any, x2: Any, /) -> NDArray:
+def pow(x1: Any, x2: Any, /, **options: Any) -> Any:
     """``x1`` to the power of ``x2``."""
-    found: NDArray = get("power")(x1, x2)
-    return found
+    return _call("power", x1, x2, **options)
 
 
-def clip(x: NDArray, /, min: Any = None, max: Any = None) -> NDArray:
+def sum(x: Any, /, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
+    """The sum over ``axis``, by default over all axes; of ``dtype=`` where that is given."""
+    return _call("sum", _cast(x, options), axis=axis, keepdims=keepdims, **options)
+
+
+def prod(x: Any, /, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
+    """The product over ``axis``, by default over all axes; of ``dtype=`` where that is given."""
+    return _call("prod", _cast(x, options), axis=axis, keepdims=keepdims, **options)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
     """``x`` within bounds, which are numbers, arrays or None."""
-    if min is not None:
-        x = get("maximum")(x, min)
-    return x if max is None else get("minimum")(x, max)  # type: ignore[no-any-return]
+    bounds = {"low": min, "high": max, **options}
+    return _call("clip", x, **{name: one for name, one in bounds.items() if one is not None})
 
 
-def sum(
-    x: NDArray, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
-) -> NDArray:
-    """The sum over ``axis``, by default over all axes."""
-    found: NDArray = get("sum")(_cast(x, dtype), axis=axis, keepdims=keepdims)
-    return found
+def _cast(x: Any, options: dict[str, Any]) -> Any:
+    """``x`` in the dtype among the options of a call, which is taken out."""
+    dtype = options.pop("dtype", None)
+    return x if dtype is None else _call("cast", x, dtype=as_dtype(dtype))
 
 
-def prod(
-    x: NDArray, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False
-) -> NDArray:
-    """The product over ``axis``, by default over all axes."""
-    found: NDArray = get("prod")(_cast(x, dtype), axis=axis, keepdims=keepdims)
-    return found
+def _call(name: str, *args: Any, **options: Any) -> Any:
+    return ArrayOperator(get(name))(*args, **options)
 
 
 def var(
     x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> NDArray:
     """The variance over ``axis``; ``correction`` is subtracted from the count."""
-    found: NDArray = get("variance")(
-        x, axis=axis, correction=float(correction), keepdims=keepdims
-    )
+    found: NDArray = get("variance")(x, axis=axis, correction=float(correction), keepdims=keepdims)
     return found
-
-
-def std(
-    x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
-) -> NDArray:
-    """The standard deviation over ``axis``; ``correction`` is subtracted from the count."""
-    found: NDArray = get("std")(x, axis=axis, correction=float(correction), keepdims=keepdims)
-    return found
-
-
-def _cast(x: NDArray, dtype: Any) -> NDArray:
-    return x if dtype is None else x.astype(dtype, copy=False)
 
 
 def _cumulated(
     name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
 ) -> NDArray:
-    given = _cast(x, dtype)
+    given = _cast(x, {"dtype": dtype})
     found: NDArray = get(name)(given, axis=axis)
     if not include_initial:
         return found
     at = (0 if axis is None else axis) % found.ndim
     shape = tuple(1 if i == at else length for i, length in enumerate(found.shape))
-    return concat([full(shape, start, found.dtype), found], axis=at)
+    joined: NDArray = concat([full(shape, start, found.dtype), found], axis=at)
+    return joined
 
 
 def cumulative_sum(
@@ -353,14 +349,6 @@ unique_inverse = _by_jax(jnp.unique_inverse)
 unique_values = _by_jax(jnp.unique_values)
 
 
-def argsort(
-    x: NDArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True
-) -> NDArray:
-    """The positions of the entries in their order along ``axis``."""
-    found: NDArray = get("argsort")(x, axis=axis, descending=descending, stable=stable)
-    return found
-
-
 class Eigen(NamedTuple):
     """Eigenvalues and eigenvectors."""
 
@@ -390,12 +378,26 @@ class Singular(NamedTuple):
     Vh: NDArray
 
 
-BOOLEAN = {"bool": np.dtype(np.bool_)}
-DTYPES = BOOLEAN | {
-    name: np.dtype(name)
-    for name in (
-        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float32", "float64", "complex64", "complex128",
-    )
-}  # fmt: skip
-"""The dtypes of the standard by name."""
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+"""The dtypes of the standard, which are attributes of the namespace."""
+
+
+def __getattr__(name: str) -> Any:
+    """A dtype by its name."""
+    if name in DTYPES:
+        return np.dtype(name)
+    raise AttributeError(name)
+
+
+_OWN = (
+    "__array_namespace_info__ arange asarray astype broadcast_arrays can_cast clip concat "
+    "cumulative_prod cumulative_sum diff e empty empty_like eye finfo from_dlpack full full_like "
+    "iinfo inf isdtype linspace matrix_transpose nan newaxis nextafter nonzero ones ones_like pi "
+    "pow prod repeat reshape result_type searchsorted signbit stack sum unique_all unique_counts "
+    "unique_inverse unique_values var zeros zeros_like"
+)
+FUNCTIONS = frozenset([*DTYPES, *_OWN.split()])
+"""What the namespace has beside operators."""

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from registry.table import get
 from symop.array_api import Axis, Eigen, Factors, SignAndLog, Singular, matrix_transpose
+from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray
 
 __all__ = [
@@ -14,17 +15,20 @@ __all__ = [
     "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """The operator of that name, where the call is the same."""
-    if name not in __all__:
-        raise AttributeError(f"linalg: there is no function of this name, got {name!r}")
-    return get(name)
-
-
-def __dir__() -> list[str]:
-    """The functions of the extension."""
-    return list(__all__)
+cholesky = ArrayOperator(get("cholesky"))
+cross = ArrayOperator(get("cross"))
+det = ArrayOperator(get("det"))
+diagonal = ArrayOperator(get("diagonal"))
+eigvalsh = ArrayOperator(get("eigvalsh"))
+inv = ArrayOperator(get("inv"))
+matmul = ArrayOperator(get("matmul"))
+matrix_power = ArrayOperator(get("matrix_power"))
+outer = ArrayOperator(get("outer"))
+solve = ArrayOperator(get("solve"))
+svdvals = ArrayOperator(get("svdvals"))
+tensordot = ArrayOperator(get("tensordot"))
+trace = ArrayOperator(get("trace"))
+vecdot = ArrayOperator(get("vecdot"))
 
 
 def eigh(x: NDArray, /) -> Eigen:

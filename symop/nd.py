@@ -1,72 +1,26 @@
 """``so.nd``: operators on eager arrays, the arrays themselves, and the Python array API."""
 
-from typing import Any
+import sys as _sys
+from typing import Any as _Any
 
-import jax.numpy as jnp
+import jax.numpy as _jnp
 
+from registry.foreign_names import foreign as _foreign
 from registry.table import find as _find
 from registry.table import get as _get
+from registry.table import listeners as _listeners
 from registry.table import names as _names
-from registry.types import OpReqType, as_dtype
+from registry.types import OpReqType
+from registry.types import as_dtype as _as_dtype
+from symop import array_api as _api
 from symop import linalg
-from symop.array_api import (
-    DTYPES,
-    __array_namespace_info__,
-    arange,
-    argsort,
-    asarray,
-    astype,
-    broadcast_arrays,
-    can_cast,
-    clip,
-    concat,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    e,
-    empty,
-    empty_like,
-    eye,
-    finfo,
-    from_dlpack,
-    full,
-    full_like,
-    iinfo,
-    inf,
-    isdtype,
-    linspace,
-    matrix_transpose,
-    nan,
-    newaxis,
-    nextafter,
-    nonzero,
-    ones,
-    ones_like,
-    pi,
-    pow,
-    prod,
-    repeat,
-    reshape,
-    result_type,
-    searchsorted,
-    signbit,
-    stack,
-    std,
-    sum,
-    take,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-    var,
-    zeros,
-    zeros_like,
-)
 from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray
 
+__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "linalg"]
 
-def array(data: Any, dtype: Any = None, ctx: Any = None) -> NDArray:
+
+def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
     """An eager array of ``data``: numbers, nested lists, a NumPy array, a ``jax.Array``.
 
     Numbers and lists of floats are of JAX's default float dtype, float32 unless x64 is on. A
@@ -84,13 +38,20 @@ def array(data: Any, dtype: Any = None, ctx: Any = None) -> NDArray:
                  [3., 4.]], dtype=float32)
     """
     value = data.value if isinstance(data, NDArray) else data
-    made = NDArray(jnp.asarray(value, None if dtype is None else as_dtype(dtype)))
+    made = NDArray(_jnp.asarray(value, None if dtype is None else _as_dtype(dtype)))
     return made if ctx is None else made.to_device(ctx)
 
 
-def __getattr__(name: str) -> ArrayOperator:
-    """The operator called ``name``, on arrays; also one that computes a gradient."""
-    if name.startswith("_"):
+def __getattr__(name: str) -> _Any:
+    """A function of the array API, or the operator called ``name`` on arrays."""
+    found = getattr(_api, name) if name in _api.FUNCTIONS else _operator(name)
+    globals()[name] = found  # the next look finds it at once
+    return found
+
+
+def _operator(name: str) -> ArrayOperator:
+    """The operator called ``name``, also one that computes a gradient."""
+    if name.startswith("_") and not _foreign(name):
         found = None if name.startswith("__") else _find(name)
         if found is None:
             raise AttributeError(name)
@@ -101,6 +62,18 @@ def __getattr__(name: str) -> ArrayOperator:
         raise AttributeError(f"nd: {error}", name=name) from None
 
 
+def _forget(name: str) -> None:
+    """An operator of that name came, or went."""
+    if isinstance(globals().get(name), ArrayOperator):
+        del globals()[name]
+
+
+_listeners.append(_forget)
+
+
 def __dir__() -> list[str]:
     """The operators, and what this module exports beside them."""
-    return sorted([*__all__, *_names(aliases=True)])
+    return sorted({*__all__, *_api.FUNCTIONS, *_names(aliases=True)})
+
+
+NDArray.namespace = _sys.modules[__name__]

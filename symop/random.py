@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, FeedError
+from registry.foreign_names import known_elsewhere
 from registry.operator import Operator
 from registry.table import find, names
 
@@ -21,7 +22,9 @@ def __getattr__(name: str) -> Operator:
     """The operator that draws from the distribution called ``name``."""
     operator = None if name.startswith("_") else find(_PREFIX + name)
     if operator is None:
-        raise AttributeError(f"random: there is no distribution of this name, got {name!r}")
+        raise AttributeError(
+            f"random: there is no distribution of this name, got {name!r}{known_elsewhere(name)}"
+        )
     return operator
 
 

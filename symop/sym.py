@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from registry.binding import LEFT_OUT
+from registry.foreign_names import foreign
 from registry.operator import Operator
 from registry.table import get, names
 from symop.building import Group, var
@@ -18,7 +19,7 @@ _NUMBERS = (bool, int, float, complex, type(None))
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """The operator called ``name``; one without inputs, which could not tell, makes a symbol."""
-    if name.startswith("_"):
+    if name.startswith("_") and not foreign(name):
         raise AttributeError(name)
     try:
         operator = get(name)

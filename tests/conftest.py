@@ -16,7 +16,9 @@ from registry import table, var
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--update-golden", action="store_true", help="rewrite the texts in tests/golden"
+        "--update-golden",
+        action="store_true",
+        help="rewrite the texts in tests/golden and docs/names.md",
     )
 
 

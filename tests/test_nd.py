@@ -11,6 +11,7 @@ import registry
 import symop as so
 from registry import OpReqType, op, register_simple_op
 from registry.errors import ArgumentError, DTypeError, ShapeError, SymopError
+from symop.array_api import FUNCTIONS
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 A = np.array([0.0, 1.0, 2.0], np.float32)
@@ -284,7 +285,7 @@ def test_a_numpy_place_is_refused_before_anything_is_computed():
 
 
 def test_the_module_shows_operators():
-    assert set(dir(so.nd)) == {*registry.names(aliases=True), *so.nd.__all__}
+    assert set(dir(so.nd)) == {*registry.names(aliases=True), *so.nd.__all__, *FUNCTIONS}
     for name in ("jnp", "_find_", "functools", "__wrapped__"):
         assert not hasattr(so.nd, name)
     assert so.nd.OpReqType is OpReqType

@@ -52,6 +52,7 @@ def _softplus_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: -np.logaddexp(-x, np.zeros((), x.dtype)),
+    aliases=["logsigmoid"],
     cases=[
         case(x=(3, 4)),
         case(x=()),
@@ -81,6 +82,7 @@ def _log_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: x / (1 + np.abs(x)),
+    aliases=["soft_sign"],
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def softsign(x: Array) -> Array:
@@ -348,6 +350,7 @@ def _gelu_gradient(x: Var, d_out: Var, *, approximate: bool) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: np.clip(x / 6 + 0.5, 0, 1),
+    aliases=["hardsigmoid"],
     cases=[
         case(x=uniform(3, 4, low=-2.5, high=2.5)),
         case(x=uniform(low=4, high=5)),
@@ -374,6 +377,7 @@ def _hard_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: np.clip(x, -1, 1),
+    aliases=["hardtanh"],
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=2, high=3)),
@@ -400,7 +404,7 @@ def _hard_tanh_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
-    aliases=["hard_silu"],
+    aliases=["hard_silu", "hardswish"],
     cases=[
         case(x=uniform(3, 4, low=-2.5, high=2.5)),
         case(x=uniform(low=4, high=5)),

@@ -94,6 +94,7 @@ def _average_reference(
     shape=_pooled_shape,
     dtype=strong_inexact,
     reference=_average_reference,
+    aliases=["AdaptiveAvgPooling2D"],
     cases=[
         case(data=(2, 2, 5, 4), output_size=(3, 2), order=2),
         case(data=(1, 7, 2), output_size=3, layout="NWC", order=1),

@@ -31,7 +31,7 @@ from registry.var import Var
     dtype=promote,
     reference=np.add,
     infix="+",
-    aliases=["elemwise_add", "broadcast_add"],
+    aliases=["elemwise_add", "broadcast_add", "elementwise_add", "broadcast_plus", "add_any"],
     commutative=True,
     foldable=True,
     cases=[
@@ -72,7 +72,7 @@ def _add_simplify(x: Var, y: Var) -> Var | None:
     dtype=numeric,
     reference=np.subtract,
     infix="-",
-    aliases=["elemwise_sub", "broadcast_sub"],
+    aliases=["elemwise_sub", "broadcast_sub", "sub", "elementwise_sub", "broadcast_minus"],
     foldable=True,
     cases=[
         case(x=(3, 4), y=(3, 4)),
@@ -137,6 +137,7 @@ def _minus_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     reference=np.negative,
     infix="neg",
     foldable=True,
+    aliases=["neg"],
     cases=[
         case(x=(3, 4)),
         case(x=()),
@@ -174,7 +175,7 @@ def _negative_simplify(x: Var) -> Var | None:
     dtype=promote,
     reference=np.multiply,
     infix="*",
-    aliases=["elemwise_mul", "broadcast_mul"],
+    aliases=["elemwise_mul", "broadcast_mul", "elementwise_mul"],
     commutative=True,
     foldable=True,
     cases=[
@@ -214,7 +215,7 @@ def _multiply_simplify(x: Var, y: Var) -> Var | None:
     dtype=floating,
     reference=np.true_divide,
     infix="/",
-    aliases=["elemwise_div", "broadcast_div"],
+    aliases=["elemwise_div", "broadcast_div", "div", "true_divide", "elementwise_div"],
     foldable=True,
     cases=[
         case(x=(3, 4), y=nonzero(3, 4)),
@@ -292,7 +293,12 @@ def floor_divide(x: Array, y: Array) -> Array:
 floor_divide.zero_gradient("it is piecewise constant")
 
 
-@op(**_DIVISIONS, reference=np.remainder, infix="%", aliases=["mod", "broadcast_mod"])
+@op(
+    **_DIVISIONS,
+    reference=np.remainder,
+    infix="%",
+    aliases=["mod", "broadcast_mod", "elementwise_mod", "floor_mod"],
+)
 def remainder(x: Array, y: Array) -> Array:
     """What the division rounded down leaves: ``out = x % y``, of the sign of ``y``.
 
@@ -364,7 +370,7 @@ def _scale_simplify(x: Var, *, scale: float) -> Var | None:
     shape=same,
     dtype=promote,
     reference=np.positive,
-    aliases=["assign", "positive"],
+    aliases=["assign", "positive", "clone"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9))],
 )
 def identity(x: Array) -> Array:

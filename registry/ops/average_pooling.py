@@ -11,7 +11,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.pooling import pooled_shape, pooling_window, reduced_windows, shared
-from registry.ops.windows import Layout, Lengths, Padding, Window, transposed, windows_of
+from registry.ops.windows import Window, transposed, windows_of
 from registry.shapes import at_least_single, strong_inexact
 from registry.signature import Array
 from registry.table import op
@@ -43,10 +43,7 @@ def _counts(data: Shape, over: Window, *, count_include_pad: bool) -> np.ndarray
 
 
 def _average_pooling_reference(
-    data: np.ndarray,
-    *,
-    count_include_pad: bool,
-    **how: Any,
+    data: np.ndarray, *, count_include_pad: bool, **how: Any
 ) -> np.ndarray:
     over = pooling_window(data.shape, **how)
     seen = windows_of(data, over)
@@ -115,39 +112,15 @@ def average_pooling(
 
 
 @average_pooling.gradient
-def _average_pooling_gradient(
-    data: Var,
-    d_out: Var,
-    *,
-    kernel: Lengths | None,
-    stride: Lengths | None,
-    padding: Padding,
-    layout: Layout | None,
-    global_pool: bool,
-    count_include_pad: bool,
-    ceil_mode: bool,
-) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
-    spread = average_pooling_gradient(
-        d_out, shape=data.shape, count_include_pad=count_include_pad, **how
-    )
-    return {"data": spread}
+def _average_pooling_gradient(data: Var, d_out: Var, **how: Any) -> Grads:
+    return {"data": average_pooling_gradient(d_out, shape=data.shape, **how)}
 
 
 def _average_pooling_gradient_shape(
-    cotangent: Shape,
-    *,
-    shape: Shape,
-    kernel: Lengths | None,
-    stride: Lengths | None,
-    padding: Padding,
-    layout: Layout | None,
-    global_pool: bool,
-    ceil_mode: bool,
+    cotangent: Shape, *, shape: Shape, count_include_pad: bool, **how: Any
 ) -> Shape:
-    expected = pooling_window(
-        shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
-    ).out_shape(shape)
+    del count_include_pad
+    expected = pooling_window(shape, **how).out_shape(shape)
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
     return shape
@@ -206,16 +179,6 @@ def average_pooling_gradient(
 
 
 @average_pooling_gradient.gradient
-def _average_pooling_gradient_gradient(
-    d_out: Var,
-    *,
-    kernel: Lengths | None,
-    stride: Lengths | None,
-    padding: Padding,
-    layout: Layout | None,
-    global_pool: bool,
-    count_include_pad: bool,
-    ceil_mode: bool,
-) -> Grads:
-    how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
-    return {"cotangent": average_pooling(d_out, count_include_pad=count_include_pad, **how)}
+def _average_pooling_gradient_gradient(d_out: Var, *, shape: Shape, **how: Any) -> Grads:
+    del shape
+    return {"cotangent": average_pooling(d_out, **how)}

@@ -127,6 +127,7 @@ def _logaddexp_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     dtype=numeric,
     reference=lambda x, y: np.square(x - y),
     commutative=True,
+    aliases=["square_error_cost"],
     cases=[
         case(x=(3, 4), y=(3, 4)),
         case(x=(3, 1), y=(4,)),

@@ -93,7 +93,7 @@ def bitwise_xor(x: Array, y: Array) -> Array:
     shape=same,
     dtype=_bits,
     reference=np.bitwise_invert,
-    aliases=["bitwise_not"],
+    aliases=["bitwise_not", "invert"],
     cases=[
         case(x=integers(3, 4, low=-9, high=9)),
         case(x=integers(3, high=9, dtype="uint8")),
@@ -128,7 +128,12 @@ _SHIFT: dict[str, Any] = {
 }
 
 
-@op(**_SHIFT, reference=np.bitwise_left_shift, infix="<<", aliases=["left_shift"])
+@op(
+    **_SHIFT,
+    reference=np.bitwise_left_shift,
+    infix="<<",
+    aliases=["left_shift", "shift_left"],
+)
 def bitwise_left_shift(x: Array, y: Array) -> Array:
     """``x 2^y``, where bits that leave the dtype are lost; ``y`` must not be negative.
 

@@ -45,7 +45,7 @@ def _cast_reference(x: np.ndarray, *, dtype: DType) -> np.ndarray:
     shape=same,
     dtype=_cast_dtype,
     reference=_cast_reference,
-    aliases=["astype"],
+    aliases=["astype", "Cast"],
     cases=[
         case(x=(3, 4), dtype="float64"),
         case(x=(3,), dtype="float32"),

@@ -28,7 +28,7 @@ _COMPARISON: dict[str, Any] = {
 }
 
 
-@op(**_COMPARISON, reference=np.less, infix="<", aliases=["broadcast_lesser", "less_than"])
+@op(**_COMPARISON, reference=np.less, infix="<", aliases=["broadcast_lesser", "less_than", "lt"])
 def less(x: Array, y: Array) -> Array:
     """Whether ``x < y``, entry by entry.
 
@@ -40,7 +40,7 @@ def less(x: Array, y: Array) -> Array:
     return jnp.less(x, y)
 
 
-@op(**_COMPARISON, reference=np.less_equal, infix="<=", aliases=["broadcast_lesser_equal"])
+@op(**_COMPARISON, reference=np.less_equal, infix="<=", aliases=["broadcast_lesser_equal", "le"])
 def less_equal(x: Array, y: Array) -> Array:
     """Whether ``x <= y``, entry by entry.
 
@@ -52,7 +52,12 @@ def less_equal(x: Array, y: Array) -> Array:
     return jnp.less_equal(x, y)
 
 
-@op(**_COMPARISON, reference=np.greater, infix=">", aliases=["broadcast_greater", "greater_than"])
+@op(
+    **_COMPARISON,
+    reference=np.greater,
+    infix=">",
+    aliases=["broadcast_greater", "greater_than", "gt"],
+)
 def greater(x: Array, y: Array) -> Array:
     """Whether ``x > y``, entry by entry.
 
@@ -64,7 +69,9 @@ def greater(x: Array, y: Array) -> Array:
     return jnp.greater(x, y)
 
 
-@op(**_COMPARISON, reference=np.greater_equal, infix=">=", aliases=["broadcast_greater_equal"])
+@op(
+    **_COMPARISON, reference=np.greater_equal, infix=">=", aliases=["broadcast_greater_equal", "ge"]
+)
 def greater_equal(x: Array, y: Array) -> Array:
     """Whether ``x >= y``, entry by entry.
 
@@ -76,7 +83,13 @@ def greater_equal(x: Array, y: Array) -> Array:
     return jnp.greater_equal(x, y)
 
 
-@op(**_COMPARISON, reference=np.equal, infix="==", aliases=["broadcast_equal"], commutative=True)
+@op(
+    **_COMPARISON,
+    reference=np.equal,
+    infix="==",
+    aliases=["broadcast_equal", "eq"],
+    commutative=True,
+)
 def equal(x: Array, y: Array) -> Array:
     """Whether ``x`` and ``y`` are the same number, entry by entry; nothing equals a NaN.
 
@@ -92,7 +105,7 @@ def equal(x: Array, y: Array) -> Array:
     **_COMPARISON,
     reference=np.not_equal,
     infix="!=",
-    aliases=["broadcast_not_equal"],
+    aliases=["broadcast_not_equal", "ne"],
     commutative=True,
 )
 def not_equal(x: Array, y: Array) -> Array:
@@ -126,7 +139,7 @@ _LOGIC: dict[str, Any] = {
 }
 
 
-@op(**_LOGIC, reference=np.logical_and)
+@op(**_LOGIC, reference=np.logical_and, aliases=["broadcast_logical_and"])
 def logical_and(x: Array, y: Array) -> Array:
     """Whether both are true; a number counts as true unless it is zero.
 
@@ -149,7 +162,7 @@ def _logical_and_simplify(x: Var, y: Var) -> Var | None:
     return None
 
 
-@op(**_LOGIC, reference=np.logical_or)
+@op(**_LOGIC, reference=np.logical_or, aliases=["broadcast_logical_or"])
 def logical_or(x: Array, y: Array) -> Array:
     """Whether either is true; a number counts as true unless it is zero.
 
@@ -161,7 +174,7 @@ def logical_or(x: Array, y: Array) -> Array:
     return jnp.logical_or(x, y)
 
 
-@op(**_LOGIC, reference=np.logical_xor)
+@op(**_LOGIC, reference=np.logical_xor, aliases=["broadcast_logical_xor"])
 def logical_xor(x: Array, y: Array) -> Array:
     """Whether exactly one is true; a number counts as true unless it is zero.
 

@@ -9,18 +9,24 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.cases import case, misuse, workload
-from registry.errors import AttributeValueError, ShapeError
+from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.reductions import sum as sum_over
+from registry.ops.convolving import (
+    bias_gradient,
+    convolve,
+    plus_bias,
+    require_groups,
+    require_shapes,
+    sliding,
+    transposed_convolve,
+    window_over,
+)
 from registry.ops.windows import (
     Layout,
     Lengths,
-    Padding,
-    Window,
     full_layout,
     transposed,
     window,
@@ -33,77 +39,32 @@ from registry.types import Shape
 from registry.var import Var
 
 
-def _convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
-    spatial = over.layout.replace("N", "").replace("C", "")
-    return lax.conv_general_dilated(
-        x,
-        weight,
-        over.stride,
-        over.pads,
-        rhs_dilation=over.dilation,
-        dimension_numbers=(over.layout, f"OI{spatial}", over.layout),
-        feature_group_count=groups,
-    )
-
-
-def transposed_convolve(y: Array, weight: Array, over: Window, groups: int, shape: Shape) -> Array:
-    """The adjoint of a convolution of arrays of ``shape``, applied to ``y``."""
-    dtype = jnp.result_type(y, weight)
-    weight = weight.astype(dtype)
-    return transposed(lambda x: _convolve(x, weight, over, groups), shape, y.astype(dtype))
-
-
 def _weight_shape(
-    data: Shape, *, channels: int, kernel: Lengths, groups: int, layout: Layout | None
+    data: Shape,
+    *,
+    channels: int,
+    kernel: Lengths,
+    groups: int,
+    layout: Layout | None,
+    **others: Any,
 ) -> Shape:
+    del others
     layout = full_layout(data, layout)
     features = data[layout.index("C")]
-    if groups < 1 or features % groups or channels % groups:
-        raise AttributeValueError(
-            f"groups must divide the {features} channels of data and the {channels} of the "
-            f"result, got {groups}"
-        )
+    require_groups(groups, features, channels)
     lengths = (kernel,) * (len(data) - 2) if isinstance(kernel, int) else kernel
     return (channels, features // groups, *lengths)
-
-
-def shared(
-    stride: Lengths, padding: Padding, dilation: Lengths, groups: int, layout: Layout | None
-) -> dict[str, Any]:
-    """The attributes that the three operators share."""
-    return {
-        "stride": stride,
-        "padding": padding,
-        "dilation": dilation,
-        "groups": groups,
-        "layout": layout,
-    }
 
 
 # convolution -----------------------------------------------------------------------------------
 
 
 def _convolution_shape(
-    data: Shape,
-    weight: Shape,
-    bias: Shape | None,
-    *,
-    channels: int,
-    kernel: Lengths,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    data: Shape, weight: Shape, bias: Shape | None, *, channels: int, kernel: Lengths, **how: Any
 ) -> Shape:
-    over = window(
-        data, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    )
-    expected = _weight_shape(data, channels=channels, kernel=kernel, groups=groups, layout=layout)
-    if weight != expected:
-        raise ShapeError(f"weight must have shape {expected} for data of {data}, got {weight}")
-    if bias is not None and bias != (channels,):
-        raise ShapeError(f"bias must have shape {(channels,)}, got {bias}")
+    over = window_over(data, kernel, **sliding(**how))
+    expected = _weight_shape(data, channels=channels, kernel=kernel, **how)
+    require_shapes(data, weight=(weight, expected), bias=(bias, (channels,)))
     return over.out_shape(data, channels)
 
 
@@ -112,18 +73,11 @@ def _convolution_reference(
     weight: np.ndarray,
     bias: np.ndarray | None,
     *,
-    channels: int,
     kernel: Lengths,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
     groups: int,
-    layout: Layout | None,
-    use_bias: bool,
+    **how: Any,
 ) -> np.ndarray:
-    over = window(
-        data.shape, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
-    )
+    over = window_over(data.shape, kernel, **sliding(groups=groups, **how))
     at, ndim = over.layout.index("C"), data.ndim
     seen = np.moveaxis(windows_of(data, over), at, ndim - 1)  # batch, places, channels, window
     parts = [
@@ -133,7 +87,7 @@ def _convolution_reference(
         )
     ]
     out = np.concatenate(parts, -1)
-    return np.moveaxis(out + bias if use_bias else out, -1, at)
+    return np.moveaxis(out if bias is None else out + bias, -1, at)
 
 
 _IMAGE: dict[str, Any] = {"data": (2, 3, 6, 5), "weight": (4, 3, 3, 2), "bias": (4,)}
@@ -154,27 +108,9 @@ _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), 
         case(**_IMAGE, channels=4, kernel=(3, 2), padding=((0, 2), 1), dilation=(2, 1), order=1),
         case(**_SMALL, channels=2, kernel=2),
         case(data=(2, 3, 7), weight=(4, 3, 3), bias=(4,), channels=4, kernel=3, padding="valid"),
-        case(
-            data=(1, 2, 3, 4, 3), weight=(2, 2, 2, 2, 2), bias=(2,), channels=2, kernel=2, order=1
-        ),
-        case(
-            data=(2, 4, 5, 5),
-            weight=(6, 2, 2, 2),
-            bias=(6,),
-            channels=6,
-            kernel=2,
-            groups=2,
-            order=1,
-        ),
-        case(
-            data=(2, 5, 5, 3),
-            weight=(4, 3, 3, 3),
-            bias=(4,),
-            channels=4,
-            kernel=3,
-            layout="NHWC",
-            order=1,
-        ),
+        case(**_VOLUME, channels=2, kernel=2, order=1),
+        case(**_GROUPED, channels=6, kernel=2, groups=2, order=1),
+        case(**_CHANNELS_LAST, channels=4, kernel=3, layout="NHWC", order=1),
         case(data=(0, 3, 6, 5), weight=(4, 3, 3, 2), bias=(4,), channels=4, kernel=(3, 2), order=1),
         workload(
             data=(8, 32, 32, 32),
@@ -250,84 +186,41 @@ def convolution(
         data.shape, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
     )
     dtype = jnp.result_type(data, weight)
-    out = _convolve(data.astype(dtype), weight.astype(dtype), over, groups)
-    if bias is None:
-        return out
-    at = over.layout.index("C")
-    return out + bias.reshape([-1 if i == at else 1 for i in range(out.ndim)])
+    out = convolve(data.astype(dtype), weight.astype(dtype), over, groups)
+    return plus_bias(out, bias, over.layout)
 
 
 @convolution.gradient
 def _convolution_gradient(
-    data: Var,
-    weight: Var,
-    bias: Var | None,
-    d_out: Var,
-    *,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    data: Var, weight: Var, bias: Var | None, d_out: Var, *, layout: Layout | None, **how: Any
 ) -> Grads:
-    how = shared(stride, padding, dilation, groups, layout)
-    at = full_layout(data.shape, layout).index("C")
-    others = tuple(i for i in range(data.ndim) if i != at)
+    how = sliding(layout=layout, **how)
     by_data = convolution_data_gradient(d_out, weight, shape=data.shape, **how)
     by_weight = convolution_weight_gradient(data, d_out, shape=weight.shape, **how)
     return {
         "data": unbroadcast(by_data, data),
         "weight": unbroadcast(by_weight, weight),
-        "bias": None if bias is None else unbroadcast(sum_over(d_out, axis=others), bias),
+        "bias": bias_gradient(d_out, bias, layout),
     }
 
 
 @convolution.complete
 def _convolution_complete(
-    data: Shape | None,
-    *,
-    channels: int,
-    kernel: Lengths,
-    groups: int,
-    layout: Layout | None,
-    use_bias: bool,
+    data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
     found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(
-            data, channels=channels, kernel=kernel, groups=groups, layout=layout
-        )
+        found["weight"] = _weight_shape(data, channels=channels, **how)
     return found
 
 
 # The adjoint in the data -----------------------------------------------------------------------
 
 
-def _data_gradient_shape(
-    cotangent: Shape,
-    weight: Shape,
-    *,
-    shape: Shape,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
-) -> Shape:
+def _data_gradient_shape(cotangent: Shape, weight: Shape, *, shape: Shape, **how: Any) -> Shape:
     if len(weight) != len(shape):
         raise ShapeError(f"weight and data must have the same axes, got {weight} and {shape}")
-    expected = _convolution_shape(
-        shape,
-        weight,
-        None,
-        channels=weight[0],
-        kernel=weight[2:],
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        layout=layout,
-    )
+    expected = _convolution_shape(shape, weight, None, channels=weight[0], kernel=weight[2:], **how)
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
     return shape
@@ -383,20 +276,10 @@ def convolution_data_gradient(
 
 @convolution_data_gradient.gradient
 def _data_gradient_gradient(
-    cotangent: Var,
-    weight: Var,
-    d_out: Var,
-    *,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    cotangent: Var, weight: Var, d_out: Var, *, shape: Shape, **how: Any
 ) -> Grads:
-    how = shared(stride, padding, dilation, groups, layout)
-    forward = convolution(
-        d_out, weight, channels=weight.shape[0], kernel=weight.shape[2:], use_bias=False, **how
-    )
+    del shape
+    forward = unbiased(d_out, weight, **how)
     by_weight = convolution_weight_gradient(d_out, cotangent, shape=weight.shape, **how)
     return {
         "cotangent": unbroadcast(forward, cotangent),
@@ -404,33 +287,21 @@ def _data_gradient_gradient(
     }
 
 
+def unbiased(data: Var, weight: Var, **how: Any) -> Var:
+    """The convolution of a weight whose channels and kernel are its own."""
+    channels, _, *kernel = weight.shape
+    found: Var = convolution(
+        data, weight, channels=channels, kernel=tuple(kernel), use_bias=False, **how
+    )
+    return found
+
+
 # The adjoint in the weight ---------------------------------------------------------------------
 
 
-def _weight_gradient_shape(
-    data: Shape,
-    cotangent: Shape,
-    *,
-    shape: Shape,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
-) -> Shape:
-    return (
-        _data_gradient_shape(
-            cotangent,
-            shape,
-            shape=data,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
-            layout=layout,
-        )
-        and shape
-    )
+def _weight_gradient_shape(data: Shape, cotangent: Shape, *, shape: Shape, **how: Any) -> Shape:
+    _data_gradient_shape(cotangent, shape, shape=data, **how)
+    return shape
 
 
 @op(
@@ -479,24 +350,14 @@ def convolution_weight_gradient(
     )
     dtype = jnp.result_type(data, cotangent)
     data = data.astype(dtype)
-    return transposed(lambda w: _convolve(data, w, over, groups), shape, cotangent.astype(dtype))
+    return transposed(lambda w: convolve(data, w, over, groups), shape, cotangent.astype(dtype))
 
 
 @convolution_weight_gradient.gradient
 def _weight_gradient_gradient(
-    data: Var,
-    cotangent: Var,
-    d_out: Var,
-    *,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    data: Var, cotangent: Var, d_out: Var, *, shape: Shape, **how: Any
 ) -> Grads:
-    how = shared(stride, padding, dilation, groups, layout)
+    del shape
     by_data = convolution_data_gradient(cotangent, d_out, shape=data.shape, **how)
-    forward = convolution(
-        data, d_out, channels=d_out.shape[0], kernel=d_out.shape[2:], use_bias=False, **how
-    )
+    forward = unbiased(data, d_out, **how)
     return {"data": unbroadcast(by_data, data), "cotangent": unbroadcast(forward, cotangent)}

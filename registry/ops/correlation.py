@@ -6,6 +6,8 @@ correlation_gradient(a, b, g)``, ``<g, corr(a, b)> = <g_a, a> = <g_b, b>``. So t
 is made of the others. One that takes differences is linear but for signs, which have no slope.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -34,25 +36,15 @@ from registry.var import Var
 # correlation -----------------------------------------------------------------------------------
 
 
-def _correlation_shape(
-    data1: Shape,
-    data2: Shape,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
-) -> Shape:
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
-    return shape_of(data1, data2, patches)
+def _correlation_shape(data1: Shape, data2: Shape, **how: Any) -> Shape:
+    return shape_of(data1, data2, Patches(**how))
 
 
 @op(
     shape=_correlation_shape,
     dtype=strong_real_inexact,
     reference=correlation_reference,
+    aliases=["Correlation"],
     cases=[
         case(data1=(2, 2, 3, 4), data2=(2, 2, 3, 4)),
         case(
@@ -144,20 +136,8 @@ def correlation(
 
 
 @correlation.gradient
-def _correlation_gradient(
-    data1: Var,
-    data2: Var,
-    d_out: Var,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
-) -> Grads:
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
-    d_data1, d_data2 = correlation_gradient(data1, data2, d_out, **patches._asdict())
+def _correlation_gradient(data1: Var, data2: Var, d_out: Var, **how: Any) -> Grads:
+    d_data1, d_data2 = correlation_gradient(data1, data2, d_out, **how)
     return {"data1": unbroadcast(d_data1, data1), "data2": unbroadcast(d_data2, data2)}
 
 
@@ -165,19 +145,9 @@ def _correlation_gradient(
 
 
 def _gradient_shape(
-    data1: Shape,
-    data2: Shape,
-    cotangent: Shape,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
+    data1: Shape, data2: Shape, cotangent: Shape, **how: Any
 ) -> tuple[Shape, Shape]:
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
-    expected = shape_of(data1, data2, patches)
+    expected = shape_of(data1, data2, Patches(**how))
     if cotangent != expected:
         raise ShapeError(f"cotangent must have shape {expected}, got {cotangent}")
     return data1, data2
@@ -244,38 +214,26 @@ def correlation_gradient(
 
 @correlation_gradient.gradient
 def _correlation_gradient_gradient(
-    data1: Var,
-    data2: Var,
-    cotangent: Var,
-    d_first: Var,
-    d_second: Var,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
+    data1: Var, data2: Var, cotangent: Var, d_first: Var, d_second: Var, **how: Any
 ) -> Grads:
     # <d_first, g_a> + <d_second, g_b> = <cotangent, corr(d_first, b) + corr(a, d_second)>
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
-    return _adjoint_of_both(data1, data2, d_first, d_second, cotangent, patches) | {
+    return _adjoint_of_both(data1, data2, d_first, d_second, cotangent, **how) | {
         "cotangent": lambda: unbroadcast(
-            correlation_tangent(data1, data2, d_first, d_second, **patches._asdict()), cotangent
+            correlation_tangent(data1, data2, d_first, d_second, **how), cotangent
         )
     }
 
 
 def _adjoint_of_both(
-    data1: Var, data2: Var, tangent1: Var, tangent2: Var, cotangent: Var, patches: Patches
+    data1: Var, data2: Var, tangent1: Var, tangent2: Var, cotangent: Var, **how: Any
 ) -> Grads:
     """The gradient of ``<cotangent, corr(tangent1, data2) + corr(data1, tangent2)>`` in the data.
 
     With differences, the tangents are only weighed with signs of the data, which do not change.
     """
-    if not patches.is_multiply:
+    if not how["is_multiply"]:
         return {"data1": None, "data2": None}
-    first, second = correlation_gradient(tangent1, tangent2, cotangent, **patches._asdict())
+    first, second = correlation_gradient(tangent1, tangent2, cotangent, **how)
     return {"data1": unbroadcast(first, data1), "data2": unbroadcast(second, data2)}
 
 
@@ -283,24 +241,13 @@ def _adjoint_of_both(
 
 
 def _tangent_shape(
-    data1: Shape,
-    data2: Shape,
-    tangent1: Shape,
-    tangent2: Shape,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
+    data1: Shape, data2: Shape, tangent1: Shape, tangent2: Shape, **how: Any
 ) -> Shape:
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
     if (tangent1, tangent2) != (data1, data2):
         raise ShapeError(
             f"the tangents must have the shape of the data {data1}, got {tangent1} and {tangent2}"
         )
-    return shape_of(data1, data2, patches)
+    return shape_of(data1, data2, Patches(**how))
 
 
 @op(
@@ -361,22 +308,10 @@ def correlation_tangent(
 
 @correlation_tangent.gradient
 def _correlation_tangent_gradient(
-    data1: Var,
-    data2: Var,
-    tangent1: Var,
-    tangent2: Var,
-    d_out: Var,
-    *,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    pad_size: int,
-    is_multiply: bool,
+    data1: Var, data2: Var, tangent1: Var, tangent2: Var, d_out: Var, **how: Any
 ) -> Grads:
-    patches = Patches(kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
-    by_first, by_second = correlation_gradient(data1, data2, d_out, **patches._asdict())
-    return _adjoint_of_both(data1, data2, tangent1, tangent2, d_out, patches) | {
+    by_first, by_second = correlation_gradient(data1, data2, d_out, **how)
+    return _adjoint_of_both(data1, data2, tangent1, tangent2, d_out, **how) | {
         "tangent1": unbroadcast(by_first, tangent1),
         "tangent2": unbroadcast(by_second, tangent2),
     }

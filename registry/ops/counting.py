@@ -29,7 +29,7 @@ _QUESTION: dict[str, Any] = {
 }
 
 
-@op(**_QUESTION, reference=np.any)
+@op(**_QUESTION, reference=np.any, aliases=["reduce_any"])
 def any(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
     """Whether any entry over ``axis`` is true; of none, false. Numbers are true unless zero.
 
@@ -41,7 +41,7 @@ def any(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool =
     return jnp.any(x, axis=axis, keepdims=keepdims)
 
 
-@op(**_QUESTION, reference=np.all)
+@op(**_QUESTION, reference=np.all, aliases=["reduce_all"])
 def all(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
     """Whether all entries over ``axis`` are true; of none, true. Numbers are true unless zero.
 

@@ -331,34 +331,46 @@ def ctc_loss(
         Array([0.2876821], dtype=float32)
     """
     logits = jnp.asarray(logits)
-    frames, examples, classes = logits.shape
+    how = _lattice_attributes(logits.shape, blank)
     places, skips, ends, live = ctc_lattice.kernel(
-        jnp.asarray(labels),
-        logit_lengths,
-        label_lengths,
-        frames=frames,
-        classes=classes,
-        blank=blank % classes,
+        jnp.asarray(labels), logit_lengths, label_lengths, **how
     )
     x = logits.astype(at_least_single(logits.dtype))
     if logit_lengths is not None:
         x = jnp.where(live, x, 0)
-    logs = jax.nn.log_softmax(x).reshape(frames, examples * classes)
+    emissions = _emissions(x, places)
+    alphas = _alphas(emissions, skips)
+    total = -_log_sum(jnp.where(ends, alphas, -jnp.inf), (0, 2))
+    if logit_lengths is not None:  # without frames there is one alignment, of no labels
+        unlabeled = jnp.all(places == places[:, :1], axis=1)
+        total = jnp.where(jnp.any(live, (0, 2)) | ~unlabeled, total, 0)
+    return total.astype(logits.dtype), total, alphas, emissions
+
+
+def _lattice_attributes(logits: Shape, blank: int) -> dict[str, int]:
+    """The attributes of the lattice for logits of that shape."""
+    return {"frames": logits[0], "classes": logits[2], "blank": blank % logits[2]}
+
+
+def _emissions(logits: Array, places: Array) -> Array:
+    """The logarithm of the probability of each state's class, by frame, example and state."""
+    frames, examples, classes = logits.shape
+    logs = jax.nn.log_softmax(logits).reshape(frames, examples * classes)
     emissions = jnp.take(logs, places, axis=1, mode="fill")
-    emissions = emissions.reshape(frames, *places.shape)  # where nothing is taken it lost an axis
+    return emissions.reshape(frames, *places.shape)  # where nothing is taken it lost an axis
+
+
+def _alphas(emissions: Array, skips: Array) -> Array:
+    """The logarithm of the probability of all beginnings of alignments that end in each state."""
 
     def step(before: Array, here: Array) -> tuple[Array, Array]:
         skipped = jnp.where(skips, _entered(before, 2), -jnp.inf)
         after = here + _log_sum(jnp.stack([before, _entered(before, 1), skipped]), 0)
         return after, after
 
-    start = jnp.where(jnp.arange(places.shape[1]) == 0, 0, -jnp.inf).astype(x.dtype)
-    alphas = lax.scan(step, jnp.broadcast_to(start, places.shape), emissions)[1]
-    total = -_log_sum(jnp.where(ends, alphas, -jnp.inf), (0, 2))
-    if logit_lengths is not None:  # without frames there is one alignment, of no labels
-        unlabeled = jnp.all(places == places[:, :1], axis=1)
-        total = jnp.where(jnp.any(live, (0, 2)) | ~unlabeled, total, 0)
-    return total.astype(logits.dtype), total, alphas, emissions
+    first = jnp.where(jnp.arange(skips.shape[1]) == 0, 0, -jnp.inf).astype(emissions.dtype)
+    alphas: Array = lax.scan(step, jnp.broadcast_to(first, skips.shape), emissions)[1]
+    return alphas
 
 
 def _entered(before: Array, k: int) -> Array:
@@ -393,33 +405,42 @@ def _ctc_loss_gradient(
     *,
     blank: int,
 ) -> Grads:
-    # alpha[t, s] = emission[t, s] + log(sum over the states r before s of exp(alpha[t - 1, r])), so
-    # a cotangent of alpha goes to the emission and, by the shares of the states r in that sum, to
-    # the alphas before: it flows as chain_sum does, against the arrows. It starts at the ends, by
-    # their shares in the probability exp(-total).
-    frames, examples, classes = logits.shape
-    places, skips, ends, live = ctc_lattice(
-        labels,
-        logit_lengths,
-        label_lengths,
-        frames=frames,
-        classes=classes,
-        blank=blank % classes,
-    )
+    how = _lattice_attributes(logits.shape, blank)
+    places, skips, ends, live = ctc_lattice(labels, logit_lengths, label_lengths, **how)
     d = cast(d_out, dtype=total.dtype)
-    d = reshape(d if d_total is None else d + d_total, shape=(1, examples, 1))
-    finite = reshape(where(isinf(total), 0.0, total), shape=(1, examples, 1))
-    flow = -(d * exp(where(ends, alphas + finite, -_INF)))
+    d = d if d_total is None else d + d_total
+    flow = _ending_flow(d, total, alphas, ends)
     flow = flow if d_alphas is None else flow + d_alphas
     flow = chain_sum(flow, *_arrow_shares(alphas, emissions, skips), reverse=True)
     flow = flow if d_emissions is None else flow + d_emissions
     x = cast(logits, dtype=total.dtype)
     x = x if logit_lengths is None else where(live, x, 0.0)
-    columns = add_rows(permute_dims(flow, axes=(1, 2, 0)), places, height=examples * classes)
-    d_logs = reshape(permute_dims(columns, axes=(1, 0)), shape=logits.shape)
-    d_x = d_logs - softmax(x) * sum_over(flow, axis=2, keepdims=True)
+    d_x = _by_class(flow, places, logits.shape) - softmax(x) * sum_over(flow, axis=2, keepdims=True)
     d_x = d_x if logit_lengths is None else where(live, d_x, 0.0)
     return {"logits": cast(d_x, dtype=logits.dtype)}
+
+
+def _ending_flow(d: Var, total: Var, alphas: Var, ends: Var) -> Var:
+    """The cotangent of the alphas that a cotangent of each example's total gives.
+
+    alpha[t, s] = emission[t, s] + log(sum over the states r before s of exp(alpha[t - 1, r])), so
+    a cotangent of alpha goes to the emission and, by the shares of the states r in that sum, to
+    the alphas before: it flows as chain_sum does, against the arrows. It starts at the ends, by
+    their shares in the probability exp(-total).
+    """
+    shape = (1, alphas.shape[1], 1)
+    d = reshape(d, shape=shape)
+    finite = reshape(where(isinf(total), 0.0, total), shape=shape)
+    flow: Var = -(d * exp(where(ends, alphas + finite, -_INF)))
+    return flow
+
+
+def _by_class(flow: Var, places: Var, logits: Shape) -> Var:
+    """What flows through the states, added up for each frame, example and class."""
+    frames, examples, classes = logits
+    rows = add_rows(permute_dims(flow, axes=(1, 2, 0)), places, height=examples * classes)
+    by_class: Var = reshape(permute_dims(rows, axes=(1, 0)), shape=(frames, examples, classes))
+    return by_class
 
 
 def _arrow_shares(alphas: Var, emissions: Var, skips: Var) -> list[Var]:

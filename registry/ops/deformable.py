@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, misuse, uniform, workload
-from registry.errors import AttributeValueError, ShapeError
+from registry.errors import AttributeValueError
 from registry.operator import Grads
 from registry.ops.bilinear import (
+    Images,
     corners_at,
     images_in,
     pixels,
@@ -22,9 +23,9 @@ from registry.ops.bilinear import (
     with_kept,
 )
 from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.convolving import bias_gradient, plus_bias, require_groups, require_shapes
 from registry.ops.joining import stack
 from registry.ops.linear import matmul
-from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import permute_dims, reshape, swapped
 from registry.ops.windows import Lengths, Padding, Window, each_axis, window
 from registry.shapes import at_least_single, strong_real_inexact
@@ -35,20 +36,26 @@ from registry.var import Var
 
 
 def _window(
-    data: Shape, kernel: Lengths, stride: Lengths, padding: Padding, dilation: Lengths
+    data: Shape,
+    *,
+    kernel: Lengths,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    **others: Any,
 ) -> Window:
+    del others
     require_images(data)
     return window(
         data, layout="NCHW", kernel=kernel, stride=stride, padding=padding, dilation=dilation
     )
 
 
-def _weight_shape(data: Shape, *, channels: int, kernel: Lengths, groups: int) -> Shape:
-    if groups < 1 or data[1] % groups or channels % groups:
-        raise AttributeValueError(
-            f"groups must divide the {data[1]} channels of data and the {channels} of the result, "
-            f"got {groups}"
-        )
+def _weight_shape(
+    data: Shape, *, channels: int, kernel: Lengths, groups: int, **others: Any
+) -> Shape:
+    del others
+    require_groups(groups, data[1], channels)
     return (channels, data[1] // groups, *each_axis("kernel", kernel, 2, at_least=1))
 
 
@@ -67,22 +74,17 @@ def _deformable_shape(
     bias: Shape | None,
     *,
     channels: int,
-    kernel: Lengths,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
     groups: int,
     deformable_groups: int,
+    **how: Any,
 ) -> tuple[Shape, ...]:
-    over = _window(data, kernel, stride, padding, dilation)
-    shapes = {
-        "offset": (offset, _offset_shape(data, over, deformable_groups)),
-        "weight": (weight, _weight_shape(data, channels=channels, kernel=kernel, groups=groups)),
-        "bias": (bias, (channels,)),
-    }
-    for name, (shape, expected) in shapes.items():
-        if shape not in (expected, None):
-            raise ShapeError(f"{name} must have shape {expected} for data of {data}, got {shape}")
+    over = _window(data, **how)
+    require_shapes(
+        data,
+        offset=(offset, _offset_shape(data, over, deformable_groups)),
+        weight=(weight, _weight_shape(data, channels=channels, groups=groups, **how)),
+        bias=(bias, (channels,)),
+    )
     taps, places = math.prod(over.kernel), over.lengths(data)
     columns = (data[0], groups, data[1] // groups * taps, math.prod(places))
     kept = (data[0], deformable_groups, taps, *places)
@@ -109,16 +111,11 @@ def _deformable_reference(
     weight: np.ndarray,
     bias: np.ndarray | None,
     *,
-    kernel: Lengths,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
     groups: int,
     deformable_groups: int,
-    **others: Any,
+    **how: Any,
 ) -> np.ndarray:
-    del others
-    over = _window(data.shape, kernel, stride, padding, dilation)
+    over = _window(data.shape, **how)
     batch, features, height, width = data.shape
     channels, each = weight.shape[:2]
     out = np.zeros((batch, channels, *over.lengths(data.shape)), data.dtype)
@@ -283,20 +280,27 @@ def deformable_convolution(
     dtype = jnp.result_type(*given)
     wide = at_least_single(dtype)
     data, weight = jnp.asarray(data, dtype), jnp.asarray(weight, dtype)
-    over = _window(data.shape, kernel, stride, padding, dilation)
+    over = _window(data.shape, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
     of = images_in(data.shape, deformable_groups)
-    taps, places = math.prod(over.kernel), over.lengths(data.shape)
-    moved = jnp.asarray(offset, wide).reshape(of.batch, of.groups, taps, 2, *places)
-    y, x = _taps(over, data.shape)
-    corners, down, right = corners_at(moved[:, :, :, 0] + y, moved[:, :, :, 1] + x, of.first, of)
+    places = over.lengths(data.shape)
+    corners, down, right = _around_taps(jnp.asarray(offset, wide), over, data.shape, of)
     samples = jnp.moveaxis(sampled(pixels(data, of), corners, down, right), -1, 2)
     filters = weight.reshape(groups, channels // groups, -1)
     columns = samples.astype(dtype).reshape(of.batch, groups, filters.shape[2], math.prod(places))
     out = jnp.matmul(filters, columns)
     out = out.reshape(of.batch, channels, *places)
-    if bias is not None:
-        out = out + jnp.asarray(bias, dtype)[:, None, None]
-    return out, columns, corners, down, right
+    bias = None if bias is None else jnp.asarray(bias, dtype)
+    return plus_bias(out, bias, over.layout), columns, corners, down, right
+
+
+def _around_taps(
+    offset: Array, over: Window, data: Shape, of: Images
+) -> tuple[Array, Array, Array]:
+    """The pixels around each tap, and how far it lies below and to the right of the first."""
+    taps, places = math.prod(over.kernel), over.lengths(data)
+    moved = offset.reshape(of.batch, of.groups, taps, 2, *places)
+    y, x = _taps(over, data)
+    return corners_at(moved[:, :, :, 0] + y, moved[:, :, :, 1] + x, of.first, of)
 
 
 @deformable_convolution.gradient
@@ -320,17 +324,11 @@ def _deformable_convolution_gradient(
 ) -> Grads:
     del d_corners  # they are integers
     of = images_in(data.shape, deformable_groups)
-    batch, _, features, length = columns.shape
-    each = weight.shape[0] // groups
-    d_product = reshape(d_out, shape=(batch, groups, each, length))
+    shape = (*columns.shape[:2], weight.shape[0] // groups, columns.shape[3])
+    d_product = reshape(d_out, shape=shape)
 
     def by_samples() -> Var:
-        filters = reshape(cast(weight, dtype=columns.dtype), shape=(groups, each, features))
-        d_all = matmul(swapped(filters), d_product)
-        d_all = d_all if d_columns is None else d_all + d_columns
-        apart = reshape(d_all, shape=(batch, of.groups, of.channels, *down.shape[2:]))
-        last: Var = cast(permute_dims(apart, axes=(0, 1, 3, 4, 5, 2)), dtype=down.dtype)
-        return last
+        return _gradient_of_samples(weight, columns, down, d_product, d_columns, of)
 
     def by_data() -> Var | None:
         rows = samples_to_rows(of.rows, corners, down, right, by_samples())
@@ -349,10 +347,21 @@ def _deformable_convolution_gradient(
         "data": by_data,
         "offset": by_offset,
         "weight": by_weight,
-        "bias": None
-        if bias is None
-        else lambda: unbroadcast(sum_over(d_out, axis=(0, 2, 3)), bias),
+        "bias": None if bias is None else lambda: bias_gradient(d_out, bias, "NCHW"),
     }
+
+
+def _gradient_of_samples(
+    weight: Var, columns: Var, down: Var, d_product: Var, d_columns: Var | None, of: Images
+) -> Var:
+    """What reaches the samples of all taps, with the channels along the last axis."""
+    groups, each = d_product.shape[1:3]
+    filters = reshape(cast(weight, dtype=columns.dtype), shape=(groups, each, columns.shape[2]))
+    d_all = matmul(swapped(filters), d_product)
+    d_all = d_all if d_columns is None else d_all + d_columns
+    apart = reshape(d_all, shape=(of.batch, of.groups, of.channels, *down.shape[2:]))
+    last: Var = cast(permute_dims(apart, axes=(0, 1, 3, 4, 5, 2)), dtype=down.dtype)
+    return last
 
 
 def _side_by_side(x: Var) -> Var:
@@ -364,9 +373,9 @@ def _side_by_side(x: Var) -> Var:
 
 @deformable_convolution.complete
 def _deformable_convolution_complete(
-    data: Shape | None, *, channels: int, kernel: Lengths, groups: int, use_bias: bool
+    data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
     found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(data, channels=channels, kernel=kernel, groups=groups)
+        found["weight"] = _weight_shape(data, channels=channels, **how)
     return found

@@ -186,7 +186,7 @@ def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
     shape=same,
     dtype=inexact,
     reference=_sigmoid_reference,
-    aliases=["logistic"],
+    aliases=["logistic", "expit"],
     cases=[
         case(x=(3, 4)),
         case(x=()),
@@ -306,7 +306,7 @@ def _where_simplify(condition: Var, x: Var, y: Var) -> Var | None:
     shape=same,
     dtype=promote,
     reference=lambda x: x,
-    aliases=["block_grad"],
+    aliases=["block_grad", "BlockGrad", "detach"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
 )
 def stop_gradient(x: Array) -> Array:
@@ -327,6 +327,7 @@ stop_gradient.zero_gradient("it stops gradients on purpose")
     shape=same,
     dtype=promote,
     reference=np.zeros_like,
+    aliases=["fill_zeros_like"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
 )
 def zeros_like(x: Array) -> Array:

@@ -100,6 +100,7 @@ def _abs_dtype(x: VarType) -> tuple[DType, bool]:
     dtype=_abs_dtype,
     reference=np.abs,
     infix="abs",
+    aliases=["absolute"],
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
@@ -137,6 +138,7 @@ def _sign_dtype(x: VarType) -> tuple[DType, bool]:
     shape=same,
     dtype=_sign_dtype,
     reference=np.sign,
+    aliases=["sgn"],
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),

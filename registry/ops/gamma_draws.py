@@ -101,6 +101,7 @@ def _bell(slopes: list[Any]) -> Any:
     dtype=_strong,
     reference=_incomplete_reference,
     native=False,  # JAX differentiates the series by no argument, and its igamma by ``a`` but once
+    aliases=["igamma", "gammainc"],
     cases=[
         case(a=uniform(4, low=0.5, high=5), x=uniform(4, low=0.5, high=5), rtol=4096),
         case(a=positive(3, 1), x=positive(4), n=1, rtol=4096),

@@ -76,6 +76,7 @@ def _take_along_axis_reference(
     shape=_take_along_axis_shape,
     dtype=_take_dtype,
     reference=_take_along_axis_reference,
+    aliases=["index_sample"],
     cases=[
         case(x=(3, 4), indices=integers(3, 2, low=-4, high=4)),
         case(x=(3, 1, 2), indices=integers(1, 4, 2, low=-4, high=4), axis=0, fill_value=0.0),

@@ -50,6 +50,7 @@ def _matmul_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
     dtype=_matmul_dtype,
     reference=np.matmul,
     infix="@",
+    aliases=["mm", "mv", "batch_matmul"],
     cases=[
         case(x=(3, 4), y=(4, 2)),
         case(x=(4,), y=(4,)),

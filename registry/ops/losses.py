@@ -354,7 +354,7 @@ def _sigmoid_cross_entropy_reference(logits: np.ndarray, labels: np.ndarray) -> 
     shape=_one_shape,
     dtype=_sigmoid_cross_entropy_dtype,
     reference=_sigmoid_cross_entropy_reference,
-    aliases=["sigmoid_binary_cross_entropy"],
+    aliases=["sigmoid_binary_cross_entropy", "sigmoid_cross_entropy_with_logits"],
     cases=[
         case(logits=(4, 3), labels=uniform(4, 3, low=0.0, high=1.0)),
         case(logits=(), labels=uniform(low=0.0, high=1.0)),

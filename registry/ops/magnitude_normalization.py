@@ -256,6 +256,7 @@ def _local_response_norm_reference(
     reference=_local_response_norm_reference,
     outputs=("out", "norm"),
     hidden=("norm",),
+    aliases=["LRN"],
     cases=[
         case(data=(2, 5, 3), nsize=3, alpha=0.5, order=2),
         case(data=(2, 2, 6), nsize=5, alpha=0.5, beta=0.5, knorm=1.0, axis=-1, order=1),

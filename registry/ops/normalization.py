@@ -1,23 +1,23 @@
-"""Layers that make mean zero and variance one: over features, over groups of channels, over one.
+"""Layers that make mean zero and variance one: what they share, and that over features.
 
-The three differ in what shares a mean and a variance. With the statistics' axes whole, which for
-groups takes a reshape, kernel and gradient are the same.
+They differ in what shares a mean and a variance. With the statistics' axes whole, which for groups
+of channels takes a reshape, kernel and gradient are the same.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from registry.cases import case, integers, misuse, workload
-from registry.errors import AttributeValueError, ShapeError
+from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.reductions import averaged, count, kept
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
-from registry.shapes import inexact, normalize_axes, normalize_axis, real
+from registry.shapes import inexact, normalize_axes, real
 from registry.signature import Array, Bias, Gain
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -54,23 +54,6 @@ def over_features(data: Shape, axis: Axis) -> Statistics:
     return Statistics(data, axes, ones_but(data, axes), tuple(data[i] for i in axes))
 
 
-def over_groups(data: Shape, axis: int, num_groups: int | None) -> Statistics:
-    """Statistics for each example and group of channels; None makes a group of each channel."""
-    at = normalize_axis(axis, len(data))
-    if at == 0:
-        raise AttributeValueError(f"axis must be behind the batch axis, got {axis}")
-    channels = data[at]
-    groups = channels if num_groups is None else num_groups
-    if (groups < 1 and num_groups is not None) or (groups and channels % groups):
-        raise AttributeValueError(
-            f"num_groups must divide the {channels} channels of data, got {num_groups}"
-        )
-    split = (groups, channels // groups) if groups else (0, 1)
-    shape = (*data[:at], *split, *data[at + 1 :])
-    axes = tuple(i for i in range(len(shape)) if i not in (0, at))
-    return Statistics(shape, axes, ones_but(shape, (at, at + 1)), (channels,))
-
-
 def of_data(data: VarType, gamma: VarType | None, beta: VarType | None) -> DType:
     """The dtype of ``data``, which must be real and floating; so must be the others."""
     real(*(one for one in (data, gamma, beta) if one is not None))
@@ -82,7 +65,8 @@ def statistics_dtype(data: DType) -> DType:
     return np.dtype(jnp.promote_types(data, np.float32))
 
 
-def _with_statistics(data: VarType, gamma: VarType | None, beta: VarType | None) -> list[DType]:
+def with_statistics(data: VarType, gamma: VarType | None, beta: VarType | None) -> list[DType]:
+    """The dtypes of the result, the mean, and one over the standard deviation."""
     dtype = of_data(data, gamma, beta)
     return [dtype, statistics_dtype(dtype), statistics_dtype(dtype)]
 
@@ -94,7 +78,8 @@ def check_features(features: Shape, data: Shape, **given: Shape | None) -> None:
             raise ShapeError(f"{slot} must have shape {features} for data of {data}, got {shape}")
 
 
-def _shapes(data: Shape, gamma: Shape | None, beta: Shape | None, over: Statistics) -> Three:
+def with_features(data: Shape, gamma: Shape | None, beta: Shape | None, over: Statistics) -> Three:
+    """The shapes of the result, the mean, and one over the standard deviation."""
     check_features(over.features, data, gamma=gamma, beta=beta)
     statistic = kept(over.shape, over.axes)
     return data, statistic, statistic
@@ -105,7 +90,7 @@ def completed(features: Shape, **wanted: bool) -> dict[str, Shape]:
     return {slot: features for slot, uses in wanted.items() if uses}
 
 
-def _standardized(
+def standardized(
     data: Array, gamma: Array | None, beta: Array | None, over: Statistics, eps: float
 ) -> tuple[Array, Array, Array]:
     """The result, the mean, and one over the standard deviation."""
@@ -122,13 +107,14 @@ def _standardized(
     return out.reshape(data.shape).astype(data.dtype), mean, rstd
 
 
-def _standardized_gradient(
+def standardized_gradient(
     given: tuple[Var, Var | None, Var | None],
     kept_: tuple[Var, Var],
     d_out: Var,
     d_kept: tuple[Var | None, Var | None],
     over: Statistics,
 ) -> Grads:
+    """The gradients of data, gamma and beta, for those of the result and of what is kept."""
     # With y = (x - mean) r, r = 1 / sqrt(variance + eps) and out = gamma y + beta over n entries:
     # d_gamma = sum(d_out y), d_beta = sum(d_out). With g = gamma d_out, d mean / d x = 1 / n and
     # d r / d x = -r^3 (x - mean) / n: d_x = r (g - sum(g) / n - y sum(g y) / n), plus what reaches
@@ -159,7 +145,7 @@ def _over_examples(d: Var, like: Var, over: Statistics) -> Var | None:
     return unbroadcast(reshape(sum_over(d, axis=others), shape=like.shape), like)
 
 
-def _reference(
+def standardized_reference(
     data: np.ndarray, gamma: np.ndarray | None, beta: np.ndarray | None, axis: Axis, eps: float
 ) -> np.ndarray:
     """The statistics' axes last, and gamma and beta as they are there."""
@@ -175,7 +161,7 @@ def _reference(
 
 
 def _layer_norm_shape(data: Shape, gamma: Shape | None, beta: Shape | None, *, axis: Axis) -> Three:
-    return _shapes(data, gamma, beta, over_features(data, axis))
+    return with_features(data, gamma, beta, over_features(data, axis))
 
 
 def _layer_norm_reference(
@@ -189,15 +175,16 @@ def _layer_norm_reference(
     use_beta: bool,
 ) -> np.ndarray:
     assert (gamma is not None, beta is not None) == (use_gamma, use_beta)
-    return _reference(data, gamma, beta, axis, eps)
+    return standardized_reference(data, gamma, beta, axis, eps)
 
 
 @op(
     shape=_layer_norm_shape,
-    dtype=_with_statistics,
+    dtype=with_statistics,
     reference=_layer_norm_reference,
     outputs=("out", "mean", "rstd"),
     hidden=("mean", "rstd"),
+    aliases=["LayerNorm"],
     cases=[
         case(data=(3, 6), gamma=(6,), beta=(6,), order=2, rtol=512),
         case(data=(2, 3, 4), gamma=(3, 4), beta=(3, 4), axis=(1, -1), eps=0.1, order=2, rtol=512),
@@ -247,7 +234,7 @@ def layer_norm(
         Array([[-1.,  2.]], dtype=float32)
     """
     del use_gamma, use_beta
-    return _standardized(data, gamma, beta, over_features(data.shape, axis), eps)
+    return standardized(data, gamma, beta, over_features(data.shape, axis), eps)
 
 
 @layer_norm.gradient
@@ -264,7 +251,7 @@ def _layer_norm_gradient(
     axis: Axis,
 ) -> Grads:
     over = over_features(data.shape, axis)
-    return _standardized_gradient((data, gamma, beta), (mean, rstd), d_out, (d_mean, d_rstd), over)
+    return standardized_gradient((data, gamma, beta), (mean, rstd), d_out, (d_mean, d_rstd), over)
 
 
 @layer_norm.complete
@@ -274,244 +261,3 @@ def _layer_norm_complete(
     if data is None:
         return {}
     return completed(over_features(data, axis).features, gamma=use_gamma, beta=use_beta)
-
-
-# group_norm ------------------------------------------------------------------------------------
-
-
-def _group_norm_shape(
-    data: Shape, gamma: Shape | None, beta: Shape | None, *, num_groups: int, axis: int
-) -> Three:
-    return _shapes(data, gamma, beta, over_groups(data, axis, num_groups))
-
-
-def _group_norm_reference(
-    data: np.ndarray,
-    gamma: np.ndarray | None,
-    beta: np.ndarray | None,
-    *,
-    num_groups: int,
-    axis: int,
-    eps: float,
-    **_: Any,
-) -> np.ndarray:
-    x = np.moveaxis(data, axis, 1)
-    parts = x.reshape(x.shape[0], num_groups, -1) if x.size else x
-    out = _reference(parts, None, None, -1, eps).reshape(x.shape)
-    out = np.moveaxis(out, 1, -1)
-    out = out * (1 if gamma is None else gamma) + (0 if beta is None else beta)
-    return np.moveaxis(out, -1, axis)
-
-
-@op(
-    shape=_group_norm_shape,
-    dtype=_with_statistics,
-    reference=_group_norm_reference,
-    outputs=("out", "mean", "rstd"),
-    hidden=("mean", "rstd"),
-    cases=[
-        case(data=(2, 4, 3), gamma=(4,), beta=(4,), num_groups=2, order=2, rtol=512),
-        case(
-            data=(2, 2, 2, 6),
-            gamma=(6,),
-            beta=(6,),
-            num_groups=3,
-            axis=-1,
-            eps=0.1,
-            order=1,
-            rtol=512,
-        ),
-        case(data=(2, 4), gamma=(4,), num_groups=1, use_beta=False, order=1, rtol=512),
-        case(data=(2, 4), use_gamma=False, use_beta=False, num_groups=2, order=1, rtol=512),
-        case(data=(0, 4, 3), gamma=(4,), beta=(4,), num_groups=2, order=1),
-        workload(data=(16, 64, 32, 32), gamma=(64,), beta=(64,), num_groups=8),
-        misuse(
-            "num_groups must divide the 4 channels of data, got 3",
-            data=(2, 4, 3),
-            gamma=(4,),
-            beta=(4,),
-            num_groups=3,
-        ),
-        misuse(
-            "axis must be behind the batch axis, got 0",
-            data=(2, 4),
-            gamma=(4,),
-            beta=(4,),
-            num_groups=2,
-            axis=0,
-        ),
-        misuse(
-            "beta must have shape (4,) for data of (2, 4, 3), got (2,)",
-            data=(2, 4, 3),
-            gamma=(4,),
-            beta=(2,),
-            num_groups=2,
-        ),
-    ],
-)
-def group_norm(
-    data: Array,
-    gamma: Gain | None = None,
-    beta: Bias | None = None,
-    *,
-    num_groups: int,
-    axis: int = 1,
-    eps: float = 1e-5,
-    use_gamma: bool = True,
-    use_beta: bool = True,
-) -> tuple[Array, Array, Array]:
-    """``gamma * (data - mean) / sqrt(variance + eps) + beta`` for each example and group.
-
-    The channels along ``axis`` make ``num_groups`` groups of neighbors, each with a mean and a
-    biased variance over its channels and all axes but the first. ``gamma`` and ``beta`` hold one
-    number for each channel. (MXNet's hold one for each group: repeat them.) Statistics are
-    computed in float32 at least; the result has the dtype of ``data``.
-
-    Source: Wu and He, Group normalization, 2018.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> data = jnp.asarray([[1.0, 3.0, 5.0, 9.0]])
-        >>> group_norm(data, jnp.ones(4), jnp.zeros(4), num_groups=2, eps=0.0)
-        Array([[-1.,  1., -1.,  1.]], dtype=float32)
-    """
-    del use_gamma, use_beta
-    return _standardized(data, gamma, beta, over_groups(data.shape, axis, num_groups), eps)
-
-
-@group_norm.gradient
-def _group_norm_gradient(
-    data: Var,
-    gamma: Var | None,
-    beta: Var | None,
-    mean: Var,
-    rstd: Var,
-    d_out: Var,
-    d_mean: Var | None,
-    d_rstd: Var | None,
-    *,
-    num_groups: int,
-    axis: int,
-) -> Grads:
-    over = over_groups(data.shape, axis, num_groups)
-    return _standardized_gradient((data, gamma, beta), (mean, rstd), d_out, (d_mean, d_rstd), over)
-
-
-@group_norm.complete
-def _group_norm_complete(
-    data: Shape | None, *, axis: int, use_gamma: bool, use_beta: bool
-) -> dict[str, Shape]:
-    if data is None:
-        return {}
-    features = (data[normalize_axis(axis, len(data))],)
-    return completed(features, gamma=use_gamma, beta=use_beta)
-
-
-# instance_norm ---------------------------------------------------------------------------------
-
-
-def _instance_norm_shape(
-    data: Shape, gamma: Shape | None, beta: Shape | None, *, axis: int
-) -> Three:
-    return _shapes(data, gamma, beta, over_groups(data, axis, None))
-
-
-def _instance_norm_reference(
-    data: np.ndarray,
-    gamma: np.ndarray | None,
-    beta: np.ndarray | None,
-    *,
-    axis: int,
-    eps: float,
-    **_: Any,
-) -> np.ndarray:
-    x = np.moveaxis(data, axis, -1)
-    others = tuple(range(1, x.ndim - 1))
-    out = (x - x.mean(others, keepdims=True)) / np.sqrt(x.var(others, keepdims=True) + eps)
-    out = out * (1 if gamma is None else gamma) + (0 if beta is None else beta)
-    return np.moveaxis(out, -1, axis)
-
-
-@op(
-    shape=_instance_norm_shape,
-    dtype=_with_statistics,
-    reference=_instance_norm_reference,
-    outputs=("out", "mean", "rstd"),
-    hidden=("mean", "rstd"),
-    cases=[
-        case(data=(2, 3, 4), gamma=(3,), beta=(3,), order=2, rtol=512),
-        case(data=(2, 2, 3, 2), gamma=(2,), beta=(2,), axis=-1, eps=0.1, order=1, rtol=512),
-        case(data=(2, 3, 4), beta=(3,), use_gamma=False, order=1, rtol=512),
-        case(data=(2, 3, 4), gamma=(3,), use_beta=False, order=1, rtol=512),
-        case(data=(2, 0, 4), gamma=(0,), beta=(0,), order=1),
-        workload(data=(16, 64, 32, 32), gamma=(64,), beta=(64,)),
-        misuse(
-            "gamma must have shape (3,) for data of (2, 3, 4), got (4,)",
-            data=(2, 3, 4),
-            gamma=(4,),
-            beta=(3,),
-        ),
-        misuse(
-            "axis must be behind the batch axis, got -2",
-            data=(2, 4),
-            gamma=(4,),
-            beta=(4,),
-            axis=-2,
-        ),
-    ],
-)
-def instance_norm(
-    data: Array,
-    gamma: Gain | None = None,
-    beta: Bias | None = None,
-    *,
-    axis: int = 1,
-    eps: float = 1e-5,
-    use_gamma: bool = True,
-    use_beta: bool = True,
-) -> tuple[Array, Array, Array]:
-    """``gamma * (data - mean) / sqrt(variance + eps) + beta`` for each example and channel.
-
-    The mean and the biased variance are over all axes but the first and ``axis``, that of the
-    channels; ``gamma`` and ``beta`` hold one number for each channel. Statistics are computed in
-    float32 at least; the result has the dtype of ``data``.
-
-    Source: Ulyanov, Vedaldi and Lempitsky, Instance normalization: the missing ingredient for fast
-    stylization, 2016.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> data = jnp.asarray([[[1.0, 3.0], [5.0, 9.0]]])
-        >>> instance_norm(data, jnp.ones(2), jnp.zeros(2), eps=0.0)
-        Array([[[-1.,  1.],
-                [-1.,  1.]]], dtype=float32)
-    """
-    del use_gamma, use_beta
-    return _standardized(data, gamma, beta, over_groups(data.shape, axis, None), eps)
-
-
-@instance_norm.gradient
-def _instance_norm_gradient(
-    data: Var,
-    gamma: Var | None,
-    beta: Var | None,
-    mean: Var,
-    rstd: Var,
-    d_out: Var,
-    d_mean: Var | None,
-    d_rstd: Var | None,
-    *,
-    axis: int,
-) -> Grads:
-    over = over_groups(data.shape, axis, None)
-    return _standardized_gradient((data, gamma, beta), (mean, rstd), d_out, (d_mean, d_rstd), over)
-
-
-@instance_norm.complete
-def _instance_norm_complete(
-    data: Shape | None, *, axis: int, use_gamma: bool, use_beta: bool
-) -> dict[str, Shape]:
-    if data is None:
-        return {}
-    features = (data[normalize_axis(axis, len(data))],)
-    return completed(features, gamma=use_gamma, beta=use_beta)

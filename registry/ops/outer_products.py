@@ -31,6 +31,7 @@ def _outer_shape(x: Shape, y: Shape) -> Shape:
     shape=_outer_shape,
     dtype=strong,
     reference=np.outer,
+    aliases=["ger"],
     cases=[
         case(x=(3,), y=(4,)),
         case(x=(0,), y=(2,), order=1),

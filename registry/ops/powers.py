@@ -109,7 +109,7 @@ def _power_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
     dtype=_power_dtype,
     reference=np.power,
     infix="**",
-    aliases=["broadcast_power", "elementwise_pow"],
+    aliases=["broadcast_power", "elementwise_pow", "pow", "integer_pow"],
     cases=[
         case(x=positive(3, 4), y=(3, 4), rtol=256),
         case(x=positive(3, 1), y=(4,), rtol=256),

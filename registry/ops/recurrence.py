@@ -127,33 +127,38 @@ def _by_block(x: Array, length: int) -> Array:
     return x.reshape(x.shape[0], x.shape[1] // max(length, 1), length)
 
 
-# linear_recurrence ------------------------------------------------------------------------------
-
-
-def _recurrence_reference(
+def _at_first(
     weight: np.ndarray,
     slopes: np.ndarray,
     decay: np.ndarray | None,
     carry: np.ndarray | None,
     projection: np.ndarray | None,
-    to_gates: np.ndarray | None,
-    to_cell: np.ndarray | None,
-    to_out: np.ndarray | None,
-    *,
-    reverse: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    steps, batch, width = slopes.shape
+    *sources: np.ndarray | None,
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """For the references: ``weight @ projection``, and the signals before a step adds to them."""
+    del decay, carry
     matrix = weight if projection is None else weight @ projection
-    length = matrix.shape[1]
-    gates = np.zeros_like(slopes) if to_gates is None else to_gates.copy()
-    cell = np.zeros((steps, batch, length), slopes.dtype) if to_cell is None else to_cell.copy()
-    out = np.zeros_like(cell) if to_out is None else to_out.copy()
+    cell = (*slopes.shape[:2], matrix.shape[1])
+    signals = [
+        np.zeros(shape, slopes.dtype) if source is None else source.copy()
+        for source, shape in zip(sources, (slopes.shape, cell, cell), strict=True)
+    ]
+    return matrix, signals
+
+
+# linear_recurrence ------------------------------------------------------------------------------
+
+
+def _recurrence_reference(*given: Any, reverse: bool) -> tuple[np.ndarray, ...]:
+    _, slopes, decay, carry, *_ = given
+    matrix, (gates, cell, out) = _at_first(*given)
+    steps = len(slopes)
     back = 1 if reverse else -1
     for t in range(steps)[::-back]:
         if 0 <= t + back < steps:
             gates[t] += out[t + back] @ matrix.T
             cell[t] += 0 if decay is None else decay[t] * cell[t + back]
-        parts = np.split(slopes[t] * gates[t], width // length, axis=1)
+        parts = np.split(slopes[t] * gates[t], gates.shape[2] // cell.shape[2], axis=1)
         cell[t] += sum(parts if carry is None else parts[:-1])
         out[t] += cell[t] if carry is None else carry[t] * cell[t] + parts[-1]
     return gates, cell, out
@@ -260,31 +265,17 @@ def linear_recurrence(
 # linear_recurrence_adjoint ----------------------------------------------------------------------
 
 
-def _adjoint_reference(
-    weight: np.ndarray,
-    slopes: np.ndarray,
-    decay: np.ndarray | None,
-    carry: np.ndarray | None,
-    projection: np.ndarray | None,
-    to_gates: np.ndarray | None,
-    to_cell: np.ndarray | None,
-    to_out: np.ndarray | None,
-    *,
-    reverse: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    steps, batch, width = slopes.shape
-    matrix = weight if projection is None else weight @ projection
-    length = matrix.shape[1]
-    gates = np.zeros_like(slopes) if to_gates is None else to_gates.copy()
-    cell = np.zeros((steps, batch, length), slopes.dtype) if to_cell is None else to_cell.copy()
-    out = np.zeros_like(cell) if to_out is None else to_out.copy()
+def _adjoint_reference(*given: Any, reverse: bool) -> tuple[np.ndarray, ...]:
+    _, slopes, decay, carry, *_ = given
+    matrix, (gates, cell, out) = _at_first(*given)
+    steps = len(slopes)
     later = -1 if reverse else 1
     for t in range(steps)[::-later]:
         if 0 <= t + later < steps:
             out[t] += gates[t + later] @ matrix
             cell[t] += 0 if decay is None else decay[t + later] * cell[t + later]
         cell[t] += out[t] if carry is None else carry[t] * out[t]
-        signals = [cell[t]] * (width // length)
+        signals = [cell[t]] * (gates.shape[2] // cell.shape[2])
         if carry is not None:
             signals[-1] = out[t]
         gates[t] += slopes[t] * np.concatenate(signals, axis=1)

@@ -58,7 +58,7 @@ def sum_dtype(x: VarType) -> DType:
     shape=reduced,
     dtype=sum_dtype,
     reference=np.sum,
-    aliases=["sum_along", "reduce_sum"],
+    aliases=["sum_along", "reduce_sum", "sum_axis"],
     cases=[
         case(x=(3, 4)),
         case(x=(3, 4), axis=0),
@@ -149,7 +149,7 @@ def _add_n_reference(*xs: np.ndarray) -> np.ndarray:
     shape=same,
     dtype=promote,
     reference=_add_n_reference,
-    aliases=["accumulate"],
+    aliases=["accumulate", "ElementWiseSum"],
     cases=[
         case(xs=[(3, 4), (3, 4), (3, 4)]),
         case(xs=[(2,)]),
@@ -230,7 +230,7 @@ _EXTREMUM_CASES = [
     shape=_extremum_shape,
     dtype=_extremum_dtype,
     reference=np.max,
-    aliases=["reduce_max"],
+    aliases=["reduce_max", "amax", "max_axis"],
     cases=_EXTREMUM_CASES,
 )
 def max(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
@@ -253,7 +253,7 @@ def _max_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
     shape=_extremum_shape,
     dtype=_extremum_dtype,
     reference=np.min,
-    aliases=["reduce_min"],
+    aliases=["reduce_min", "amin", "min_axis"],
     cases=_EXTREMUM_CASES,
 )
 def min(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:

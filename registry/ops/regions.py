@@ -145,6 +145,7 @@ def _bin_reference(low: int, high: int, nth: int, count: int, length: int) -> sl
     shape=_roi_pooling_shape,
     dtype=_roi_pooling_dtype,
     reference=_roi_pooling_reference,
+    aliases=["ROIPooling"],
     cases=[
         case(data=distinct(2, 2, 4, 5), rois=REGIONS, pooled_size=(2, 3)),
         case(data=distinct(1, 2, 5, 4), rois=REGIONS, pooled_size=(3, 1), spatial_scale=0.5),

@@ -40,6 +40,7 @@ def _broadcast_like_shape(x: Shape, like: Shape) -> Shape:
     shape=_broadcast_like_shape,
     dtype=dtype_of_x,
     reference=lambda x, like: np.broadcast_to(x, like.shape),
+    aliases=["expand_as"],
     cases=[
         case(x=(3, 1), like=(2, 3, 2)),
         case(x=(), like=(2,)),
@@ -80,6 +81,7 @@ def _reshape_like_shape(x: Shape, like: Shape) -> Shape:
     shape=_reshape_like_shape,
     dtype=dtype_of_x,
     reference=lambda x, like: np.reshape(x, like.shape),
+    aliases=["view_as"],
     cases=[
         case(x=(3, 4), like=(2, 6)),
         case(x=(1,), like=()),

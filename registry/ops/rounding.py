@@ -61,7 +61,13 @@ def trunc(x: Array) -> Array:
     return jnp.trunc(x)
 
 
-@op(shape=same, dtype=real, reference=np.round, aliases=["rint"], cases=[*_CASES, _COMPLEX])
+@op(
+    shape=same,
+    dtype=real,
+    reference=np.round,
+    aliases=["rint", "around"],
+    cases=[*_CASES, _COMPLEX],
+)
 def round(x: Array) -> Array:
     """Nearest whole number, halves to the even one; integers stay as they are.
 
@@ -106,7 +112,7 @@ def isinf(x: Array) -> Array:
     return jnp.isinf(x)
 
 
-@op(shape=same, dtype=boolean, reference=np.isfinite, cases=_CASES)
+@op(shape=same, dtype=boolean, reference=np.isfinite, aliases=["is_finite"], cases=_CASES)
 def isfinite(x: Array) -> Array:
     """Whether each entry is a number and not infinite.
 

@@ -1,4 +1,4 @@
-"""Random draws, differentiable in their parameters where the draw can be reparameterized.
+"""Random draws of real numbers, differentiable in their parameters.
 
 A draw depends on its key and on its parameters. Where it is a smooth function of a draw from a
 fixed distribution, its gradient is that function's: the key alone fixes the other draw, so a maker
@@ -18,14 +18,11 @@ from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
-    along_axis,
     at_least_single,
     canonical,
     default_float,
-    default_int,
     floating,
     listed,
-    normalize_axis,
     real,
 )
 from registry.signature import Array, Key, Optional
@@ -145,6 +142,7 @@ def _uniform_reference(
     shape=_uniform_shape,
     dtype=_uniform_dtype,
     reference=_uniform_reference,
+    aliases=["uniform"],
     cases=[
         case(low=(3, 1), high=uniform(4, low=3.0, high=5.0)),
         case(low=(3,), high=uniform(low=3.0, high=5.0), shape=(2, 3)),
@@ -211,6 +209,7 @@ def _normal_reference(
     shape=_pair_shape,
     dtype=_pair_dtype,
     reference=_normal_reference,
+    aliases=["normal"],
     cases=[
         *_LOC_AND_SCALE,
         case(loc=integers(3, high=4)),
@@ -386,249 +385,3 @@ def _random_exponential_gradient(scale: Var | None, key: Var, d_out: Var) -> Gra
         return {"scale": None}
     draw = random_exponential(key=key, shape=d_out.shape, dtype=d_out.dtype)
     return {"scale": unbroadcast(d_out * draw, scale)}
-
-
-# Whole numbers ---------------------------------------------------------------------------------
-
-_JUMPS = "it jumps from one whole number to the next, so no path of it is differentiable"
-
-
-def _bernoulli_shape(p: Shape | None, *, shape: Shape | None) -> Shape:
-    return drawn_shape(shape, p)
-
-
-def _bernoulli_dtype(p: VarType | None, *, dtype: DType | None) -> DType:
-    drawn_dtype(None, p)
-    return np.dtype(bool) if dtype is None else canonical(dtype)
-
-
-def _bernoulli_reference(
-    p: Any, key: Any, *, shape: Shape | None, dtype: DType | None
-) -> np.ndarray:
-    p = 0.5 if p is None else p
-    draw = np.asarray(jax.random.uniform(key, np.shape(p) if shape is None else shape, np.float32))
-    return np.asarray(draw < p, bool if dtype is None else dtype)
-
-
-@op(
-    shape=_bernoulli_shape,
-    dtype=_bernoulli_dtype,
-    reference=_bernoulli_reference,
-    cases=[
-        case(p=uniform(3, 4, low=0.2, high=0.8)),
-        case(p=uniform(low=0.2, high=0.8), shape=(2, 3), dtype="float32"),
-        case(shape=(0,)),
-        misuse("the parameters' shapes must broadcast to (2,), got (3,)", p=(3,), shape=(2,)),
-    ],
-)
-def random_bernoulli(
-    p: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
-) -> Array:
-    """True with probability ``p``, which is 1/2 unless given; as ones and zeros in another dtype.
-
-    Example:
-        >>> import jax
-        >>> random_bernoulli(1.0, key=jax.random.key(0), shape=(2,))
-        Array([ True,  True], dtype=bool)
-    """
-    draw = jax.random.uniform(key, fitted(shape, p), np.float32)
-    limit = 0.5 if p is None else jnp.asarray(p).astype(np.float32)
-    return (draw < limit).astype(bool if dtype is None else canonical(dtype))
-
-
-random_bernoulli.no_gradient(_JUMPS)
-
-
-def _poisson_shape(rate: Shape | None, *, shape: Shape | None) -> Shape:
-    return drawn_shape(shape, rate)
-
-
-def _poisson_dtype(rate: VarType | None, *, dtype: DType | None) -> DType:
-    drawn_dtype(None, rate)
-    return default_int() if dtype is None else canonical(dtype)
-
-
-def _poisson_reference(
-    rate: Any, key: Any, *, shape: Shape | None, dtype: DType | None
-) -> np.ndarray:
-    rate = 1.0 if rate is None else rate
-    draw = jax.random.poisson(key, np.asarray(rate, np.float32), shape)
-    return np.asarray(draw).astype(default_int() if dtype is None else dtype)
-
-
-@op(
-    shape=_poisson_shape,
-    dtype=_poisson_dtype,
-    reference=_poisson_reference,
-    cases=[
-        case(rate=uniform(3, 4, low=0.5, high=20.0)),
-        case(rate=positive(), shape=(2, 3), dtype="float32"),
-        case(shape=(4,)),
-        misuse("the parameters' shapes must broadcast to (2,), got (3,)", rate=(3,), shape=(2,)),
-    ],
-)
-def random_poisson(
-    rate: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
-) -> Array:
-    """How many events happen when ``rate``, which is 1 unless given, is their mean number.
-
-    Integers, or the given ``dtype``.
-
-    Example:
-        >>> import jax
-        >>> random_poisson(0.0, key=jax.random.key(0), shape=(2,))
-        Array([0, 0], dtype=int32)
-    """
-    rates = jnp.asarray(1.0 if rate is None else rate).astype(np.float32)
-    draw = jax.random.poisson(key, rates, fitted(shape, rate))
-    return lax.convert_element_type(draw, default_int() if dtype is None else canonical(dtype))
-
-
-random_poisson.no_gradient(_JUMPS)
-
-
-def _integers_dtype(*, dtype: DType | None) -> DType:
-    chosen = default_int() if dtype is None else canonical(dtype)
-    if chosen.kind not in "iu":
-        raise DTypeError(f"dtype must be an integer dtype, got {chosen.name}")
-    return chosen
-
-
-def _attribute_shape(*, shape: Shape) -> Shape:
-    return shape
-
-
-@op(
-    shape=_attribute_shape,
-    dtype=_integers_dtype,
-    reference=lambda key, *, low, high, shape, dtype: np.asarray(
-        jax.random.randint(key, shape, low, high, _integers_dtype(dtype=dtype))
-    ),
-    cases=[
-        case(low=-2, high=5, shape=(3, 4)),
-        case(low=0, high=3, shape=(2,), dtype="uint8"),
-        case(low=0, high=3, shape=()),
-        misuse("attribute 'low' must be an int, got 'zero'", low="zero", high=2),
-    ],
-)
-def random_integers(
-    key: Key,
-    *,
-    low: int,
-    high: int,
-    shape: tuple[int, ...] = (),
-    dtype: np.dtype | None = None,
-) -> Array:
-    """Whole numbers from ``low`` up to and without ``high``, all equally probable.
-
-    Example:
-        >>> import jax
-        >>> random_integers(key=jax.random.key(0), low=3, high=4, shape=(2,))
-        Array([3, 3], dtype=int32)
-    """
-    return jax.random.randint(key, shape, low, high, _integers_dtype(dtype=dtype))
-
-
-random_integers.no_gradient("its result is an integer")
-
-
-def _categorical_shape(logits: Shape, *, axis: int, shape: Shape | None) -> Shape:
-    at = normalize_axis(axis, len(logits))
-    batch = (*logits[:at], *logits[at + 1 :])
-    return drawn_shape(shape, batch)
-
-
-def _categorical_dtype(logits: VarType) -> DType:
-    real(logits)
-    if not is_inexact(logits.dtype):
-        raise DTypeError(f"logits must be floating, got {logits.dtype.name}")
-    return default_int()
-
-
-def _categorical_reference(
-    logits: np.ndarray, key: Any, *, axis: int, shape: Shape | None
-) -> np.ndarray:
-    # The largest of logits with independent Gumbel noise (Gumbel 1954): JAX draws the noise.
-    last = np.moveaxis(logits, axis, -1).astype(np.float32)
-    drawn = jax.random.categorical(key, last, -1, shape)
-    return np.asarray(drawn).astype(default_int())
-
-
-@op(
-    shape=_categorical_shape,
-    dtype=_categorical_dtype,
-    reference=_categorical_reference,
-    cases=[
-        case(logits=(3, 4)),
-        case(logits=(4, 3), axis=0, dtypes=("float32",)),
-        case(logits=(4,), shape=(2, 3)),
-        misuse("logits must be floating, got int32", logits=integers(3, high=4)),
-        misuse("axis must be in [-2, 2), got 2", logits=(3, 4), axis=2),
-    ],
-)
-def random_categorical(
-    logits: Array, key: Key, *, axis: int = -1, shape: tuple[int, ...] | None = None
-) -> Array:
-    """Which class is drawn, with probabilities ``softmax(logits)`` along ``axis``.
-
-    The result has the shape of ``logits`` without ``axis``, or the given ``shape``, to which that
-    broadcasts.
-
-    Example:
-        >>> import jax, jax.numpy as jnp
-        >>> random_categorical(jnp.asarray([0.0, 99.0]), key=jax.random.key(0), shape=(3,))
-        Array([1, 1, 1], dtype=int32)
-    """
-    last = jnp.moveaxis(jnp.asarray(logits).astype(np.float32), axis, -1)
-    drawn = jax.random.categorical(key, last, -1, fitted(shape, last[..., 0]))
-    return lax.convert_element_type(drawn, default_int())
-
-
-random_categorical.no_gradient(_JUMPS)
-
-
-# permutation -----------------------------------------------------------------------------------
-
-
-def _permutation_dtype(x: VarType) -> DType:
-    return x.dtype
-
-
-def _permutation_reference(x: np.ndarray, key: Any, *, axis: int, inverse: bool) -> np.ndarray:
-    order = np.asarray(jax.random.permutation(key, x.shape[axis]))
-    return np.take(x, np.argsort(order) if inverse else order, axis)
-
-
-@op(
-    shape=along_axis,
-    dtype=_permutation_dtype,
-    reference=_permutation_reference,
-    cases=[
-        case(x=(5, 3)),
-        case(x=(3, 4), axis=1, inverse=True),
-        case(x=integers(6, high=9)),
-        case(x=(0, 2)),
-        workload(x=(2048, 512)),
-        misuse("axis must be in [-1, 1), got 1", x=(3,), axis=1),
-    ],
-)
-def random_permutation(x: Array, key: Key, *, axis: int = 0, inverse: bool = False) -> Array:
-    """``x`` with its slices along ``axis`` in random order; ``inverse`` undoes it for the same key.
-
-    Example:
-        >>> import jax, jax.numpy as jnp
-        >>> key = jax.random.key(0)
-        >>> random_permutation(random_permutation(jnp.arange(3), key=key), key=key, inverse=True)
-        Array([0, 1, 2], dtype=int32)
-    """
-    x = jnp.asarray(x)
-    order = jax.random.permutation(key, x.shape[axis])
-    if inverse:
-        order = jnp.argsort(order)
-    found = jnp.take(x, order, axis, unique_indices=True, mode="clip") if x.size else x
-    return lax.convert_element_type(found, x.dtype)
-
-
-@random_permutation.gradient
-def _random_permutation_gradient(key: Var, d_out: Var, *, axis: int, inverse: bool) -> Grads:
-    return {"x": random_permutation(d_out, key=key, axis=axis, inverse=not inverse)}

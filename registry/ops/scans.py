@@ -327,6 +327,7 @@ def _cummin_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse:
     shape=scanned,
     dtype=strong_real_inexact,
     reference=by_numpy(np.logaddexp.accumulate, -math.inf),
+    aliases=["cumlogsumexp"],
     cases=[
         case(x=(2, 3), axis=1),
         case(x=(4,), reverse=True, order=2),
@@ -368,9 +369,14 @@ def _logcumsumexp_gradient(
     # out[i] = logaddexp(out[i - 1], x[i]) reaches x[i] with the share s[i] = exp(x[i] - out[i])
     # and out[i - 1] with 1 - s[i]: both are at most one, where exp(x[k]) and exp(-out[i]), which
     # the sum d x[k] = sum over i >= k of d_out[i] exp(x[k] - out[i]) is made of, would overflow.
-    at = scanned_axis(axis, x.ndim)
+    at, given = scanned_axis(axis, x.ndim), x
+    if x.dtype.itemsize < at_least_single(x.dtype).itemsize:
+        # What half precision rounds off of large sums would stand in the exponent.
+        x, d_out = (cast(one, dtype="float32") for one in (x, d_out))
+        out = logcumsumexp(x, axis=axis, reverse=reverse)
     lead = x - shifted(out, at, reverse=reverse, fill=-math.inf)
     lead = where(isnan(lead), math.inf, lead)
     back = not reverse
     stays = shifted(sigmoid(-lead), at, reverse=back)
-    return {"x": sigmoid(lead) * linear_scan(d_out, stays, axis=axis, reverse=back)}
+    d_x = sigmoid(lead) * linear_scan(d_out, stays, axis=axis, reverse=back)
+    return {"x": cast(d_x, dtype=given.dtype)}

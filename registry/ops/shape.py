@@ -162,6 +162,7 @@ def _flatten_shape(x: Shape) -> Shape:
     shape=_flatten_shape,
     dtype=promote,
     reference=lambda x: x.reshape(x.shape[0], math.prod(x.shape[1:])),
+    aliases=["Flatten"],
     cases=[
         case(x=(2, 3, 4)),
         case(x=(3,)),

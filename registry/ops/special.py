@@ -88,6 +88,7 @@ def _erfc_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=_of_scipy("erfinv"),
+    aliases=["erf_inv"],
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), rtol=256),
         case(x=uniform(low=-0.9, high=0.9), rtol=256),

@@ -272,7 +272,7 @@ def _pinv_reference(x: np.ndarray, *, rcond: float | None) -> np.ndarray:
     shape=_pinv_shape,
     dtype=strong_real_inexact,
     reference=_pinv_reference,
-    aliases=["pseudo_inverse"],
+    aliases=["pseudo_inverse", "pinverse"],
     cases=[
         case(x=(3, 2), order=2, rtol=2048),
         case(x=(2, 2, 3), order=1, rtol=2048),

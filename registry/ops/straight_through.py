@@ -80,6 +80,7 @@ def _gradient_reversal_gradient(d_out: Var, *, scale: float) -> Grads:
     native=False,
     reference=np.rint,
     gradient_reference=lambda x, *, d_out: {"x": d_out},
+    aliases=["round_ste"],
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def round_straight_through(x: Array) -> Array:

@@ -8,13 +8,15 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.convolution import (
-    convolution,
-    convolution_weight_gradient,
-    shared,
+from registry.ops.convolution import convolution_weight_gradient, unbiased
+from registry.ops.convolving import (
+    bias_gradient,
+    plus_bias,
+    require_groups,
+    require_shapes,
+    sliding,
     transposed_convolve,
 )
-from registry.ops.reductions import sum as sum_over
 from registry.ops.windows import Layout, Lengths, Padding, Window, each_axis, full_layout, window
 from registry.shapes import inexact
 from registry.signature import Array, Bias, Parameter
@@ -24,15 +26,18 @@ from registry.var import Var
 
 
 def _weight_shape(
-    data: Shape, *, channels: int, kernel: Lengths, groups: int, layout: Layout | None
+    data: Shape,
+    *,
+    channels: int,
+    kernel: Lengths,
+    groups: int,
+    layout: Layout | None,
+    **others: Any,
 ) -> Shape:
+    del others
     layout = full_layout(data, layout)
     features = data[layout.index("C")]
-    if groups < 1 or features % groups or channels % groups:
-        raise AttributeValueError(
-            f"groups must divide the {features} channels of data and the {channels} of the "
-            f"result, got {groups}"
-        )
+    require_groups(groups, features, channels)
     lengths = each_axis("kernel", kernel, len(data) - 2, at_least=1)
     return (features, channels // groups, *lengths)
 
@@ -47,11 +52,13 @@ def _adjoint(
     output_padding: Lengths,
     dilation: Lengths,
     layout: Layout | None,
+    **others: Any,
 ) -> tuple[Shape, Window]:
     """The shape of the result, and the window of the convolution that leads from it to data.
 
     A convolution drops what does not fill its last stride; ``output_padding`` puts it back.
     """
+    del others
     how: dict[str, Any] = {"layout": layout, "kernel": kernel, "stride": stride}
     fixed = 0 if padding == "same" else padding
     over = window(data, **how, padding=fixed, dilation=dilation)
@@ -76,35 +83,11 @@ def _adjoint(
 
 
 def _transposed_convolution_shape(
-    data: Shape,
-    weight: Shape,
-    bias: Shape | None,
-    *,
-    channels: int,
-    kernel: Lengths,
-    stride: Lengths,
-    padding: Padding,
-    output_padding: Lengths,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    data: Shape, weight: Shape, bias: Shape | None, *, channels: int, **how: Any
 ) -> Shape:
-    expected = _weight_shape(data, channels=channels, kernel=kernel, groups=groups, layout=layout)
-    if weight != expected:
-        raise ShapeError(f"weight must have shape {expected} for data of {data}, got {weight}")
-    if bias is not None and bias != (channels,):
-        raise ShapeError(f"bias must have shape {(channels,)}, got {bias}")
-    shape, _ = _adjoint(
-        data,
-        channels=channels,
-        kernel=kernel,
-        stride=stride,
-        padding=padding,
-        output_padding=output_padding,
-        dilation=dilation,
-        layout=layout,
-    )
-    return shape
+    expected = _weight_shape(data, channels=channels, **how)
+    require_shapes(data, weight=(weight, expected), bias=(bias, (channels,)))
+    return _adjoint(data, channels=channels, **how)[0]
 
 
 def _transposed_convolution_reference(
@@ -271,54 +254,30 @@ def transposed_convolution(
         layout=layout,
     )
     out = transposed_convolve(data, weight, over, groups, shape)
-    if bias is None:
-        return out
-    at = over.layout.index("C")
-    return out + bias.reshape([-1 if i == at else 1 for i in range(out.ndim)])
+    return plus_bias(out, bias, over.layout)
 
 
 @transposed_convolution.gradient
 def _transposed_convolution_gradient(
-    data: Var,
-    weight: Var,
-    bias: Var | None,
-    d_out: Var,
-    *,
-    stride: Lengths,
-    padding: Padding,
-    dilation: Lengths,
-    groups: int,
-    layout: Layout | None,
+    data: Var, weight: Var, bias: Var | None, d_out: Var, *, layout: Layout | None, **how: Any
 ) -> Grads:
     # <transposed(data, weight), d> = <data, convolution(d, weight)>, and as a form in the weight
     # it is that of the convolution of d with cotangent data.
-    how = shared(stride, padding, dilation, groups, layout)
-    at = full_layout(data.shape, layout).index("C")
-    others = tuple(i for i in range(data.ndim) if i != at)
-    by_data = convolution(
-        d_out, weight, channels=weight.shape[0], kernel=weight.shape[2:], use_bias=False, **how
-    )
+    how = sliding(layout=layout, **how)
+    by_data = unbiased(d_out, weight, **how)
     by_weight = convolution_weight_gradient(d_out, data, shape=weight.shape, **how)
     return {
         "data": unbroadcast(by_data, data),
         "weight": unbroadcast(by_weight, weight),
-        "bias": None if bias is None else unbroadcast(sum_over(d_out, axis=others), bias),
+        "bias": bias_gradient(d_out, bias, layout),
     }
 
 
 @transposed_convolution.complete
 def _transposed_convolution_complete(
-    data: Shape | None,
-    *,
-    channels: int,
-    kernel: Lengths,
-    groups: int,
-    layout: Layout | None,
-    use_bias: bool,
+    data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
     found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(
-            data, channels=channels, kernel=kernel, groups=groups, layout=layout
-        )
+        found["weight"] = _weight_shape(data, channels=channels, **how)
     return found

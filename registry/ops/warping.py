@@ -115,6 +115,7 @@ def _grid_reference(
     shape=_grid_shape,
     dtype=strong_real_inexact,
     reference=_grid_reference,
+    aliases=["GridGenerator"],
     cases=[
         case(data=(2, 6), target_shape=(3, 4)),
         case(data=(2, 2, 3, 4), transform_type="warp"),
@@ -260,6 +261,7 @@ def _sampler_reference(data: np.ndarray, grid: np.ndarray) -> np.ndarray:
     shape=_sampler_shape,
     dtype=_sampled_dtypes,
     reference=_sampler_reference,
+    aliases=["BilinearSampler"],
     cases=[
         case(data=(2, 1, 4, 3), grid=uniform(2, 2, 2, 3, low=-1.3, high=1.3)),
         case(data=(1, 2, 2, 4), grid=uniform(1, 2, 3, 2, low=-3.0, high=3.0), order=2),

@@ -1,0 +1,93 @@
+"""What the convolutions share: how a weight slides over data, and what fits together."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from registry.errors import AttributeValueError, ShapeError
+from registry.ops.broadcasting import unbroadcast
+from registry.ops.reductions import sum as sum_over
+from registry.ops.windows import Layout, Lengths, Padding, Window, full_layout, transposed, window
+from registry.signature import Array
+from registry.types import Shape
+from registry.var import Var
+
+
+def sliding(
+    *,
+    stride: Lengths,
+    padding: Padding,
+    dilation: Lengths,
+    groups: int,
+    layout: Layout | None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Those of an operator's attributes that say how a weight slides over data."""
+    del others
+    return {
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+        "layout": layout,
+    }
+
+
+def window_over(data: Shape, kernel: Lengths, *, groups: int, **how: Any) -> Window:
+    """The window of a weight that slides as ``sliding`` says."""
+    del groups
+    return window(data, kernel=kernel, **how)
+
+
+def convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
+    """The convolution without a bias."""
+    spatial = over.layout.replace("N", "").replace("C", "")
+    return lax.conv_general_dilated(
+        x,
+        weight,
+        over.stride,
+        over.pads,
+        rhs_dilation=over.dilation,
+        dimension_numbers=(over.layout, f"OI{spatial}", over.layout),
+        feature_group_count=groups,
+    )
+
+
+def transposed_convolve(y: Array, weight: Array, over: Window, groups: int, shape: Shape) -> Array:
+    """The adjoint of a convolution of arrays of ``shape``, applied to ``y``."""
+    dtype = jnp.result_type(y, weight)
+    weight = weight.astype(dtype)
+    return transposed(lambda x: convolve(x, weight, over, groups), shape, y.astype(dtype))
+
+
+def require_groups(groups: int, features: int, channels: int) -> None:
+    """The channels of data and of the result must split into ``groups``."""
+    if groups < 1 or features % groups or channels % groups:
+        raise AttributeValueError(
+            f"groups must divide the {features} channels of data and the {channels} of the "
+            f"result, got {groups}"
+        )
+
+
+def require_shapes(data: Shape, **slots: tuple[Shape | None, Shape]) -> None:
+    """Each slot that is filled must have the second of its two shapes."""
+    for name, (shape, expected) in slots.items():
+        if shape not in (expected, None):
+            raise ShapeError(f"{name} must have shape {expected} for data of {data}, got {shape}")
+
+
+def plus_bias(out: Array, bias: Array | None, layout: Layout) -> Array:
+    """``out`` with the bias of each channel, if there is one."""
+    if bias is None:
+        return out
+    at = layout.index("C")
+    return out + bias.reshape([-1 if i == at else 1 for i in range(out.ndim)])
+
+
+def bias_gradient(d_out: Var, bias: Var | None, layout: Layout | None) -> Var | None:
+    """The sum of the cotangent over all axes but that of the channels."""
+    if bias is None:
+        return None
+    at = full_layout(d_out.shape, layout).index("C")
+    return unbroadcast(sum_over(d_out, axis=tuple(i for i in range(d_out.ndim) if i != at)), bias)
