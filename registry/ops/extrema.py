@@ -1,5 +1,7 @@
 """The larger and the smaller of two arrays, absolute values and signs, entry by entry."""
 
+from typing import Any, Literal, get_args
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,74 +22,147 @@ from registry.table import op
 from registry.types import DType, VarType, is_inexact
 from registry.var import Var
 
+# Of two ----------------------------------------------------------------------------------------
 
-@op(
-    shape=broadcast,
-    dtype=real,
-    reference=np.maximum,
-    aliases=["broadcast_maximum", "elementwise_max"],
-    commutative=True,
-    cases=[
+Ties = Literal["split", "first", "last"]
+"""Which of two equal inputs has the gradient: each a half, the first alone, or the last alone."""
+
+
+def larger(x: Array, y: Array, ties: Ties) -> Array:
+    """The larger of two numbers, as JAX differentiates it with these ``ties``."""
+    return _either(x, y, jnp.maximum(x, y), ties, larger=True)
+
+
+def smaller(x: Array, y: Array, ties: Ties) -> Array:
+    """The smaller of two numbers, as JAX differentiates it with these ``ties``."""
+    return _either(x, y, jnp.minimum(x, y), ties, larger=False)
+
+
+def _either(x: Array, y: Array, split: Array, ties: Ties, *, larger: bool) -> Array:
+    """``split``, whose gradient is halved at ties, or there the one that has all of it."""
+    if ties == "split":
+        return split
+    first, last = (x, y) if ties == "first" else (y, x)
+    return jnp.where(first >= last if larger else first <= last, first, split)
+
+
+def parted(x: Var, y: Any, d_out: Var, ties: Ties, *, larger: bool) -> tuple[Any, Any]:
+    """The cotangents of ``x`` and ``y``, not yet summed to their shapes, where one was chosen.
+
+    The larger is, or else the smaller; neither is where one is not a number.
+    """
+
+    def ahead(one: Var, other: Var) -> Var:
+        strictly: Var = greater(one, other) if larger else greater(other, one)
+        return strictly
+
+    def not_behind(one: Var, other: Var) -> Var:
+        at_least: Var = greater_equal(one, other) if larger else greater_equal(other, one)
+        return at_least
+
+    if ties == "split":
+        tied = where(equal(x, y), 0.5 * d_out, 0.0)
+        return where(ahead(x, y), d_out, tied), where(ahead(y, x), d_out, tied)
+    of_x, of_y = (not_behind, ahead) if ties == "first" else (ahead, not_behind)
+    return where(of_x(x, y), d_out, 0.0), where(of_y(y, x), d_out, 0.0)
+
+
+def _extremum_gradient(x: Var, y: Var, d_out: Var, ties: Ties, *, larger: bool) -> Grads:
+    shares = parted(x, y, d_out, ties, larger=larger)
+    of_x, of_y = (
+        unbroadcast(share, like) if is_inexact(like.dtype) else None
+        for share, like in zip(shares, (x, y), strict=True)
+    )
+    return {"x": of_x, "y": of_y}
+
+
+def _at_ties(ties: Ties) -> Any:
+    """Equal entries, where finite differences tell nothing: JAX's derivative of the kernel does."""
+    return case(x=np.array([1.0, 2.0, -3.0]), y=np.array([1.0, 5.0, -3.0]), ties=ties, order=0)
+
+
+_COMPLEX = misuse("the inputs must be real, got complex", x=np.ones(2, np.complex64), y=(2,))
+_APART = misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,))
+_EXTREMA: dict[str, Any] = {
+    "shape": broadcast,
+    "dtype": real,
+    "cases": [
         case(x=distinct(3, 4), y=uniform(3, 4, low=0.01, high=0.2)),
         case(x=distinct(3, 1), y=uniform(4, low=0.01, high=0.2)),
         case(x=distinct(2), y=uniform(low=0.01, high=0.2)),
         case(x=(0, 2), y=(2,)),
         case(x=integers(3, high=9), y=integers(3, high=9)),
-        misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
-        misuse("the inputs must be real, got complex", x=np.ones(2, np.complex64), y=(2,)),
+        case(x=distinct(3), y=uniform(2, 1, low=0.01, high=0.2), ties="first", order=2),
+        case(x=distinct(2, 1), y=uniform(3, low=0.01, high=0.2), ties="last", order=2),
+        *map(_at_ties, get_args(Ties)),
+        _APART,
+        _COMPLEX,
+        misuse("attribute 'ties' must be", x=(3,), y=(3,), ties="all"),
     ],
+}
+
+
+def _maximum_reference(x: np.ndarray, y: np.ndarray, *, ties: Ties) -> np.ndarray:
+    del ties
+    return np.asarray(np.maximum(x, y))
+
+
+@op(
+    **_EXTREMA,
+    reference=_maximum_reference,
+    aliases=["broadcast_maximum", "elementwise_max"],
 )
-def maximum(x: Array, y: Array) -> Array:
-    """The larger of two numbers; not a number if either is none. A tie halves its gradient.
+def maximum(x: Array, y: Array, *, ties: Ties = "split") -> Array:
+    """The larger of two numbers; not a number if either is none.
+
+    Where both are equal ``ties`` says which one has the gradient: each a half of it with
+    ``"split"``, as in JAX and PyTorch; ``x`` alone with ``"first"``, as in MXNet and TensorFlow;
+    ``y`` alone with ``"last"``, as in Paddle. Neither has one beside what is not a number.
 
     Example:
         >>> import jax.numpy as jnp
         >>> maximum(jnp.asarray([1.0, -2.0]), 0.0)
         Array([1., 0.], dtype=float32)
     """
-    return jnp.maximum(x, y)
+    return larger(x, y, ties)
 
 
 @maximum.gradient
-def _maximum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    return {"x": _winner(x, y, x, d_out), "y": _winner(y, x, y, d_out)}
+def _maximum_gradient(x: Var, y: Var, d_out: Var, *, ties: Ties) -> Grads:
+    return _extremum_gradient(x, y, d_out, ties, larger=True)
 
 
-def _winner(larger: Var, smaller: Var, like: Var, d_out: Var) -> Var | None:
-    """The cotangent for ``like`` where ``larger`` exceeds ``smaller``, half of it at ties."""
-    if not is_inexact(like.dtype):
-        return None
-    tied = where(equal(larger, smaller), 0.5 * d_out, 0.0)
-    return unbroadcast(where(greater(larger, smaller), d_out, tied), like)
+def _minimum_reference(x: np.ndarray, y: np.ndarray, *, ties: Ties) -> np.ndarray:
+    del ties
+    return np.asarray(np.minimum(x, y))
 
 
 @op(
-    shape=broadcast,
-    dtype=real,
-    reference=np.minimum,
+    **_EXTREMA,
+    reference=_minimum_reference,
     aliases=["broadcast_minimum", "elementwise_min"],
-    commutative=True,
-    cases=[
-        case(x=distinct(3, 4), y=uniform(3, 4, low=0.01, high=0.2)),
-        case(x=distinct(3, 1), y=uniform(4, low=0.01, high=0.2)),
-        case(x=(0, 2), y=(2,)),
-        misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
-    ],
 )
-def minimum(x: Array, y: Array) -> Array:
-    """The smaller of two numbers; not a number if either is none. A tie halves its gradient.
+def minimum(x: Array, y: Array, *, ties: Ties = "split") -> Array:
+    """The smaller of two numbers; not a number if either is none.
+
+    Where both are equal ``ties`` says which one has the gradient: each a half of it with
+    ``"split"``, as in JAX and PyTorch; ``x`` alone with ``"first"``, as in MXNet and TensorFlow;
+    ``y`` alone with ``"last"``, as in Paddle. Neither has one beside what is not a number.
 
     Example:
         >>> import jax.numpy as jnp
         >>> minimum(jnp.asarray([1.0, -2.0]), 0.0)
         Array([ 0., -2.], dtype=float32)
     """
-    return jnp.minimum(x, y)
+    return smaller(x, y, ties)
 
 
 @minimum.gradient
-def _minimum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    return {"x": _winner(y, x, x, d_out), "y": _winner(x, y, y, d_out)}
+def _minimum_gradient(x: Var, y: Var, d_out: Var, *, ties: Ties) -> Grads:
+    return _extremum_gradient(x, y, d_out, ties, larger=False)
+
+
+# Of one ----------------------------------------------------------------------------------------
 
 
 def _abs_dtype(x: VarType) -> tuple[DType, bool]:

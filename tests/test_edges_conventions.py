@@ -1,0 +1,212 @@
+"""Where the field disagrees: ties, bounds and numbers of decimals, against written-out truth."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symop as so
+
+INF, NAN = math.inf, math.nan
+
+
+def gradients(operator, *values, head=None, **attributes):
+    """The gradients of the output, weighed with ``head``, by the graph, by JAX and by JAX bare."""
+    arrays = [np.asarray(value, np.float32) for value in values]
+    xs = [so.var(f"x{i}", shape=one.shape) for i, one in enumerate(arrays)]
+    out = operator(*xs, **attributes)
+    weights = np.float32(1.0) if head is None else np.asarray(head, np.float32)
+    feed = {f"x{i}": one for i, one in enumerate(arrays)}
+    by_graph = so.grad(so.sum(out * weights), xs)
+    values_of = [one.eval(**{n: feed[n] for n in one.list_arguments()}) for one in by_graph]
+    places = tuple(range(len(arrays)))
+
+    def by_jax(function):
+        def weighed(*given):
+            return jnp.sum(function(*given, **attributes) * weights)
+
+        return jax.grad(weighed, places)(*arrays)
+
+    kernel = out.to_jax(rules=False)
+    bare = jax.grad(lambda *g: jnp.sum(kernel(**dict(zip(feed, g, strict=True))) * weights), places)
+    return [values_of, by_jax(operator), bare(*arrays)]
+
+
+def check(found, *expected):
+    for one_way in found:
+        for mine, truth in zip(one_way, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(mine), np.asarray(truth, np.float32))
+
+
+SHARES = {"split": 0.5, "first": 1.0, "last": 0.0}
+"""What ``x`` has of the gradient where it equals ``y``."""
+
+
+class TestTiesOfTwo:
+    X, Y = (1.0, 2.0, 3.0, INF, -INF), (1.0, 5.0, -3.0, INF, -INF)
+
+    @pytest.mark.parametrize("ties", SHARES)
+    @pytest.mark.parametrize("operator", [so.maximum, so.minimum])
+    def test_who_has_the_gradient(self, operator, ties):
+        share = SHARES[ties]
+        won = [0.0, 1.0] if operator is so.maximum else [1.0, 0.0]
+        of_x = [share, *won, share, share]
+        check(
+            gradients(operator, self.X, self.Y, ties=ties),
+            of_x,
+            [1 - share, *won[::-1], 1 - share, 1 - share],
+        )
+
+    @pytest.mark.parametrize("ties", SHARES)
+    def test_forward_mode_is_the_same(self, ties):
+        x = jnp.asarray([1.0, 2.0])
+        _, moved = jax.jvp(
+            lambda a, b: so.maximum(a, b, ties=ties), (x, x), (2 * jnp.ones(2), 4 * jnp.ones(2))
+        )
+        share = SHARES[ties]
+        np.testing.assert_array_equal(moved, np.full(2, 2 * share + 4 * (1 - share)))
+
+    @pytest.mark.parametrize("ties", SHARES)
+    def test_second_derivatives_are_those_of_what_was_chosen(self, ties):
+        def composed(x):
+            return so.maximum(x**3, x**2, ties=ties)
+
+        share = SHARES[ties]
+        at_the_tie = jax.grad(jax.grad(composed))(1.0)
+        assert float(at_the_tie) == share * 6.0 + (1 - share) * 2.0
+
+    @pytest.mark.parametrize("ties", SHARES)
+    def test_values_are_those_of_numpy(self, ties):
+        grid = np.float32([*itertools.product([1.0, -2.0, INF, -INF, NAN], repeat=2)]).T
+        np.testing.assert_array_equal(so.maximum(*grid, ties=ties), np.maximum(*grid))
+        np.testing.assert_array_equal(so.minimum(*grid, ties=ties), np.minimum(*grid))
+
+    @pytest.mark.parametrize("ties", SHARES)
+    def test_nothing_flows_beside_what_is_not_a_number(self, ties):
+        zeros = [0.0, 0.0]
+        check(gradients(so.maximum, [NAN, 1.0], [1.0, NAN], ties=ties), zeros, zeros)
+
+    @pytest.mark.parametrize("ties", ["first", "last"])
+    def test_the_order_of_the_inputs_is_kept(self, ties):
+        x, y = so.var("x", shape=()), so.var("y", shape=())
+        both = so.maximum(x, y, ties=ties), so.maximum(y, x, ties=ties)
+        slopes = [float(so.grad(one, x).eval(x=1.0, y=1.0)) for one in both]
+        assert slopes == ([1.0, 0.0] if ties == "first" else [0.0, 1.0])
+
+
+OVER_ALL = {
+    "split": np.divide([[1, 0, 1], [0, 1, 0]], np.float32(3)),
+    "all": [[1, 0, 1], [0, 1, 0]],
+    "first": [[1, 0, 0], [0, 0, 0]],
+}
+OVER_ROWS = {
+    "split": [[0.5, 0, 0.5], [0, 1, 0]],
+    "all": [[1, 0, 1], [0, 1, 0]],
+    "first": [[1, 0, 0], [0, 1, 0]],
+}
+
+
+class TestTiesOfMany:
+    X = ((3.0, 1.0, 3.0), (2.0, 3.0, 0.0))
+
+    @pytest.mark.parametrize("ties", OVER_ALL)
+    def test_who_has_the_gradient(self, ties):
+        check(gradients(so.max, self.X, ties=ties), OVER_ALL[ties])
+        rows = np.asarray(OVER_ROWS[ties])
+        check(gradients(so.max, self.X, axis=1, head=[2, 4], ties=ties), rows * [[2], [4]])
+        negated = np.negative(self.X)
+        check(gradients(so.min, negated, axis=1, ties=ties), rows)
+        check(gradients(so.min, negated, axis=1, keepdims=True, ties=ties), rows)
+
+    def test_the_first_is_that_in_row_major_order_of_the_reduced_axes(self):
+        x = np.zeros((2, 2, 2), np.float32)
+        found = gradients(so.max, x, axis=(0, 2), ties="first")
+        check(found, [[[1, 0], [1, 0]], [[0, 0], [0, 0]]])
+
+    @pytest.mark.parametrize("ties", OVER_ALL)
+    def test_forward_mode_is_the_same(self, ties):
+        x, moves = np.float32(self.X), np.float32([[1, 2, 4], [8, 16, 32]])
+        _, moved = jax.jvp(lambda a: so.max(a, axis=1, ties=ties), (x,), (moves,))
+        np.testing.assert_array_equal(moved, np.sum(moves * OVER_ROWS[ties], axis=1))
+
+    @pytest.mark.parametrize("ties", OVER_ALL)
+    def test_second_derivatives_are_those_of_what_was_chosen(self, ties):
+        def composed(x):
+            return so.max(so.stack(x**3, x**2), ties=ties)
+
+        found = float(jax.grad(jax.grad(composed))(1.0))
+        # Shares are constants: those of both, or of the first alone.
+        assert found == {"split": 0.5 * 6 + 0.5 * 2, "all": 6.0 + 2.0, "first": 6.0}[ties]
+
+    @pytest.mark.parametrize("ties", ["all", "first"])
+    def test_infinities_tie_as_numbers_do(self, ties):
+        expected = [0, 1, 1] if ties == "all" else [0, 1, 0]
+        check(gradients(so.max, [1.0, INF, INF], ties=ties), expected)
+
+    def test_what_is_not_a_number_is_the_extremum(self):
+        x = [1.0, NAN, NAN]
+        check(gradients(so.max, x, ties="all"), [0, 1, 1])
+        check(gradients(so.min, x, ties="first"), [0, 1, 0])
+        assert np.isnan(so.max(np.float32(x), ties="first"))
+
+
+class TestClip:
+    @pytest.mark.parametrize(("ties", "share"), [("first", 1.0), ("split", 0.5), ("last", 0.0)])
+    def test_who_has_the_gradient_at_a_bound(self, ties, share):
+        x = [-2.0, -1.0, 0.0, 1.0, 2.0]
+        inside = [0.0, share, 1.0, share, 0.0]
+        check(gradients(so.clip, x, low=-1.0, high=1.0, ties=ties), inside)
+        low, high = np.full(5, -1.0), np.full(5, 1.0)
+        of_low, of_high = [1, 1 - share, 0, 0, 0], [0, 0, 0, 1 - share, 1]
+        check(gradients(so.clip, x, low, high, ties=ties), inside, of_low, of_high)
+
+    def test_bounds_are_those_of_the_array_api(self):
+        x, low, high = np.float32([[-2, 0, 2]]), np.float32([[-1], [1]]), np.float32(1.5)
+        np.testing.assert_array_equal(so.clip(x, low, high), np.clip(x, low, high))
+        np.testing.assert_array_equal(so.clip(x, low), np.clip(x, low, None))
+        np.testing.assert_array_equal(so.clip(x, max=high), np.clip(x, None, high))
+        np.testing.assert_array_equal(so.clip(x, 0, 1), np.clip(x, 0, 1))
+        np.testing.assert_array_equal(so.clip(x), x)
+
+    def test_the_upper_bound_wins_over_a_lower_one_that_exceeds_it(self):
+        x, low, high = [0.0, 2.5, 9.0], [3.0, 3.0, 3.0], [2.0, 2.0, 2.0]
+        np.testing.assert_array_equal(so.clip(*np.float32([x, low, high])), high)
+        check(gradients(so.clip, x, low, high), [0, 0, 0], [0, 0, 0], [1, 1, 1])
+
+    def test_a_broadcast_bound_sums_what_it_gets(self):
+        x = [[-5.0, 5.0], [-6.0, 0.0]]
+        check(gradients(so.clip, x, -1.0, 1.0), [[0, 0], [0, 1]], 2.0, 1.0)
+
+    def test_what_is_not_a_number_stays_and_a_bound_that_is_none_makes_it(self):
+        x = np.float32([NAN, 1.0])
+        np.testing.assert_array_equal(so.clip(x, low=0.0, high=0.5), [NAN, 0.5])
+        np.testing.assert_array_equal(so.clip(np.ones(2, np.float32), x), [NAN, 1.0])
+
+    def test_number_bounds_keep_the_dtype_and_array_bounds_promote(self):
+        whole = np.arange(4, dtype=np.int32)
+        assert so.clip(whole, low=0.5, high=2.5).dtype == np.int32
+        np.testing.assert_array_equal(so.clip(whole, low=0.5, high=2.5), [1, 1, 2, 2])
+        np.testing.assert_array_equal(so.clip(whole, 0.5, 2.5), [0.5, 1, 2, 2.5])
+
+    def test_a_symbol_without_bounds_asks_for_none(self):
+        assert so.clip(so.var("x"), low=0.0).list_arguments() == ["x"]
+
+
+class TestRound:
+    @pytest.mark.parametrize("decimals", [-3, -1, 0, 1, 2])
+    def test_decimals_are_those_of_numpy(self, decimals):
+        x = np.float32([0.05, 0.15, 0.25, 1.005, -2.675, 15.0, -25.0, 499.99, 500.0, INF, NAN])
+        expected = np.round(x, decimals)
+        np.testing.assert_allclose(so.round(x, decimals=decimals), expected, rtol=1e-6)
+        whole = np.int32([0, 5, 15, 25, -5, -15, -25, 449, 450, 500, 1500, -500])
+        np.testing.assert_array_equal(so.round(whole, decimals=decimals), np.round(whole, decimals))
+
+    def test_nothing_overflows(self):
+        x = np.float32([3e38, -1.5])
+        np.testing.assert_array_equal(so.round(x, decimals=3), x)
+        np.testing.assert_array_equal(so.round(np.int8([100, -100]), decimals=-3), [0, 0])
+        half = jnp.asarray([60000.0], jnp.float16)
+        np.testing.assert_array_equal(so.round(half, decimals=2), half)
