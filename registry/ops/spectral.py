@@ -61,8 +61,8 @@ def _eigh_shape(x: Shape) -> tuple[Shape, Shape]:
     return x[:-1], x
 
 
-def _eigh_dtype(x: VarType) -> tuple[DType, DType]:
-    return part_dtype(x)[0], strong_inexact(x)
+def _eigh_dtype(x: VarType) -> list[DType]:
+    return [part_dtype(x)[0], strong_inexact(x)]
 
 
 def _eigh_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -176,8 +176,8 @@ def _svd_shape(x: Shape, *, full_matrices: bool) -> tuple[Shape, Shape, Shape]:
     return (*batch, rows, left), (*batch, inner), (*batch, right, columns)
 
 
-def _svd_dtype(x: VarType) -> tuple[DType, DType, DType]:
-    return strong_inexact(x), part_dtype(x)[0], strong_inexact(x)
+def _svd_dtype(x: VarType) -> list[DType]:
+    return [strong_inexact(x), part_dtype(x)[0], strong_inexact(x)]
 
 
 def _svd_reference(x: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
