@@ -210,3 +210,162 @@ class TestRound:
         np.testing.assert_array_equal(so.round(np.int8([100, -100]), decimals=-3), [0, 0])
         half = jnp.asarray([60000.0], jnp.float16)
         np.testing.assert_array_equal(so.round(half, decimals=2), half)
+
+
+def slope_and_gradient(scalar, x, seed=0):
+    """A real function's slope along a random direction, by differences and by its gradient.
+
+    ``x`` may be complex: a gradient ``g`` says that the function changes by ``Re(sum(g dx))``.
+    """
+    with jax.enable_x64(True):
+        generator = np.random.default_rng(seed)
+        way = generator.standard_normal(x.shape).astype(x.dtype)
+        if x.dtype.kind == "c":
+            way = way + 1j * generator.standard_normal(x.shape)
+        variable = so.var("x", shape=x.shape, dtype=x.dtype)
+        symbol = scalar(variable)
+        step = 1e-5
+        ahead, behind = (float(symbol.eval(x=x + one * step * way)) for one in (1, -1))
+        found = np.asarray(so.grad(symbol, variable).eval(x=x))
+        eager = np.asarray(jax.grad(scalar)(jnp.asarray(x)))
+        np.testing.assert_allclose(found, eager, rtol=1e-9, atol=1e-9)
+        return (ahead - behind) / (2 * step), float(np.sum(found * way).real)
+
+
+def complex_matrix(*shape, seed=3):
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal(shape) + 1j * generator.standard_normal(shape)
+
+
+def weighed(x, seed=5):
+    """A real function of all entries of ``x``."""
+    generator = np.random.default_rng(seed)
+    total = so.sum(so.real(x) * generator.standard_normal(x.shape))
+    return total + so.sum(so.imag(x) * generator.standard_normal(x.shape))
+
+
+def turned(x):
+    """The conjugate transpose."""
+    return so.conj(so.swapaxes(x, axis1=-1, axis2=-2))
+
+
+def projector(basis):
+    """What does not depend on the choice of the orthonormal columns ``basis``."""
+    return weighed(basis @ turned(basis))
+
+
+def hermitian_of(x):
+    return x @ turned(x) + 2.0 * np.eye(x.shape[-2])
+
+
+DECOMPOSED = {
+    "cholesky": lambda x: weighed(so.cholesky(hermitian_of(x))),
+    "upper cholesky": lambda x: weighed(so.cholesky(hermitian_of(x), upper=True)),
+    "q": lambda x: weighed(so.qr(x)[0]),
+    "r": lambda x: weighed(so.qr(x)[1]),
+    "lq": lambda x: weighed(so.lq(x)[0]) + weighed(so.lq(x)[1], seed=6),
+    "eigenvalues": lambda x: weighed(so.eigvalsh(hermitian_of(x))),
+    "last eigenvector": lambda x: projector(so.eigh(hermitian_of(x))[1][:, x.shape[-2] - 1 :]),
+    "singular values": lambda x: weighed(so.svdvals(x)),
+    "left singular vectors": lambda x: projector(so.svd(x)[0][:, :1]),
+    "right singular vectors": lambda x: projector(turned(so.svd(x)[2])[:, 1:2]),
+    "polar factor": lambda x: weighed(so.svd(x)[0] @ so.svd(x)[2]),
+    "pinv": lambda x: weighed(so.pinv(x)),
+    "complete q": lambda x: projector(so.qr(x, mode="complete")[0][:, 2:]),
+    "complete r": lambda x: weighed(so.qr(x, mode="complete")[1]),
+    "full u": lambda x: projector(so.svd(x, full_matrices=True)[0][:, 2:]),
+    "full v": lambda x: projector(turned(so.svd(x, full_matrices=True)[2])[:, 2:]),
+    "potri": lambda x: weighed(so.potri(so.cholesky(hermitian_of(x)))),
+}
+
+
+class TestMatrices:
+    @pytest.mark.parametrize("name", DECOMPOSED)
+    @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+    @pytest.mark.parametrize("part", ["complex", "real"])
+    def test_gradient_is_the_slope_of_what_depends_on_no_choice(self, name, shape, part):
+        x = complex_matrix(*shape)
+        slope, found = slope_and_gradient(DECOMPOSED[name], x if part == "complex" else x.real)
+        np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-7)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+    @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 0), (0, 3), (2, 3, 1)])
+    def test_complete_bases_are_unitary(self, shape, dtype):
+        x = complex_matrix(*shape)
+        x = (x if dtype is np.complex64 else x.real).astype(dtype)
+        m, n = shape[-2:]
+        q, r = so.qr(x, mode="complete")
+        u, s, vh = so.svd(x, full_matrices=True)
+        for basis, size in ((q, m), (u, m), (vh, n)):
+            assert basis.shape == (*shape[:-2], size, size)
+            unit = basis @ jnp.conj(jnp.swapaxes(basis, -1, -2))
+            np.testing.assert_allclose(unit, np.broadcast_to(np.eye(size), unit.shape), atol=1e-5)
+        np.testing.assert_allclose(q @ r, x, atol=1e-5)
+        k = min(m, n)
+        again = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+        np.testing.assert_allclose(again, x, atol=1e-5)
+
+    def test_factors_are_conjugated(self):
+        a = hermitian_of(complex_matrix(3, 3))
+        a = np.asarray(a, np.complex64)
+        lower, upper = so.cholesky(a), so.cholesky(a, upper=True)
+        np.testing.assert_allclose(lower @ lower.conj().T, a, rtol=1e-4)
+        np.testing.assert_allclose(upper.conj().T @ upper, a, rtol=1e-4)
+        np.testing.assert_allclose(so.potri(lower) @ a, np.eye(3), atol=1e-4)
+        values, vectors = so.eigh(a)
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(a @ vectors, vectors * values, rtol=1e-3, atol=1e-4)
+
+    def test_only_the_hermitian_part_counts(self):
+        a = complex_matrix(3, 3).astype(np.complex64)
+        part = (a + a.conj().T) / 2
+        np.testing.assert_allclose(so.eigvalsh(a), np.linalg.eigvalsh(part), rtol=1e-4, atol=1e-5)
+
+
+class TestComplexSigns:
+    def test_the_sign_turns_with_its_number(self):
+        x = np.asarray([3 - 4j, -2j, 1 + 0.5j])
+        slope, found = slope_and_gradient(lambda z: weighed(so.sign(z)), x)
+        np.testing.assert_allclose(found, slope, rtol=1e-7)
+
+    def test_zero_has_no_sign_and_no_gradient(self):
+        x = np.asarray([0j, 2j], np.complex64)
+        np.testing.assert_array_equal(so.sign(x), [0, 1j])
+        np.testing.assert_array_equal(jax.grad(lambda z: so.sum(so.real(so.sign(z))))(x)[0], 0)
+
+    def test_real_signs_still_have_the_gradient_zero(self):
+        x = np.float32([-2.0, 0.0, 3.0])
+        check(gradients(so.sign, x), np.zeros(3))
+        moved = jax.jvp(so.sign, (x,), (x,))[1]
+        np.testing.assert_array_equal(moved, np.zeros(3))
+
+    def test_both_parts_are_rounded(self):
+        x = np.asarray([1.26 - 2.55j, -0.5 + 1.5j], np.complex64)
+        np.testing.assert_allclose(so.round(x, decimals=1), np.round(x, 1), rtol=1e-6)
+        np.testing.assert_array_equal(so.round(x), np.round(x))
+
+
+class TestNumbersForTuples:
+    def test_one_number_stands_for_a_tuple_of_it(self):
+        x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+        np.testing.assert_array_equal(so.tile(x, repetitions=2), np.tile(x, 2))
+        np.testing.assert_array_equal(so.reshape(x, shape=6), np.reshape(x, 6))
+        np.testing.assert_array_equal(so.reshape(x, shape=-1), np.reshape(x, -1))
+        np.testing.assert_array_equal(so.broadcast_to(x[0, 1], shape=3), np.broadcast_to(1.0, 3))
+
+    def test_it_is_saved_as_the_tuple(self):
+        x = so.var("x", shape=(2, 3))
+        assert so.reshape(x, shape=6).same_as(so.reshape(x, shape=(6,)))
+
+    def test_true_is_no_number(self):
+        with pytest.raises(TypeError, match="attribute 'shape' must be a tuple"):
+            so.reshape(np.ones(1), shape=True)
+
+    def test_likes_take_a_dtype(self):
+        x = np.ones((2, 3), np.float32)
+        for made, of_numpy in ((so.zeros_like, np.zeros_like), (so.ones_like, np.ones_like)):
+            found = made(x, dtype="int32")
+            assert found.dtype == np.int32
+            np.testing.assert_array_equal(found, of_numpy(x, dtype=np.int32))
+            symbol = made(so.var("x", shape=(2, 3), dtype="float32"), dtype="int32")
+            assert symbol.eval(x=x).dtype == np.int32

@@ -203,32 +203,55 @@ def _abs_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     return {"x": where(greater_equal(x, 0), d_out, -d_out)}
 
 
-def _sign_dtype(x: VarType) -> tuple[DType, bool]:
-    numeric(x)
-    return real(x)
+def _sign_reference(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    return np.asarray(np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype))
 
 
 @op(
     shape=same,
-    dtype=_sign_dtype,
-    reference=np.sign,
+    dtype=numeric,
+    reference=_sign_reference,
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
         case(x=(0,)),
         case(x=integers(3, low=-4, high=4)),
+        case(x=np.array([3 - 4j, -2j, 1]), order=2),
+        case(x=np.array([0j, 1 + 1j]), order=0),
         misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
     ],
 )
 def sign(x: Array) -> Array:
-    """-1, 0 or 1: the sign of each entry.
+    """-1, 0 or 1: the sign of each entry; of complex numbers ``x / |x|``, and 0 at 0.
+
+    The derivative is zero, and that of a complex number what turns it: ``i Im(dx conj(x)) x`` over
+    ``|x|^3``. At 0 it is zero, too.
+
+    Source: Python array API standard 2024.12, ``sign``.
 
     Example:
         >>> import jax.numpy as jnp
         >>> sign(jnp.asarray([1.5, -2.0, 0.0]))
         Array([ 1., -1.,  0.], dtype=float32)
+        >>> sign(jnp.asarray([-2j]))
+        Array([0.-1.j], dtype=complex64)
     """
-    return jnp.sign(x)
+    array = jnp.asarray(x)
+    if not jnp.iscomplexobj(array):
+        return jnp.sign(array)
+    # JAX has no derivative of a complex sign.
+    turning = jnp.where(array == 0, 1, array)
+    return jnp.where(array == 0, 0, turning / jnp.abs(turning))
 
 
-sign.zero_gradient("it is piecewise constant")
+@sign.gradient
+def _sign_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    # dz / |z| - z Re(conj(z) dz) / |z|^3 = (dz - s^2 conj(dz)) / (2 |z|) with s = z / |z|, and
+    # Re(u s^2 conj(dz)) = Re(conj(u s^2) dz).
+    if x.dtype.kind != "c":
+        return {"x": None}
+    size = abs(x)
+    across = d_out - conj(d_out * out * out)
+    halved = across * cast(0.5 / where(equal(size, 0), 1.0, size), dtype=x.dtype)
+    return {"x": where(equal(x, 0), 0.0, halved)}

@@ -14,7 +14,7 @@ from registry.errors import AttributeValueError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.extrema import Ties, larger, maximum, parted, smaller
-from registry.shapes import boolean, broadcast, real, same, strong_real
+from registry.shapes import boolean, broadcast, promote, real, same, strong_real
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -65,7 +65,7 @@ def trunc(x: Array) -> Array:
 
 @op(
     shape=same,
-    dtype=real,
+    dtype=promote,
     reference=lambda x, *, decimals: np.round(x, decimals),
     aliases=["rint"],
     cases=[
@@ -76,13 +76,13 @@ def trunc(x: Array) -> Array:
         case(x=integers(5, low=-900, high=900), decimals=3),
         case(x=np.array([5, 15, 25, -5, -15, 250], np.int32), decimals=-1),
         misuse("attribute 'decimals' must be an int", x=(3,), decimals=0.5),
-        _COMPLEX,
     ],
 )
 def round(x: Array, *, decimals: int = 0) -> Array:
     """Nearest number of so many ``decimals``, halves to the even one; below zero, of so many zeros.
 
-    It is ``rint(x * 10^decimals) / 10^decimals``, or ``x`` where that product overflows.
+    It is ``rint(x * 10^decimals) / 10^decimals``, or ``x`` where that product overflows. Of complex
+    numbers both parts are rounded.
 
     Example:
         >>> import jax.numpy as jnp
@@ -92,6 +92,9 @@ def round(x: Array, *, decimals: int = 0) -> Array:
         Array([20, 40], dtype=int32)
     """
     array = jnp.asarray(x)
+    if jnp.iscomplexobj(array):
+        parts = [round.kernel(part, decimals=decimals) for part in (array.real, array.imag)]
+        return lax.complex(*parts)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         return _round_whole(array, -decimals) if decimals < 0 else array
     if decimals == 0:
