@@ -17,6 +17,7 @@ from registry.cases import case, integers, misuse, positive, uniform, workload
 from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.shape import Several
 from registry.shapes import (
     along_axis,
     at_least_single,
@@ -112,7 +113,7 @@ def _pair_dtype(loc: VarType | None, scale: VarType | None, *, dtype: DType | No
 _LOC_AND_SCALE = [
     case(loc=(3, 1), scale=positive(4)),
     case(loc=(3,), scale=positive(), shape=(2, 3)),
-    case(shape=(5,), dtype="float32"),
+    case(shape=5, dtype="float32"),
     case(loc=(0, 2), scale=positive(2)),
 ]
 _MISUSES = [
@@ -160,7 +161,7 @@ def random_uniform(
     high: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1).
@@ -223,7 +224,7 @@ def random_normal(
     scale: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1.
@@ -289,7 +290,7 @@ def random_truncated_normal(
     *,
     low: float = -2.0,
     high: float = 2.0,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Normal draws between bounds: ``loc + scale z`` with ``low <= z <= high``.
@@ -363,7 +364,7 @@ def random_exponential(
     scale: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Exponential draws of mean ``scale``, which is 1 unless given: ``-scale log(1 - u)``.
@@ -422,7 +423,7 @@ def _bernoulli_reference(
     ],
 )
 def random_bernoulli(
-    p: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
+    p: Given, key: Key, *, shape: Several | None = None, dtype: np.dtype | None = None
 ) -> Array:
     """True with probability ``p``, which is 1/2 unless given; as ones and zeros in another dtype.
 
@@ -468,7 +469,7 @@ def _poisson_reference(
     ],
 )
 def random_poisson(
-    rate: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
+    rate: Given, key: Key, *, shape: Several | None = None, dtype: np.dtype | None = None
 ) -> Array:
     """How many events happen when ``rate``, which is 1 unless given, is their mean number.
 
@@ -516,7 +517,7 @@ def random_integers(
     *,
     low: int,
     high: int,
-    shape: tuple[int, ...] = (),
+    shape: Several = (),
     dtype: np.dtype | None = None,
 ) -> Array:
     """Whole numbers from ``low`` up to and without ``high``, all equally probable.
@@ -567,7 +568,7 @@ def _categorical_reference(
     ],
 )
 def random_categorical(
-    logits: Array, key: Key, *, axis: int = -1, shape: tuple[int, ...] | None = None
+    logits: Array, key: Key, *, axis: int = -1, shape: Several | None = None
 ) -> Array:
     """Which class is drawn, with probabilities ``softmax(logits)`` along ``axis``.
 
