@@ -369,3 +369,36 @@ class TestNumbersForTuples:
             np.testing.assert_array_equal(found, of_numpy(x, dtype=np.int32))
             symbol = made(so.var("x", shape=(2, 3), dtype="float32"), dtype="int32")
             assert symbol.eval(x=x).dtype == np.int32
+
+
+class TestComplexMoments:
+    @pytest.mark.parametrize("ord", [1.0, 2.0, 3.0, 4.0, 0.5, -1.0, INF, -INF])
+    def test_norm_is_that_of_the_absolute_values(self, ord):
+        x = complex_matrix(3, 2)
+        slope, found = slope_and_gradient(lambda z: so.sum(so.norm(z, ord=ord, axis=0)), x)
+        np.testing.assert_allclose(found, slope, rtol=1e-7)
+        single = x.astype(np.complex64)
+        value = so.norm(single, ord=ord, axis=0)
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, np.linalg.norm(x, ord=ord, axis=0), rtol=1e-5)
+
+    @pytest.mark.parametrize("correction", [0.0, 1.0])
+    @pytest.mark.parametrize("moment", [so.variance, so.std])
+    def test_moments_are_of_distances_from_the_mean(self, moment, correction):
+        x = complex_matrix(4, 2)
+        slope, found = slope_and_gradient(lambda z: so.sum(moment(z, correction=correction)), x)
+        np.testing.assert_allclose(found, slope, rtol=1e-7)
+        of_numpy = np.var if moment is so.variance else np.std
+        value = moment(x.astype(np.complex64), correction=correction)
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, of_numpy(x, ddof=correction), rtol=1e-5)
+
+    def test_nothing_flows_where_the_derivative_does_not_exist(self):
+        zeros = np.zeros(3, np.complex64)
+        for scalar in (so.norm, so.std, lambda z: so.norm(z, ord=1), lambda z: so.norm(z, ord=INF)):
+            np.testing.assert_array_equal(jax.grad(scalar)(zeros), zeros)
+
+    def test_of_entries_that_tie_the_first_has_the_gradient(self):
+        x = np.asarray([1j, -1.0, 1.0], np.complex64)
+        found = jax.grad(lambda z: so.norm(z, ord=INF))(x)
+        np.testing.assert_allclose(found, [-1j, 0, 0], atol=1e-6)

@@ -18,7 +18,7 @@ from registry.ops.indexing import (
     wide_index,
     wide_index_dtype,
 )
-from registry.ops.shape import Several, reshape
+from registry.ops.shape import reshape
 from registry.shapes import listed, normalize_axis, numeric, reduced
 from registry.signature import Array
 from registry.table import op
@@ -348,7 +348,7 @@ def _scatter_nd_reference(
         misuse("indices must be integers, got float", updates=(4,), indices=(4, 1), shape=(5,)),
     ],
 )
-def scatter_nd(updates: Array, indices: Array, *, shape: Several, axis: int = -1) -> Array:
+def scatter_nd(updates: Array, indices: Array, *, shape: tuple[int, ...], axis: int = -1) -> Array:
     """Zeros of ``shape`` to which ``updates`` are added at the coordinates in ``indices``.
 
     The adjoint of ``gather_nd``, with its ``axis``: an entry that is named twice receives the sum.
