@@ -402,3 +402,23 @@ class TestComplexMoments:
         x = np.asarray([1j, -1.0, 1.0], np.complex64)
         found = jax.grad(lambda z: so.norm(z, ord=INF))(x)
         np.testing.assert_allclose(found, [-1j, 0, 0], atol=1e-6)
+
+
+class TestComplexDeterminants:
+    def test_sign_and_logarithm_are_those_of_numpy(self):
+        a = complex_matrix(2, 3, 3)
+        sign, logarithm = so.slogdet(a.astype(np.complex64))
+        expected = np.linalg.slogdet(a)
+        assert logarithm.dtype == np.float32
+        np.testing.assert_allclose(sign, expected[0], rtol=1e-5)
+        np.testing.assert_allclose(logarithm, expected[1], rtol=1e-5)
+
+    @pytest.mark.parametrize("which", [0, 1])
+    def test_gradient_is_the_slope(self, which):
+        a = complex_matrix(3, 3)
+        slope, found = slope_and_gradient(lambda z: weighed_part(so.slogdet(z)[which]), a)
+        np.testing.assert_allclose(found, slope, rtol=1e-7)
+
+
+def weighed_part(x):
+    return so.real(x) * 0.7 - so.imag(x) * 1.3

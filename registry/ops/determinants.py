@@ -22,7 +22,14 @@ from registry.ops.factoring import (
     unpacked,
 )
 from registry.ops.masks import diagonal_entries, diagonal_matrix
-from registry.ops.matrices import cast_back, refuse_oblong, widened
+from registry.ops.matrices import (
+    cast_back,
+    imaginary,
+    part_of,
+    real_back,
+    refuse_oblong,
+    widened,
+)
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims, swapped
 from registry.ops.solving import factored_solve
@@ -250,8 +257,8 @@ def _slogdet_shape(a: Shape) -> tuple[Shape, ...]:
 
 
 def _slogdet_dtype(a: VarType) -> list[DType]:
-    dtype = strong_real_inexact(a)
-    return [dtype, dtype, bits_dtype(dtype), np.dtype(np.int32)]
+    dtype = strong_inexact(a)
+    return [dtype, part_of(dtype), bits_dtype(dtype), np.dtype(np.int32)]
 
 
 @op(
@@ -268,14 +275,14 @@ def _slogdet_dtype(a: VarType) -> list[DType]:
         case(a=invertible(0, 2, 2)),
         workload(a=invertible(256, 256)),
         *_REFUSED,
-        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
     ],
 )
 def slogdet(a: Array) -> tuple[Array, Array, Array, Array]:
     """Sign and logarithm of the determinant: ``det(a) = sign * exp(logabsdet)``.
 
-    It neither overflows nor underflows. Of a singular matrix the sign is zero, the logarithm minus
-    infinity and its gradient not finite. Half precision is computed in single.
+    It neither overflows nor underflows. The logarithm is real; the sign of a complex determinant
+    has absolute value one. Of a singular matrix the sign is zero, the logarithm minus infinity and
+    the gradient not finite. Half precision is computed in single.
 
     Example:
         >>> import jax.numpy as jnp
@@ -284,20 +291,45 @@ def slogdet(a: Array) -> tuple[Array, Array, Array, Array]:
     """
     (matrix,) = widened(a)
     lu, permutation = factored(matrix)
-    sign = _parity(permutation, lu.dtype) * jnp.prod(jnp.sign(_pivots(lu)), axis=-1)
+    sign = _phase(matrix, lu, permutation)
     logarithm = _logarithm(matrix, lu, permutation)
-    return cast_back(sign, a), cast_back(logarithm, a), packed(lu), permutation
+    return cast_back(sign, a), real_back(logarithm, a), packed(lu), permutation
 
 
 @slogdet.gradient
 def _slogdet_gradient(
-    a: Var, factors: Var, permutation: Var, d_sign: Var | None, d_logabsdet: Var
+    a: Var, sign: Var, factors: Var, permutation: Var, d_sign: Var | None, d_logabsdet: Var
 ) -> Grads:
-    # d log |det A| = <A^-T, dA>; the sign is constant.
-    del d_sign
-    diagonal = broadcast_to(expand_dims(d_logabsdet, axis=-1), shape=a.shape[:-1])
+    # With t = <A^-T, dA> it is d log |det A| = Re t and d sign = i Im(t) sign: zero of real
+    # matrices. Re(u i Im(t)) = Re(i Im(u) t).
+    factor = d_logabsdet
+    if d_sign is not None and a.dtype.kind == "c":
+        factor = d_logabsdet + imaginary(d_sign * sign)
+    diagonal = broadcast_to(expand_dims(factor, axis=-1), shape=a.shape[:-1])
     scaled = diagonal_matrix(diagonal)
     return {"a": factored_solve(a, scaled, factors, permutation, transpose=True)}
+
+
+@jax.custom_jvp
+def _phase(a: Array, lu: Array, permutation: Array) -> Array:
+    """The determinant divided by its absolute value."""
+    del a
+    return _parity(permutation, lu.dtype) * jnp.prod(jnp.sign(_pivots(lu)), axis=-1)
+
+
+@_phase.defjvp
+def _phase_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    sign = _phase(*primals)
+    if not jnp.iscomplexobj(sign):
+        return sign, jnp.zeros_like(sign)
+    return sign, 1j * jnp.imag(_relative_change(primals, tangents)) * sign
+
+
+def _relative_change(primals: Any, tangents: Any) -> Array:
+    """The tangent of the determinant divided by the determinant."""
+    a, lu, permutation = primals
+    whole = solved(a, tangents[0], (lu, permutation), transpose=False)
+    return jnp.trace(whole, axis1=-2, axis2=-1)
 
 
 @jax.custom_jvp
@@ -309,10 +341,7 @@ def _logarithm(a: Array, lu: Array, permutation: Array) -> Array:
 
 @_logarithm.defjvp
 def _logarithm_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    a, lu, permutation = primals
-    whole = solved(a, tangents[0], (lu, permutation), transpose=False)
-    moved = jnp.trace(whole, axis1=-2, axis2=-1)
-    return _logarithm(*primals), moved
+    return _logarithm(*primals), jnp.real(_relative_change(primals, tangents))
 
 
 # sumlogdiag ------------------------------------------------------------------------------------

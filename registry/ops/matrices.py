@@ -59,6 +59,16 @@ def cast_back(result: Array, *arrays: Array) -> Array:
     return lax.convert_element_type(result, jnp.result_type(*arrays))
 
 
+def part_of(dtype: DType) -> DType:
+    """The dtype of the parts of complex numbers; a real dtype itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def real_back(numbers: Array, x: Array) -> Array:
+    """Real numbers that were computed of a ``widened`` array, in the dtype of its parts."""
+    return lax.convert_element_type(numbers, part_of(np.dtype(jnp.result_type(x))))
+
+
 # Adjoints ---------------------------------------------------------------------------------------
 
 
@@ -70,6 +80,11 @@ def adjoint(x: Var) -> Any:
 def hermitian(x: Var) -> Any:
     """The Hermitian part ``(x + x^H) / 2`` of square matrices: of real ones the symmetric part."""
     return (x + adjoint(x)) * 0.5
+
+
+def imaginary(x: Var) -> Any:
+    """``x`` with its real part put to zero: ``i Im(x)``."""
+    return (x - conj(x)) * 0.5
 
 
 def hermitian_reference(x: np.ndarray) -> np.ndarray:

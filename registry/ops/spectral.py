@@ -5,7 +5,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
@@ -21,6 +20,7 @@ from registry.ops.matrices import (
     completed,
     hermitian,
     hermitian_reference,
+    real_back,
     refuse_flat,
     refuse_oblong,
     widened,
@@ -110,12 +110,7 @@ def eigh(x: Array) -> tuple[Array, Array]:
         Array([1., 3.], dtype=float32)
     """
     values, vectors = jnp.linalg.eigh(widened(x)[0], symmetrize_input=True)
-    return _real_back(values, x), cast_back(vectors, x)
-
-
-def _real_back(numbers: Array, x: Array) -> Array:
-    """Real numbers in the dtype of the parts of ``x``."""
-    return lax.convert_element_type(numbers, jnp.zeros((), jnp.result_type(x)).real.dtype)
+    return real_back(values, x), cast_back(vectors, x)
 
 
 def _eigh_gradient(
@@ -160,7 +155,7 @@ def eigvalsh(x: Array) -> tuple[Array, Array]:
         Array([1., 3.], dtype=float32)
     """
     values, vectors = jnp.linalg.eigh(widened(x)[0], symmetrize_input=True)
-    return _real_back(values, x), cast_back(vectors, x)
+    return real_back(values, x), cast_back(vectors, x)
 
 
 eigvalsh.gradient(_eigh_gradient)
@@ -240,7 +235,7 @@ def svd(x: Array, *, full_matrices: bool = False) -> tuple[Array, Array, Array]:
         rows, columns = x.shape[-2:]
         u = completed(u) if rows > columns else u
         vh = adjoint_kernel(completed(adjoint_kernel(vh))) if columns > rows else vh
-    return cast_back(u, x), _real_back(s, x), cast_back(vh, x)
+    return cast_back(u, x), real_back(s, x), cast_back(vh, x)
 
 
 @svd.gradient
@@ -319,7 +314,7 @@ def svdvals(x: Array) -> Array:
         >>> svdvals(jnp.asarray([[0.0, 2.0], [3.0, 0.0]]))
         Array([3., 2.], dtype=float32)
     """
-    return _real_back(jnp.linalg.svd(widened(x)[0], compute_uv=False), x)
+    return real_back(jnp.linalg.svd(widened(x)[0], compute_uv=False), x)
 
 
 @svdvals.gradient
