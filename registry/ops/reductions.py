@@ -305,15 +305,14 @@ def argmax_mask(
         >>> argmax_mask(jnp.asarray([1, 3, 3]))
         Array([False,  True, False], dtype=bool)
     """
+    # Plain reductions are several times faster than an argmax.
     array = jnp.asarray(x)
-    axes = normalize_axes(axis, array.ndim)
-    order = (*(i for i in range(array.ndim) if i not in axes), *axes)
-    moved = jnp.transpose(array, order)
-    n = count(array.shape, axis)
-    rows = jnp.reshape(moved, (*moved.shape[: array.ndim - len(axes)], n))
-    position = jnp.argmin if smallest else jnp.argmax
-    there = position(rows, axis=-1, keepdims=True) == jnp.arange(n)
-    return jnp.transpose(jnp.reshape(there, moved.shape), tuple(np.argsort(order).tolist()))
+    axes, n = normalize_axes(axis, array.ndim), count(array.shape, axis)
+    places = jnp.arange(n).reshape([m if i in axes else 1 for i, m in enumerate(array.shape)])
+    extreme = (jnp.min if smallest else jnp.max)(array, axis=axes, keepdims=True)
+    tied = (array == extreme) | jnp.isnan(array)
+    first = jnp.min(jnp.where(tied, places, n), axis=axes, keepdims=True)
+    return places == first
 
 
 argmax_mask.zero_gradient("it is piecewise constant")
