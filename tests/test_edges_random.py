@@ -238,3 +238,67 @@ def test_density_of_a_gamma_at_one_parameter_is_exponential():
     np.testing.assert_allclose(
         so.gamma_log_density(values, 1.0, 2.0), so.exponential_log_density(values, 2.0), rtol=1e-5
     )
+
+
+INF = np.inf
+ENDS = [
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 1.0, 2.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 2.0, 1.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 0.5, 1.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (INF, 1.0, 1.0)),
+    ("beta", stats.beta.logpdf, (0.0, 1.0, 3.0)),
+    ("beta", stats.beta.logpdf, (1.0, 3.0, 1.0)),
+    ("beta", stats.beta.logpdf, (1.0, 1.0, 1.0)),
+    ("beta", stats.beta.logpdf, (0.0, 2.0, 0.5)),
+    ("beta", stats.beta.logpdf, (1.0, 1.0, 0.5)),
+    ("beta", stats.beta.logpdf, (INF, 2.0, 2.0)),
+    ("poisson", stats.poisson.logpmf, (0.0, 0.0)),
+    ("poisson", stats.poisson.logpmf, (1.0, 0.0)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (1.0, INF)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (0.0, -INF)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (0.0, INF)),
+    ("cauchy", stats.cauchy.logpdf, (1e25, 0.0, 1.0)),
+    ("cauchy", stats.cauchy.logpdf, (-INF, 0.0, 1.0)),
+    ("student_t", stats.t.logpdf, (1e25, 2.0, 0.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("name", "law", "values"), ENDS)
+def test_densities_at_the_ends_of_the_support(name, law, values):
+    operator = getattr(so, f"{name}_log_density")
+    found = operator(*map(jnp.float32, values))
+    np.testing.assert_allclose(found, law(*values), rtol=1e-5, atol=1e-5)
+    slopes = jax.grad(operator, tuple(range(len(values))))(*map(jnp.float32, values))
+    assert not np.any(np.isnan(slopes))
+
+
+def test_gradients_of_densities_at_the_ends_of_the_support():
+    # An exponential of scale 2; Beta(1, 3) is 3 (1 - x)^2; a Poisson of no events is exp(-rate).
+    by_x, by_a, by_scale = jax.grad(so.gamma_log_density, (0, 1, 2))(0.0, 1.0, 2.0)
+    assert (by_x, by_a, by_scale) == (-0.5, -np.inf, -0.5)
+    np.testing.assert_allclose(jax.grad(so.beta_log_density)(0.0, 1.0, 3.0), -2.0)
+    np.testing.assert_allclose(jax.grad(so.beta_log_density)(1.0, 3.0, 1.0), 2.0)
+    assert jax.grad(so.poisson_log_density, 1)(0.0, 0.0) == -1.0
+    assert jax.grad(so.bernoulli_log_density, 1)(1.0, jnp.inf) == 0.0
+    # Far out the density is proportional to scale / x^2, or to (scale / x)^(df + 1) / scale.
+    np.testing.assert_allclose(
+        jax.grad(so.cauchy_log_density, (0, 2))(1e25, 0.0, 2.0), [-2e-25, 0.5], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        jax.grad(so.student_t_log_density, (0, 3))(1e25, 2.0, 0.0, 2.0), [-3e-25, 1.0], rtol=1e-6
+    )
+    # A second derivative by the parameter beside the one where a zero would be divided by zero.
+    mixed = jax.grad(jax.grad(so.gamma_log_density), 1)(2.0, 1.0, 1.0)
+    assert mixed == 0.5
+
+
+def test_dirichlet_at_the_edge_of_the_simplex():
+    x = jnp.asarray([0.0, 0.25, 0.75])
+    a = jnp.asarray([1.0, 2.0, 3.0])
+    # The density of the other two with parameters 2 and 3, whose constant changes.
+    rest = stats.beta(2.0, 3.0).logpdf(0.25) + special.gammaln(6.0) - special.gammaln(5.0)
+    np.testing.assert_allclose(so.dirichlet_log_density(x, a), rest, rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(so.dirichlet_log_density)(x, a), [0.0, 4.0, 8 / 3])
+    outside = jnp.asarray([-0.1, 0.35, 0.75])
+    assert so.dirichlet_log_density(outside, a) == -np.inf
+    np.testing.assert_array_equal(jax.grad(so.dirichlet_log_density)(outside, a), 0.0)
