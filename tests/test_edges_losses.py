@@ -389,3 +389,18 @@ class TestOutputLayers:
     def test_forward_mode_is_refused(self):
         with pytest.raises(NotLinearError):
             jax.jvp(so.make_loss, (self.x,), (self.x,))
+
+
+@pytest.mark.parametrize(
+    ("logit", "label", "loss", "slope"),
+    [
+        (np.inf, 1.0, 0.0, 0.0),
+        (-np.inf, 0.0, 0.0, 0.0),
+        (np.inf, 0.0, np.inf, 1.0),
+        (-np.inf, 1.0, np.inf, -1.0),
+        (np.inf, 0.25, np.inf, 0.75),
+    ],
+)
+def test_sigmoid_cross_entropy_of_infinite_logits(logit, label, loss, slope):
+    assert so.sigmoid_cross_entropy(logit, label) == loss
+    assert jax.grad(so.sigmoid_cross_entropy)(logit, label) == slope

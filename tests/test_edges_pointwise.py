@@ -307,3 +307,17 @@ def test_powers_in_norms_do_not_overflow():
     assert float(so.norm(np.float32([INF, 1.0]), ord=3)) == INF
     assert math.isnan(so.norm(np.float32([NAN, 1.0]), ord=3))
     assert float(so.norm(np.float32([0.0, 1.0]), ord=-1)) == 0.0
+
+
+def test_digamma_and_polygamma_at_zero_and_far_out():
+    zeros = jnp.asarray([0.0, -0.0, jnp.inf], jnp.float32)
+    np.testing.assert_array_equal(so.digamma(zeros), scipy.special.digamma(np.asarray(zeros)))
+    assert np.all(np.isnan(so.digamma(jnp.asarray([-1.0, -2.0, -jnp.inf]))))
+    far = jnp.asarray([1e9, 1e12, jnp.inf], jnp.float32)
+    for n in (1, 2, 3):
+        expected = scipy.special.polygamma(n, np.asarray(far, np.float64))
+        np.testing.assert_allclose(so.polygamma(far, n=n), expected, rtol=1e-6, atol=1e-37)
+    np.testing.assert_array_equal(so.polygamma(jnp.asarray([0.0, -0.0, -1.0]), n=1), np.inf)
+    np.testing.assert_array_equal(so.polygamma(jnp.asarray([0.0, -0.0]), n=2), [-np.inf, np.inf])
+    assert jax.grad(so.digamma)(jnp.inf) == 0.0
+    np.testing.assert_allclose(jax.grad(so.digamma)(1e12), 1e-12, rtol=1e-6)

@@ -499,11 +499,10 @@ def bernoulli_log_density(x: Array, logits: Array) -> Array:
         Array([    0., -1000.], dtype=float32)
     """
     (x, logits), dtype = _widened(x, logits)
-    # x l - max(l, 0) - log(1 + exp(-|l|)), where zero times an infinite logit is zero
-    factor = jnp.where(logits > 0, x - 1.0, x)
-    sure = (factor == 0) & jnp.isinf(logits)
-    away = factor * jnp.where(sure, 0.0, logits)
-    density = away - jnp.log1p(jnp.exp(-jnp.abs(logits)))
+    endless = jnp.isinf(logits)
+    at = jnp.where(endless, 0.0, logits)
+    ends = jnp.where(x == (logits > 0), 0.0, -jnp.inf)
+    density = jnp.where(endless, ends, x * at - jax.nn.softplus(at))
     return _supported((x >= 0) & (x <= 1), density, dtype)
 
 
