@@ -64,7 +64,6 @@ def _full_reference(
         case(shape=(0,), fill_value=True),
         case(shape=(2,), fill_value=-1, dtype="float32"),
         misuse("attribute 'fill_value' must be", shape=(2,), fill_value="one"),
-        misuse("must be of dtype int32, got 0.5", shape=(2,), fill_value=0.5, dtype="int32"),
         misuse("attribute 'shape' must not be negative, got (-2,)", shape=-2, fill_value=1),
     ],
 )
@@ -258,8 +257,6 @@ def _arange_reference(
         misuse("attribute 'step' must not be zero, got 0", start=1, stop=2, step=0),
         misuse("attribute 'start' must be", start="one"),
         misuse("attribute 'start' must be finite, got inf", start=math.inf),
-        misuse("must give less than 2^63 numbers", start=1e300),
-        misuse("each number must be of dtype", start=2**63, stop=2**63 + 1),
     ],
 )
 def arange(

@@ -329,10 +329,11 @@ def norm(
 
     An ``ord`` of ``inf`` gives the largest absolute value, ``-inf`` the smallest, and 0 the number
     of entries that are not zero. Over two axes, too, the entries count as one vector, so that 2 is
-    Frobenius' norm of a matrix. For an ``ord`` of 2 the sum of squares must not overflow; other
-    powers are taken of numbers of moderate size.
+    Frobenius' norm of a matrix. Powers are taken of numbers of moderate size, so that they do not
+    overflow.
 
-    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero,
+    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero
+    (and so are the further ones, as those of ``hypot``),
     no part of it for an entry that is zero (for an ``ord`` of at most one), and equal parts for
     entries that tie for the extremum.
 
@@ -352,7 +353,7 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     if ord == 0:
         return jnp.count_nonzero(x, axis=axis, keepdims=True)
     if ord == 2:
-        return _root(jnp.sum(jnp.square(x), axis=axis, keepdims=True))
+        return euclidean(x, axis)
     size = x * jnp.sign(x)  # its derivative at zero is zero
     if ord == 1:
         return jnp.sum(size, axis=axis, keepdims=True)
@@ -361,6 +362,22 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     if ord == -math.inf:
         return jnp.min(size, axis=axis, keepdims=True)
     return _scaled_norm(x, ord, axis)
+
+
+def euclidean(x: Array, axis: Axis) -> Array:
+    """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
+
+    Its derivatives at zero are zero.
+    """
+    total = jnp.sum(jnp.square(x), axis=axis, keepdims=True)
+    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
+
+    def careful(x: Array, total: Array) -> Array:
+        return jnp.where(beyond, _scaled_norm(x, 2.0, axis), _root(total))
+
+    out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
+    return out
 
 
 def _scaled_norm(x: Array, ord: float, axis: Axis) -> Array:
@@ -395,12 +412,12 @@ def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> G
     if math.isinf(ord):
         by_size = extremum_gradient(absolute(x), out, d_out, axis)["x"]
         return {"x": sign(x) * by_size}
-    if ord == 2:
-        return {"x": x * spread(_quotient(d_out, out), x, axis)}
     # d out = sum((|x| / out)^(ord - 1) sign(x) dx), where no division by zero must be
     at_zero = equal(out, 0.0)
     ratio = x / spread(where(at_zero, 1.0, out), x, axis)
     d = spread(where(at_zero, 0.0, d_out), x, axis)
+    if ord == 2:
+        return {"x": d * ratio}
     if ord % 2 == 0 and ord > 0:
         return {"x": d * power(ratio, ord - 1.0)}
     none = equal(x, 0.0)
