@@ -12,6 +12,7 @@ from registry.cases import case, definite, invertible, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, cast
+from registry.ops.diagonals import diag_embed, diagonal
 from registry.ops.factoring import (
     FACTORED,
     bits_dtype,
@@ -23,7 +24,6 @@ from registry.ops.factoring import (
     solved,
     unpacked,
 )
-from registry.ops.masks import diagonal_entries, diagonal_matrix
 from registry.ops.matrices import cast_back, refuse_oblong, widened
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims, swapped
@@ -515,8 +515,8 @@ def _slogdet_gradient(
 ) -> Grads:
     # d log |det A| = <A^-T, dA>; the sign is constant.
     del d_sign
-    diagonal = broadcast_to(expand_dims(d_logabsdet, axis=-1), shape=a.shape[:-1])
-    scaled = diagonal_matrix(diagonal)
+    entries = broadcast_to(expand_dims(d_logabsdet, axis=-1), shape=a.shape[:-1])
+    scaled = diag_embed(entries)
     return {"a": factored_solve(a, scaled, factors, permutation, transpose=True)}
 
 
@@ -573,4 +573,4 @@ def sumlogdiag(a: Array) -> Array:
 
 @sumlogdiag.gradient
 def _sumlogdiag_gradient(a: Var, d_out: Var) -> Grads:
-    return {"a": diagonal_matrix(expand_dims(d_out, axis=-1) / diagonal_entries(a))}
+    return {"a": diag_embed(expand_dims(d_out, axis=-1) / diagonal(a))}

@@ -8,7 +8,7 @@ from jax import lax
 
 from registry.cases import case, integers, misuse
 from registry.operator import Grads
-from registry.ops.diagonals import banded, diag_embed, diagonal, on_diagonal
+from registry.ops.diagonals import banded, diag_embed, on_diagonal
 from registry.ops.matrices import refuse_flat, refuse_oblong
 from registry.shapes import promote, require_held
 from registry.signature import Array
@@ -133,8 +133,3 @@ def triangle(x: Var, *, lower: bool, strict: bool = False) -> Any:
 def diagonal_matrix(entries: Var) -> Any:
     """Square matrices with the vectors ``entries`` on their diagonals and zeros elsewhere."""
     return diag_embed(entries)
-
-
-def diagonal_entries(x: Var) -> Any:
-    """The diagonals of the square matrices ``x``."""
-    return diagonal(x)
