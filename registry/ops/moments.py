@@ -352,10 +352,11 @@ def norm(
 
     An ``ord`` of ``inf`` gives the largest absolute value, ``-inf`` the smallest, and 0 the number
     of entries that are not zero. Over two axes, too, the entries count as one vector, so that 2 is
-    Frobenius' norm of a matrix. For an ``ord`` of 2 the sum of squares must not overflow; other
-    powers are taken of numbers of moderate size.
+    Frobenius' norm of a matrix. Powers are taken of numbers of moderate size, so that they do not
+    overflow.
 
-    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero,
+    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero
+    (and so are the further ones, as those of ``hypot``),
     no part of it for an entry that is zero (for an ``ord`` of at most one), and equal parts for
     entries that tie for the extremum; of complex ones the first has it.
 
@@ -375,7 +376,7 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     if ord == 0:
         return jnp.count_nonzero(x, axis=axis, keepdims=True)
     if ord == 2:
-        return _root(jnp.sum(_squares(x), axis=axis, keepdims=True))
+        return euclidean(_sizes(x) if jnp.iscomplexobj(x) else x, axis)
     size = _sizes(x)
     if ord == 1:
         return jnp.sum(size, axis=axis, keepdims=True)
@@ -384,6 +385,22 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
         ties = "first" if jnp.iscomplexobj(x) else "split"
         return jnp.asarray(extreme.kernel(size, axis=axis, keepdims=True, ties=ties))
     return _scaled_norm(size if jnp.iscomplexobj(x) else x, ord, axis)
+
+
+def euclidean(x: Array, axis: Axis) -> Array:
+    """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
+
+    Its derivatives at zero are zero.
+    """
+    total = jnp.sum(jnp.square(x), axis=axis, keepdims=True)
+    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
+
+    def careful(x: Array, total: Array) -> Array:
+        return jnp.where(beyond, _scaled_norm(x, 2.0, axis), _root(total))
+
+    out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
+    return out
 
 
 def _scaled_norm(x: Array, ord: float, axis: Axis) -> Array:
@@ -419,13 +436,13 @@ def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> G
         return {"x": along * spread(d_out, x, axis)}
     if math.isinf(ord):
         return {"x": along * _of_extreme(x, out, d_out, axis, smallest=ord < 0)}
-    if ord == 2:
-        return {"x": conj(x) * spread(_quotient(d_out, out), x, axis)}
     # d out = sum((|x| / out)^(ord - 1) d |x|), where no division by zero must be
     at_zero = equal(out, 0.0)
-    size = absolute(x) if x.dtype.kind == "c" else x
-    ratio = size / spread(where(at_zero, 1.0, out), size, axis)
+    divisor = spread(where(at_zero, 1.0, out), x, axis)
     d = spread(where(at_zero, 0.0, d_out), x, axis)
+    if ord == 2:
+        return {"x": d * conj(x / divisor)}
+    ratio = (absolute(x) if x.dtype.kind == "c" else x) / divisor
     if ord % 2 == 0 and ord > 0 and x.dtype.kind != "c":
         return {"x": d * power(ratio, ord - 1.0)}
     none = equal(x, 0.0)
