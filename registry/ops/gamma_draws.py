@@ -11,7 +11,8 @@ Source: Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018.
 import functools
 import importlib
 import math
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +23,11 @@ from registry.attributes import Check
 from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
-from registry.ops.elementwise import exp, log
+from registry.ops.comparison import equal
+from registry.ops.elementwise import exp, log, sigmoid, where
 from registry.ops.sampling import Given, drawn_dtype, drawn_shape, fitted, result_dtype
-from registry.ops.special import digamma, lgamma, polygamma
-from registry.shapes import at_least_single, broadcast, real_inexact
+from registry.ops.special import digamma, polygamma
+from registry.shapes import at_least_single, broadcast, strong_real_inexact
 from registry.signature import Array, Key
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -33,9 +35,16 @@ from registry.var import Var
 
 # The incomplete gamma function -----------------------------------------------------------------
 
-
-def _strong(*types: VarType) -> DType:
-    return real_inexact(*types)[0]
+# With t = log z, z f = exp(g) for g = a t - z - lgamma(a), whose derivatives by a are
+# t - digamma(a) and -polygamma(m, a). So the n-th derivative of z f by a is z f times a Bell
+# polynomial of these, and that of P(a, z) is its integral over t. The ratio of the integral to
+# z f at its end,
+#
+#     R_n(a, t) = integral_0^inf exp(g(t - v) - g(t)) B_n(t - v) dv,
+#
+# has a smooth integrand without large exponents, so that some tens of nodes suffice for every a.
+# For z > a the integral to the other end is the smaller one; the two add up to the n-th
+# derivative of one.
 
 
 def _incomplete_reference(a: np.ndarray, x: np.ndarray, *, n: int) -> np.ndarray:
@@ -49,38 +58,72 @@ def _incomplete_reference(a: np.ndarray, x: np.ndarray, *, n: int) -> np.ndarray
     return np.asarray(np.vectorize(entry, otypes=[np.float64])(a, x)) if a.size else a + x
 
 
-_TERMS = 1000
-"""The series for arguments up to some hundreds needs no more."""
+_SHIFT = 10
+"""Terms of the series ahead of the integral below ``z = a``, which is long for small ``a``."""
 
 
-def _series(a: Array, x: Array, n: int) -> Array:
-    """The ``n``-th derivative by ``a`` of ``sum_k x^(a+k) exp(-x) / Gamma(a+k+1)``.
+class _Place(NamedTuple):
+    """A parameter and an argument of the distribution, with what is computed of both with care.
 
-    Each term is ``exp(g(a))``, so its derivative is itself times a complete Bell polynomial of the
-    derivatives of ``g(a) = (a + k) log x - x - lgamma(a + k + 1)``.
+    Attributes:
+        a, z: the parameter and the argument.
+        excess: ``log(z) - log(a)``, accurate where ``z`` is near ``a``.
     """
-    log_x = jnp.log(x)
 
-    def term(k: Array) -> Any:
-        place = a + k + 1.0
-        size = jnp.exp((place - 1.0) * log_x - x - lax.lgamma(place))
-        slopes = [log_x - lax.digamma(place)]
-        slopes += [-_polygamma(m, place) for m in range(1, n)]
-        return size * _bell(slopes)
+    a: Array
+    z: Array
+    excess: Array
 
-    def more(state: tuple[Any, Any, Any]) -> Any:
-        k, total, last = state
-        past = k < jnp.max(x, initial=0.0) + n + 2.0
-        left = jnp.any(jnp.abs(last) > jnp.finfo(total.dtype).eps * jnp.abs(total) / 8)  # type: ignore[no-untyped-call]
-        return (past | left) & (k < _TERMS)
 
-    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        k, total, _ = state
-        one = term(k)
-        return k + 1.0, total + one, one
+def _place(a: Array, z: Array, log_z: Array | None = None) -> _Place:
+    near = (z > 0.5 * a) & (z < 2.0 * a)
+    log_z = jnp.log(z) if log_z is None else log_z
+    close = jnp.log1p(jnp.where(near, z - a, 0.0) / a)
+    return _Place(a, z, jnp.where(near, close, log_z - jnp.log(a)))
 
-    start = (jnp.zeros((), x.dtype), jnp.zeros_like(x), jnp.ones_like(x))
-    return jnp.where(x > 0, lax.while_loop(more, step, start)[1], 0.0)
+
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """``sum_k coefficients[k] x^k``, by Horner's rule."""
+    return functools.reduce(lambda above, one: above * x + one, reversed(coefficients), 0.0 * x)
+
+
+def _past_slope(w: Array) -> Array:
+    """``exp(w) - 1 - w``, accurate near zero."""
+    near = jnp.abs(w) < 0.5
+    small = jnp.where(near, w, 0.0)
+    series = small * small * _polynomial(small, [1.0 / math.factorial(k) for k in range(2, 15)])
+    return jnp.where(near, series, jnp.expm1(w) - w)
+
+
+def _log_digamma(a: Array) -> Array:
+    """``log(a) - digamma(a)``, accurate for large ``a`` by Stirling's series."""
+    large = a > 16.0
+    inverse = 1.0 / jnp.where(large, a, 16.0)
+    square = inverse * inverse
+    series = _polynomial(square, [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0])
+    direct = jnp.log(a) - lax.digamma(jnp.where(large, 1.0, a))
+    return jnp.where(large, 0.5 * inverse + square * series, direct)
+
+
+def _log_weight(at: _Place) -> Array:
+    """``a log z - z - lgamma(a)``, the logarithm of ``z f``.
+
+    For large ``a`` it is ``log(a / 2 pi) / 2 - a (e^l - 1 - l) - s(a)``, where ``l = log(z / a)``
+    and ``s`` is the rest of Stirling's series.
+    """
+    large = at.a > 16.0
+    a = jnp.where(large, at.a, 16.0)
+    rest = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0]
+    stirling = _polynomial(1.0 / (a * a), rest) / a
+    far = 0.5 * jnp.log(a / (2.0 * math.pi)) - a * _past_slope(at.excess) - stirling
+    small = jnp.where(large, 1.0, at.a)
+    log_z = at.excess + jnp.log(small)
+    return jnp.where(large, far, small * log_z - at.z - lax.lgamma(small))
+
+
+def _slopes(centered: Array, a: Array, n: int) -> list[Array]:
+    """The first ``n`` derivatives of ``g`` by ``a``; the first is ``centered``."""
+    return [centered, *(-_polygamma(m, a) for m in range(1, n))][:n]
 
 
 def _polygamma(m: int, x: Array) -> Array:
@@ -96,11 +139,132 @@ def _bell(slopes: list[Any]) -> Any:
     return polynomials[-1]
 
 
+def _side(at: _Place, n: int, *, below: Array) -> Array:
+    """The ratio ``R_n`` where ``below``, elsewhere that of the integral from ``z`` on."""
+    first, factor, shift = 0.0, jnp.ones_like(at.a), jnp.where(below, 1.0, 0.0)
+    centered = at.excess + _log_digamma(at.a)
+    slopes = _slopes(centered, at.a, n)
+    for k in range(_SHIFT):
+        # z^k Gamma(a) / Gamma(a + k + 1), whose logarithm has the slope log z - digamma(a + k + 1)
+        place = 1.0 / (at.a + k)
+        slopes = [
+            one + (-1.0) ** (m + 1) * math.factorial(m) * shift * place ** (m + 1)
+            for m, one in enumerate(slopes)
+        ]
+        first = first + factor * place * _bell(slopes)
+        factor = factor * jnp.where(below, at.z * place, 1.0)
+    integral = _integral(at._replace(a=at.a + shift * _SHIFT), slopes, below=below)
+    return jnp.where(below, first + factor * integral, integral)
+
+
+def _integral(at: _Place, slopes: list[Array], *, below: Array) -> Array:
+    """The integral of ``exp(g(t + w) - g(t)) B_n`` over ``w < 0`` where ``below``, or ``w > 0``.
+
+    Its exponent is ``-|a - z| |w| - z (exp(w) - 1 - w)``; it ends where that is past the dtype's
+    precision, by bounds of both terms.
+    """
+    reach = 6.0 - math.log(jnp.finfo(at.a.dtype).eps)  # type: ignore[no-untyped-call]
+    nodes, weights = _nodes(at.a.dtype)
+    fall = jnp.abs(at.a - at.z)
+    q = reach / at.z
+    bent = jnp.where(below, 0.5 * (q + jnp.sqrt(q * (q + 8.0))), jnp.log1p(q + jnp.sqrt(2.0 * q)))
+    end = jnp.minimum(bent, reach / fall)[..., None]
+    v = end * nodes
+    w = jnp.where(below[..., None], -v, v)
+    exponent = -fall[..., None] * v - at.z[..., None] * _past_slope(w)
+    moved = [one[..., None] for one in slopes]
+    moved[:1] = [one + w for one in moved[:1]]
+    return jnp.sum(end * weights * jnp.exp(exponent) * _bell(moved), axis=-1)
+
+
+def _nodes(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss and Legendre on ``[0, 1]``."""
+    nodes, weights = np.polynomial.legendre.leggauss(24 if dtype.itemsize < 8 else 48)
+    return (0.5 * (nodes + 1.0)).astype(dtype), (0.5 * weights).astype(dtype)
+
+
+def _ratio(at: _Place, n: int) -> Array:
+    """``R_n`` for ``n`` of at least one, where both integrals add up to zero."""
+    below = at.z < at.a
+    side = _side(at, n, below=below)
+    return jnp.where(below, side, -side)
+
+
+def _widened(a: Array, z: Array) -> tuple[Array, Array, DType]:
+    """Both in one shape and at least in single precision, and the dtype of the result."""
+    dtype = np.dtype(jnp.result_type(a, z))
+    wide = at_least_single(dtype)
+    a, z = jnp.broadcast_arrays(jnp.asarray(a).astype(wide), jnp.asarray(z).astype(wide))
+    return a, z, dtype
+
+
+def _density_reference(a: np.ndarray, x: np.ndarray, *, n: int) -> np.ndarray:
+    mpmath = importlib.import_module("mpmath")
+
+    def entry(a: float, x: float) -> float:
+        def density(b: Any) -> Any:
+            return mpmath.power(x, b - 1) * mpmath.exp(-x) / mpmath.gamma(b)
+
+        with mpmath.workdps(40):
+            return float(mpmath.diff(density, a, n))
+
+    return np.asarray(np.vectorize(entry, otypes=[np.float64])(a, x)) if a.size else a + x
+
+
 @op(
     shape=broadcast,
-    dtype=_strong,
+    dtype=strong_real_inexact,
+    reference=_density_reference,
+    native=False,  # the kernel computes the branch that it does not take of other numbers
+    cases=[
+        case(a=uniform(4, low=0.5, high=5), x=uniform(4, low=0.5, high=5), rtol=1024),
+        case(a=positive(3, 1), x=positive(4), n=1, rtol=4096),
+        case(a=uniform(3, low=20, high=30), x=uniform(3, low=20, high=30), n=2, rtol=8192),
+        case(a=positive(0), x=positive(0), n=3, order=1),
+        misuse("attribute 'n' must be at least 0, got -1", a=(3,), x=(3,), n=-1),
+    ],
+)
+def gamma_density(
+    a: Array, x: Array, *, n: Annotated[int, Check("be at least 0", lambda n: n >= 0)] = 0
+) -> Array:
+    """``x^(a - 1) exp(-x) / Gamma(a)``, or its ``n``-th derivative by ``a``, for ``x`` from 0 on.
+
+    Accurate for large ``a``, where its powers would overflow.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> gamma_density(jnp.asarray(1.0), jnp.asarray([0.0, 1.0]))
+        Array([1.        , 0.36787945], dtype=float32)
+    """
+    a, x, dtype = _widened(a, x)
+    positive = x > 0
+    at = _place(a, jnp.where(positive, x, 1.0))
+    factor = _bell(_slopes(at.excess + _log_digamma(a), a, n))
+    density = jnp.exp(_log_weight(at)) / at.z * factor
+    # At zero the power alone decides; its logarithm is infinite, too.
+    at_one, least = (1.0, jnp.inf * (-1.0) ** n) if n == 0 else (jnp.inf * (-1.0) ** n,) * 2
+    at_zero = jnp.where(a > 1, 0.0, jnp.where(a == 1, at_one, least))
+    return lax.convert_element_type(jnp.where(positive, density, at_zero), dtype)
+
+
+@gamma_density.gradient
+def _gamma_density_gradient(a: Var, x: Var, out: Var, d_out: Var, *, n: int) -> Grads:
+    # f_x = ((a - 1) / x - 1) f; its n-th derivative by a has the term n f_(n-1) / x as well.
+    def by_x() -> Var | None:
+        share = where(equal(a, 1.0), 0.0, (a - 1.0) / x)
+        bent = (share - 1.0) * out
+        if n > 0:
+            bent = bent + float(n) * gamma_density(a, x, n=n - 1) / x
+        return unbroadcast(d_out * bent, x)
+
+    return {"a": lambda: unbroadcast(d_out * gamma_density(a, x, n=n + 1), a), "x": by_x}
+
+
+@op(
+    shape=broadcast,
+    dtype=strong_real_inexact,
     reference=_incomplete_reference,
-    native=False,  # JAX differentiates the series by no argument, and its igamma by ``a`` but once
+    native=False,  # JAX differentiates its igamma by ``a`` but once
     aliases=["igamma", "gammainc"],
     cases=[
         case(a=uniform(4, low=0.5, high=5), x=uniform(4, low=0.5, high=5), rtol=4096),
@@ -116,8 +280,7 @@ def incomplete_gamma(
     """``P(a, x)``, the regularized incomplete gamma function, or its ``n``-th derivative by ``a``.
 
     ``P(a, x)`` is the integral of ``t^(a - 1) exp(-t) / Gamma(a)`` from 0 to ``x``, for positive
-    ``a`` and ``x``. A series computes the derivatives, for ``x`` up to some
-    hundreds.
+    ``a`` and ``x`` from 0 on. The integral is computed by the same few nodes for all of them.
 
     Source: NIST Digital Library of Mathematical Functions, 8.2.4 and 8.7.1.
 
@@ -126,35 +289,82 @@ def incomplete_gamma(
         >>> incomplete_gamma(jnp.asarray(1.0), jnp.asarray(0.0))
         Array(0., dtype=float32)
     """
-    dtype = np.dtype(jnp.result_type(a, x))
-    wide = at_least_single(dtype)
-    a, x = jnp.broadcast_arrays(jnp.asarray(a).astype(wide), jnp.asarray(x).astype(wide))
-    out = lax.igamma(a, x) if n == 0 else _series(a, x, n)
-    return lax.convert_element_type(out, dtype)
+    a, x, dtype = _widened(a, x)
+    known = (x > 0) & (x < jnp.inf)
+    at = _place(a, jnp.where(known, x, a))
+    below = at.z < at.a
+    part = jnp.exp(_log_weight(at)) * _side(at, n, below=below)
+    whole = 1.0 if n == 0 else 0.0
+    inside = jnp.where(below, part, whole - part)
+    ends = jnp.where(x == 0, 0.0, jnp.where(x > 0, whole, jnp.nan))
+    return lax.convert_element_type(jnp.where(known, inside, ends), dtype)
 
 
 @incomplete_gamma.gradient
 def _incomplete_gamma_gradient(a: Var, x: Var, d_out: Var, *, n: int) -> Grads:
-    # P_x = f = exp(g) with g = (a - 1) log x - x - lgamma(a); its a-derivatives are f times a
-    # complete Bell polynomial of those of g.
-    def by_x() -> Var | None:
-        slopes = [log(x) - digamma(a)] + [-polygamma(a, n=m) for m in range(1, n)]
-        return unbroadcast(d_out * (_density(a, x) * _bell(slopes[:n])), x)
-
-    return {"a": lambda: unbroadcast(d_out * incomplete_gamma(a, x, n=n + 1), a), "x": by_x}
-
-
-def _density(a: Var, x: Var) -> Var:
-    density: Var = exp((a - 1.0) * log(x) - x - lgamma(a))
-    return density
+    return {
+        "a": lambda: unbroadcast(d_out * incomplete_gamma(a, x, n=n + 1), a),
+        "x": lambda: unbroadcast(d_out * gamma_density(a, x, n=n), x),
+    }
 
 
 # The slope of a draw ---------------------------------------------------------------------------
 
 
+def _ratio_reference(a: np.ndarray, log_x: np.ndarray, *, n: int) -> np.ndarray:
+    x = np.exp(log_x)
+    ratio: np.ndarray = _incomplete_reference(a, x, n=n) / (x * _density_reference(a, x, n=0))
+    return ratio
+
+
 @op(
     shape=broadcast,
-    dtype=_strong,
+    dtype=strong_real_inexact,
+    reference=_ratio_reference,
+    native=False,  # as that of incomplete_gamma
+    cases=[
+        case(a=uniform(4, low=0.5, high=5), log_x=(4,), rtol=4096),
+        case(a=positive(3, 1), log_x=(4,), n=2, order=2, rtol=8192),
+        case(a=positive(0), log_x=(0,), order=1),
+        misuse("attribute 'n' must be at least 1, got 0", a=(3,), log_x=(3,), n=0),
+    ],
+)
+def incomplete_gamma_ratio(
+    a: Array, log_x: Array, *, n: Annotated[int, Check("be at least 1", lambda n: n >= 1)] = 1
+) -> Array:
+    """``P_n(a, x) / (x f(a, x))``: the ``n``-th derivative by ``a`` beside that by ``log x``.
+
+    ``P`` is ``incomplete_gamma`` and ``f`` is ``gamma_density``. It is finite for every finite
+    ``log_x``, be ``x`` itself too small for its dtype: then ``P`` is ``x^a / Gamma(a + 1)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> incomplete_gamma_ratio(jnp.asarray(0.5), jnp.asarray(-1000.0)).round(1)
+        Array(-2000.1, dtype=float32)
+    """
+    a, log_x, dtype = _widened(a, log_x)
+    return lax.convert_element_type(_ratio(_place(a, jnp.exp(log_x), log_x), n), dtype)
+
+
+@incomplete_gamma_ratio.gradient
+def _incomplete_gamma_ratio_gradient(a: Var, log_x: Var, out: Var, d_out: Var, *, n: int) -> Grads:
+    # With l = log(x f): R_a = R_(n+1) - R l_a and R_t = B_n - R l_t, where l_a = t - digamma(a)
+    # and l_t = a - x.
+    l_a = log_x - digamma(a)
+
+    def by_a() -> Var | None:
+        return unbroadcast(d_out * (incomplete_gamma_ratio(a, log_x, n=n + 1) - out * l_a), a)
+
+    def by_log_x() -> Var | None:
+        bell = _bell([l_a, *(-polygamma(a, n=m) for m in range(1, n))])
+        return unbroadcast(d_out * (bell - out * (a - exp(log_x))), log_x)
+
+    return {"a": by_a, "log_x": by_log_x}
+
+
+@op(
+    shape=broadcast,
+    dtype=strong_real_inexact,
     native=False,  # JAX has no derivative of random_gamma_grad
     cases=[
         case(a=uniform(4, low=0.5, high=5), z=uniform(4, low=0.5, high=5)),
@@ -163,42 +373,46 @@ def _density(a: Var, x: Var) -> Var:
         case(a=positive(0), z=positive(0), order=1),
         misuse("the inputs must be real, got complex64", a=np.ones(2, np.complex64), z=(2,)),
     ],
-    reference=lambda a, z: (
-        -_incomplete_reference(a, z, n=1) / np.exp((a - 1) * np.log(z) - z - _log_gamma(a))
-    ),
+    reference=lambda a, z: -_incomplete_reference(a, z, n=1) / _density_reference(a, z, n=0),
 )
 def gamma_draw_slope(a: Array, z: Array) -> Array:
     """How fast a gamma draw ``z`` moves with its parameter: ``dz/da = -P_a(a, z) / f(a, z)``.
+
+    A draw of zero, which is too small for the dtype, stays there.
 
     Example:
         >>> import jax.numpy as jnp
         >>> bool(gamma_draw_slope(jnp.asarray(2.0), jnp.asarray(1.5)) > 0)
         True
     """
-    dtype = np.dtype(jnp.result_type(a, z))
-    wide = at_least_single(dtype)
-    a, z = jnp.broadcast_arrays(jnp.asarray(a).astype(wide), jnp.asarray(z).astype(wide))
-    return lax.convert_element_type(lax.random_gamma_grad(a, z), dtype)
-
-
-def _log_gamma(a: np.ndarray) -> np.ndarray:
-    values: np.ndarray = importlib.import_module("scipy.special").gammaln(a)
-    return values
+    a, z, dtype = _widened(a, z)
+    moving = z > 0
+    slope = -z * _ratio(_place(a, jnp.where(moving, z, 1.0)), 1)
+    return lax.convert_element_type(jnp.where(moving, slope, z), dtype)
 
 
 @gamma_draw_slope.gradient
 def _gamma_draw_slope_gradient(a: Var, z: Var, out: Var, d_out: Var) -> Grads:
     # With s = -P_a / f and l = log f: s_z = -l_a - s l_z and s_a = -P_aa / f - s l_a, where
     # l_a = log z - digamma(a) and l_z = (a - 1) / z - 1.
-    l_a = log(z) - digamma(a)
+    # A draw of zero stays there. Half precision, which loses the small differences, is widened.
+    given, draw = a, z
+    if out.dtype.itemsize < 4:
+        a, z = (cast(one, dtype="float32") for one in (a, z))
+        out = gamma_draw_slope(a, z)
+    moving = z > 0.0
+    at = where(moving, z, 1.0)
+    log_z = log(at)
+    l_a = log_z - digamma(a)
+    d = where(moving, cast(d_out, dtype=out.dtype), 0.0)
 
     def by_a() -> Var | None:
-        bent = incomplete_gamma(a, z, n=2) / _density(a, z)
-        return unbroadcast(d_out * -(bent + out * l_a), a)
+        bent = at * incomplete_gamma_ratio(a, log_z, n=2)
+        return unbroadcast(d * -(bent + out * l_a), given)
 
     return {
         "a": by_a,
-        "z": lambda: unbroadcast(d_out * -(l_a + out * ((a - 1.0) / z - 1.0)), z),
+        "z": lambda: unbroadcast(d * -(l_a + out / at * (a - 1.0 - at)), draw),
     }
 
 
@@ -298,8 +512,8 @@ def _beta_dtype(a: VarType, b: VarType, *, dtype: DType | None) -> list[DType]:
 @op(
     shape=_beta_shape,
     dtype=_beta_dtype,
-    outputs=("out", "first", "second"),
-    hidden=("first", "second"),
+    outputs=("out", "log_first", "log_second"),
+    hidden=("log_first", "log_second"),
     native=False,  # as that of random_gamma
     # No reference: the distribution is tested, since nobody else draws these very numbers.
     cases=[
@@ -335,32 +549,30 @@ def random_beta(
         jax.random.loggamma(one, jnp.broadcast_to(jnp.asarray(at).astype(wide), places), dtype=wide)
         for one, at in zip(jax.random.split(key), (a, b), strict=True)
     ]
-    smallest = jnp.finfo(wide).tiny  # type: ignore[no-untyped-call]
-    first, second = (jnp.maximum(jnp.exp(lax.stop_gradient(one)), smallest) for one in logs)
-    out = jax.nn.sigmoid(lax.stop_gradient(logs[0] - logs[1]))
-    return lax.convert_element_type(out, chosen), first, second
+    first, second = (lax.stop_gradient(one) for one in logs)
+    return lax.convert_element_type(jax.nn.sigmoid(first - second), chosen), first, second
 
 
 @random_beta.gradient
 def _random_beta_gradient(
     a: Var,
     b: Var,
-    first: Var,
-    second: Var,
+    log_first: Var,
+    log_second: Var,
     d_out: Var,
-    d_first: Var | None,
-    d_second: Var | None,
+    d_log_first: Var | None,
+    d_log_second: Var | None,
 ) -> Grads:
-    # out = z / (z + w): d out = (w dz - z dw) / (z + w)^2
-    total = first + second
-    d = cast(d_out, dtype=first.dtype) / (total * total)
+    # out = s = sigmoid(log z - log w): d out = s (1 - s) (dlog z - dlog w)
+    gap = log_first - log_second
+    d = cast(d_out, dtype=gap.dtype) * (sigmoid(gap) * sigmoid(-gap))
 
-    def along(parameter: Var, draw: Var, d_draw: Var, further: Var | None) -> Var | None:
-        d_draw = d_draw if further is None else d_draw + further
-        slope = gamma_draw_slope(cast(parameter, dtype=draw.dtype), draw)
-        return unbroadcast(d_draw * slope, parameter)
+    def along(parameter: Var, log_draw: Var, d_log: Var, further: Var | None) -> Var | None:
+        d_log = d_log if further is None else d_log + further
+        slope = -incomplete_gamma_ratio(cast(parameter, dtype=log_draw.dtype), log_draw)
+        return unbroadcast(d_log * slope, parameter)
 
     return {
-        "a": along(a, first, d * second, d_first),
-        "b": along(b, second, -(d * first), d_second),
+        "a": along(a, log_first, d, d_log_first),
+        "b": along(b, log_second, -d, d_log_second),
     }
