@@ -220,6 +220,23 @@ def canonical(dtype: DType) -> DType:
     return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
 
 
+def require_held(name: str, value: complex | None, dtype: DType) -> None:
+    """Refuse a number that an array of ``dtype`` would round or wrap; floats round to nearest.
+
+    Raises:
+        DTypeError: it is not whole, or out of range, for integers; or complex for real numbers.
+    """
+    if value is None or dtype.kind == "c":
+        return
+    if isinstance(value, complex):
+        raise DTypeError(f"{name} must be real in {dtype.name}, got {value}")
+    if dtype.kind not in "biu":
+        return
+    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not (least <= value <= most and value == int(value)):
+        raise DTypeError(f"{name} must be of dtype {dtype.name}, got {value}")
+
+
 def listed(shapes: Sequence[Any]) -> str:
     """Shapes as a sentence lists them."""
     *front, last = [str(shape) for shape in shapes]

@@ -906,8 +906,8 @@ class TestRecordedGradients:
         assert "i@GRAD" not in names(get("take").grad_op_maker(desc, block=block))
 
     def test_no_gradient(self):
-        desc = OpDesc("sign", {"x": ["a"]}, {"out": ["b"]})
-        assert get("sign").grad_op_maker(desc) == []
+        desc = OpDesc("floor", {"x": ["a"]}, {"out": ["b"]})
+        assert get("floor").grad_op_maker(desc) == []
 
     def test_unknown_slots(self):
         with pytest.raises(ArgumentError, match="sin: the slots must be among x, got 'z'"):

@@ -389,3 +389,33 @@ class TestOutputLayers:
     def test_forward_mode_is_refused(self):
         with pytest.raises(NotLinearError):
             jax.jvp(so.make_loss, (self.x,), (self.x,))
+
+
+@pytest.mark.parametrize(
+    ("logit", "label", "loss", "slope"),
+    [
+        (np.inf, 1.0, 0.0, 0.0),
+        (-np.inf, 0.0, 0.0, 0.0),
+        (np.inf, 0.0, np.inf, 1.0),
+        (-np.inf, 1.0, np.inf, -1.0),
+        (np.inf, 0.25, np.inf, 0.75),
+    ],
+)
+def test_sigmoid_cross_entropy_of_infinite_logits(logit, label, loss, slope):
+    assert so.sigmoid_cross_entropy(logit, label) == loss
+    assert jax.grad(so.sigmoid_cross_entropy)(logit, label) == slope
+
+
+@pytest.mark.parametrize("size", [1e25, 1e-25, 1.0])
+def test_cosine_similarity_of_vectors_of_any_size(size):
+    x, y = (np.asarray(v, np.float64) for v in ([3.0, -4.0], [1.0, 2.0]))
+    out = x @ y / np.sqrt(x @ x * (y @ y))
+    by_x = y / np.sqrt(x @ x * (y @ y)) - out * x / (x @ x)
+    xs, ys = (jnp.asarray(v * size, jnp.float32) for v in (x, y))
+
+    def similarity(x, y):
+        return so.cosine_similarity(x, y, eps=1e-36)
+
+    np.testing.assert_allclose(similarity(xs, ys), out, rtol=1e-6)
+    found = np.asarray(jax.grad(similarity)(xs, ys), np.float64) * size
+    np.testing.assert_allclose(found, by_x, rtol=1e-5)

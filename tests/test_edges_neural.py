@@ -274,3 +274,13 @@ class TestMaskedSoftmax:
         x = np.zeros((2, 4), np.float32)
         out = so.softmax_with_length(x, np.array([9, -1], np.int32))
         np.testing.assert_array_equal(out, [[0.25] * 4, [0.0] * 4])
+
+
+@pytest.mark.parametrize("size", [1e25, 1e19, 1.0])
+def test_l2_normalize_of_vectors_of_any_size(size):
+    x = jnp.asarray([[3.0 * size, -4.0 * size], [0.0, 1.0]], jnp.float32)
+    np.testing.assert_allclose(so.l2_normalize(x), [[0.6, -0.8], [0.0, 1.0]], rtol=1e-6)
+    slope = jax.grad(lambda x: so.l2_normalize(x)[0, 0])(x)
+    np.testing.assert_allclose(
+        np.asarray(slope, np.float64) * size, [[16 / 125, 12 / 125], [0.0, 0.0]], rtol=1e-5
+    )

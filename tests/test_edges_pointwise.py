@@ -307,3 +307,56 @@ def test_powers_in_norms_do_not_overflow():
     assert float(so.norm(np.float32([INF, 1.0]), ord=3)) == INF
     assert math.isnan(so.norm(np.float32([NAN, 1.0]), ord=3))
     assert float(so.norm(np.float32([0.0, 1.0]), ord=-1)) == 0.0
+
+
+def test_digamma_and_polygamma_at_zero_and_far_out():
+    zeros = jnp.asarray([0.0, -0.0, jnp.inf], jnp.float32)
+    np.testing.assert_array_equal(so.digamma(zeros), scipy.special.digamma(np.asarray(zeros)))
+    assert np.all(np.isnan(so.digamma(jnp.asarray([-1.0, -2.0, -jnp.inf]))))
+    far = jnp.asarray([1e9, 1e12, jnp.inf], jnp.float32)
+    for n in (1, 2, 3):
+        expected = scipy.special.polygamma(n, np.asarray(far, np.float64))
+        np.testing.assert_allclose(so.polygamma(far, n=n), expected, rtol=1e-6, atol=1e-37)
+    np.testing.assert_array_equal(so.polygamma(jnp.asarray([0.0, -0.0, -1.0]), n=1), np.inf)
+    np.testing.assert_array_equal(so.polygamma(jnp.asarray([0.0, -0.0]), n=2), [-np.inf, np.inf])
+    assert jax.grad(so.digamma)(jnp.inf) == 0.0
+    np.testing.assert_allclose(jax.grad(so.digamma)(1e12), 1e-12, rtol=1e-6)
+
+
+LENGTHS = [1e25, 1e-25, 1e19, 1e-19, 1.0]
+
+
+@pytest.mark.parametrize("size", LENGTHS)
+def test_lengths_and_angles_of_any_size(size):
+    # All are homogeneous: a point of another size has the same slopes but for a power of the size.
+    size = np.float32(size)
+    x, y = jnp.float32(3.0) * size, jnp.float32(-4.0) * size
+    hessian = np.asarray([[16.0, 12.0], [12.0, 9.0]]) / 125.0
+    for name, of_point in [
+        ("hypot", so.hypot),
+        ("norm", lambda x, y: so.norm(jnp.stack([x, y]))),
+        ("norm of a batch", lambda x, y: jnp.sum(so.norm(jnp.asarray([[x, y], [0, 0]]), axis=1))),
+    ]:
+        np.testing.assert_allclose(of_point(x, y) / size, 5.0, rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(jax.grad(of_point, (0, 1))(x, y), [0.6, -0.8], rtol=1e-6)
+        bent = np.asarray(jax.hessian(of_point, (0, 1))(x, y), np.float64)
+        np.testing.assert_allclose(bent * float(size), hessian, rtol=1e-5, err_msg=name)
+    turn = np.asarray(jax.grad(so.atan2, (0, 1))(x, y), np.float64)
+    np.testing.assert_allclose(turn * float(size), [-4 / 25, -3 / 25], rtol=1e-6)
+
+
+def test_lengths_have_one_convention_at_the_origin():
+    of_norm = jax.hessian(lambda x, y: so.norm(jnp.stack([x, y])), (0, 1))(0.0, 0.0)
+    of_hypot = jax.hessian(so.hypot, (0, 1))(0.0, 0.0)
+    np.testing.assert_array_equal(of_norm, np.zeros((2, 2)))
+    np.testing.assert_array_equal(of_hypot, of_norm)
+    assert jax.grad(so.hypot, (0, 1))(0.0, 0.0) == (0.0, 0.0)
+
+
+def test_norm_of_rows_of_all_sizes_under_vmap():
+    rows = jnp.asarray([[3.0, 4.0], [3e25, 4e25], [3e-25, 4e-25], [0.0, 0.0]])
+    values = jax.vmap(so.norm)(rows)
+    np.testing.assert_allclose(values, [5.0, 5e25, 5e-25, 0.0], rtol=1e-6)
+    slopes = jax.vmap(jax.grad(so.norm))(rows)
+    np.testing.assert_allclose(slopes, [[0.6, 0.8]] * 3 + [[0.0, 0.0]], rtol=1e-6)
+    np.testing.assert_array_equal(jax.grad(so.norm)(jnp.asarray([0.0, jnp.inf]))[0], 0.0)

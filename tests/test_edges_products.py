@@ -1,5 +1,8 @@
 """Products and diagonals at zeros, infinities and ties of names, and in complex and half types."""
 
+import functools
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -254,3 +257,66 @@ def test_diagonals_reach_and_leave_the_corners(offset):
     np.testing.assert_array_equal(out, np.diagonal(x, offset))
     np.testing.assert_array_equal(d_x, np.eye(2, 3, offset))
     assert float(so.trace(x, offset=offset)) == np.trace(x, offset)
+
+
+def by_permutations(a):
+    """The determinant as the sum over all permutations, which JAX differentiates anywhere."""
+    rows = range(len(a))
+    terms = []
+    for order in itertools.permutations(rows):
+        turns = sum(order[j] < order[i] for i, j in itertools.combinations(rows, 2))
+        terms.append(
+            (-1.0) ** turns * functools.reduce(jnp.multiply, [a[i, order[i]] for i in rows])
+        )
+    return sum(terms)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(
+    ("n", "rank"), [(1, 0), (2, 1), (3, 0), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
+)
+@pytest.mark.parametrize("outer", [jax.jacfwd, jax.jacrev])
+def test_second_derivative_of_det_at_singular_matrices(n, rank, outer):
+    rng = np.random.default_rng(n)
+    a = jnp.asarray(rng.normal(size=(n, rank)) @ rng.normal(size=(rank, n)))
+    found = outer(jax.grad(so.det))(a)
+    expected = outer(jax.grad(by_permutations))(a)
+    np.testing.assert_allclose(found, expected, atol=1e-13 * max(1.0, np.abs(expected).max()))
+
+
+def test_second_derivative_of_det_where_the_last_pivot_is_a_rounding_error():
+    a = jnp.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    np.testing.assert_allclose(jax.hessian(so.det)(a), jax.hessian(by_permutations)(a), atol=1e-4)
+
+
+@pytest.mark.usefixtures("x64")
+def test_complex_singular_determinants():
+    rng = np.random.default_rng(0)
+    u, v = (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)) for _ in range(2))
+    a = jnp.asarray(u @ v.T)
+
+    def first(function):
+        return jax.grad(function, holomorphic=True)
+
+    for derived in (first, lambda function: jax.jacfwd(first(function), holomorphic=True)):
+        np.testing.assert_allclose(derived(so.det)(a), derived(by_permutations)(a), atol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_third_derivative_of_det():
+    a, *directions = np.random.default_rng(1).normal(size=(4, 3, 3))
+
+    def thrice(derive, function):
+        for along in directions:
+            function = derive(function, along)
+        return function(jnp.asarray(a))
+
+    def forward(function, along):
+        return lambda a: jax.jvp(function, (a,), (along,))[1]
+
+    def backward(function, along):
+        return lambda a: jnp.vdot(jax.grad(function)(a), along)
+
+    expected = thrice(forward, by_permutations)
+    for derive in (forward, backward):
+        np.testing.assert_allclose(thrice(derive, so.det), expected, rtol=1e-10)

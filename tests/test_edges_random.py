@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import symop as so
 
@@ -120,6 +120,84 @@ def test_small_parameters_of_beta_stay_in_the_interval():
     assert np.isfinite(slope)
 
 
+def log_slope(a, log_z):
+    """How fast ``log z`` of a gamma draw moves with ``a``, by mpmath."""
+    with mpmath.workdps(30):
+        z = mpmath.exp(log_z)
+        moved = mpmath.diff(lambda b: mpmath.gammainc(b, 0, z, regularized=True), a)
+        return float(-moved * mpmath.gamma(a) * mpmath.exp(z - a * mpmath.mpf(log_z)))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("parameters", [(1e-3, 2e-3), (1e-2, 0.5), (3.0, 1e-3)])
+def test_gradient_of_beta_for_small_parameters(parameters):
+    # log(out / (1 - out)) is the difference of the logarithms of two gamma draws.
+    key, shape = jax.random.key(8), (6,)
+    logs = [
+        np.asarray(jax.random.loggamma(one, jnp.full(shape, a)))
+        for one, a in zip(jax.random.split(key), parameters, strict=True)
+    ]
+    out = so.random.beta(*parameters, key=key, shape=shape)
+    spread = np.exp(-np.logaddexp(0, logs[0] - logs[1]) - np.logaddexp(0, logs[1] - logs[0]))
+    slopes = [[log_slope(a, one) for one in log] for a, log in zip(parameters, logs, strict=True)]
+    expected = [spread * slopes[0], -spread * slopes[1]]
+    for i in range(2):
+        found = jax.jvp(
+            lambda *ab: so.random.beta(*ab, key=key, shape=shape),
+            parameters,
+            tuple(float(i == j) for j in range(2)),
+        )
+        np.testing.assert_array_equal(found[0], out)
+        np.testing.assert_allclose(found[1], expected[i], rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("a", [0.5, 30.0, 1e6])
+@pytest.mark.parametrize("place", [-4.0, 0.0, 0.5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.usefixtures("x64")
+def test_incomplete_gamma_of_large_arguments(a, place, dtype):
+    # P moves by some sqrt(a) eps when its argument is rounded.
+    a, x = dtype(a), dtype(max(a + place * np.sqrt(a), a / 50))
+    with mpmath.workdps(60):
+        step = mpmath.mpf(float(a)) * mpmath.mpf(10) ** -15
+        below, here, above = (
+            mpmath.gammainc(float(a) + i * step, 0, float(x), regularized=True) for i in (-1, 0, 1)
+        )
+        truth = [here, (above - below) / (2 * step), (above - 2 * here + below) / step**2]
+    width = np.sqrt(float(mpmath.psi(1, float(a))))
+    for n, expected in enumerate(truth):
+        found = float(so.incomplete_gamma(jnp.asarray(a), jnp.asarray(x), n=n))
+        assert abs(found - expected) < 100 * np.finfo(dtype).eps * width**n
+    by_a, by_x = jax.grad(so.incomplete_gamma, (0, 1))(jnp.asarray(a), jnp.asarray(x))
+    rtol = 400 * np.finfo(dtype).eps
+    np.testing.assert_allclose(by_a, float(truth[1]), rtol=rtol)
+    density = stats.gamma(float(a)).pdf(float(x))
+    np.testing.assert_allclose(by_x, density, rtol=max(rtol, 1e-9))
+
+
+@pytest.mark.usefixtures("x64")
+def test_incomplete_gamma_is_that_of_scipy():
+    a, x = np.meshgrid(10.0 ** np.arange(-3, 7), 10.0 ** np.arange(-3, 7))
+    np.testing.assert_allclose(so.incomplete_gamma(a, x), special.gammainc(a, x), atol=1e-14)
+
+
+def test_incomplete_gamma_at_the_ends():
+    by_x = jax.grad(so.incomplete_gamma, 1)
+    np.testing.assert_array_equal([by_x(a, 0.0) for a in (0.5, 1.0, 2.0)], [np.inf, 1.0, 0.0])
+    assert jax.grad(by_x, 1)(1.0, 0.0) == -1.0  # f = exp(-x)
+    assert jax.grad(so.incomplete_gamma)(1.0, 0.0) == 0.0
+    assert so.incomplete_gamma(2.0, jnp.inf) == 1.0
+    assert np.isnan(so.incomplete_gamma(2.0, -1.0))
+
+
+def test_derivatives_of_gamma_draws_too_small_for_the_dtype():
+    def total(a):
+        return jnp.sum(so.random.gamma(a, key=jax.random.key(7), shape=(50,)))
+
+    assert np.isfinite(jax.grad(total)(1e-3))
+    assert np.isfinite(jax.grad(jax.grad(total))(1e-3))
+
+
 class TestNames:
     def test_module_lists_its_distributions(self):
         assert {"normal", "uniform", "permutation", "seed"} <= set(dir(so.random))
@@ -160,3 +238,67 @@ def test_density_of_a_gamma_at_one_parameter_is_exponential():
     np.testing.assert_allclose(
         so.gamma_log_density(values, 1.0, 2.0), so.exponential_log_density(values, 2.0), rtol=1e-5
     )
+
+
+INF = np.inf
+ENDS = [
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 1.0, 2.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 2.0, 1.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (0.0, 0.5, 1.0)),
+    ("gamma", lambda x, a, scale: stats.gamma.logpdf(x, a, 0, scale), (INF, 1.0, 1.0)),
+    ("beta", stats.beta.logpdf, (0.0, 1.0, 3.0)),
+    ("beta", stats.beta.logpdf, (1.0, 3.0, 1.0)),
+    ("beta", stats.beta.logpdf, (1.0, 1.0, 1.0)),
+    ("beta", stats.beta.logpdf, (0.0, 2.0, 0.5)),
+    ("beta", stats.beta.logpdf, (1.0, 1.0, 0.5)),
+    ("beta", stats.beta.logpdf, (INF, 2.0, 2.0)),
+    ("poisson", stats.poisson.logpmf, (0.0, 0.0)),
+    ("poisson", stats.poisson.logpmf, (1.0, 0.0)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (1.0, INF)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (0.0, -INF)),
+    ("bernoulli", lambda x, p: stats.bernoulli.logpmf(int(x), 1 / (1 + np.exp(-p))), (0.0, INF)),
+    ("cauchy", stats.cauchy.logpdf, (1e25, 0.0, 1.0)),
+    ("cauchy", stats.cauchy.logpdf, (-INF, 0.0, 1.0)),
+    ("student_t", stats.t.logpdf, (1e25, 2.0, 0.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("name", "law", "values"), ENDS)
+def test_densities_at_the_ends_of_the_support(name, law, values):
+    operator = getattr(so, f"{name}_log_density")
+    found = operator(*map(jnp.float32, values))
+    np.testing.assert_allclose(found, law(*values), rtol=1e-5, atol=1e-5)
+    slopes = jax.grad(operator, tuple(range(len(values))))(*map(jnp.float32, values))
+    assert not np.any(np.isnan(slopes))
+
+
+def test_gradients_of_densities_at_the_ends_of_the_support():
+    # An exponential of scale 2; Beta(1, 3) is 3 (1 - x)^2; a Poisson of no events is exp(-rate).
+    by_x, by_a, by_scale = jax.grad(so.gamma_log_density, (0, 1, 2))(0.0, 1.0, 2.0)
+    assert (by_x, by_a, by_scale) == (-0.5, -np.inf, -0.5)
+    np.testing.assert_allclose(jax.grad(so.beta_log_density)(0.0, 1.0, 3.0), -2.0)
+    np.testing.assert_allclose(jax.grad(so.beta_log_density)(1.0, 3.0, 1.0), 2.0)
+    assert jax.grad(so.poisson_log_density, 1)(0.0, 0.0) == -1.0
+    assert jax.grad(so.bernoulli_log_density, 1)(1.0, jnp.inf) == 0.0
+    # Far out the density is proportional to scale / x^2, or to (scale / x)^(df + 1) / scale.
+    np.testing.assert_allclose(
+        jax.grad(so.cauchy_log_density, (0, 2))(1e25, 0.0, 2.0), [-2e-25, 0.5], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        jax.grad(so.student_t_log_density, (0, 3))(1e25, 2.0, 0.0, 2.0), [-3e-25, 1.0], rtol=1e-6
+    )
+    # A second derivative by the parameter beside the one where a zero would be divided by zero.
+    mixed = jax.grad(jax.grad(so.gamma_log_density), 1)(2.0, 1.0, 1.0)
+    assert mixed == 0.5
+
+
+def test_dirichlet_at_the_edge_of_the_simplex():
+    x = jnp.asarray([0.0, 0.25, 0.75])
+    a = jnp.asarray([1.0, 2.0, 3.0])
+    # The density of the other two with parameters 2 and 3, whose constant changes.
+    rest = stats.beta(2.0, 3.0).logpdf(0.25) + special.gammaln(6.0) - special.gammaln(5.0)
+    np.testing.assert_allclose(so.dirichlet_log_density(x, a), rest, rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(so.dirichlet_log_density)(x, a), [0.0, 4.0, 8 / 3])
+    outside = jnp.asarray([-0.1, 0.35, 0.75])
+    assert so.dirichlet_log_density(outside, a) == -np.inf
+    np.testing.assert_array_equal(jax.grad(so.dirichlet_log_density)(outside, a), 0.0)

@@ -1,12 +1,14 @@
 """Operators that move, repeat, join, pad and cut entries: edges and special values."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import symop as so
-from registry.errors import UnknownTypeError
+from registry.errors import AttributeValueError, DTypeError, ShapeError, UnknownTypeError
 
 INF, NAN = float("inf"), float("nan")
 
@@ -257,3 +259,85 @@ def test_repeat_without_an_axis_flattens():
 def test_constants_stay_constants(call):
     x = so.var("x", shape=(2, 3))
     assert so.grad(call(x), x).constant == 1.0
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric"])
+def test_padding_with_many_periods_is_short_and_right(mode):
+    x, widths = jnp.asarray([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]]), ((0, 1), (500, 301))
+
+    def padded(x):
+        return so.pad(x, pad_width=widths, mode=mode)
+
+    np.testing.assert_array_equal(padded(x), np.pad(np.asarray(x), widths, mode))
+    weights = jnp.asarray(np.random.default_rng(0).normal(size=padded(x).shape), jnp.float32)
+    found = jax.grad(lambda x: jnp.sum(padded(x) * weights))(x)
+    # Each entry receives the weights at its copies.
+    places = np.pad(np.arange(6).reshape(2, 3), widths, mode)
+    expected = np.bincount(places.ravel(), np.asarray(weights, np.float64).ravel())
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-4, atol=1e-4)
+    assert len(str(jax.make_jaxpr(jax.grad(lambda x: jnp.sum(padded(x))))(x)).splitlines()) < 120
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: so.full((2,), 300, dtype="uint8"), "must be of dtype uint8, got 300"),
+        (lambda: so.full((2,), -1, dtype="uint8"), "must be of dtype uint8, got -1"),
+        (lambda: so.full_like(jnp.arange(2), 0.5), "must be of dtype int32, got 0.5"),
+        (lambda: so.full_like(jnp.arange(2), 2**40), "must be of dtype int32, got 1099511627776"),
+        (
+            lambda: so.take(jnp.arange(2), jnp.asarray([5]), fill_value=math.nan),
+            "must be of dtype int32, got nan",
+        ),
+        (
+            lambda: so.take_along_axis(jnp.arange(2), jnp.asarray([5]), fill_value=math.inf),
+            "must be of dtype int32, got inf",
+        ),
+        (
+            lambda: so.gather_nd(jnp.arange(2), jnp.asarray([[5]]), fill_value=0.5),
+            "must be of dtype int32, got 0.5",
+        ),
+        (
+            lambda: so.fill_diagonal(jnp.ones((2, 2), jnp.int8), value=128),
+            "must be of dtype int8, got 128",
+        ),
+        (
+            lambda: so.pad(jnp.arange(2), pad_width=((1, 1),), constant_value=0.5),
+            "must be of dtype int32, got 0.5",
+        ),
+        (lambda: so.arange(2**40, 2**40 + 2), "each number must be of dtype int32"),
+    ],
+)
+def test_numbers_that_a_dtype_does_not_hold_are_refused(call, message):
+    with pytest.raises(DTypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: so.arange(math.inf), "'start' must be finite, got inf"),
+        (lambda: so.arange(0, math.nan), "'stop' must be finite, got nan"),
+        (lambda: so.arange(0, 1, math.inf), "'step' must be finite, got inf"),
+        (lambda: so.arange(10**30), "must give less than 2\\^63 numbers"),
+        (lambda: so.arange(0.0, 1.0, 1e-320), "must give less than 2\\^63 numbers"),
+        (lambda: so.diag(jnp.ones(2), k=2**40), "a matrix of less than 2\\^63 entries"),
+        (lambda: so.diag_embed(jnp.ones(2), offset=-(2**70)), "a matrix of less than 2\\^63"),
+    ],
+)
+def test_endless_arrays_are_refused(call, message):
+    with pytest.raises((AttributeValueError, ShapeError), match=message):
+        call()
+
+
+@pytest.mark.parametrize("k", [2**40, -(2**40), 2**70])
+def test_diagonals_far_outside(k):
+    x = jnp.ones((2, 3))
+    near = 9 if k > 0 else -9
+    np.testing.assert_array_equal(so.tril(x, k=k), np.tril(x, near))
+    np.testing.assert_array_equal(so.triu(x, k=k), np.triu(x, near))
+    np.testing.assert_array_equal(so.band_part(x, upper=k), np.tril(x, near))
+    np.testing.assert_array_equal(so.band_part(x, lower=k), np.triu(x, -near))
+    np.testing.assert_array_equal(so.eye(2, k=k), np.zeros((2, 2)))
+    assert so.diag(x, k=k).shape == (0,)
+    np.testing.assert_array_equal(so.arange(0, 3, 2**70), [0])

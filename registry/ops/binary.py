@@ -8,7 +8,6 @@ from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, greater_equal
 from registry.ops.elementwise import sigmoid, where
-from registry.ops.powers import square
 from registry.ops.rounding import isnan
 from registry.shapes import broadcast, inexact, numeric, real_inexact
 from registry.signature import Array
@@ -47,9 +46,13 @@ def atan2(x: Array, y: Array) -> Array:
 
 @atan2.gradient
 def _atan2_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    # d atan(x / y) = (y dx - x dy) / (x^2 + y^2)
-    scaled = d_out / (square(x) + square(y))
-    return {"x": unbroadcast(scaled * y, x), "y": unbroadcast(-(scaled * x), y)}
+    # d atan(x / y) = (y dx - x dy) / (x^2 + y^2), whose squares would overflow
+    length = hypot(x, y)
+    scaled = d_out / length
+    return {
+        "x": unbroadcast(scaled * (y / length), x),
+        "y": unbroadcast(-(scaled * (x / length)), y),
+    }
 
 
 @op(
@@ -67,7 +70,9 @@ def _atan2_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     ],
 )
 def hypot(x: Array, y: Array) -> Array:
-    """``sqrt(x^2 + y^2)``, which does not overflow; its derivative at the origin is zero.
+    """``sqrt(x^2 + y^2)``, which does not overflow.
+
+    All its derivatives at the origin, where they do not exist, are zero, as those of ``norm``.
 
     Example:
         >>> import jax.numpy as jnp
@@ -79,11 +84,13 @@ def hypot(x: Array, y: Array) -> Array:
 
 @hypot.gradient
 def _hypot_gradient(x: Var, y: Var, out: Var, d_out: Var) -> Grads:
-    # d out = (x dx + y dy) / out; at the origin both are zero, and one stands for their quotient
-    length = where(equal(out, 0.0), 1.0, out)
+    # d out = (x dx + y dy) / out, and zero at the origin
+    at_origin = equal(out, 0.0)
+    length = where(at_origin, 1.0, out)
+    d = where(at_origin, 0.0, d_out)
     return {
-        "x": unbroadcast(d_out * (x / length), x),
-        "y": unbroadcast(d_out * (y / length), y),
+        "x": unbroadcast(d * (x / length), x),
+        "y": unbroadcast(d * (y / length), y),
     }
 
 

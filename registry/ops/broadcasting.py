@@ -9,6 +9,7 @@ from jax import lax
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
+from registry.ops.shape import Several
 from registry.shapes import canonical, promote, same, strong
 from registry.signature import Array
 from registry.table import op
@@ -104,12 +105,13 @@ def _broadcast_to_shape(x: Shape, *, shape: Shape) -> Shape:
         case(x=(), shape=(2, 2)),
         case(x=(3,), shape=(3,)),
         case(x=(1,), shape=(0,)),
+        case(x=(), shape=3),
         case(x=integers(3, high=9), shape=(2, 3)),
         workload(x=(1024, 1), shape=(1024, 1024)),
         misuse("x must broadcast to (3, 5), got shape (4,)", x=(4,), shape=(3, 5)),
     ],
 )
-def broadcast_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+def broadcast_to(x: Array, *, shape: Several) -> Array:
     """``x`` repeated to ``shape`` by NumPy's broadcasting: axes are aligned at the end.
 
     Example:

@@ -26,7 +26,7 @@ from registry.ops.losses import (
     scaled,
     weight_of,
 )
-from registry.ops.powers import sqrt, square
+from registry.ops.moments import euclidean, norm
 from registry.ops.reductions import sum as sum_over
 from registry.ops.rounding import isinf
 from registry.ops.shape import reshape
@@ -383,9 +383,7 @@ def cosine_similarity(
 
 def _unit(x: Array, axis: int, eps: float) -> Array:
     x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
-    squares = jnp.sum(x * x, axis, keepdims=True)
-    long = squares > eps * eps
-    return x / jnp.where(long, jnp.sqrt(jnp.where(long, squares, 1)), eps)
+    return x / jnp.maximum(euclidean(x, axis), eps)
 
 
 @cosine_similarity.gradient
@@ -407,7 +405,7 @@ def _cosine_similarity_gradient(x: Var, y: Var, d_out: Var, *, axis: int, eps: f
 def _of_unit(x: Var, shape: Shape, at: int, eps: float) -> tuple[Var, Var, Var]:
     """``x / a``, the ``a``, and where that is the length of ``x``."""
     x = broadcast_to(cast(x, dtype="float32") if x.dtype.itemsize < 4 else x, shape=shape)
-    squares = sum_over(square(x), axis=at, keepdims=True)
-    long = greater(squares, eps * eps)
-    length = where(long, sqrt(where(long, squares, 1.0)), eps)
+    length = norm(x, axis=at, keepdims=True)
+    long = greater(length, eps)
+    length = where(long, length, eps)
     return x / length, length, long

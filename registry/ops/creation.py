@@ -9,8 +9,8 @@ from jax import lax
 
 from registry.attributes import Check, ConvertedBy, Scalar, converter
 from registry.cases import case, integers, misuse
-from registry.errors import DTypeError
-from registry.shapes import canonical, default_float, default_int, same
+from registry.errors import AttributeValueError
+from registry.shapes import canonical, default_float, default_int, require_held, same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -42,6 +42,12 @@ def _full_shape(*, shape: Shape) -> Shape:
     return shape
 
 
+def _number_shape(*, shape: Shape, fill_value: Scalar, dtype: DType | None) -> Shape:
+    if dtype is not None:
+        require_held("fill_value", fill_value, canonical(dtype))
+    return shape
+
+
 def _full_reference(
     *, shape: Shape, fill_value: bool | int | float | complex, dtype: DType | None
 ) -> np.ndarray:
@@ -50,7 +56,7 @@ def _full_reference(
 
 
 @op(
-    shape=_full_shape,
+    shape=_number_shape,
     reference=_full_reference,
     cases=[
         case(shape=(2, 3), fill_value=1.5),
@@ -148,8 +154,7 @@ ones.zero_gradient("it has no inputs")
 
 def _full_like_dtype(x: VarType, *, fill_value: Scalar, dtype: DType | None) -> DType:
     of = x.dtype if dtype is None else canonical(dtype)
-    if isinstance(fill_value, complex) and of.kind != "c":
-        raise DTypeError(f"fill_value must be real in {of.name}, got {fill_value}")
+    require_held("fill_value", fill_value, of)
     return of
 
 
@@ -164,6 +169,7 @@ def _full_like_dtype(x: VarType, *, fill_value: Scalar, dtype: DType | None) -> 
         case(x=integers(3, high=4), fill_value=7),
         misuse("attribute 'fill_value' must be", x=(2,), fill_value="one"),
         misuse("fill_value must be real in float32, got 1j", x=(2,), fill_value=1j),
+        misuse("must be of dtype int32, got nan", x=integers(2, high=4), fill_value=math.nan),
     ],
 )
 def full_like(x: Array, *, fill_value: Scalar, dtype: np.dtype | None = None) -> Array:
@@ -198,16 +204,36 @@ def _span(start: _Number, stop: _Number | None) -> tuple[_Number, _Number]:
 def _arange_shape(*, start: _Number, stop: _Number | None, step: _Number) -> Shape:
     first, end = _span(start, stop)
     if all(isinstance(one, int) for one in (first, end, step)):
-        return (len(range(int(first), int(end), int(step))),)
-    return (max(math.ceil((end - first) / step), 0),)
+        count = -((first - end) // step)
+    else:
+        ratio = (end - first) / step
+        count = math.ceil(ratio) if math.isfinite(ratio) else _MOST
+    if count >= _MOST:
+        raise AttributeValueError(
+            f"start, stop and step must give less than 2^63 numbers, got {start}, {stop} and {step}"
+        )
+    return (max(int(count), 0),)
+
+
+_MOST = 2**63
+"""More entries than any axis has."""
+
+
+def _finite(one: _Number | None) -> bool:
+    return one is None or isinstance(one, int) or math.isfinite(one)
 
 
 def _arange_dtype(
     *, start: _Number, stop: _Number | None, step: _Number, dtype: DType | None
 ) -> DType:
+    first, end = _span(start, stop)
+    if all(isinstance(one, int) for one in (first, step)):
+        (count,) = _arange_shape(start=start, stop=stop, step=step)
+        for one in (first, first + step * max(count - 1, 0)):
+            require_held("each number", one, default_int())
     if dtype is not None:
         return canonical(dtype)
-    whole = all(isinstance(one, int) for one in (*_span(start, stop), step))
+    whole = all(isinstance(one, int) for one in (first, end, step))
     return default_int() if whole else default_float()
 
 
@@ -230,13 +256,16 @@ def _arange_reference(
         case(start=3, stop=1),
         misuse("attribute 'step' must not be zero, got 0", start=1, stop=2, step=0),
         misuse("attribute 'start' must be", start="one"),
+        misuse("attribute 'start' must be finite, got inf", start=math.inf),
     ],
 )
 def arange(
     *,
-    start: int | float,
-    stop: int | float | None = None,
-    step: Annotated[int | float, Check("not be zero", lambda one: one != 0)] = 1,
+    start: Annotated[int | float, Check("be finite", _finite)],
+    stop: Annotated[int | float | None, Check("be finite", _finite)] = None,
+    step: Annotated[
+        int | float, Check("be finite", _finite), Check("not be zero", lambda one: one != 0)
+    ] = 1,
     dtype: np.dtype | None = None,
 ) -> Array:
     """``start + step * i`` for ``i = 0, 1, ...``, as long as ``stop`` is not reached.
@@ -256,6 +285,7 @@ def arange(
     exact = all(isinstance(one, int) for one in (first, step))
     # The entries are computed in a dtype that holds the number of each.
     wide = default_int() if exact else default_float()
+    step = step if count > 1 else 0  # it need not fit into the dtype
     entries = jnp.asarray(first, wide) + jnp.asarray(step, wide) * lax.iota(wide, count)
     return entries.astype(kind)
 
@@ -325,6 +355,7 @@ def _eye_shape(*, n_rows: int, n_cols: int | None) -> Shape:
         case(n_rows=2, n_cols=4, k=1, dtype="int32"),
         case(n_rows=3, n_cols=2, k=-1),
         case(n_rows=0, n_cols=2),
+        case(n_rows=2, k=2**40),
         misuse("attribute 'n_rows' must not be negative, got -1", n_rows=-1),
         misuse("attribute 'n_cols' must not be negative, got -2", n_rows=1, n_cols=-2),
     ],
@@ -348,7 +379,9 @@ def eye(
         Array([[0., 1., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    return jnp.eye(n_rows, n_cols, k, _default_float_dtype(dtype=dtype))
+    columns = n_rows if n_cols is None else n_cols
+    within = max(min(k, columns), -n_rows)  # an offset need not fit into an array's integers
+    return jnp.eye(n_rows, columns, within, _default_float_dtype(dtype=dtype))
 
 
 arange.zero_gradient("it has no inputs")

@@ -1,18 +1,30 @@
 """Cholesky, QR and LQ decompositions."""
 
-from typing import Any
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, definite, misuse, workload
 from registry.operator import Grads
+from registry.ops.complex_parts import conj
 from registry.ops.masks import band_part
-from registry.ops.matrices import cast_back, refuse_flat, square_matrix, symmetric, widened
+from registry.ops.matrices import (
+    HERMITIAN,
+    adjoint,
+    adjoint_kernel,
+    cast_back,
+    completed,
+    hermitian,
+    hermitian_reference,
+    refuse_flat,
+    square_matrix,
+    widened,
+)
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat, slice_
 from registry.ops.triangular import triangular_solve
-from registry.shapes import strong_real_inexact
+from registry.shapes import strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
@@ -22,13 +34,13 @@ from registry.var import Var
 
 
 def _cholesky_reference(a: np.ndarray, *, upper: bool) -> np.ndarray:
-    lower = np.linalg.cholesky((a + a.swapaxes(-1, -2)) / 2)
-    return np.asarray(lower.swapaxes(-1, -2) if upper else lower)
+    lower = np.linalg.cholesky(hermitian_reference(a))
+    return np.asarray(lower.swapaxes(-1, -2).conj() if upper else lower)
 
 
 @op(
     shape=square_matrix,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=_cholesky_reference,
     aliases=["potrf", "linalg_potrf"],
     cases=[
@@ -37,19 +49,22 @@ def _cholesky_reference(a: np.ndarray, *, upper: bool) -> np.ndarray:
         case(a=definite(1, 1)),
         case(a=definite(0, 2, 2)),
         case(a=(0, 0)),
+        case(a=HERMITIAN, order=2, rtol=256),
+        case(a=HERMITIAN, upper=True, order=2, rtol=256),
         workload(a=definite(256, 256)),
         misuse("a must have as many rows as columns, got shape (3, 2)", a=(3, 2)),
         misuse("a must be a matrix or a stack of them, got shape (3,)", a=(3,)),
         misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
-        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
     ],
 )
 def cholesky(a: Array, *, upper: bool = False) -> Array:
-    """Cholesky factor of a positive definite matrix: ``out @ out^T = a``, ``out`` lower triangular.
+    """Cholesky factor of a positive definite matrix: ``out @ out^H = a``, ``out`` lower triangular.
 
-    With ``upper`` it is the transpose: ``out^T @ out = a``. What is factored is the symmetric part
-    ``(a + a^T) / 2``, so the gradient is symmetric. Where that is not positive definite the result
-    is not a number. Half precision is computed in single.
+    With ``upper`` it is the conjugate transpose: ``out^H @ out = a``. The diagonal is real. What
+    is factored is the Hermitian part ``(a + a^H) / 2``, so the gradient of a real matrix is
+    symmetric, and of a complex one the conjugate of a Hermitian matrix, as is JAX's convention.
+    Where that part is not positive definite the result is not a number. Half precision is computed
+    in single.
 
     Source: Murray, Differentiation of the Cholesky decomposition, 2016, for the gradient.
 
@@ -64,12 +79,14 @@ def cholesky(a: Array, *, upper: bool = False) -> Array:
 
 @cholesky.gradient
 def _cholesky_gradient(out: Var, d_out: Var, *, upper: bool) -> Grads:
-    # dL = L phi(L^-1 dA L^-T), where phi keeps the lower triangle and halves the diagonal. Its
-    # adjoint is dA = L^-T phi(L^T D) L^-1 for symmetric dA: of that the symmetric part.
-    factor, d = (swapped(out), swapped(d_out)) if upper else (out, d_out)
-    inner = _half(swapped(factor) @ d)
-    left = triangular_solve(factor, inner, transpose=True)
-    return {"a": symmetric(triangular_solve(factor, left, rightside=True))}
+    # dL = L phi(L^-1 dA L^-H), where phi keeps the lower triangle and halves the diagonal. Its
+    # adjoint is dA = L^-H phi(L^H D) L^-1 for Hermitian dA: of that the Hermitian part. The
+    # conjugates of cotangents are what has adjoints.
+    d = conj(d_out)
+    factor, d = (adjoint(out), adjoint(d)) if upper else (out, d)
+    inner = _half(adjoint(factor) @ d)
+    left = triangular_solve(conj(factor), inner, transpose=True)
+    return {"a": conj(hermitian(triangular_solve(factor, left, rightside=True)))}
 
 
 def _half(x: Var) -> Any:
@@ -80,24 +97,31 @@ def _half(x: Var) -> Any:
 # qr --------------------------------------------------------------------------------------------
 
 
-def _qr_shape(x: Shape) -> tuple[Shape, Shape]:
+Mode = Literal["reduced", "complete"]
+
+
+def _qr_shape(x: Shape, *, mode: Mode) -> tuple[Shape, Shape]:
     refuse_flat(x=x)
     *batch, rows, columns = x
-    inner = min(rows, columns)
+    inner = rows if mode == "complete" else min(rows, columns)
     return (*batch, rows, inner), (*batch, inner, columns)
+
+
+def _qr_reference(x: np.ndarray, *, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
+    q, r = np.linalg.qr(x, mode)
+    return q, r
 
 
 _REFUSED = [
     misuse("x must be a matrix or a stack of them, got shape (3,)", x=(3,)),
     misuse("the inputs must be floating, got int", x=np.eye(2, dtype=int)),
-    misuse("the inputs must be real, got complex64", x=np.eye(2, dtype=np.complex64)),
 ]
 
 
 @op(
     shape=_qr_shape,
-    dtype=strong_real_inexact,
-    reference=np.linalg.qr,
+    dtype=strong_inexact,
+    reference=_qr_reference,
     outputs=("q", "r"),
     cases=[
         case(x=(4, 3), rtol=512),
@@ -105,17 +129,26 @@ _REFUSED = [
         case(x=(2, 2, 3), order=2, rtol=512),
         case(x=(0, 3, 2)),
         case(x=(3, 0)),
+        case(x=(2, 3), mode="complete", order=2, rtol=512),
+        # Finite differences would tell the basis that LAPACK chooses for the other columns.
+        case(x=(4, 2), mode="complete", order=0, rtol=512),
+        case(x=(2, 3, 1), mode="complete", order=0, rtol=512),
         workload(x=(256, 256)),
         *_REFUSED,
+        misuse("attribute 'mode' must be", x=(3, 2), mode="raw"),
     ],
 )
-def qr(x: Array) -> tuple[Array, Array]:
-    """QR decomposition ``x = q @ r``: ``q^T @ q`` is the identity and ``r`` upper triangular.
+def qr(x: Array, *, mode: Mode = "reduced") -> tuple[Array, Array]:
+    """QR decomposition ``x = q @ r``: ``q^H @ q`` is the identity and ``r`` upper triangular.
 
-    It is the reduced one: of ``x`` of shape ``(..., m, n)`` with ``k = min(m, n)`` the matrix
-    ``q`` has shape ``(..., m, k)`` and ``r`` has ``(..., k, n)``. The signs on the diagonal of
-    ``r`` are LAPACK's, which are mostly negative. The gradient needs the first ``k`` columns of
-    ``x`` to be linearly independent. Half precision is computed in single.
+    Of ``x`` of shape ``(..., m, n)`` with ``k = min(m, n)`` the matrix ``q`` has shape
+    ``(..., m, k)`` and ``r`` has ``(..., k, n)``; if ``mode`` is ``"complete"``, ``(..., m, m)``
+    and ``(..., m, n)``. The signs on the diagonal of ``r``, which is real, are LAPACK's, which are
+    mostly negative. Half precision is computed in single.
+
+    The gradient needs the first ``k`` columns of ``x`` to be linearly independent. Columns of a
+    complete ``q`` after these are some orthonormal basis: their derivative is the least that keeps
+    them orthogonal to the first, right for all that does not depend on which basis it is.
 
     Source: Seeger et al., Auto-differentiating linear algebra, 2017, for the gradient.
 
@@ -127,34 +160,52 @@ def qr(x: Array) -> tuple[Array, Array]:
          [4.]]
     """
     q, r = jnp.linalg.qr(widened(x)[0])
+    rows, columns = x.shape[-2:]
+    if mode == "complete" and rows > columns:
+        below = [(0, 0)] * (x.ndim - 2) + [(0, rows - columns), (0, 0)]
+        q, r = completed(q), jnp.pad(r, below)
     return cast_back(q, x), cast_back(r, x)
 
 
 @qr.gradient
 def _qr_gradient(x: Var, q: Var, r: Var, d_q: Var, d_r: Var) -> Grads:
-    return {"x": _qr_cotangent(x, q, r, d_q, d_r)}
+    d_q, d_r = conj(d_q), conj(d_r)
+    columns = x.shape[-1]
+    if q.shape[-1] > columns:
+        q, d_q = reduced(q, d_q, columns)
+        r, d_r = (swapped(cut(swapped(one), columns)[0]) for one in (r, d_r))
+    return {"x": conj(_qr_cotangent(x, q, r, d_q, d_r))}
+
+
+def reduced(q: Var, d_q: Var, columns: int) -> tuple[Any, Any]:
+    """The first columns of a unitary matrix, and their gradient from those of all columns."""
+    # dQ2 = -Q1 dQ1^H Q2, as the kernel has it.
+    (q1, q2), (d1, d2) = cut(q, columns), cut(d_q, columns)
+    return q1, d1 - q2 @ (adjoint(d2) @ q1)
 
 
 def _qr_cotangent(x: Var, q: Var, r: Var, d_q: Var, d_r: Var) -> Any:
-    """The cotangent of ``x = q @ r``."""
+    """The gradient of ``x = q @ r`` from those of ``q`` and ``r``, in inner products ``a^H b``."""
     rows, columns = x.shape[-2:]
     if rows >= columns:
         return _tall_cotangent(q, r, d_q, d_r)
-    # X = [X1, X2] with X1 = Q R1 square, and R2 = Q^T X2: dQ += X2 D2^T and dX2 = Q D2.
-    x2, (r1, _), (d1, d2) = _cut(x, rows)[1], _cut(r, rows), _cut(d_r, rows)
-    d_x1 = _tall_cotangent(q, r1, d_q + x2 @ swapped(d2), d1)
+    # X = [X1, X2] with X1 = Q R1 square, and R2 = Q^H X2: dQ += X2 D2^H and dX2 = Q D2.
+    x2, (r1, _), (d1, d2) = cut(x, rows)[1], cut(r, rows), cut(d_r, rows)
+    d_x1 = _tall_cotangent(q, r1, d_q + x2 @ adjoint(d2), d1)
     return concat(d_x1, q @ d2, axis=-1)
 
 
 def _tall_cotangent(q: Var, r: Var, d_q: Var, d_r: Var) -> Any:
-    # dX = (dQ + Q S) R^-T, where S is symmetric, and on and below its diagonal R dR^T - dQ^T Q.
-    m = r @ swapped(d_r) - swapped(d_q) @ q
-    mirrored = band_part(m, upper=0) + swapped(band_part(m, upper=-1))
+    # dX = (dQ + Q S) R^-H, where S is Hermitian, and on and below its diagonal R dR^H - dQ^H Q,
+    # of whose diagonal the real part.
+    m = r @ adjoint(d_r) - adjoint(d_q) @ q
+    mirrored = band_part(m, upper=0) + adjoint(band_part(m, upper=-1))
+    mirrored = hermitian(mirrored) if q.dtype.kind == "c" else mirrored
     inner = d_q + q @ mirrored
-    return triangular_solve(r, inner, lower=False, transpose=True, rightside=True)
+    return triangular_solve(conj(r), inner, lower=False, transpose=True, rightside=True)
 
 
-def _cut(x: Var, columns: int) -> tuple[Any, Any]:
+def cut(x: Var, columns: int) -> tuple[Any, Any]:
     """The first columns of ``x`` and the others."""
     lead = (None,) * (x.ndim - 1)
     first = slice_(x, begin=(*lead, None), end=(*lead, columns))
@@ -172,13 +223,13 @@ def _lq_shape(x: Shape) -> tuple[Shape, Shape]:
 
 
 def _lq_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    q, r = np.linalg.qr(x.swapaxes(-1, -2))
-    return q.swapaxes(-1, -2), r.swapaxes(-1, -2)
+    q, r = np.linalg.qr(x.swapaxes(-1, -2).conj())
+    return q.swapaxes(-1, -2).conj(), r.swapaxes(-1, -2).conj()
 
 
 @op(
     shape=_lq_shape,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=_lq_reference,
     outputs=("q", "lower"),
     aliases=["gelqf", "linalg_gelqf"],
@@ -191,13 +242,13 @@ def _lq_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ],
 )
 def lq(x: Array) -> tuple[Array, Array]:
-    """LQ decomposition ``x = lower @ q``, where ``q @ q^T`` is the identity.
+    """LQ decomposition ``x = lower @ q``, where ``q @ q^H`` is the identity.
 
     The outputs are ``q`` and the triangular ``lower``, in this order. Of ``x`` of shape
     ``(..., m, n)`` with ``k = min(m, n)`` the matrix ``q`` has shape ``(..., k, n)`` and ``lower``
-    has ``(..., m, k)``. It is the QR decomposition of the transpose, with its signs: the gradient
-    needs the first ``k`` rows of ``x`` to be linearly independent. Half precision is computed in
-    single.
+    has ``(..., m, k)``. It is the QR decomposition of the conjugate transpose, with its signs: the
+    gradient needs the first ``k`` rows of ``x`` to be linearly independent. Half precision is
+    computed in single.
 
     Example:
         >>> import jax.numpy as jnp
@@ -205,12 +256,12 @@ def lq(x: Array) -> tuple[Array, Array]:
         >>> print((lower @ q).round(4))
         [[3. 4.]]
     """
-    q, r = jnp.linalg.qr(jnp.swapaxes(widened(x)[0], -1, -2))
-    return cast_back(jnp.swapaxes(q, -1, -2), x), cast_back(jnp.swapaxes(r, -1, -2), x)
+    q, r = jnp.linalg.qr(adjoint_kernel(widened(x)[0]))
+    return cast_back(adjoint_kernel(q), x), cast_back(adjoint_kernel(r), x)
 
 
 @lq.gradient
 def _lq_gradient(x: Var, q: Var, lower: Var, d_q: Var, d_lower: Var) -> Grads:
-    # X^T = Q^T L^T
-    turned = [swapped(one) for one in (x, q, lower, d_q, d_lower)]
-    return {"x": swapped(_qr_cotangent(*turned))}
+    # X^H = Q^H L^H
+    turned = [adjoint(one) for one in (x, q, lower, conj(d_q), conj(d_lower))]
+    return {"x": conj(adjoint(_qr_cotangent(*turned)))}

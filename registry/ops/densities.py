@@ -1,8 +1,9 @@
 """Logarithms of the densities of the common distributions.
 
-Outside of a distribution's support the logarithm is minus infinity, and its gradient is zero. The
-ends of the support count as outside where the density there hangs on the parameters. Parameters are
-not checked: with illegal ones (a negative scale) the result means nothing. Their names are those
+Outside of a distribution's support the logarithm is minus infinity, and its gradient is zero. At a
+closed end of the support, such as 0 of a gamma, it is the limit from within, which may be infinite
+to either side; infinity itself is outside of what is bounded below alone. Parameters are not
+checked: with illegal ones (a negative scale) the result means nothing. Their names are those
 of ``random_*`` where both exist.
 
 Source: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6; references by ``scipy.stats``.
@@ -22,11 +23,12 @@ from registry.cases import case, fixed, integers, misuse, positive, uniform, wor
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import greater_equal, less_equal, logical_and
+from registry.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
+from registry.ops.counting import all as all_of
 from registry.ops.elementwise import log, sigmoid, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
-from registry.ops.powers import square
+from registry.ops.powers import sqrt, square
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims
 from registry.ops.special import digamma
@@ -78,6 +80,26 @@ def _inside(condition: Var, gradient: Var) -> Var:
     """``gradient`` within the support, zero elsewhere."""
     chosen: Var = where(condition, gradient, 0.0)
     return chosen
+
+
+def _divisor(at: Var, factor: Var) -> Var:
+    """``at``, but one where ``factor / at`` would divide zero by zero."""
+    divisor: Var = where(logical_and(equal(at, 0.0), equal(factor, 0.0)), 1.0, at)
+    return divisor
+
+
+def _folded(z: Array) -> tuple[Array, Array]:
+    """``log(1 + z^2) = log(1 + t^2) + 2 log(s)``, whose ``t`` and ``s`` do not overflow."""
+    far = jnp.abs(z) > 1
+    size = jnp.where(far, jnp.abs(z), 1.0)
+    return jnp.where(far, 1.0 / size, z), size
+
+
+def _folded_var(z: Var) -> tuple[Var, Var, Var]:
+    """``t`` and ``s`` of ``_folded``, with the sign of ``z``, and where ``z`` is large."""
+    far = greater(absolute(z), 1.0)
+    size = where(far, z, 1.0)
+    return where(far, 1.0 / size, z), size, far
 
 
 _SHAPES = "the inputs' shapes must broadcast together"
@@ -179,20 +201,24 @@ def cauchy_log_density(x: Array, loc: Array, scale: Array) -> Array:
         Array([-1.144...], dtype=float32)
     """
     (x, loc, scale), dtype = _widened(x, loc, scale)
-    out = -jnp.log1p(jnp.square((x - loc) / scale)) - jnp.log(scale) - math.log(math.pi)
+    near, size = _folded((x - loc) / scale)
+    out = -jnp.log1p(jnp.square(near)) - 2.0 * jnp.log(size)
+    out = out - jnp.log(scale) - math.log(math.pi)
     return lax.convert_element_type(out, dtype)
 
 
 @cauchy_log_density.gradient
 def _cauchy_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
-    # d/dx = -2 z / (scale (1 + z^2)), d/dscale = (2 z^2 / (1 + z^2) - 1) / scale
-    z = (x - loc) / scale
-    share = 2.0 * z / (1.0 + square(z))
-    slope = d_out * share / scale
+    # d/dx = -2 z / (scale (1 + z^2)), d/dscale = (2 z^2 / (1 + z^2) - 1) / scale. The one is the
+    # same for t = 1 / z in place of z, the other has the opposite sign.
+    t, _, far = _folded_var((x - loc) / scale)
+    over = 1.0 + square(t)
+    slope = d_out * (2.0 * t / over) / scale
+    rest = (1.0 - square(t)) / over
     return {
         "x": unbroadcast(-slope, x),
         "loc": unbroadcast(slope, loc),
-        "scale": lambda: unbroadcast(d_out * (share * z - 1.0) / scale, scale),
+        "scale": lambda: unbroadcast(d_out * where(far, rest, -rest) / scale, scale),
     }
 
 
@@ -219,29 +245,33 @@ def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Arra
     (x, df, loc, scale), dtype = _widened(x, df, loc, scale)
     z = (x - loc) / scale
     out = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df * math.pi)
-    out = out - jnp.log(scale) - (df + 1.0) / 2.0 * jnp.log1p(jnp.square(z) / df)
+    near, size = _folded(z / jnp.sqrt(df))
+    tail = jnp.log1p(jnp.square(near)) + 2.0 * jnp.log(size)
+    out = out - jnp.log(scale) - (df + 1.0) / 2.0 * tail
     return lax.convert_element_type(out, dtype)
 
 
 @student_t_log_density.gradient
 def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out: Var) -> Grads:
-    # With q = (df + 1) / (df + z^2): d/dx = -q z / scale, d/dscale = (q z^2 - 1) / scale, and
-    # d/ddf = (psi((df + 1) / 2) - psi(df / 2) - 1 / df - log(1 + z^2 / df) + q z^2 / df) / 2
-    z = (x - loc) / scale
-    square_z = square(z)
-    q = (df + 1.0) / (df + square_z)
-    slope = d_out * q * z / scale
+    # With u = z / sqrt(df) and q = (df + 1) / (df + z^2): d/dx = -q z / scale, d/dscale =
+    # (q z^2 - 1) / scale, and d/ddf = (psi((df + 1) / 2) - psi(df / 2) - 1 / df - log(1 + u^2)
+    # + q z^2 / df) / 2. In t = u or 1 / u, q z^2 = (df + 1) u^2 / (1 + u^2) has no large number.
+    root = sqrt(df)
+    t, size, far = _folded_var((x - loc) / scale / root)
+    over = 1.0 + square(t)
+    slope = d_out * ((df + 1.0) / root * (t / over)) / scale
+    pull = (df + 1.0) * (where(far, 1.0, square(t)) / over)
 
     def by_df() -> Var | None:
         parts = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df
-        parts = parts - log(1.0 + square_z / df) + q * square_z / df
+        parts = parts - log(over) - 2.0 * log(absolute(size)) + pull / df
         return unbroadcast(d_out * (parts * 0.5), df)
 
     return {
         "x": unbroadcast(-slope, x),
         "df": by_df,
         "loc": unbroadcast(slope, loc),
-        "scale": lambda: unbroadcast(d_out * (q * square_z - 1.0) / scale, scale),
+        "scale": lambda: unbroadcast(d_out * (pull - 1.0) / scale, scale),
     }
 
 
@@ -288,7 +318,7 @@ def _uniform_log_density_gradient(x: Var, low: Var, high: Var, d_out: Var) -> Gr
     dtype=_density_dtype,
     reference=_of_scipy("expon", lambda d, x, scale: d.logpdf(x, 0, scale)),
     cases=[
-        case(x=positive(3, 4), scale=positive(4), rtol=256),
+        case(x=positive(3, 4), scale=positive(4), half_rtol=32, rtol=256),
         case(x=uniform(3, low=-2, high=-1), scale=positive()),
         case(x=positive(0), scale=positive()),
         misuse(_SHAPES, x=(3,), scale=(4,)),
@@ -327,7 +357,7 @@ def _exponential_log_density_gradient(x: Var, scale: Var, d_out: Var) -> Grads:
     ],
 )
 def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
-    """``(a - 1) log(x / scale) - x / scale - log Gamma(a) - log(scale)`` for ``x > 0``.
+    """``(a - 1) log(x / scale) - x / scale - log Gamma(a) - log(scale)`` for ``x >= 0``.
 
     Example:
         >>> import jax.numpy as jnp
@@ -335,28 +365,25 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
         Array([-1.306..., -inf], dtype=float32)
     """
     (x, a, scale), dtype = _widened(x, a, scale)
-    z = jnp.where(x > 0, x, 1.0) / scale
+    inside = (x >= 0) & (x < jnp.inf)
+    z = jnp.where(inside, x, 1.0) / scale
     density = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a) - jnp.log(scale)
-    return _supported(x > 0, density, dtype)
+    return _supported(inside, density, dtype)
 
 
 @gamma_log_density.gradient
 def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads:
     # With z = x / scale: d/dx = (a - 1) / x - 1 / scale, d/da = log z - psi(a), and
     # d/dscale = (z - a) / scale
-    inside, at = _positive(x)
+    inside = logical_and(greater_equal(x, 0.0), less(x, math.inf))
+    at = where(inside, x, 1.0)
     z = at / scale
+    pull = (a - 1.0) / _divisor(at, a - 1.0)
     return {
-        "x": unbroadcast(_inside(inside, d_out * ((a - 1.0) / at - 1.0 / scale)), x),
+        "x": unbroadcast(_inside(inside, d_out * (pull - 1.0 / scale)), x),
         "a": lambda: unbroadcast(_inside(inside, d_out * (log(z) - digamma(a))), a),
         "scale": lambda: unbroadcast(_inside(inside, d_out * (z - a) / scale), scale),
     }
-
-
-def _positive(x: Var) -> tuple[Var, Var]:
-    """Where ``x`` is positive, and ``x`` with ones elsewhere."""
-    inside = x > 0
-    return inside, where(inside, x, 1.0)
 
 
 @op(
@@ -371,7 +398,7 @@ def _positive(x: Var) -> tuple[Var, Var]:
     ],
 )
 def beta_log_density(x: Array, a: Array, b: Array) -> Array:
-    """``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)`` for ``0 < x < 1``.
+    """``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)`` for ``0 <= x <= 1``.
 
     ``B(a, b) = Gamma(a) Gamma(b) / Gamma(a + b)``.
 
@@ -381,27 +408,28 @@ def beta_log_density(x: Array, a: Array, b: Array) -> Array:
         Array([0.405..., -inf], dtype=float32)
     """
     (x, a, b), dtype = _widened(x, a, b)
-    inside = (x > 0) & (x < 1)
+    inside = (x >= 0) & (x <= 1)
     at = jnp.where(inside, x, 0.5)
-    density = (a - 1.0) * jnp.log(at) + (b - 1.0) * jnp.log1p(-at)
+    density = jax.scipy.special.xlogy(a - 1.0, at) + jax.scipy.special.xlog1py(b - 1.0, -at)
     return _supported(inside, density + lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b), dtype)
 
 
 @beta_log_density.gradient
 def _beta_log_density_gradient(x: Var, a: Var, b: Var, d_out: Var) -> Grads:
     # d/dx = (a - 1) / x - (b - 1) / (1 - x), d/da = log x + psi(a + b) - psi(a), and so for b
-    inside = logical_and(x > 0, x < 1)
+    inside = logical_and(greater_equal(x, 0.0), less_equal(x, 1.0))
     at = where(inside, x, 0.5)
 
     def by(parameter: Var, place: Var) -> Var | None:
         slope = log(place) + digamma(a + b) - digamma(parameter)
         return unbroadcast(_inside(inside, d_out * slope), parameter)
 
-    slope = (a - 1.0) / at - (b - 1.0) / (1.0 - at)
+    rest = 1.0 - at
+    slope = (a - 1.0) / _divisor(at, a - 1.0) - (b - 1.0) / _divisor(rest, b - 1.0)
     return {
         "x": unbroadcast(_inside(inside, d_out * slope), x),
         "a": lambda: by(a, at),
-        "b": lambda: by(b, 1.0 - at),
+        "b": lambda: by(b, rest),
     }
 
 
@@ -430,19 +458,19 @@ def poisson_log_density(x: Array, rate: Array) -> Array:
         Array([-1.693..., -inf], dtype=float32)
     """
     (x, rate), dtype = _widened(x, rate)
-    at = jnp.where(x >= 0, x, 0.0)
+    inside = (x >= 0) & (x < jnp.inf)
+    at = jnp.where(inside, x, 0.0)
     density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
-    return _supported(x >= 0, density, dtype)
+    return _supported(inside, density, dtype)
 
 
 @poisson_log_density.gradient
 def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
-    inside = greater_equal(x, 0)
+    inside = logical_and(greater_equal(x, 0), less(x, math.inf))
+    at = where(inside, x, 0)
     return {
-        "x": lambda: unbroadcast(
-            _inside(inside, d_out * (log(rate) - digamma(where(inside, x, 0) + 1.0))), x
-        ),
-        "rate": unbroadcast(_inside(inside, d_out * (x / rate - 1.0)), rate),
+        "x": lambda: unbroadcast(_inside(inside, d_out * (log(rate) - digamma(at + 1.0))), x),
+        "rate": unbroadcast(_inside(inside, d_out * (at / _divisor(rate, at) - 1.0)), rate),
     }
 
 
@@ -462,7 +490,8 @@ def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
 def bernoulli_log_density(x: Array, logits: Array) -> Array:
     """``x log(p) + (1 - x) log(1 - p)`` with ``p = sigmoid(logits)``, for ``x`` 0 or 1.
 
-    Computed as ``x logits - log(1 + exp(logits))``, which stays finite for large logits.
+    That is ``x logits - log(1 + exp(logits))``, computed so that infinite logits, too, have the
+    logarithms 0 and minus infinity. Between 0 and 1 it is that formula too.
 
     Example:
         >>> import jax.numpy as jnp
@@ -470,14 +499,19 @@ def bernoulli_log_density(x: Array, logits: Array) -> Array:
         Array([    0., -1000.], dtype=float32)
     """
     (x, logits), dtype = _widened(x, logits)
-    return lax.convert_element_type(x * logits - jax.nn.softplus(logits), dtype)
+    endless = jnp.isinf(logits)
+    at = jnp.where(endless, 0.0, logits)
+    ends = jnp.where(x == (logits > 0), 0.0, -jnp.inf)
+    density = jnp.where(endless, ends, x * at - jax.nn.softplus(at))
+    return _supported((x >= 0) & (x <= 1), density, dtype)
 
 
 @bernoulli_log_density.gradient
 def _bernoulli_log_density_gradient(x: Var, logits: Var, d_out: Var) -> Grads:
+    inside = logical_and(greater_equal(x, 0), less_equal(x, 1))
     return {
-        "x": unbroadcast(d_out * logits, x),
-        "logits": unbroadcast(d_out * (x - sigmoid(logits)), logits),
+        "x": lambda: unbroadcast(_inside(inside, d_out * logits), x),
+        "logits": unbroadcast(_inside(inside, d_out * (x - sigmoid(logits))), logits),
     }
 
 
@@ -511,7 +545,7 @@ def _dirichlet_shape(x: Shape, a: Shape) -> Shape:
 def dirichlet_log_density(x: Array, a: Array) -> Array:
     """``sum((a - 1) log(x)) + log Gamma(sum(a)) - sum(log Gamma(a))`` along the last axis.
 
-    ``x`` are positive numbers that sum to one; that they do is not checked.
+    ``x`` are numbers from zero on that sum to one; that they do is not checked.
 
     Example:
         >>> import jax.numpy as jnp
@@ -519,16 +553,19 @@ def dirichlet_log_density(x: Array, a: Array) -> Array:
         Array(0.405..., dtype=float32)
     """
     (x, a), dtype = _widened(x, a)
-    density = jnp.sum((a - 1.0) * jnp.log(x) - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
-    return lax.convert_element_type(density, dtype)
+    inside = jnp.all(x >= 0, -1)
+    powers = jax.scipy.special.xlogy(a - 1.0, jnp.where(x >= 0, x, 1.0))
+    density = jnp.sum(powers - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
+    return _supported(inside, density, dtype)
 
 
 @dirichlet_log_density.gradient
 def _dirichlet_log_density_gradient(x: Var, a: Var, d_out: Var) -> Grads:
-    d = expand_dims(d_out, axis=-1)
+    d = expand_dims(_inside(all_of(greater_equal(x, 0.0), axis=-1), d_out), axis=-1)
+    at = where(greater_equal(x, 0.0), x, 1.0)
     return {
-        "x": unbroadcast(d * ((a - 1.0) / x), x),
+        "x": unbroadcast(d * ((a - 1.0) / _divisor(at, a - 1.0)), x),
         "a": lambda: unbroadcast(
-            d * (log(x) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
+            d * (log(at) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
         ),
     }

@@ -44,6 +44,29 @@ def _start(columns: int, offset: int) -> int:
     return offset if offset >= 0 else -offset * columns
 
 
+def banded(x: Array, lower: int | None, upper: int | None) -> Array:
+    """Matrices where ``i - j <= lower`` and ``j - i <= upper``, zeros elsewhere; None: no bound."""
+    rows, columns = x.shape[-2:]
+    above = _places_above(rows, columns)
+    inside = np.ones((), bool)
+    # A bound need not fit into an array's integers: one beyond the corners says no more than they.
+    if lower is not None:
+        inside = inside & (above >= max(min(-lower, columns), -rows))
+    if upper is not None:
+        inside = inside & (above <= max(min(upper, columns), -rows))
+    return jnp.where(inside, x, lax.full_like(x, 0))
+
+
+def on_diagonal(x: Shape) -> Array:
+    """True on the diagonals of matrices of shape ``x``."""
+    return _places_above(*x[-2:]) == 0
+
+
+def _places_above(rows: int, columns: int) -> Array:
+    """How far each entry of a matrix lies above the diagonal."""
+    return jnp.arange(columns) - jnp.arange(rows)[:, None]
+
+
 # diagonal and diag_embed -----------------------------------------------------------------------
 
 
@@ -126,6 +149,11 @@ def diagonal_cotangent(d: Var, x: Var, offset: int, axis1: int, axis2: int) -> A
 def _embedded_lengths(length: int, offset: int, lengths: tuple[int, int] | None) -> tuple[int, int]:
     """Rows and columns of the matrix in which a diagonal of ``length`` stands."""
     rows, columns = lengths or (length + abs(offset),) * 2
+    if rows * columns >= 2**63:
+        raise AttributeValueError(
+            f"the diagonal must lie in a matrix of less than 2^63 entries, got one of {rows} rows "
+            f"and {columns} columns"
+        )
     found = diagonal_length(rows, columns, offset)
     if min(rows, columns) < 0 or found != length:
         raise ShapeError(
@@ -230,7 +258,7 @@ def _diag_embed_gradient(d_out: Var, *, offset: int, axis1: int, axis2: int) -> 
 def _diag_shape(x: Shape, *, k: int) -> Shape:
     if len(x) not in (1, 2):
         raise ShapeError(f"x must be a vector or a matrix, got shape {x}")
-    return (diagonal_length(*x, k),) if len(x) == 2 else (x[0] + abs(k),) * 2
+    return (diagonal_length(*x, k),) if len(x) == 2 else _embedded_lengths(x[0], k, None)
 
 
 @op(
@@ -248,6 +276,7 @@ def _diag_shape(x: Shape, *, k: int) -> Shape:
         workload(x=(1000,)),
         misuse("x must be a vector or a matrix, got shape (2, 3, 4)", x=(2, 3, 4)),
         misuse("x must be a vector or a matrix, got shape ()", x=()),
+        misuse("the diagonal must lie in a matrix of less than 2^63 entries", x=(2,), k=2**40),
     ],
 )
 def diag(x: Array, *, k: int = 0) -> Array:
@@ -335,6 +364,8 @@ _TRIANGLE_CASES = [
     case(x=(3, 4)),
     case(x=(2, 3, 3), k=1, order=2),
     case(x=(3, 2), k=-1, order=2),
+    case(x=(2, 3), k=2**40, order=1),
+    case(x=(2, 3), k=-(2**40), order=1),
     case(x=(0, 3)),
     case(x=integers(3, 3, high=9)),
     workload(x=(16, 256, 256)),
@@ -357,7 +388,7 @@ def tril(x: Array, *, k: int = 0) -> Array:
         Array([[1, 0],
                [3, 4]], dtype=int32)
     """
-    return jnp.tril(x, k)
+    return banded(jnp.asarray(x), None, k)
 
 
 @tril.gradient
@@ -379,7 +410,7 @@ def triu(x: Array, *, k: int = 0) -> Array:
         Array([[1, 2],
                [0, 4]], dtype=int32)
     """
-    return jnp.triu(x, k)
+    return banded(jnp.asarray(x), -k, None)
 
 
 @triu.gradient

@@ -14,6 +14,7 @@ from registry.cases import case, integers, misuse, positive, uniform, workload
 from registry.errors import DTypeError
 from registry.operator import Grads
 from registry.ops.sampling import Given, drawn_dtype, drawn_shape, fitted
+from registry.ops.shape import Several
 from registry.shapes import (
     along_axis,
     canonical,
@@ -58,7 +59,7 @@ def _bernoulli_reference(
     ],
 )
 def random_bernoulli(
-    p: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
+    p: Given, key: Key, *, shape: Several | None = None, dtype: np.dtype | None = None
 ) -> Array:
     """True with probability ``p``, which is 1/2 unless given; as ones and zeros in another dtype.
 
@@ -104,7 +105,7 @@ def _poisson_reference(
     ],
 )
 def random_poisson(
-    rate: Given, key: Key, *, shape: tuple[int, ...] | None = None, dtype: np.dtype | None = None
+    rate: Given, key: Key, *, shape: Several | None = None, dtype: np.dtype | None = None
 ) -> Array:
     """How many events happen when ``rate``, which is 1 unless given, is their mean number.
 
@@ -153,7 +154,7 @@ def random_integers(
     *,
     low: int,
     high: int,
-    shape: tuple[int, ...] = (),
+    shape: Several = (),
     dtype: np.dtype | None = None,
 ) -> Array:
     """Whole numbers from ``low`` up to and without ``high``, all equally probable.
@@ -204,7 +205,7 @@ def _categorical_reference(
     ],
 )
 def random_categorical(
-    logits: Array, key: Key, *, axis: int = -1, shape: tuple[int, ...] | None = None
+    logits: Array, key: Key, *, axis: int = -1, shape: Several | None = None
 ) -> Array:
     """Which class is drawn, with probabilities ``softmax(logits)`` along ``axis``.
 

@@ -8,7 +8,7 @@ from jax import lax
 from registry.cases import booleans, case, integers, misuse, nonzero, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.shapes import broadcast, floating, inexact, numeric, promote, real, same
+from registry.shapes import broadcast, canonical, floating, inexact, numeric, promote, real, same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -302,6 +302,26 @@ def _where_simplify(condition: Var, x: Var, y: Var) -> Var | None:
 # Constants and barriers ------------------------------------------------------------------------
 
 
+def _like_dtype(x: VarType, *, dtype: DType | None) -> tuple[DType, bool]:
+    return promote(x) if dtype is None else (canonical(dtype), False)
+
+
+def _alike(x: Var, dtype: DType | None) -> bool:
+    """Whether ``dtype`` is that of ``x``, and floating or complex."""
+    return is_inexact(x.dtype) and (dtype is None or canonical(dtype) == x.dtype)
+
+
+_LIKE_CASES = [
+    case(x=(3, 4)),
+    case(x=()),
+    case(x=(0,)),
+    case(x=integers(3, high=4)),
+    case(x=(2, 3), dtype="int32"),
+    case(x=integers(3, high=4), dtype="float32"),
+    misuse("attribute 'dtype' must be", x=(2,), dtype="real"),
+]
+
+
 @op(
     shape=same,
     dtype=promote,
@@ -325,37 +345,37 @@ stop_gradient.zero_gradient("it stops gradients on purpose")
 
 @op(
     shape=same,
-    dtype=promote,
-    reference=np.zeros_like,
+    dtype=_like_dtype,
+    reference=lambda x, *, dtype: np.zeros_like(x, dtype),
     aliases=["fill_zeros_like"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+    cases=_LIKE_CASES,
 )
-def zeros_like(x: Array) -> Array:
-    """Zeros of the shape and dtype of ``x``.
+def zeros_like(x: Array, *, dtype: np.dtype | None = None) -> Array:
+    """Zeros of the shape of ``x`` and, without ``dtype``, of its dtype.
 
     Example:
         >>> import jax.numpy as jnp
         >>> zeros_like(jnp.asarray([1.0, 2.0]))
         Array([0., 0.], dtype=float32)
     """
-    return jnp.zeros_like(x)
+    return jnp.zeros_like(x, dtype=dtype and canonical(dtype))
 
 
 @op(
     shape=same,
-    dtype=promote,
-    reference=np.ones_like,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+    dtype=_like_dtype,
+    reference=lambda x, *, dtype: np.ones_like(x, dtype),
+    cases=_LIKE_CASES,
 )
-def ones_like(x: Array) -> Array:
-    """Ones of the shape and dtype of ``x``.
+def ones_like(x: Array, *, dtype: np.dtype | None = None) -> Array:
+    """Ones of the shape of ``x`` and, without ``dtype``, of its dtype.
 
     Example:
         >>> import jax.numpy as jnp
         >>> ones_like(jnp.asarray([1.0, 2.0]))
         Array([1., 1.], dtype=float32)
     """
-    return jnp.ones_like(x)
+    return jnp.ones_like(x, dtype=dtype and canonical(dtype))
 
 
 zeros_like.zero_gradient("it is constant")
@@ -363,10 +383,10 @@ ones_like.zero_gradient("it is constant")
 
 
 @zeros_like.simplify
-def _zeros_like_simplify(x: Var) -> Var | None:
-    return filled(x, 0.0) if is_inexact(x.dtype) else None
+def _zeros_like_simplify(x: Var, *, dtype: DType | None) -> Var | None:
+    return filled(x, 0.0) if _alike(x, dtype) else None
 
 
 @ones_like.simplify
-def _ones_like_simplify(x: Var) -> Var | None:
-    return filled(x, 1.0) if is_inexact(x.dtype) else None
+def _ones_like_simplify(x: Var, *, dtype: DType | None) -> Var | None:
+    return filled(x, 1.0) if _alike(x, dtype) else None

@@ -1,5 +1,7 @@
 """The larger and the smaller of two arrays, absolute values and signs, entry by entry."""
 
+from typing import Any, Literal, get_args
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,74 +22,147 @@ from registry.table import op
 from registry.types import DType, VarType, is_inexact
 from registry.var import Var
 
+# Of two ----------------------------------------------------------------------------------------
 
-@op(
-    shape=broadcast,
-    dtype=real,
-    reference=np.maximum,
-    aliases=["broadcast_maximum", "elementwise_max"],
-    commutative=True,
-    cases=[
+Ties = Literal["split", "first", "last"]
+"""Which of two equal inputs has the gradient: each a half, the first alone, or the last alone."""
+
+
+def larger(x: Array, y: Array, ties: Ties) -> Array:
+    """The larger of two numbers, as JAX differentiates it with these ``ties``."""
+    return _either(x, y, jnp.maximum(x, y), ties, larger=True)
+
+
+def smaller(x: Array, y: Array, ties: Ties) -> Array:
+    """The smaller of two numbers, as JAX differentiates it with these ``ties``."""
+    return _either(x, y, jnp.minimum(x, y), ties, larger=False)
+
+
+def _either(x: Array, y: Array, split: Array, ties: Ties, *, larger: bool) -> Array:
+    """``split``, whose gradient is halved at ties, or there the one that has all of it."""
+    if ties == "split":
+        return split
+    first, last = (x, y) if ties == "first" else (y, x)
+    return jnp.where(first >= last if larger else first <= last, first, split)
+
+
+def parted(x: Var, y: Any, d_out: Var, ties: Ties, *, larger: bool) -> tuple[Any, Any]:
+    """The cotangents of ``x`` and ``y``, not yet summed to their shapes, where one was chosen.
+
+    The larger is, or else the smaller; neither is where one is not a number.
+    """
+
+    def ahead(one: Var, other: Var) -> Var:
+        strictly: Var = greater(one, other) if larger else greater(other, one)
+        return strictly
+
+    def not_behind(one: Var, other: Var) -> Var:
+        at_least: Var = greater_equal(one, other) if larger else greater_equal(other, one)
+        return at_least
+
+    if ties == "split":
+        tied = where(equal(x, y), 0.5 * d_out, 0.0)
+        return where(ahead(x, y), d_out, tied), where(ahead(y, x), d_out, tied)
+    of_x, of_y = (not_behind, ahead) if ties == "first" else (ahead, not_behind)
+    return where(of_x(x, y), d_out, 0.0), where(of_y(y, x), d_out, 0.0)
+
+
+def _extremum_gradient(x: Var, y: Var, d_out: Var, ties: Ties, *, larger: bool) -> Grads:
+    shares = parted(x, y, d_out, ties, larger=larger)
+    of_x, of_y = (
+        unbroadcast(share, like) if is_inexact(like.dtype) else None
+        for share, like in zip(shares, (x, y), strict=True)
+    )
+    return {"x": of_x, "y": of_y}
+
+
+def _at_ties(ties: Ties) -> Any:
+    """Equal entries, where finite differences tell nothing: JAX's derivative of the kernel does."""
+    return case(x=np.array([1.0, 2.0, -3.0]), y=np.array([1.0, 5.0, -3.0]), ties=ties, order=0)
+
+
+_COMPLEX = misuse("the inputs must be real, got complex", x=np.ones(2, np.complex64), y=(2,))
+_APART = misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,))
+_EXTREMA: dict[str, Any] = {
+    "shape": broadcast,
+    "dtype": real,
+    "cases": [
         case(x=distinct(3, 4), y=uniform(3, 4, low=0.01, high=0.2)),
         case(x=distinct(3, 1), y=uniform(4, low=0.01, high=0.2)),
         case(x=distinct(2), y=uniform(low=0.01, high=0.2)),
         case(x=(0, 2), y=(2,)),
         case(x=integers(3, high=9), y=integers(3, high=9)),
-        misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
-        misuse("the inputs must be real, got complex", x=np.ones(2, np.complex64), y=(2,)),
+        case(x=distinct(3), y=uniform(2, 1, low=0.01, high=0.2), ties="first", order=2),
+        case(x=distinct(2, 1), y=uniform(3, low=0.01, high=0.2), ties="last", order=2),
+        *map(_at_ties, get_args(Ties)),
+        _APART,
+        _COMPLEX,
+        misuse("attribute 'ties' must be", x=(3,), y=(3,), ties="all"),
     ],
+}
+
+
+def _maximum_reference(x: np.ndarray, y: np.ndarray, *, ties: Ties) -> np.ndarray:
+    del ties
+    return np.asarray(np.maximum(x, y))
+
+
+@op(
+    **_EXTREMA,
+    reference=_maximum_reference,
+    aliases=["broadcast_maximum", "elementwise_max"],
 )
-def maximum(x: Array, y: Array) -> Array:
-    """The larger of two numbers; not a number if either is none. A tie halves its gradient.
+def maximum(x: Array, y: Array, *, ties: Ties = "split") -> Array:
+    """The larger of two numbers; not a number if either is none.
+
+    Where both are equal ``ties`` says which one has the gradient: each a half of it with
+    ``"split"``, as in JAX and PyTorch; ``x`` alone with ``"first"``, as in MXNet and TensorFlow;
+    ``y`` alone with ``"last"``, as in Paddle. Neither has one beside what is not a number.
 
     Example:
         >>> import jax.numpy as jnp
         >>> maximum(jnp.asarray([1.0, -2.0]), 0.0)
         Array([1., 0.], dtype=float32)
     """
-    return jnp.maximum(x, y)
+    return larger(x, y, ties)
 
 
 @maximum.gradient
-def _maximum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    return {"x": _winner(x, y, x, d_out), "y": _winner(y, x, y, d_out)}
+def _maximum_gradient(x: Var, y: Var, d_out: Var, *, ties: Ties) -> Grads:
+    return _extremum_gradient(x, y, d_out, ties, larger=True)
 
 
-def _winner(larger: Var, smaller: Var, like: Var, d_out: Var) -> Var | None:
-    """The cotangent for ``like`` where ``larger`` exceeds ``smaller``, half of it at ties."""
-    if not is_inexact(like.dtype):
-        return None
-    tied = where(equal(larger, smaller), 0.5 * d_out, 0.0)
-    return unbroadcast(where(greater(larger, smaller), d_out, tied), like)
+def _minimum_reference(x: np.ndarray, y: np.ndarray, *, ties: Ties) -> np.ndarray:
+    del ties
+    return np.asarray(np.minimum(x, y))
 
 
 @op(
-    shape=broadcast,
-    dtype=real,
-    reference=np.minimum,
+    **_EXTREMA,
+    reference=_minimum_reference,
     aliases=["broadcast_minimum", "elementwise_min"],
-    commutative=True,
-    cases=[
-        case(x=distinct(3, 4), y=uniform(3, 4, low=0.01, high=0.2)),
-        case(x=distinct(3, 1), y=uniform(4, low=0.01, high=0.2)),
-        case(x=(0, 2), y=(2,)),
-        misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
-    ],
 )
-def minimum(x: Array, y: Array) -> Array:
-    """The smaller of two numbers; not a number if either is none. A tie halves its gradient.
+def minimum(x: Array, y: Array, *, ties: Ties = "split") -> Array:
+    """The smaller of two numbers; not a number if either is none.
+
+    Where both are equal ``ties`` says which one has the gradient: each a half of it with
+    ``"split"``, as in JAX and PyTorch; ``x`` alone with ``"first"``, as in MXNet and TensorFlow;
+    ``y`` alone with ``"last"``, as in Paddle. Neither has one beside what is not a number.
 
     Example:
         >>> import jax.numpy as jnp
         >>> minimum(jnp.asarray([1.0, -2.0]), 0.0)
         Array([ 0., -2.], dtype=float32)
     """
-    return jnp.minimum(x, y)
+    return smaller(x, y, ties)
 
 
 @minimum.gradient
-def _minimum_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    return {"x": _winner(y, x, x, d_out), "y": _winner(x, y, y, d_out)}
+def _minimum_gradient(x: Var, y: Var, d_out: Var, *, ties: Ties) -> Grads:
+    return _extremum_gradient(x, y, d_out, ties, larger=False)
+
+
+# Of one ----------------------------------------------------------------------------------------
 
 
 def _abs_dtype(x: VarType) -> tuple[DType, bool]:
@@ -129,33 +204,56 @@ def _abs_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     return {"x": where(greater_equal(x, 0), d_out, -d_out)}
 
 
-def _sign_dtype(x: VarType) -> tuple[DType, bool]:
-    numeric(x)
-    return real(x)
+def _sign_reference(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    return np.asarray(np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype))
 
 
 @op(
     shape=same,
-    dtype=_sign_dtype,
-    reference=np.sign,
+    dtype=numeric,
+    reference=_sign_reference,
     aliases=["sgn"],
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
         case(x=(0,)),
         case(x=integers(3, low=-4, high=4)),
+        case(x=np.array([3 - 4j, -2j, 1]), order=2),
+        case(x=np.array([0j, 1 + 1j]), order=0),
         misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),
     ],
 )
 def sign(x: Array) -> Array:
-    """-1, 0 or 1: the sign of each entry.
+    """-1, 0 or 1: the sign of each entry; of complex numbers ``x / |x|``, and 0 at 0.
+
+    The derivative is zero, and that of a complex number what turns it: ``i Im(dx conj(x)) x`` over
+    ``|x|^3``. At 0 it is zero, too.
+
+    Source: Python array API standard 2024.12, ``sign``.
 
     Example:
         >>> import jax.numpy as jnp
         >>> sign(jnp.asarray([1.5, -2.0, 0.0]))
         Array([ 1., -1.,  0.], dtype=float32)
+        >>> sign(jnp.asarray([-2j]))
+        Array([0.-1.j], dtype=complex64)
     """
-    return jnp.sign(x)
+    array = jnp.asarray(x)
+    if not jnp.iscomplexobj(array):
+        return jnp.sign(array)
+    # JAX has no derivative of a complex sign.
+    turning = jnp.where(array == 0, 1, array)
+    return jnp.where(array == 0, 0, turning / jnp.abs(turning))
 
 
-sign.zero_gradient("it is piecewise constant")
+@sign.gradient
+def _sign_gradient(x: Var, out: Var, d_out: Var) -> Grads:
+    # dz / |z| - z Re(conj(z) dz) / |z|^3 = (dz - s^2 conj(dz)) / (2 |z|) with s = z / |z|, and
+    # Re(u s^2 conj(dz)) = Re(conj(u s^2) dz).
+    if x.dtype.kind != "c":
+        return {"x": None}
+    size = abs(x)
+    across = d_out - conj(d_out * out * out)
+    halved = across * cast(0.5 / where(equal(size, 0), 1.0, size), dtype=x.dtype)
+    return {"x": where(equal(x, 0), 0.0, halved)}

@@ -19,7 +19,7 @@ from registry.ops.indexing import (
     wide_index_dtype,
 )
 from registry.ops.shape import reshape
-from registry.shapes import listed, normalize_axis, numeric, reduced
+from registry.shapes import listed, normalize_axis, numeric, reduced, require_held
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -50,8 +50,9 @@ def _take_along_axis_shape(x: Shape, indices: Shape, *, axis: int) -> Shape:
     )
 
 
-def _take_dtype(x: VarType, indices: VarType) -> tuple[DType, bool]:
+def _take_dtype(x: VarType, indices: VarType, *, fill_value: float | None) -> tuple[DType, bool]:
     require_integers(indices, "indices")
+    require_held("fill_value", fill_value, x.dtype)
     return x.dtype, x.weak
 
 
@@ -90,6 +91,12 @@ def _take_along_axis_reference(
         misuse("indices must have the axes of x", x=(5, 3), indices=integers(5, high=3)),
         misuse("broadcast with x beside axis -1, got", x=(5, 3), indices=integers(4, 3, high=3)),
         misuse("indices must be integers, got float", x=(4,), indices=(4,)),
+        misuse(
+            "fill_value must be of dtype int32, got 0.5",
+            x=integers(4, high=9),
+            indices=integers(4, high=9),
+            fill_value=0.5,
+        ),
     ],
 )
 def take_along_axis(

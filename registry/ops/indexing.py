@@ -24,6 +24,7 @@ from registry.shapes import (
     numeric,
     real,
     reduced,
+    require_held,
 )
 from registry.signature import Array
 from registry.table import op
@@ -67,8 +68,9 @@ def _take_shape(x: Shape, ids: Shape, *, axis: int, mode: Mode) -> Shape:
     return (*x[:at], *ids, *x[at + 1 :])
 
 
-def _take_dtype(x: VarType, ids: VarType) -> tuple[DType, bool]:
+def _take_dtype(x: VarType, ids: VarType, *, fill_value: float | None) -> tuple[DType, bool]:
     require_integers(ids)
+    require_held("fill_value", fill_value, x.dtype)
     return x.dtype, x.weak
 
 

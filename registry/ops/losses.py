@@ -369,7 +369,8 @@ def _sigmoid_cross_entropy_reference(logits: np.ndarray, labels: np.ndarray) -> 
 def sigmoid_cross_entropy(logits: Array, labels: Array) -> Array:
     """``-p log(sigmoid(x)) - (1 - p) log(1 - sigmoid(x))`` for each logit x and probability p.
 
-    Computed as ``max(x, 0) - x p + log1p(exp(-abs(x)))``, which neither overflows nor cancels.
+    Computed as ``max(x, 0) - x p + log1p(exp(-abs(x)))``, which neither overflows nor cancels. An
+    infinite logit has the loss zero if ``p`` is the one certain answer, and infinity if not.
 
     Example:
         >>> import jax.numpy as jnp
@@ -377,7 +378,10 @@ def sigmoid_cross_entropy(logits: Array, labels: Array) -> Array:
         Array([   0., 1000.], dtype=float32)
     """
     # jax.nn.softplus is logaddexp(x, 0), whose derivative is the sigmoid at zero, too.
-    return jax.nn.softplus(logits) - logits * labels
+    endless = jnp.isinf(logits)
+    at = jnp.where(endless, 0.0, logits)
+    ends = jnp.where(labels == (logits > 0), 0.0, jnp.inf)
+    return jnp.where(endless, ends, jax.nn.softplus(at) - at * labels)
 
 
 @sigmoid_cross_entropy.gradient

@@ -95,8 +95,9 @@ def lp_pooling(
 ) -> tuple[Array, Array]:
     """``sum(|x|^p)^(1/p)`` of each window over one to three spatial axes, with ``p = p_value``.
 
-    The other attributes are those of ``max_pooling``; padding adds nothing. The gradient of a
-    window of zeros, where the norm has a corner, is zero. The sum is computed in float32 at least.
+    The other attributes are those of ``max_pooling``; padding adds nothing. Derivatives that
+    do not exist are zero: those of a window of zeros, where the norm has a corner, and further ones
+    at a zero for a ``p`` that is not even. The sum is computed in float32 at least.
 
     Example:
         >>> import jax.numpy as jnp
@@ -144,5 +145,17 @@ def _lp_pooling_gradient(
     spread = average_pooling_gradient(
         share * float(math.prod(over.kernel)), shape=data.shape, **how
     )
-    slope = x if p_value == 2 else sign(x) * power(abs(x), p_value - 1.0)
-    return {"data": unbroadcast(spread * slope, data)}
+    return {"data": unbroadcast(spread * _slope(x, p_value), data)}
+
+
+def _slope(x: Var, p: float) -> Var:
+    """``sign(x) |x|^(p - 1)``, whose derivatives at zero are zero unless they exist."""
+    if p == 2:
+        return x
+    if p % 2 == 0:
+        slope: Var = power(x, p - 1.0)
+        return slope
+    at_zero = equal(x, 0.0)
+    at = where(at_zero, 1.0, x)
+    slope = where(at_zero, 0.0, sign(at) * power(abs(at), p - 1.0))
+    return slope

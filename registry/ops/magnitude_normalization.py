@@ -12,6 +12,7 @@ from registry.cases import case, integers, misuse, workload
 from registry.operator import Grads
 from registry.ops.average_pooling import average_pooling
 from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.moments import euclidean
 from registry.ops.normalization import (
     Axis,
     check_features,
@@ -20,7 +21,7 @@ from registry.ops.normalization import (
     over_features,
     statistics_dtype,
 )
-from registry.ops.powers import power, square
+from registry.ops.powers import power
 from registry.ops.reductions import averaged, count, kept
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import reshape
@@ -36,12 +37,13 @@ def _gradient_by_length(
 ) -> Var:
     """The gradient of ``x * factor``, ``factor = 1 / sqrt(sum(x^2) / n + eps)``."""
     # d factor / d x = -factor^3 x / n, so d_x = factor d - x factor^3 / n sum(d x), plus what
-    # reaches the factor itself from a gradient that uses it.
-    slope = sum_over(d * x, axis=axis, keepdims=True)
+    # reaches the factor itself from a gradient that uses it. The product x * factor is of moderate
+    # size, where a power of the factor would underflow for large x.
+    unit = x * factor
+    slope = sum_over(d * unit, axis=axis, keepdims=True)
     if d_factor is not None:
-        slope = slope + d_factor
-    share = averaged(slope * (square(factor) * factor), n)
-    gradient: Var = d * factor - x * share
+        slope = slope + d_factor * factor
+    gradient: Var = d * factor - unit * averaged(slope * factor, n)
     return gradient
 
 
@@ -195,7 +197,14 @@ def l2_normalize(
                [0. , 0. ]], dtype=float32)
     """
     wide = x.astype(statistics_dtype(x.dtype))
-    factor = lax.rsqrt(jnp.sum(jnp.square(wide), axis=axis, keepdims=True) + eps)
+    total = jnp.sum(jnp.square(wide), axis=axis, keepdims=True)
+
+    def careful(wide: Array, total: Array) -> Array:
+        # Of a sum beyond the range, eps is no part.
+        return jnp.where(jnp.isinf(total), 1.0 / euclidean(wide, axis), lax.rsqrt(total + eps))
+
+    overflows = jnp.any(jnp.isinf(total))
+    factor = lax.cond(overflows, careful, lambda _, total: lax.rsqrt(total + eps), wide, total)
     return (wide * factor).astype(x.dtype), factor
 
 

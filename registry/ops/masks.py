@@ -4,14 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.cases import case, integers, misuse
 from registry.operator import Grads
-from registry.ops.broadcasting import broadcast_to
+from registry.ops.diagonals import banded, diag_embed, on_diagonal
 from registry.ops.matrices import refuse_flat, refuse_oblong
-from registry.ops.shape import expand_dims, reshape
-from registry.ops.slicing import slice_
-from registry.shapes import promote
+from registry.shapes import promote, require_held
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -63,18 +62,7 @@ def band_part(x: Array, *, lower: int | None = None, upper: int | None = None) -
                [3, 4]], dtype=int32)
     """
     x = jnp.asarray(x)
-    above = _places_above(x.shape)
-    inside = np.ones((), bool)
-    if lower is not None:
-        inside = inside & (above >= -lower)
-    if upper is not None:
-        inside = inside & (above <= upper)
-    return jnp.where(inside, x, jnp.zeros((), x.dtype))
-
-
-def _places_above(x: Shape) -> Array:
-    """How far each entry of a matrix lies above the diagonal."""
-    return jnp.arange(x[-1]) - jnp.arange(x[-2])[:, None]
+    return lax.convert_element_type(banded(x, lower, upper), x.dtype)
 
 
 @band_part.gradient
@@ -96,15 +84,21 @@ def _fill_diagonal_reference(x: np.ndarray, *, value: float) -> np.ndarray:
     return out
 
 
+def _fill_diagonal_dtype(x: VarType, *, value: float) -> DType:
+    require_held("value", value, x.dtype)
+    return x.dtype
+
+
 @op(
     shape=_square,
-    dtype=_strong,
+    dtype=_fill_diagonal_dtype,
     reference=_fill_diagonal_reference,
     cases=[
         case(x=(3, 3), value=0.5),
         case(x=(2, 2, 2)),
         case(x=(0, 0), value=2),
         misuse("x must have as many rows as columns, got shape (3, 2)", x=(3, 2)),
+        misuse("value must be of dtype int32, got 0.5", x=integers(2, 2, high=9), value=0.5),
     ],
 )
 def fill_diagonal(x: Array, *, value: float = 0.0) -> Array:
@@ -119,7 +113,7 @@ def fill_diagonal(x: Array, *, value: float = 0.0) -> Array:
                [1., 5.]], dtype=float32)
     """
     x = jnp.asarray(x)
-    return jnp.where(_places_above(x.shape) == 0, jnp.asarray(value).astype(x.dtype), x)
+    return jnp.where(on_diagonal(x.shape), jnp.asarray(value).astype(x.dtype), x)
 
 
 @fill_diagonal.gradient
@@ -138,14 +132,4 @@ def triangle(x: Var, *, lower: bool, strict: bool = False) -> Any:
 
 def diagonal_matrix(entries: Var) -> Any:
     """Square matrices with the vectors ``entries`` on their diagonals and zeros elsewhere."""
-    rows = expand_dims(entries, axis=-1)
-    square = broadcast_to(rows, shape=(*entries.shape, entries.shape[-1]))
-    return band_part(square, lower=0, upper=0)
-
-
-def diagonal_entries(x: Var) -> Any:
-    """The diagonals of the square matrices ``x``."""
-    *batch, n, _ = x.shape
-    in_a_row = reshape(x, shape=(*batch, n * n))
-    lead = (None,) * len(batch)
-    return slice_(in_a_row, begin=(*lead, None), end=(*lead, None), step=(*lead, n + 1))
+    return diag_embed(entries)

@@ -1,14 +1,19 @@
 """What operators on stacks of matrices share: rules for shapes and dtypes, and wider arithmetic."""
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from registry.cases import fixed
 from registry.errors import ShapeError
+from registry.ops.complex_parts import conj
 from registry.ops.shape import swapped
 from registry.shapes import at_least_single
 from registry.signature import Array
-from registry.types import Shape
+from registry.types import DType, Shape
 from registry.var import Var
 
 
@@ -54,7 +59,84 @@ def cast_back(result: Array, *arrays: Array) -> Array:
     return lax.convert_element_type(result, jnp.result_type(*arrays))
 
 
-def symmetric(x: Var) -> Var:
-    """The symmetric part ``(x + x^T) / 2`` of square matrices."""
-    part: Var = (x + swapped(x)) * 0.5
-    return part
+def part_of(dtype: DType) -> DType:
+    """The dtype of the parts of complex numbers; a real dtype itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def real_back(numbers: Array, x: Array) -> Array:
+    """Real numbers that were computed of a ``widened`` array, in the dtype of its parts."""
+    return lax.convert_element_type(numbers, part_of(np.dtype(jnp.result_type(x))))
+
+
+# Adjoints ---------------------------------------------------------------------------------------
+
+
+def adjoint(x: Var) -> Any:
+    """The conjugate transposes of the matrices ``x``: of real ones the transposes."""
+    return conj(swapped(x))
+
+
+def hermitian(x: Var) -> Any:
+    """The Hermitian part ``(x + x^H) / 2`` of square matrices: of real ones the symmetric part."""
+    return (x + adjoint(x)) * 0.5
+
+
+def imaginary(x: Var) -> Any:
+    """``x`` with its real part put to zero: ``i Im(x)``."""
+    return (x - conj(x)) * 0.5
+
+
+def hermitian_reference(x: np.ndarray) -> np.ndarray:
+    """The same of NumPy's arrays."""
+    return np.asarray((x + x.swapaxes(-1, -2).conj()) / 2)
+
+
+def adjoint_kernel(x: Array) -> Array:
+    """The same as ``adjoint`` on JAX's arrays."""
+    return jnp.conj(jnp.swapaxes(x, -1, -2))
+
+
+# Orthonormal bases ------------------------------------------------------------------------------
+
+
+def completed(q: Array) -> Array:
+    """A square unitary matrix that begins with the orthonormal columns ``q``."""
+    return jnp.concatenate([q, _complement(q)], axis=-1)
+
+
+@jax.custom_jvp
+def _complement(q: Array) -> Array:
+    """Orthonormal columns that are orthogonal to those of ``q``."""
+    *batch, rows, columns = q.shape
+    if columns == 0:
+        return jnp.broadcast_to(jnp.eye(rows, dtype=q.dtype), (*batch, rows, rows))
+    return jnp.linalg.qr(q, mode="complete")[0][..., columns:]
+
+
+@_complement.defjvp
+def _complement_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    # Q^H Q2 stays zero, so Q^H dQ2 = -dQ^H Q2. They are moved no further than that: what they do
+    # among themselves is a choice of the basis.
+    (q,), (moved,) = primals, tangents
+    others = _complement(q)
+    return others, -(q @ (adjoint_kernel(moved) @ others))
+
+
+# Samples ----------------------------------------------------------------------------------------
+
+_HERMITIAN = np.asarray(
+    [
+        [3.0, 0.5 - 1j, 0.75 + 0.25j],
+        [0.5 + 1j, 2.0, -0.25 + 0.5j],
+        [0.75 - 0.25j, -0.25 - 0.5j, 5.0],
+    ]
+)
+
+
+def _hermitian_sample(dtype: DType) -> np.ndarray:
+    return (_HERMITIAN if dtype.kind == "c" else _HERMITIAN.real).astype(dtype)
+
+
+HERMITIAN = fixed("a Hermitian matrix", _hermitian_sample)
+"""A positive definite one with distinct eigenvalues; of a real dtype its real part."""

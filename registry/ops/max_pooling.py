@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -21,6 +22,11 @@ from registry.var import Var
 
 def _max_pool(x: Array, over: Window) -> Array:
     return reduced_windows(x, over, np.array(_lowest(x.dtype), x.dtype), lax.max)
+
+
+def _above_padding(data: Array, dtype: DType) -> Array:
+    """``data`` with the least finite number for minus infinity, which the padding holds."""
+    return jnp.maximum(data.astype(dtype), jnp.finfo(dtype).min)  # type: ignore[no-untyped-call]
 
 
 def _lowest(dtype: DType) -> float | bool | int:
@@ -75,7 +81,8 @@ def max_pooling(
     ``stride`` is by default ``kernel``. Padding never wins. ``global_pool`` makes the window all of
     the spatial axes. With ``ceil_mode`` a last window may reach beyond the padding to see entries
     that are left over; as in PyTorch it is left out if it would see padding alone. (MXNet's
-    ``full`` keeps it.) The first of several equal entries gets the gradient.
+    ``full`` keeps it.) The first of several equal entries gets the gradient, in
+    a window of minus infinities, too.
 
     Example:
         >>> import jax.numpy as jnp
@@ -172,7 +179,7 @@ def max_pooling_gradient(
     over = pooling_window(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
-    _, pull = jax.vjp(lambda x: _max_pool(x, over), data.astype(cotangent.dtype))
+    _, pull = jax.vjp(lambda x: _max_pool(x, over), _above_padding(data, cotangent.dtype))
     out: Array = pull(cotangent)[0]
     return out
 
@@ -263,7 +270,8 @@ def max_pooling_select(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
     out: Array
-    _, out = jax.jvp(lambda x: _max_pool(x, over), (data.astype(tangent.dtype),), (tangent,))
+    primal = _above_padding(data, tangent.dtype)
+    _, out = jax.jvp(lambda x: _max_pool(x, over), (primal,), (tangent,))
     return out
 
 

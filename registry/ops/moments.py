@@ -14,17 +14,20 @@ from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.comparison import equal, logical_and
+from registry.ops.complex_parts import conj, part_dtype
 from registry.ops.elementwise import exp, stop_gradient, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
 from registry.ops.powers import power
 from registry.ops.reductions import (
     Axis,
+    argmax_mask,
     averaged,
     count,
     extremum_gradient,
     max,
     mean,
+    min,
     spread,
     sum,
     sum_dtype,
@@ -32,23 +35,41 @@ from registry.ops.reductions import (
 from registry.ops.rounding import isinf, isnan
 from registry.ops.scans import wide
 from registry.ops.shape import reshape
-from registry.shapes import floating, real, reduced, strong_real_inexact
+from registry.shapes import floating, reduced, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 
 
-def _real_float(x: VarType) -> DType:
-    """That of the mean of real numbers."""
-    real(x)
-    return floating(x)[0]
+def _size_dtype(x: VarType) -> DType:
+    """That of the absolute value of the mean."""
+    return part_dtype(VarType(x.shape, floating(x)[0]))[0]
 
 
 def _as_float(x: Array) -> Array:
     """``x`` in the dtype of its mean, or a wider one to add it up in."""
     x = jnp.asarray(x)
-    return wide(lax.convert_element_type(x, _real_float(VarType(x.shape, x.dtype))))
+    return wide(lax.convert_element_type(x, floating(VarType(x.shape, x.dtype))[0]))
+
+
+def _squares(x: Array) -> Array:
+    """``|x|^2``."""
+    if jnp.iscomplexobj(x):
+        return jnp.square(jnp.real(x)) + jnp.square(jnp.imag(x))
+    return jnp.square(x)
+
+
+def _sizes(x: Array) -> Array:
+    """``|x|``, whose derivative at zero is zero."""
+    if not jnp.iscomplexobj(x):
+        return x * jnp.sign(x)
+    at_zero = x == 0
+    return jnp.where(at_zero, 0.0, jnp.abs(jnp.where(at_zero, 1.0, x)))
+
+
+_UNEQUAL = np.array([[3 - 4j, 1j, 1.0], [0.5 - 0.25j, -2.0, 2 + 0.5j]])
+"""Numbers of different absolute values."""
 
 
 # Moments ----------------------------------------------------------------------------------------
@@ -59,9 +80,9 @@ _MOMENT_CASES = [
     case(x=(2, 3, 2), axis=(0, -1), keepdims=True, correction=0.5, order=2),
     case(x=integers(5, high=9), dtypes=("float32",)),
     case(x=(0, 2), axis=1),
+    case(x=_UNEQUAL, axis=1, correction=1.0, order=2),
     workload(x=(1000, 1000), axis=1),
     misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
-    misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
 ]
 
 
@@ -76,7 +97,7 @@ def _numpy_moment(function: Any) -> Any:
 
 @op(
     shape=reduced,
-    dtype=_real_float,
+    dtype=_size_dtype,
     reference=_numpy_moment(np.var),
     cases=_MOMENT_CASES,
 )
@@ -87,7 +108,7 @@ def variance(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """Variance ``sum((x - mean(x))^2) / (n - correction)`` of ``n`` entries over ``axis``.
+    """Variance ``sum(|x - mean(x)|^2) / (n - correction)`` of ``n`` entries over ``axis``.
 
     By default over all axes. A correction of one gives the unbiased estimate from a sample. The
     divisor is never below zero, so too few entries give NaN or infinity.
@@ -99,12 +120,12 @@ def variance(
         (Array(1., dtype=float32), Array(2., dtype=float32))
     """
     out = _variance(_as_float(x), axis, correction, keepdims)
-    return out.astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+    return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
 
 
 def _variance(x: Array, axis: Axis, correction: float, keepdims: bool) -> Array:
     centered = x - jnp.mean(x, axis=axis, keepdims=True)
-    total = jnp.sum(jnp.square(centered), axis=axis, keepdims=keepdims)
+    total = jnp.sum(_squares(centered), axis=axis, keepdims=keepdims)
     return total / _freedom(x.shape, axis, correction)
 
 
@@ -114,9 +135,10 @@ def _freedom(x: Shape, axis: Axis, correction: float) -> float:
 
 @variance.gradient
 def _variance_gradient(x: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
-    # The mean's own share vanishes, for the deviations from it add up to zero.
+    # d |z|^2 = 2 Re(conj(z) dz). The mean's own share vanishes, for the deviations from it add up
+    # to zero.
     factor = averaged(2.0 * d_out, _freedom(x.shape, axis, correction))
-    return {"x": _centered(x, axis) * spread(factor, x, axis)}
+    return {"x": conj(_centered(x, axis)) * spread(factor, x, axis)}
 
 
 def _centered(x: Var, axis: Axis) -> Var:
@@ -126,7 +148,7 @@ def _centered(x: Var, axis: Axis) -> Var:
 
 @op(
     shape=reduced,
-    dtype=_real_float,
+    dtype=_size_dtype,
     reference=_numpy_moment(np.std),
     cases=_MOMENT_CASES,
 )
@@ -137,7 +159,7 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """Standard deviation ``sqrt(sum((x - mean(x))^2) / (n - correction))`` over ``axis``.
+    """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``.
 
     By default over all axes; ``n`` is the number of entries, ``correction`` that of ``variance``.
     Where the entries are all equal the derivative does not exist; it is taken as zero.
@@ -150,7 +172,7 @@ def std(
         Array([0., 0.], dtype=float32)
     """
     out = _root(_variance(_as_float(x), axis, correction, keepdims))
-    return out.astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+    return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
 
 
 def _root(square: Array) -> Array:
@@ -164,7 +186,7 @@ def _std_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis, correction: float
     # d sqrt(v) = dv / (2 sqrt(v))
     freedom = _freedom(x.shape, axis, correction)
     factor = averaged(_quotient(d_out, out), freedom)
-    return {"x": _centered(x, axis) * spread(factor, x, axis)}
+    return {"x": conj(_centered(x, axis)) * spread(factor, x, axis)}
 
 
 def _quotient(d_out: Var, out: Var) -> Var:
@@ -295,7 +317,7 @@ def _norm_reference(
 
 @op(
     shape=_norm_shape,
-    dtype=_real_float,
+    dtype=_size_dtype,
     reference=_norm_reference,
     aliases=["vector_norm"],
     cases=[
@@ -311,11 +333,12 @@ def _norm_reference(
         case(x=nonzero(), order=1),
         case(x=integers(5, low=1, high=9), dtypes=("float32",)),
         case(x=(0, 2), axis=0),
+        *[case(x=_UNEQUAL, ord=ord, axis=1, order=2) for ord in (0.0, 1.0, 2.0, 3.0, 4.0, -1.0)],
+        *[case(x=_UNEQUAL, ord=ord, axis=0, order=2) for ord in (math.inf, -math.inf)],
         workload(x=(1000, 1000), axis=1),
         misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
         misuse("the reduced axes must not be empty, got shape (0,)", x=(0,), ord=math.inf),
         misuse("attribute 'ord' must be a number, got nan", x=(3,), ord=math.nan),
-        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
     ],
 )
 def norm(
@@ -329,12 +352,13 @@ def norm(
 
     An ``ord`` of ``inf`` gives the largest absolute value, ``-inf`` the smallest, and 0 the number
     of entries that are not zero. Over two axes, too, the entries count as one vector, so that 2 is
-    Frobenius' norm of a matrix. For an ``ord`` of 2 the sum of squares must not overflow; other
-    powers are taken of numbers of moderate size.
+    Frobenius' norm of a matrix. Powers are taken of numbers of moderate size, so that they do not
+    overflow.
 
-    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero,
+    Where the derivative does not exist it is the shortest subgradient: zero where the norm is zero
+    (and so are the further ones, as those of ``hypot``),
     no part of it for an entry that is zero (for an ``ord`` of at most one), and equal parts for
-    entries that tie for the extremum.
+    entries that tie for the extremum; of complex ones the first has it.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -345,22 +369,38 @@ def norm(
     """
     out = _norm(_as_float(x), ord, axis)
     shape = reduced(jnp.shape(x), axis=axis, keepdims=keepdims)
-    return out.reshape(shape).astype(_real_float(VarType(jnp.shape(x), jnp.result_type(x))))
+    return out.reshape(shape).astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
 
 
 def _norm(x: Array, ord: float, axis: Axis) -> Array:
     if ord == 0:
         return jnp.count_nonzero(x, axis=axis, keepdims=True)
     if ord == 2:
-        return _root(jnp.sum(jnp.square(x), axis=axis, keepdims=True))
-    size = x * jnp.sign(x)  # its derivative at zero is zero
+        return euclidean(_sizes(x) if jnp.iscomplexobj(x) else x, axis)
+    size = _sizes(x)
     if ord == 1:
         return jnp.sum(size, axis=axis, keepdims=True)
-    if ord == math.inf:
-        return jnp.max(size, axis=axis, keepdims=True)
-    if ord == -math.inf:
-        return jnp.min(size, axis=axis, keepdims=True)
-    return _scaled_norm(x, ord, axis)
+    if math.isinf(ord):
+        extreme = max if ord > 0 else min
+        ties = "first" if jnp.iscomplexobj(x) else "split"
+        return jnp.asarray(extreme.kernel(size, axis=axis, keepdims=True, ties=ties))
+    return _scaled_norm(size if jnp.iscomplexobj(x) else x, ord, axis)
+
+
+def euclidean(x: Array, axis: Axis) -> Array:
+    """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
+
+    Its derivatives at zero are zero.
+    """
+    total = jnp.sum(jnp.square(x), axis=axis, keepdims=True)
+    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
+
+    def careful(x: Array, total: Array) -> Array:
+        return jnp.where(beyond, _scaled_norm(x, 2.0, axis), _root(total))
+
+    out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
+    return out
 
 
 def _scaled_norm(x: Array, ord: float, axis: Axis) -> Array:
@@ -390,18 +430,30 @@ def _absolute_power(x: Array, ord: float) -> Array:
 def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> Grads:
     if ord == 0:
         return {"x": None}
+    # d |z| = Re(conj(z) dz) / |z|
+    along = conj(sign(x))
     if ord == 1:
-        return {"x": sign(x) * spread(d_out, x, axis)}
+        return {"x": along * spread(d_out, x, axis)}
     if math.isinf(ord):
-        by_size = extremum_gradient(absolute(x), out, d_out, axis)["x"]
-        return {"x": sign(x) * by_size}
-    if ord == 2:
-        return {"x": x * spread(_quotient(d_out, out), x, axis)}
-    # d out = sum((|x| / out)^(ord - 1) sign(x) dx), where no division by zero must be
+        return {"x": along * _of_extreme(x, out, d_out, axis, smallest=ord < 0)}
+    # d out = sum((|x| / out)^(ord - 1) d |x|), where no division by zero must be
     at_zero = equal(out, 0.0)
-    ratio = x / spread(where(at_zero, 1.0, out), x, axis)
+    divisor = spread(where(at_zero, 1.0, out), x, axis)
     d = spread(where(at_zero, 0.0, d_out), x, axis)
-    if ord % 2 == 0 and ord > 0:
+    if ord == 2:
+        return {"x": d * conj(x / divisor)}
+    ratio = (absolute(x) if x.dtype.kind == "c" else x) / divisor
+    if ord % 2 == 0 and ord > 0 and x.dtype.kind != "c":
         return {"x": d * power(ratio, ord - 1.0)}
     none = equal(x, 0.0)
-    return {"x": d * (sign(x) * power(absolute(where(none, 1.0, ratio)), ord - 1.0))}
+    return {"x": d * (along * power(absolute(where(none, 1.0, ratio)), ord - 1.0))}
+
+
+def _of_extreme(x: Var, out: Var, d_out: Var, axis: Axis, *, smallest: bool) -> Any:
+    """The cotangent of ``|x|``, of which ``out`` is the largest or the smallest."""
+    size = absolute(x)
+    if x.dtype.kind != "c":
+        return extremum_gradient(size, out, d_out, axis)["x"]
+    # What the kernel computed may be rounded otherwise: it might equal none of the sizes.
+    chosen = argmax_mask(size, axis=axis, smallest=smallest)
+    return where(chosen, spread(d_out, x, axis), 0.0)

@@ -1,19 +1,22 @@
 """Padding with a constant, with the edge, or reflected."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.attributes import Check
 from registry.cases import case, integers, misuse, workload
-from registry.errors import AttributeValueError, DTypeError, ShapeError
+from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.arranging import flip
 from registry.ops.dynamic_slicing import slice_axis
 from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import reshape
 from registry.ops.slicing import pad_slice, slice_
+from registry.shapes import require_held
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -41,17 +44,8 @@ def _pad_shape(x: Shape, *, pad_width: Pairs, mode: Mode) -> Shape:
 
 
 def _pad_dtype(x: VarType, *, constant_value: float) -> tuple[DType, bool]:
-    if x.dtype.kind in "biu" and _held(constant_value, x.dtype) != constant_value:
-        raise DTypeError(f"constant_value must be of dtype {x.dtype.name}, got {constant_value}")
+    require_held("constant_value", constant_value, x.dtype)
     return x.dtype, x.weak
-
-
-def _held(value: float, dtype: DType) -> Any:
-    """``value`` as an integer dtype holds it; None if it does not."""
-    try:
-        return dtype.type(value)
-    except (OverflowError, ValueError):
-        return None
 
 
 def _pad_reference(
@@ -75,6 +69,9 @@ def _pad_reference(
         case(x=(3,), pad_width=((5, 4),), mode="reflect", order=2),
         case(x=(2,), pad_width=((5, 3),), mode="wrap", order=2),
         case(x=(2,), pad_width=((5, 3),), mode="symmetric", order=2),
+        case(x=(2, 3), pad_width=((0, 1), (20, 17)), mode="reflect", order=1),
+        case(x=(3,), pad_width=((20, 17),), mode="symmetric", order=1),
+        case(x=(3,), pad_width=((17, 20),), mode="wrap", order=1),
         case(x=(1,), pad_width=((2, 1),), mode="reflect", order=2),
         case(x=(1, 2), pad_width=((2, 1), (0, 0)), mode="edge", order=2),
         case(x=(2,), pad_width=((1, 1),), constant_value=-1.5),
@@ -118,7 +115,28 @@ def pad(
     widths = np.reshape(np.array(pad_width, int), (x.ndim, 2))
     if mode == "constant":
         return jnp.pad(x, widths, constant_values=np.asarray(constant_value, x.dtype))
+    for axis, (n, pair) in enumerate(zip(x.shape, pad_width, strict=True)):
+        if mode != "edge" and n > 1 and max(pair) >= n:
+            x, widths[axis] = _repeated(x, axis, pair, mode), 0
     return jnp.pad(x, widths, mode)
+
+
+def _repeated(x: Array, axis: int, pair: tuple[int, int], mode: Mode) -> Array:
+    """``x`` with more added to an axis than it holds: a period of the pattern is repeated."""
+    n = x.shape[axis]
+    period, alone = _period(n, mode)
+    back = jnp.flip(lax.slice_in_dim(x, alone, n - alone, axis=axis), axis)
+    once = x if mode == "wrap" else jnp.concatenate([x, back], axis)
+    start, length = -pair[0] % period, n + sum(pair)
+    times = -(-(start + length) // period)
+    copies = [times if i == axis else 1 for i in range(x.ndim)]
+    return lax.slice_in_dim(jnp.tile(once, copies), start, start + length, axis=axis)
+
+
+def _period(n: int, mode: Mode) -> tuple[int, int]:
+    """After how many places the pattern repeats, and how many at each edge are not reflected."""
+    alone = 1 if mode == "reflect" else 0
+    return (n if mode == "wrap" else 2 * (n - alone)), alone
 
 
 # The gradient ----------------------------------------------------------------------------------
@@ -164,6 +182,27 @@ def _runs(origins: list[int], start: int, stop: int) -> Iterator[_Run]:
         start = end
 
 
+_MANY = 4
+"""More runs than this mean that more is added to an axis than it holds."""
+
+
+def _folded(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
+    """The adjoint of padding with many periods: they are summed, and then folded at the edges."""
+    period, alone = _period(n, mode)
+    before = -pair[0] % period
+    after = -(before + d.shape[axis]) % period
+    whole = pad(d, pad_width=tuple((before, after) if i == axis else (0, 0) for i in range(d.ndim)))
+    apart = reshape(whole, shape=(*d.shape[:axis], -1, period, *d.shape[axis + 1 :]))
+    once = sum_over(apart, axis=axis)
+    there: Var = slice_axis(once, axis=axis, begin=0, end=n)
+    if mode == "wrap" or n == 2 * alone:
+        return there
+    back = flip(slice_axis(once, axis=axis, begin=n, end=period), axis=axis)
+    edges = tuple((alone, alone) if i == axis else (0, 0) for i in range(d.ndim))
+    total: Var = there + pad(back, pad_width=edges)
+    return total
+
+
 def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
     """The adjoint of padding one axis of length ``n``.
 
@@ -174,7 +213,10 @@ def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
     total: Var = slice_axis(d, axis=axis, begin=low, end=low + n)
     origins = _origins(n, pair, mode).tolist()
     length = len(origins)
-    for run in (*_runs(origins, 0, low), *_runs(origins, low + n, length)):
+    runs = [*_runs(origins, 0, low), *_runs(origins, low + n, length)]
+    if len(runs) > _MANY:
+        return _folded(d, axis, n, pair, mode)
+    for run in runs:
         part = slice_axis(d, axis=axis, begin=run.start, end=run.stop)
         if run.step == 0:
             part = sum_over(part, axis=axis, keepdims=True)

@@ -3,8 +3,9 @@
 import functools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,7 +14,7 @@ from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
-from registry.ops.comparison import equal
+from registry.ops.comparison import equal, logical_or, not_equal
 from registry.ops.elementwise import where
 from registry.ops.shape import reshape
 from registry.shapes import (
@@ -203,6 +204,10 @@ def _extremum_dtype(x: VarType) -> DType:
     return real(x)[0]
 
 
+Ties = Literal["split", "all", "first"]
+"""Which of several extremal entries have the gradient: equal shares, each all, the first all."""
+
+
 def extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     """Entries that tie for the extremum share its cotangent equally."""
     chosen = equal(x, spread(out, x, axis))
@@ -213,6 +218,112 @@ def extremum_gradient(x: Var, out: Var, d_out: Var, axis: Axis) -> Grads:
     return {"x": where(chosen, spread(share, x, axis), spread(0.0 * share, x, axis))}
 
 
+def _extremum_gradient(
+    x: Var, out: Var, d_out: Var, axis: Axis, ties: Ties, *, smallest: bool
+) -> Grads:
+    if ties == "split":
+        return extremum_gradient(x, out, d_out, axis)
+    if ties == "all":
+        chosen = logical_or(equal(x, spread(out, x, axis)), not_equal(x, x))
+    else:
+        chosen = argmax_mask(x, axis=axis, smallest=smallest)
+    return {"x": where(chosen, spread(d_out, x, axis), 0.0)}
+
+
+def _extremum(x: Array, out: Array, axis: Axis, ties: Ties, *, smallest: bool) -> Array:
+    """``out``, the extremum of ``x``, as JAX differentiates it with these ``ties``."""
+    if ties == "split" or not jnp.issubdtype(out.dtype, jnp.floating):
+        return out
+    if ties == "all":
+        chosen = (x == jnp.reshape(out, kept(x.shape, axis))) | jnp.isnan(x)
+    else:
+        chosen = argmax_mask.kernel(x, axis=axis, smallest=smallest)
+    return _moved_with(jax.lax.stop_gradient(out), x, chosen, axis)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(3,))
+def _moved_with(out: Array, x: Array, chosen: Array, axis: Axis) -> Array:
+    """``out``, whose tangent is the sum of those of the ``chosen`` entries of ``x``."""
+    del x, chosen, axis
+    return out
+
+
+@_moved_with.defjvp
+def _moved_with_jvp(axis: Axis, primals: Any, tangents: Any) -> tuple[Array, Array]:
+    out, _, chosen = primals
+    moved = jnp.sum(jnp.where(chosen, tangents[1], 0), axis=axis)
+    return _moved_with(*primals, axis), jnp.reshape(moved, out.shape)
+
+
+def _argmax_mask_shape(x: Shape, *, axis: Axis) -> Shape:
+    _extremum_shape(x, axis=axis, keepdims=True)
+    return x
+
+
+def _argmax_mask_dtype(x: VarType) -> DType:
+    real(x)
+    return np.dtype(np.bool_)
+
+
+def _argmax_mask_reference(x: np.ndarray, *, axis: Axis, smallest: bool) -> np.ndarray:
+    out = np.zeros(x.shape, bool)
+    axes = normalize_axes(axis, x.ndim)
+    for place in np.ndindex(*(1 if i in axes else n for i, n in enumerate(x.shape))):
+        window = tuple(slice(None) if i in axes else slice(n, n + 1) for i, n in enumerate(place))
+        best = np.argmin(x[window]) if smallest else np.argmax(x[window])
+        part = np.zeros(x[window].size, bool)
+        part[best] = True
+        out[window] = part.reshape(x[window].shape)
+    return out
+
+
+@op(
+    shape=_argmax_mask_shape,
+    dtype=_argmax_mask_dtype,
+    reference=_argmax_mask_reference,
+    cases=[
+        case(x=(3, 4)),
+        case(x=(3, 4), axis=1, smallest=True),
+        case(x=integers(2, 3, 4, high=2), axis=(0, -1)),
+        case(x=integers(3, 4, high=2), axis=0, smallest=True),
+        case(x=(), axis=()),
+        case(x=(0, 2), axis=1),
+        misuse("the reduced axes must not be empty, got shape (0, 2)", x=(0, 2), axis=0),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+    ],
+)
+def argmax_mask(
+    x: Array, *, axis: int | tuple[int, ...] | None = None, smallest: bool = False
+) -> Array:
+    """True at one entry for each result of ``max`` over ``axis``: at the first of the largest.
+
+    First is meant in row-major order of the reduced axes. A NaN counts as largest. With
+    ``smallest`` it is the first of the smallest entries, and a NaN counts as smallest.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> argmax_mask(jnp.asarray([1, 3, 3]))
+        Array([False,  True, False], dtype=bool)
+    """
+    # Plain reductions are several times faster than an argmax.
+    array = jnp.asarray(x)
+    axes, n = normalize_axes(axis, array.ndim), count(array.shape, axis)
+    places = jnp.arange(n).reshape([m if i in axes else 1 for i, m in enumerate(array.shape)])
+    extreme = (jnp.min if smallest else jnp.max)(array, axis=axes, keepdims=True)
+    tied = (array == extreme) | jnp.isnan(array)
+    first = jnp.min(jnp.where(tied, places, n), axis=axes, keepdims=True)
+    return places == first
+
+
+argmax_mask.zero_gradient("it is piecewise constant")
+
+
+def _tied(ties: Ties, axis: Axis) -> Any:
+    """Equal entries, where finite differences tell nothing: JAX's derivative of the kernel does."""
+    x = np.array([[[1.0, 4.0, 4.0], [4.0, 1.0, 1.0]], [[2.0, 2.0, 3.0], [-1.0, 3.0, -1.0]]])
+    return case(x=x, axis=axis, ties=ties, order=0)
+
+
 _EXTREMUM_CASES = [
     case(x=distinct(3, 4)),
     case(x=distinct(3, 4), axis=0),
@@ -220,6 +331,11 @@ _EXTREMUM_CASES = [
     case(x=()),
     case(x=(0, 2), axis=1),
     case(x=integers(3, high=9)),
+    case(x=distinct(3, 2), axis=0, ties="all", order=2),
+    case(x=distinct(2, 3, 2), axis=(0, 2), keepdims=True, ties="first", order=2),
+    case(x=(0, 2), axis=1, ties="first", order=1),
+    *[_tied(ties, axis) for ties in ("split", "all", "first") for axis in (None, (0, 2))],
+    misuse("attribute 'ties' must be", x=(3,), ties="last"),
     misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
     misuse("the reduced axes must not be empty, got shape (0, 2)", x=(0, 2), axis=0),
     misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
@@ -229,44 +345,70 @@ _EXTREMUM_CASES = [
 @op(
     shape=_extremum_shape,
     dtype=_extremum_dtype,
-    reference=np.max,
+    reference=lambda x, *, axis, keepdims, ties: np.max(x, axis=axis, keepdims=keepdims),
     aliases=["reduce_max", "amax", "max_axis"],
     cases=_EXTREMUM_CASES,
 )
-def max(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
-    """Largest entry over ``axis``, by default over all axes; ties share the gradient equally.
+def max(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ties: Ties = "split",
+) -> Array:
+    """Largest entry over ``axis``, by default over all axes.
+
+    ``ties`` says which of several such entries have the gradient: equal shares with ``"split"``, as
+    in JAX; each all of it with ``"all"``, as in MXNet and Paddle; the first in row-major order
+    alone with ``"first"``, as where an entry is picked by its position. Where an entry is not a
+    number, so is the result and, with ``"split"``, the gradient.
 
     Example:
         >>> import jax.numpy as jnp
         >>> max(jnp.asarray([[1.0, 2.0], [4.0, 3.0]]), axis=1)
         Array([2., 4.], dtype=float32)
     """
-    return jnp.max(x, axis=axis, keepdims=keepdims)
+    array = jnp.asarray(x)
+    out = jnp.max(array, axis=axis, keepdims=keepdims)
+    return _extremum(array, out, axis, ties, smallest=False)
 
 
 @max.gradient
-def _max_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return extremum_gradient(x, out, d_out, axis)
+def _max_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis, ties: Ties) -> Grads:
+    return _extremum_gradient(x, out, d_out, axis, ties, smallest=False)
 
 
 @op(
     shape=_extremum_shape,
     dtype=_extremum_dtype,
-    reference=np.min,
+    reference=lambda x, *, axis, keepdims, ties: np.min(x, axis=axis, keepdims=keepdims),
     aliases=["reduce_min", "amin", "min_axis"],
     cases=_EXTREMUM_CASES,
 )
-def min(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
-    """Smallest entry over ``axis``, by default over all axes; ties share the gradient equally.
+def min(
+    x: Array,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ties: Ties = "split",
+) -> Array:
+    """Smallest entry over ``axis``, by default over all axes.
+
+    ``ties`` says which of several such entries have the gradient: equal shares with ``"split"``, as
+    in JAX; each all of it with ``"all"``, as in MXNet and Paddle; the first in row-major order
+    alone with ``"first"``, as where an entry is picked by its position. Where an entry is not a
+    number, so is the result and, with ``"split"``, the gradient.
 
     Example:
         >>> import jax.numpy as jnp
         >>> min(jnp.asarray([[1.0, 2.0], [4.0, 3.0]]), axis=1)
         Array([1., 3.], dtype=float32)
     """
-    return jnp.min(x, axis=axis, keepdims=keepdims)
+    array = jnp.asarray(x)
+    out = jnp.min(array, axis=axis, keepdims=keepdims)
+    return _extremum(array, out, axis, ties, smallest=True)
 
 
 @min.gradient
-def _min_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return extremum_gradient(x, out, d_out, axis)
+def _min_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis, ties: Ties) -> Grads:
+    return _extremum_gradient(x, out, d_out, axis, ties, smallest=True)

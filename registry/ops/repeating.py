@@ -6,7 +6,7 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from registry.attributes import Check
+from registry.attributes import Check, ConvertedBy
 from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
@@ -14,7 +14,7 @@ from registry.ops.arranging import moveaxis
 from registry.ops.broadcasting import sum_to
 from registry.ops.indexing import add_rows
 from registry.ops.reductions import sum as sum_over
-from registry.ops.shape import reshape
+from registry.ops.shape import reshape, several
 from registry.shapes import broadcast, normalize_axis, promote
 from registry.signature import Array
 from registry.table import op
@@ -114,7 +114,9 @@ def _reshape_like_gradient(x: Var, d_out: Var) -> Grads:
 # tile ------------------------------------------------------------------------------------------
 
 Repetitions = Annotated[
-    tuple[int, ...], Check("hold no negative number", lambda given: all(n >= 0 for n in given))
+    tuple[int, ...],
+    ConvertedBy(several),
+    Check("hold no negative number", lambda given: all(n >= 0 for n in given)),
 ]
 """How often something is repeated along each axis."""
 
@@ -139,6 +141,7 @@ def _tile_shape(x: Shape, *, repetitions: tuple[int, ...]) -> Shape:
         case(x=(2, 3), repetitions=(2, 3)),
         case(x=(2,), repetitions=(2, 1, 2)),
         case(x=(2, 3), repetitions=(2,)),
+        case(x=(2, 3), repetitions=2),
         case(x=(), repetitions=(2,)),
         case(x=(2, 3), repetitions=(0, 1)),
         case(x=integers(2, high=9), repetitions=()),
@@ -149,7 +152,8 @@ def _tile_shape(x: Shape, *, repetitions: tuple[int, ...]) -> Shape:
 def tile(x: Array, *, repetitions: Repetitions) -> Array:
     """``x`` repeated as a whole, ``repetitions[i]`` times along axis i.
 
-    The shorter of ``repetitions`` and the shape of ``x`` is filled with ones in front.
+    A number alone is for the last axis. The shorter of ``repetitions`` and the shape of ``x`` is
+    filled with ones in front.
 
     Example:
         >>> import jax.numpy as jnp

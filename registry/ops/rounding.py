@@ -1,21 +1,23 @@
 """Rounding, clipping, and questions about single numbers."""
 
+import builtins
 import math
 from collections.abc import Callable
+from typing import Any, get_args
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.errors import AttributeValueError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import greater_equal, less_equal, logical_and
-from registry.ops.elementwise import where
-from registry.shapes import boolean, real, same, strong_real
+from registry.ops.extrema import Ties, larger, maximum, parted, smaller
+from registry.shapes import boolean, broadcast, promote, real, same, strong_real
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, is_inexact
+from registry.types import DType, Shape, VarType, is_inexact
 from registry.var import Var
 
 _CASES = [case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), case(x=integers(3, high=9))]
@@ -63,21 +65,62 @@ def trunc(x: Array) -> Array:
 
 @op(
     shape=same,
-    dtype=real,
-    reference=np.round,
+    dtype=promote,
+    reference=lambda x, *, decimals: np.round(x, decimals),
     aliases=["rint", "around"],
-    cases=[*_CASES, _COMPLEX],
+    cases=[
+        *_CASES,
+        case(x=uniform(3, 4, low=-9, high=9), decimals=2),
+        case(x=uniform(5, low=-900, high=900), decimals=-2),
+        case(x=integers(5, low=-900, high=900), decimals=-2),
+        case(x=integers(5, low=-900, high=900), decimals=3),
+        case(x=np.array([5, 15, 25, -5, -15, 250], np.int32), decimals=-1),
+        misuse("attribute 'decimals' must be an int", x=(3,), decimals=0.5),
+    ],
 )
-def round(x: Array) -> Array:
-    """Nearest whole number, halves to the even one; integers stay as they are.
+def round(x: Array, *, decimals: int = 0) -> Array:
+    """Nearest number of so many ``decimals``, halves to the even one; below zero, of so many zeros.
+
+    It is ``rint(x * 10^decimals) / 10^decimals``, or ``x`` where that product overflows. Of complex
+    numbers both parts are rounded.
 
     Example:
         >>> import jax.numpy as jnp
         >>> round(jnp.asarray([1.4, 2.5, -1.5]))
         Array([ 1.,  2., -2.], dtype=float32)
+        >>> round(jnp.asarray([16, 35]), decimals=-1)
+        Array([20, 40], dtype=int32)
     """
     array = jnp.asarray(x)
-    return jnp.rint(array) if jnp.issubdtype(array.dtype, jnp.floating) else array
+    if jnp.iscomplexobj(array):
+        parts = [round.kernel(part, decimals=decimals) for part in (array.real, array.imag)]
+        return lax.complex(*parts)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        return _round_whole(array, -decimals) if decimals < 0 else array
+    if decimals == 0:
+        return jnp.rint(array)
+    half = array.dtype.itemsize < 4
+    wide = array.astype(np.float32) if half else array
+    # XLA would multiply by the reciprocal of a number that it knows, which is not the nearest one.
+    power = 10.0 ** builtins.abs(decimals)
+    unit = lax.optimization_barrier(power)  # type: ignore[no-untyped-call]  # jax has no type here
+    scaled = wide * unit if decimals > 0 else wide / unit
+    whole = jnp.rint(scaled)
+    rounded = whole / unit if decimals > 0 else whole * unit
+    rounded = jnp.where(jnp.isfinite(rounded), rounded, wide)
+    return rounded.astype(array.dtype) if half else rounded
+
+
+def _round_whole(x: Array, zeros: int) -> Array:
+    """The nearest multiple of a power of ten, of two the even multiple."""
+    unit = 10**zeros
+    if x.dtype == jnp.bool_ or unit > np.iinfo(x.dtype).max:
+        return jnp.zeros_like(x)
+    below = jnp.floor_divide(x, unit)
+    rest = x - below * unit
+    up = (rest > unit // 2) | ((rest == unit // 2) & (below % 2 == 1))
+    nearest: Array = (below + up) * unit
+    return nearest
 
 
 floor.zero_gradient("it is constant between the jumps")
@@ -131,20 +174,48 @@ isfinite.zero_gradient("it is a question")
 # Clipping ---------------------------------------------------------------------------------------
 
 
-def _clip_shape(x: Shape, *, low: float | None, high: float | None) -> Shape:
+def _clip_shape(
+    x: Shape, min: Shape | None, max: Shape | None, *, low: float | None, high: float | None
+) -> Shape:
     if low is not None and high is not None and not low <= high:
         raise AttributeValueError(f"low must be at most high, got {low!r} and {high!r}")
-    return x
+    for slot, bound, name, number in (("min", min, "low", low), ("max", max, "high", high)):
+        if bound is not None and number is not None:
+            raise AttributeValueError(f"{slot} and {name} must not both be given, got {number!r}")
+    return broadcast(*[shape for shape in (x, min, max) if shape is not None])
 
 
-def _clip_reference(x: np.ndarray, *, low: float | None, high: float | None) -> np.ndarray:
-    clipped = x if low is None and high is None else np.clip(x, low, high)
-    return np.trunc(clipped).astype(x.dtype) if x.dtype.kind in "iu" else clipped
+def _clip_dtype(x: VarType, min: VarType | None, max: VarType | None) -> DType:
+    return strong_real(*[type for type in (x, min, max) if type is not None])
+
+
+def _clip_reference(
+    x: np.ndarray,
+    min: np.ndarray | None = None,
+    max: np.ndarray | None = None,
+    *,
+    low: float | None,
+    high: float | None,
+    ties: Ties,
+) -> np.ndarray:
+    del ties
+    lower, upper = (low if min is None else min), (high if max is None else max)
+    clipped: np.ndarray = x if lower is None and upper is None else np.clip(x, lower, upper)
+    whole = x.dtype.kind in "iu" and min is None and max is None
+    return np.trunc(clipped).astype(x.dtype) if whole else clipped
+
+
+def _at_bounds(ties: Ties, **bounds: Any) -> Any:
+    """Entries at the bounds, where finite differences tell nothing: JAX on the kernel does."""
+    return case(x=np.array([-1.0, 0.5, 2.0, 3.0, -4.0]), **bounds, ties=ties, order=0)
+
+
+_MIN, _MAX = np.array([-1.0, 0.5, 0.0, 1.0, 1.0]), np.array([0.0, 0.5, 2.0, 1.0, -1.0])
 
 
 @op(
     shape=_clip_shape,
-    dtype=strong_real,
+    dtype=_clip_dtype,
     reference=_clip_reference,
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), low=-1.0, high=1.0),
@@ -153,26 +224,61 @@ def _clip_reference(x: np.ndarray, *, low: float | None, high: float | None) -> 
         case(x=(0,), low=0.0, high=1.0),
         case(x=np.array([0, 5, 200], np.uint8), low=-1.0, high=300.0),
         case(x=integers(5, low=-3, high=4), low=-1.5, high=1e12),
+        case(x=nonzero(3, 4), min=uniform(4, low=-0.4, high=0.0), max=uniform(3, 1, low=0, high=1)),
+        case(x=nonzero(3), min=uniform(2, 1, low=-0.4, high=0.4), ties="split", order=2),
+        case(x=nonzero(3), max=uniform(low=-0.4, high=0.4), low=-1.0, ties="last", order=2),
+        case(x=nonzero(3), min=0.25),
+        case(x=integers(3, high=9), min=integers(2, 1, high=3), max=integers(3, low=4, high=6)),
+        case(x=integers(3, high=9), min=(3,)),
+        *[_at_bounds(ties, low=-1.0, high=2.0) for ties in get_args(Ties)],
+        *[_at_bounds(ties, min=_MIN, max=_MAX) for ties in get_args(Ties)],
         misuse("low must be at most high, got 1.0 and 0.0", x=(3,), low=1.0, high=0.0),
         misuse("attribute 'low' must be", x=(3,), low="a"),
+        misuse("min and low must not both be given, got 1.0", x=(3,), min=(3,), low=1.0),
+        misuse("must broadcast together, got (3,) and (4,)", x=(3,), max=(4,)),
+        misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64), low=0.0),
     ],
 )
-def clip(x: Array, *, low: float | None = None, high: float | None = None) -> Array:
-    """``min(max(x, low), high)``, in the dtype of ``x``; a bound that is None does not bind.
+def clip(
+    x: Array,
+    min: Array | None = None,
+    max: Array | None = None,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    ties: Ties = "first",
+) -> Array:
+    """``minimum(maximum(x, min), max)``; a bound that is None does not bind.
 
-    The derivative is one from ``low`` to ``high``, bounds included, and zero beyond.
+    A bound is an array, ``min`` or ``max``, which broadcasts and promotes as in a sum; or it is a
+    number that does not change, ``low`` or ``high``, and then the dtype is that of ``x``. Where
+    ``min`` exceeds ``max``, the result is ``max``.
+
+    A bound has the gradient where it binds, ``x`` elsewhere. Where ``x`` equals a bound, ``ties``
+    says which of them has it: ``x`` with ``"first"``, as in PyTorch, MXNet and TensorFlow; the
+    bound with ``"last"``, so that ``x`` has none there, as in Paddle; each a half with
+    ``"split"``, as in JAX.
 
     Example:
         >>> import jax.numpy as jnp
         >>> clip(jnp.asarray([-2.0, 0.5, 2.0]), low=-1.0, high=1.0)
         Array([-1. ,  0.5,  1. ], dtype=float32)
+        >>> clip(jnp.asarray([-2.0, 0.5, 2.0]), jnp.asarray([0.0, 1.0, -1.0]))
+        Array([0., 1., 2.], dtype=float32)
     """
-    array = jnp.asarray(x)
-    bounds = [
-        None if one is None else jnp.asarray(_bound(one, inward, array.dtype), array.dtype)
-        for one, inward in ((low, math.ceil), (high, math.floor))
-    ]
-    return jnp.clip(array, *bounds)
+    given = [one for one in (x, min, max) if one is not None]
+    out = jnp.asarray(x, jnp.result_type(*given))
+    lower = _number(low, math.ceil, out.dtype) if min is None else min
+    upper = _number(high, math.floor, out.dtype) if max is None else max
+    if lower is not None:
+        out = larger(out, jnp.asarray(lower, out.dtype), ties)
+    if upper is not None:
+        out = smaller(out, jnp.asarray(upper, out.dtype), ties)
+    return out
+
+
+def _number(value: float | None, inward: Callable[[float], int], dtype: DType) -> float | None:
+    return None if value is None else _bound(value, inward, dtype)
 
 
 def _bound(value: float, inward: Callable[[float], int], dtype: DType) -> float:
@@ -186,12 +292,29 @@ def _bound(value: float, inward: Callable[[float], int], dtype: DType) -> float:
 
 
 @clip.gradient
-def _clip_gradient(x: Var, d_out: Var, *, low: float | None, high: float | None) -> Grads:
-    inside = d_out
-    if low is not None and high is not None:
-        inside = where(logical_and(greater_equal(x, low), less_equal(x, high)), d_out, 0.0)
-    elif low is not None:
-        inside = where(greater_equal(x, low), d_out, 0.0)
-    elif high is not None:
-        inside = where(less_equal(x, high), d_out, 0.0)
-    return {"x": unbroadcast(inside, x)}
+def _clip_gradient(
+    x: Var,
+    min: Var | None,
+    max: Var | None,
+    d_out: Var,
+    *,
+    low: float | None,
+    high: float | None,
+    ties: Ties,
+) -> Grads:
+    lower, upper = (low if min is None else min), (high if max is None else max)
+    d_x, d_min, d_max = d_out, None, None
+    if upper is not None:
+        raised = x if lower is None else maximum(x, lower)
+        d_x, d_max = parted(raised, upper, d_x, ties, larger=False)
+    if lower is not None:
+        d_x, d_min = parted(x, lower, d_x, ties, larger=True)
+    return {
+        "x": _summed(d_x, x),
+        "min": None if min is None else _summed(d_min, min),
+        "max": None if max is None else _summed(d_max, max),
+    }
+
+
+def _summed(cotangent: Any, like: Var) -> Any:
+    return unbroadcast(cotangent, like) if is_inexact(like.dtype) else None

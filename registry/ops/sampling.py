@@ -17,6 +17,7 @@ from registry.cases import case, integers, misuse, positive, uniform, workload
 from registry.errors import DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.shape import Several
 from registry.shapes import (
     at_least_single,
     canonical,
@@ -109,7 +110,7 @@ def _pair_dtype(loc: VarType | None, scale: VarType | None, *, dtype: DType | No
 _LOC_AND_SCALE = [
     case(loc=(3, 1), scale=positive(4)),
     case(loc=(3,), scale=positive(), shape=(2, 3)),
-    case(shape=(5,), dtype="float32"),
+    case(shape=5, dtype="float32"),
     case(loc=(0, 2), scale=positive(2)),
 ]
 _MISUSES = [
@@ -158,7 +159,7 @@ def random_uniform(
     high: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1).
@@ -222,7 +223,7 @@ def random_normal(
     scale: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1.
@@ -288,7 +289,7 @@ def random_truncated_normal(
     *,
     low: float = -2.0,
     high: float = 2.0,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Normal draws between bounds: ``loc + scale z`` with ``low <= z <= high``.
@@ -362,7 +363,7 @@ def random_exponential(
     scale: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> Array:
     """Exponential draws of mean ``scale``, which is 1 unless given: ``-scale log(1 - u)``.

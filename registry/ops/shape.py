@@ -1,11 +1,12 @@
 """Operators that move, join and cut entries without computing on them."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from registry.attributes import ConvertedBy, converter
 from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
@@ -16,6 +17,19 @@ from registry.types import Shape
 from registry.var import Var
 
 # One order of entries, many shapes -------------------------------------------------------------
+
+_lengths = converter(tuple[int, ...])
+
+
+def several(value: Any) -> tuple[int, ...]:
+    """A tuple of whole numbers, of which one alone stands for a tuple of it."""
+    alone = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    found: tuple[int, ...] = _lengths((value,) if alone else value)
+    return found
+
+
+Several = Annotated[tuple[int, ...], ConvertedBy(several)]
+"""An attribute of several whole numbers, for which one may stand."""
 
 
 def _reshape_shape(x: Shape, *, shape: Shape) -> Shape:
@@ -39,6 +53,7 @@ def _reshape_shape(x: Shape, *, shape: Shape) -> Shape:
     cases=[
         case(x=(3, 4), shape=(2, 6)),
         case(x=(3, 4), shape=(-1,)),
+        case(x=(2, 3), shape=6),
         case(x=(2, 3, 4), shape=(4, -1, 2)),
         case(x=(), shape=(1, 1)),
         case(x=(0, 2), shape=(-1, 2)),
@@ -49,8 +64,10 @@ def _reshape_shape(x: Shape, *, shape: Shape) -> Shape:
         misuse("at most one -1, got (-1, -1)", x=(3, 4), shape=(-1, -1)),
     ],
 )
-def reshape(x: Array, *, shape: tuple[int, ...]) -> Array:
+def reshape(x: Array, *, shape: Several) -> Array:
     """The entries of ``x`` in row-major order, in another shape; one length may be -1: the rest.
+
+    A number alone is the shape of one axis.
 
     Example:
         >>> import jax.numpy as jnp

@@ -130,7 +130,7 @@ def _lgamma_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
 
 @jax.custom_jvp
 def _digamma(x: Array) -> Array:
-    return lax.digamma(x)
+    return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), lax.digamma(x))
 
 
 @_digamma.defjvp
@@ -138,15 +138,23 @@ def _digamma_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arr
     return _digamma(*primals), tangents[0] * _polygamma(*primals, 1)
 
 
+_FAR = 1e8
+"""From here on two terms of the asymptotic series of the Hurwitz zeta function are all."""
+
+
 def _polygamma(x: Array, n: int) -> Array:
     """``digamma(1 - x) = digamma(x) + pi cot(pi x)``, ``n`` times derived, for negative ``x``."""
-    negative = x < 0
-    series = jax.scipy.special.zeta(n + 1.0, jnp.where(negative, 1.0 - x, x))
+    negative, far = x < 0, x > _FAR
+    place = jnp.where(far, 1.0, jnp.where(negative, 1.0 - x, x))
+    series = jax.scipy.special.zeta(n + 1.0, place)
+    at = jnp.where(far, x, 1.0)
+    series = jnp.where(far, (1.0 / n + 0.5 / at) * lax.integer_pow(at, -n), series)
     sign = -1.0 if n % 2 == 0 else 1.0
     turn = jnp.where(negative, x - jnp.round(x), 0.25)
     reflected = -(math.pi ** (n + 1)) * _cotangent_derivative(1.0 / jnp.tan(math.pi * turn), n)
     series = sign * math.factorial(n) * series
-    return jnp.where(negative, reflected - sign * series, series)
+    found = jnp.where(negative, reflected - sign * series, series)
+    return jnp.where(x == 0, jnp.inf if n % 2 else jnp.copysign(jnp.inf, -x), found)
 
 
 def _cotangent_derivative(cotangent: Array, n: int) -> Array:
@@ -238,6 +246,9 @@ def _gamma_gradient(x: Var, out: Var, d_out: Var) -> Grads:
 def digamma(x: Array) -> Array:
     """Derivative of ``lgamma``.
 
+    Infinite at zero, with the opposite sign; not a number at -1, -2, ... and at minus infinity,
+    beside which it has every value.
+
     Example:
         >>> import jax.numpy as jnp
         >>> digamma(jnp.asarray(1.0))
@@ -266,7 +277,8 @@ def polygamma(x: Array, *, n: Annotated[int, Check("be at least 1", lambda n: n 
     """The ``n``-th derivative of ``digamma``, from the first on.
 
     ``out = (-1)^(n + 1) n! zeta(n + 1, x)``, where ``zeta`` is Hurwitz's, for positive ``x``. For
-    negative ones the reflection formula leads there; 0, -1, -2, ... are poles.
+    negative ones the reflection formula leads there; 0, -1, -2, ... are poles. It is zero at
+    infinity, and not a number at minus infinity.
 
     Example:
         >>> import jax.numpy as jnp

@@ -8,13 +8,28 @@ import numpy as np
 
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.operator import Grads
-from registry.ops.masks import diagonal_matrix, fill_diagonal
-from registry.ops.matrices import cast_back, refuse_flat, refuse_oblong, symmetric, widened
+from registry.ops.complex_parts import conj, part_dtype
+from registry.ops.decompositions import reduced
+from registry.ops.elementwise import zeros_like
+from registry.ops.masks import band_part, diagonal_matrix, fill_diagonal
+from registry.ops.matrices import (
+    HERMITIAN,
+    adjoint,
+    adjoint_kernel,
+    cast_back,
+    completed,
+    hermitian,
+    hermitian_reference,
+    real_back,
+    refuse_flat,
+    refuse_oblong,
+    widened,
+)
 from registry.ops.shape import expand_dims, swapped
-from registry.shapes import at_least_single, strong_real_inexact
+from registry.shapes import at_least_single, strong_inexact
 from registry.signature import Array
 from registry.table import op
-from registry.types import Shape
+from registry.types import DType, Shape, VarType
 from registry.var import Var
 
 
@@ -35,7 +50,6 @@ def _reciprocal_gaps(gaps: Var) -> Any:
 
 _REFUSED = [
     misuse("the inputs must be floating, got int", x=np.eye(2, dtype=int)),
-    misuse("the inputs must be real, got complex64", x=np.eye(2, dtype=np.complex64)),
     misuse("x must be a matrix or a stack of them, got shape (3,)", x=(3,)),
 ]
 
@@ -47,8 +61,12 @@ def _eigh_shape(x: Shape) -> tuple[Shape, Shape]:
     return x[:-1], x
 
 
+def _eigh_dtype(x: VarType) -> list[DType]:
+    return [part_dtype(x)[0], strong_inexact(x)]
+
+
 def _eigh_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = np.linalg.eigh((x + x.swapaxes(-1, -2)) / 2)
+    values, vectors = np.linalg.eigh(hermitian_reference(x))
     return values, vectors
 
 
@@ -57,6 +75,7 @@ _EIGH_CASES = [
     case(x=definite(2, 2, 2), order=1, rtol=512),
     case(x=definite(1, 1)),
     case(x=definite(0, 2, 2), order=1),
+    case(x=HERMITIAN, order=2, rtol=512),
     workload(x=definite(256, 256)),
     *_REFUSED,
     misuse("x must have as many rows as columns, got shape (3, 2)", x=(3, 2)),
@@ -65,18 +84,22 @@ _EIGH_CASES = [
 
 @op(
     shape=_eigh_shape,
-    dtype=strong_real_inexact,
+    dtype=_eigh_dtype,
     reference=_eigh_reference,
     outputs=("eigenvalues", "eigenvectors"),
     cases=_EIGH_CASES,
 )
 def eigh(x: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors: ``x @ vectors = vectors * values``, for symmetric ``x``.
+    """Eigenvalues and eigenvectors: ``x @ vectors = vectors * values``, for Hermitian ``x``.
 
-    The eigenvalues ascend; the columns of ``vectors`` are orthonormal, with LAPACK's signs. What is
-    decomposed is the symmetric part ``(x + x^T) / 2``, so the gradient is symmetric. The gradient
-    by the vectors needs distinct eigenvalues; where only the values are used it is finite with
-    repeated ones, too. Half precision is computed in single.
+    The eigenvalues are real and ascend; the columns of ``vectors`` are orthonormal, with LAPACK's
+    signs or phases. What is decomposed is the Hermitian part ``(x + x^H) / 2``, so the gradient of
+    a real matrix is symmetric, and of a complex one the conjugate of a Hermitian matrix, as is
+    JAX's convention. The gradient by the vectors needs distinct eigenvalues; where only the values
+    are used it is finite with repeated ones, too. Half precision is computed in single.
+
+    The phases of complex vectors are a choice. Their derivative is the one in which no vector
+    moves along itself, ``v^H dv = 0``: right for all that does not depend on the phases.
 
     Source: Giles, Collected matrix derivative results, 2008, for the gradient.
 
@@ -87,7 +110,7 @@ def eigh(x: Array) -> tuple[Array, Array]:
         Array([1., 3.], dtype=float32)
     """
     values, vectors = jnp.linalg.eigh(widened(x)[0], symmetrize_input=True)
-    return cast_back(values, x), cast_back(vectors, x)
+    return real_back(values, x), cast_back(vectors, x)
 
 
 def _eigh_gradient(
@@ -96,16 +119,16 @@ def _eigh_gradient(
     d_eigenvalues: Var,
     d_eigenvectors: Var | None,
 ) -> Grads:
-    # With S = V^T dX V: dw = diag S and dV = V (F S), where F_ij = 1 / (w_j - w_i) off the
-    # diagonal and F S is taken entry by entry. So X's cotangent is V (diag(dw) + F (V^T dV)) V^T,
-    # of which the symmetric part.
+    # With S = V^H dX V: dw = diag S and dV = V (F S), where F_ij = 1 / (w_j - w_i) off the
+    # diagonal and F S is taken entry by entry. So X's gradient is V (diag(dw) + F (V^H dV)) V^H,
+    # of which the Hermitian part. The conjugates of cotangents are what has adjoints.
     v = eigenvectors
     if d_eigenvectors is None:
-        return {"x": (v * _columns(d_eigenvalues)) @ swapped(v)}
+        return {"x": conj((v * _columns(d_eigenvalues)) @ adjoint(v))}
     gaps = _columns(eigenvalues) - _rows(eigenvalues)
-    mixing = _reciprocal_gaps(gaps) * (swapped(v) @ d_eigenvectors)
+    mixing = _reciprocal_gaps(gaps) * (adjoint(v) @ conj(d_eigenvectors))
     inner = mixing + diagonal_matrix(d_eigenvalues)
-    return {"x": symmetric(v @ inner @ swapped(v))}
+    return {"x": conj(hermitian(v @ inner @ adjoint(v)))}
 
 
 eigh.gradient(_eigh_gradient)
@@ -113,16 +136,16 @@ eigh.gradient(_eigh_gradient)
 
 @op(
     shape=_eigh_shape,
-    dtype=strong_real_inexact,
+    dtype=_eigh_dtype,
     reference=_eigh_reference,
     outputs=("eigenvalues", "eigenvectors"),
     hidden=("eigenvectors",),
     cases=_EIGH_CASES,
 )
 def eigvalsh(x: Array) -> tuple[Array, Array]:
-    """Eigenvalues of a symmetric matrix, in ascending order.
+    """Eigenvalues of a Hermitian matrix, which are real, in ascending order.
 
-    They are those of the symmetric part ``(x + x^T) / 2``. The gradient is finite with repeated
+    They are those of the Hermitian part ``(x + x^H) / 2``. The gradient is finite with repeated
     eigenvalues, second and higher derivatives need distinct ones. Half precision is computed in
     single.
 
@@ -132,7 +155,7 @@ def eigvalsh(x: Array) -> tuple[Array, Array]:
         Array([1., 3.], dtype=float32)
     """
     values, vectors = jnp.linalg.eigh(widened(x)[0], symmetrize_input=True)
-    return cast_back(values, x), cast_back(vectors, x)
+    return real_back(values, x), cast_back(vectors, x)
 
 
 eigvalsh.gradient(_eigh_gradient)
@@ -140,20 +163,34 @@ eigvalsh.gradient(_eigh_gradient)
 # svd -------------------------------------------------------------------------------------------
 
 
-def _svd_shape(x: Shape) -> tuple[Shape, Shape, Shape]:
+def _svd_shape(x: Shape, *, full_matrices: bool) -> tuple[Shape, Shape, Shape]:
     refuse_flat(x=x)
     *batch, rows, columns = x
     inner = min(rows, columns)
-    return (*batch, rows, inner), (*batch, inner), (*batch, inner, columns)
+    left, right = (rows, columns) if full_matrices else (inner, inner)
+    return (*batch, rows, left), (*batch, inner), (*batch, right, columns)
 
 
-def _svd_reference(x: np.ndarray) -> tuple[np.ndarray, ...]:
-    return tuple(np.linalg.svd(x, full_matrices=False))
+def _svd_dtype(x: VarType) -> list[DType]:
+    return [strong_inexact(x), part_dtype(x)[0], strong_inexact(x)]
+
+
+def _svd_reference(x: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    if full_matrices:
+        u, vh = _completed_reference(u), _completed_reference(vh.swapaxes(-1, -2).conj())
+        vh = vh.swapaxes(-1, -2).conj()
+    return u, s, vh
+
+
+def _completed_reference(q: np.ndarray) -> np.ndarray:
+    others = np.linalg.qr(q, "complete")[0][..., q.shape[-1] :]
+    return np.concatenate([q, others], axis=-1)
 
 
 @op(
     shape=_svd_shape,
-    dtype=strong_real_inexact,
+    dtype=_svd_dtype,
     reference=_svd_reference,
     outputs=("u", "s", "vh"),
     cases=[
@@ -162,19 +199,28 @@ def _svd_reference(x: np.ndarray) -> tuple[np.ndarray, ...]:
         case(x=(2, 2, 3), order=1, rtol=512),
         case(x=(0, 3, 2), order=1),
         case(x=(3, 0), order=1),
+        case(x=invertible(2, 2), full_matrices=True, order=2, rtol=512),
+        # Finite differences would tell the basis that LAPACK chooses for the other columns.
+        case(x=(4, 2), full_matrices=True, order=0, rtol=512),
+        case(x=(2, 1, 3), full_matrices=True, order=0, rtol=512),
         workload(x=invertible(256, 256)),
         *_REFUSED,
     ],
 )
-def svd(x: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition ``x = (u * s) @ vh``, the reduced one.
+def svd(x: Array, *, full_matrices: bool = False) -> tuple[Array, Array, Array]:
+    """Singular value decomposition ``x = (u * s) @ vh``, by default the reduced one.
 
     Of ``x`` of shape ``(..., m, n)`` with ``k = min(m, n)`` the matrix ``u`` has shape
-    ``(..., m, k)`` and orthonormal columns, ``vh`` has ``(..., k, n)`` and orthonormal rows. The
-    singular values ``s`` of shape ``(..., k)`` descend; signs are LAPACK's. The gradient by ``u``
-    or ``vh`` needs distinct singular values, and positive ones where ``x`` is not square; where
-    only ``s`` is used it is finite with repeated and zero ones, too. Half precision is computed in
-    single.
+    ``(..., m, k)`` and orthonormal columns, ``vh`` has ``(..., k, n)`` and orthonormal rows; with
+    ``full_matrices`` both are square. The singular values ``s`` of shape ``(..., k)`` are real and
+    descend; signs and phases are LAPACK's. Half precision is computed in single.
+
+    The gradient by ``u`` or ``vh`` needs distinct singular values, and positive ones where ``x`` is
+    not square or complex; where only ``s`` is used it is finite with repeated and zero ones, too.
+    The phases of a complex pair of vectors are a choice, in whose derivative no column of ``v``
+    moves along itself, as in JAX. Vectors that ``full_matrices`` adds are some orthonormal basis:
+    their derivative is the least that keeps them orthogonal to the others. The gradient is right
+    for all that depends on neither choice.
 
     Source: Giles, Collected matrix derivative results, 2008, for the gradient.
 
@@ -185,46 +231,69 @@ def svd(x: Array) -> tuple[Array, Array, Array]:
         Array([3., 2.], dtype=float32)
     """
     u, s, vh = jnp.linalg.svd(widened(x)[0], full_matrices=False)
-    return cast_back(u, x), cast_back(s, x), cast_back(vh, x)
+    if full_matrices:
+        rows, columns = x.shape[-2:]
+        u = completed(u) if rows > columns else u
+        vh = adjoint_kernel(completed(adjoint_kernel(vh))) if columns > rows else vh
+    return cast_back(u, x), real_back(s, x), cast_back(vh, x)
 
 
 @svd.gradient
 def _svd_gradient(u: Var, s: Var, vh: Var, d_u: Var | None, d_s: Var, d_vh: Var | None) -> Grads:
-    # With P = U^T dX V: ds = diag P and, with F_ij = 1 / (s_j^2 - s_i^2) off the diagonal,
-    # dU = U (F (P S + S P^T)) + (1 - U U^T) dX V S^-1,
-    # dV = V (F (S P + P^T S)) + (1 - V V^T) dX^T U S^-1.
-    # F is antisymmetric, so the adjoint of the first terms is U (E_u S + S E_v) V^T, where
-    # E_u = K + K^T with K = F (U^T dU), and E_v likewise with V^T dV.
+    # With P = U^H dX V: ds = Re diag P and, with F_ij = 1 / (s_j^2 - s_i^2) off the diagonal,
+    # dU = U (F (P S + S P^H) + i Im diag(P) S^-1) + (1 - U U^H) dX V S^-1,
+    # dV = V (F (S P + P^H S)) + (1 - V V^H) dX^H U S^-1.
+    # F is antisymmetric, so the adjoint of the first terms is U (E_u S + S E_v) V^H, where
+    # E_u = K + K^H with K = F (U^H dU), and E_v likewise with V^H dV. The conjugates of cotangents
+    # are what has adjoints.
+    inner_size = s.shape[-1]
+    if d_u is not None:
+        d_u = conj(d_u)
+    if d_vh is not None:
+        d_vh = conj(d_vh)
+    if u.shape[-1] > inner_size:
+        u, d_u = reduced(u, zeros_like(u) if d_u is None else d_u, inner_size)
+    if vh.shape[-2] > inner_size:
+        v, d_v = reduced(adjoint(vh), adjoint(zeros_like(vh) if d_vh is None else d_vh), inner_size)
+        vh, d_vh = adjoint(v), adjoint(d_v)
     if d_u is None and d_vh is None:
-        return {"x": (u * _columns(d_s)) @ vh}
+        return {"x": conj((u * _columns(d_s)) @ vh)}
     rows, columns = u.shape[-2], vh.shape[-1]
     gaps = (_columns(s) + _rows(s)) * (_columns(s) - _rows(s))
     factors = _reciprocal_gaps(gaps)
     inner = diagonal_matrix(d_s)
     if d_u is not None:
-        inner = inner + _twice_symmetric(factors * (swapped(u) @ d_u)) * _columns(s)
+        along = adjoint(u) @ d_u
+        inner = inner + _twice_hermitian(factors * along) * _columns(s)
+        if u.dtype.kind == "c":
+            turn = band_part(along - adjoint(along), lower=0, upper=0)
+            inner = inner + turn * 0.5 / _columns(s)
     if d_vh is not None:
-        inner = inner + _twice_symmetric(factors * (vh @ swapped(d_vh))) * _rows(s)
+        inner = inner + _twice_hermitian(factors * (vh @ adjoint(d_vh))) * _rows(s)
     left = u @ inner
     if d_u is not None and rows > columns:
-        left = left + (d_u - u @ (swapped(u) @ d_u)) / _columns(s)
+        left = left + (d_u - u @ (adjoint(u) @ d_u)) / _columns(s)
     d_x = left @ vh
     if d_vh is not None and columns > rows:
-        d_x = d_x + u @ ((d_vh - (d_vh @ swapped(vh)) @ vh) / _rows(s))
-    return {"x": d_x}
+        d_x = d_x + u @ ((d_vh - (d_vh @ adjoint(vh)) @ vh) / _rows(s))
+    return {"x": conj(d_x)}
 
 
-def _twice_symmetric(x: Var) -> Any:
-    return x + swapped(x)
+def _twice_hermitian(x: Var) -> Any:
+    return x + adjoint(x)
 
 
 def _svdvals_shape(x: Shape) -> Shape:
-    return _svd_shape(x)[1]
+    return _svd_shape(x, full_matrices=False)[1]
+
+
+def _svdvals_dtype(x: VarType) -> DType:
+    return part_dtype(x)[0]
 
 
 @op(
     shape=_svdvals_shape,
-    dtype=strong_real_inexact,
+    dtype=_svdvals_dtype,
     reference=lambda x: np.linalg.svd(x, compute_uv=False),
     cases=[
         case(x=invertible(3, 3), order=2, rtol=512),
@@ -245,14 +314,14 @@ def svdvals(x: Array) -> Array:
         >>> svdvals(jnp.asarray([[0.0, 2.0], [3.0, 0.0]]))
         Array([3., 2.], dtype=float32)
     """
-    return cast_back(jnp.linalg.svd(widened(x)[0], compute_uv=False), x)
+    return real_back(jnp.linalg.svd(widened(x)[0], compute_uv=False), x)
 
 
 @svdvals.gradient
 def _svdvals_gradient(x: Var, d_out: Var) -> Grads:
-    # d s = diag(U^T dX V)
+    # d s = Re diag(U^H dX V)
     u, _, vh = svd(x)
-    return {"x": (u * _columns(d_out)) @ vh}
+    return {"x": conj((u * _columns(d_out)) @ vh)}
 
 
 # pinv ------------------------------------------------------------------------------------------
@@ -270,7 +339,7 @@ def _pinv_reference(x: np.ndarray, *, rcond: float | None) -> np.ndarray:
 
 @op(
     shape=_pinv_shape,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=_pinv_reference,
     aliases=["pseudo_inverse", "pinverse"],
     cases=[
@@ -304,19 +373,20 @@ def pinv(x: Array, *, rcond: float | None = None) -> Array:
 @pinv.gradient
 def _pinv_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     if x.shape[-2] >= x.shape[-1]:
-        return {"x": _pinv_cotangent(x, out, swapped(d_out))}
-    # The pseudoinverse of the transpose is the transpose.
-    return {"x": swapped(_pinv_cotangent(swapped(x), swapped(out), d_out))}
+        return {"x": conj(_pinv_cotangent(x, out, swapped(d_out)))}
+    # The pseudoinverse of the adjoint is the adjoint.
+    return {"x": swapped(_pinv_cotangent(adjoint(x), adjoint(out), conj(d_out)))}
 
 
 def _pinv_cotangent(a: Var, p: Var, d: Var) -> Any:
-    """The cotangent of ``a``, where ``p`` is its pseudoinverse and ``d`` the transposed cotangent.
+    """The gradient of ``a``, in inner products ``x^H y``, where ``p`` is its pseudoinverse.
 
-    It computes no product of more rows and columns than ``a`` has.
+    ``d`` is the adjoint of the gradient of ``p``. It computes no product of more rows and columns
+    than ``a`` has.
     """
-    # dP = -P dA P + P P^T dA^T (1 - A P) + (1 - P A) dA^T P^T P. With D the transpose of P's
-    # cotangent the adjoint is -P^T D^T P^T + (1 - A P) D P P^T + P^T P D (1 - P A).
+    # dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P. With D the adjoint of P's
+    # gradient the adjoint is -P^H D^H P^H + (1 - A P) D P P^H + P^H P D (1 - P A).
     inner = p @ d
-    outer = d @ (p @ swapped(p))
-    last = inner - swapped(inner) - inner @ (p @ a)
-    return outer - a @ (p @ outer) + swapped(p) @ last
+    outer = d @ (p @ adjoint(p))
+    last = inner - adjoint(inner) - inner @ (p @ a)
+    return outer - a @ (p @ outer) + adjoint(p) @ last

@@ -8,10 +8,19 @@ from registry.cases import case, definite, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.complex_parts import conj
 from registry.ops.masks import triangle
-from registry.ops.matrices import cast_back, common_batch, refuse_flat, refuse_oblong, widened
+from registry.ops.matrices import (
+    adjoint,
+    adjoint_kernel,
+    cast_back,
+    common_batch,
+    refuse_flat,
+    refuse_oblong,
+    widened,
+)
 from registry.ops.shape import swapped
-from registry.shapes import strong_inexact, strong_real_inexact
+from registry.shapes import strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape
@@ -152,13 +161,13 @@ def _potri_shape(a: Shape) -> tuple[Shape, Shape]:
 
 
 def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
-    factor = np.tril(a) if lower else np.triu(a).swapaxes(-1, -2)
-    return np.asarray(np.linalg.inv(factor @ factor.swapaxes(-1, -2)))
+    factor = np.tril(a) if lower else np.triu(a).swapaxes(-1, -2).conj()
+    return np.asarray(np.linalg.inv(factor @ factor.swapaxes(-1, -2).conj()))
 
 
 @op(
     shape=_potri_shape,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=_potri_reference,
     outputs=("out", "inverse"),
     hidden=("inverse",),
@@ -169,13 +178,13 @@ def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
         case(a=definite(0, 2, 2)),
         workload(a=definite(256, 256)),
         misuse("a must have as many rows as columns, got shape (3, 2)", a=(3, 2)),
-        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
+        misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
     ],
 )
 def potri(a: Array, *, lower: bool = True) -> tuple[Array, Array]:
-    """Inverse of the matrix whose Cholesky factor is ``a``: ``out = (a @ a^T)^-1``.
+    """Inverse of the matrix whose Cholesky factor is ``a``: ``out = (a @ a^H)^-1``.
 
-    Without ``lower`` it is ``(a^T @ a)^-1`` of an upper factor. The other triangle of ``a`` is not
+    Without ``lower`` it is ``(a^H @ a)^-1`` of an upper factor. The other triangle of ``a`` is not
     read. Half precision is computed in single.
 
     Example:
@@ -187,8 +196,8 @@ def potri(a: Array, *, lower: bool = True) -> tuple[Array, Array]:
     (factor,) = widened(a)
     eye = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=factor.dtype), factor.shape)
     inverse = lax.linalg.triangular_solve(factor, eye, left_side=True, lower=lower)
-    transposed = jnp.swapaxes(inverse, -1, -2)
-    out = transposed @ inverse if lower else inverse @ transposed
+    turned = adjoint_kernel(inverse)
+    out = turned @ inverse if lower else inverse @ turned
     return cast_back(out, a), cast_back(inverse, a)
 
 
@@ -196,10 +205,12 @@ def potri(a: Array, *, lower: bool = True) -> tuple[Array, Array]:
 def _potri_gradient(
     out: Var, inverse: Var, d_out: Var, d_inverse: Var | None, *, lower: bool
 ) -> Grads:
-    # With S = L L^T, B = S^-1 and its cotangent D: dS = -B D B and dL = (dS + dS^T) L, which is
-    # -B (D + D^T) L^-T. With S = U^T U it is dU = U (dS + dS^T) = -U^-T (D + D^T) B.
-    turned, both = swapped(inverse), d_out + swapped(d_out)
+    # With S = L L^H, B = S^-1 and its gradient D: dS = -B D B and dL = (dS + dS^H) L, which is
+    # -B (D + D^H) L^-H. With S = U^H U it is dU = U (dS + dS^H) = -U^-H (D + D^H) B. The conjugates
+    # of cotangents are what has adjoints.
+    d, turned = conj(d_out), adjoint(inverse)
+    both = d + adjoint(d)
     d_a = out @ both @ turned if lower else turned @ both @ out
     if d_inverse is not None:
-        d_a = d_a + turned @ d_inverse @ turned
-    return {"a": triangle(-d_a, lower=lower)}
+        d_a = d_a + turned @ conj(d_inverse) @ turned
+    return {"a": conj(triangle(-d_a, lower=lower))}

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from registry.cases import Case
+from registry.differences import STENCIL
 from registry.operator import Operator
 from symop.testing.compare import expect_close
 from symop.testing.derived import Derivatives, derivatives
@@ -23,8 +24,6 @@ from symop.testing.trial import Arrays, Trial, trials
 from symop.testing.verdict import nothing_of
 
 _RTOL = 1e-6
-_STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
-"""Central differences of fourth order: multiples of the step, and their weights."""
 
 
 def check_differences(operator: Operator, case: Case, order: int | None = None) -> str | None:
@@ -63,8 +62,8 @@ def _check_order(found: Derivatives, k: int) -> None:
     """The gradient of order ``k`` along a random direction is the slope of level ``k - 1``."""
     direction = found.seeds.tangents[min(k, 2) - 1]
     exact = inner(found.of("graph").levels[k], direction)
-    along = [_value_along(found, k, direction, step * STEP) for step, _ in _STENCIL]
-    slope = sum(weight * value for (_, weight), value in zip(_STENCIL, along, strict=True)) / STEP
+    along = [_value_along(found, k, direction, step * STEP) for step, _ in STENCIL]
+    slope = sum(weight * value for (_, weight), value in zip(STENCIL, along, strict=True)) / STEP
     size = abs(exact) + max(map(abs, along))
     # A coarser dtype loses its digits in the difference.
     rtol = max(_RTOL, rtol_of(found.trial) / STEP)

@@ -41,9 +41,7 @@ def reference_call(trial: Trial, function: Callable[..., Any], heads: Mapping[st
     """
     operator, wanted = trial.operator, _parameters(function)
     implicit = {
-        slot.name: _as_numpy(trial.inputs[i])
-        for i, slot in enumerate(operator.slots)
-        if slot.implicit
+        slot.name: trial.inputs[i] for i, slot in enumerate(operator.slots) if slot.implicit
     }
     named = {name: value for name, value in {**implicit, **heads}.items() if name in wanted}
     attributes = operator.attribute_dict(trial.attributes)

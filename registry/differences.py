@@ -1,0 +1,59 @@
+"""Gradients of NumPy functions by finite differences: what a declared gradient is compared with."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from registry.types import Shape
+
+STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
+"""Central differences of fourth order: multiples of the step, and their weights."""
+_STEP = 1e-3
+
+Entrywise = Callable[..., np.ndarray]
+Gradients = Callable[..., dict[str, Any]]
+
+
+def slope(function: Callable[[Any], Any], at: Any) -> np.ndarray:
+    """The derivative of a function that maps each entry by itself, in float64.
+
+    Example:
+        >>> float(slope(np.sin, 0.0).round(9))
+        1.0
+    """
+    x = np.asarray(at, np.float64)
+    moved = [weight * np.asarray(function(x + k * _STEP)) for k, weight in STENCIL]
+    return np.asarray(sum(moved) / _STEP)
+
+
+def summed_to(x: np.ndarray, shape: Shape) -> np.ndarray:
+    """``x`` summed over the axes along which ``shape`` was broadcast to it."""
+    lead = x.ndim - len(shape)
+    over = [lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1]
+    return np.asarray(x.sum((*range(lead), *over)).reshape(shape))
+
+
+def by_differences(reference: Entrywise) -> Gradients:
+    """The gradient of an entrywise NumPy function of arrays that broadcast together.
+
+    Example:
+        >>> found = by_differences(lambda x, y: x * y)(np.array([2.0]), np.array([3.0]), d_out=1.0)
+        >>> [float(one.round(9)[0]) for one in found.values()]
+        [3.0, 2.0]
+    """
+    kinds = inspect.signature(reference).parameters.values()
+    names = [one.name for one in kinds if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+    def gradients(*inputs: np.ndarray, d_out: np.ndarray, **attributes: Any) -> dict[str, Any]:
+        found = {}
+        for i, name in enumerate(names):
+
+            def moved(x: np.ndarray, i: int = i) -> np.ndarray:
+                return reference(*inputs[:i], x, *inputs[i + 1 :], **attributes)
+
+            found[name] = summed_to(d_out * slope(moved, inputs[i]), np.shape(inputs[i]))
+        return found
+
+    return gradients
