@@ -86,6 +86,8 @@ class ArrayOperator:
             )
         if request is OpReqType.NULL:
             return out
+        if isinstance(out, NDArray):
+            return _into(out, self.operator(*args, **kwargs), request)
         call = _Call(self.operator.resolved(inputs, attributes), inputs, attributes)
         return call.into(out, request)
 
@@ -104,6 +106,14 @@ class ArrayOperator:
         return f"<array operator {self.operator.signature()}>"
 
 
+def _into(out: NDArray, result: Any, request: OpReqType) -> NDArray:
+    """``out`` after the request: an eager array is changed in place."""
+    if not isinstance(result, NDArray):
+        result = NDArray(result)
+    out.take_over(out + result if request is OpReqType.ADD else result)
+    return out
+
+
 def _signature(operator: Operator) -> inspect.Signature:
     """The parameters of a call: inputs and attributes, then the place and the request."""
     kinds = inspect.Parameter
@@ -111,7 +121,9 @@ def _signature(operator: Operator) -> inspect.Signature:
     by_position = [_of_attribute(one, kinds.POSITIONAL_OR_KEYWORD) for one in leading]
     by_position += [_of_slot(operator, slot) for slot in operator.positional]
     others = [one for one in operator.attributes if one not in leading]
-    named = [_of_attribute(one, kinds.KEYWORD_ONLY) for one in others]
+    spread = operator.variadic and operator.spreads
+    by_position += [] if spread else [_of_attribute(o, kinds.POSITIONAL_OR_KEYWORD) for o in others]
+    named = [_of_attribute(one, kinds.KEYWORD_ONLY) for one in others] if spread else []
     implicit = [slot.name for slot in operator.slots if slot.implicit]
     named += [kinds(one, kinds.KEYWORD_ONLY, default=None) for one in (*implicit, "out", "req")]
     return inspect.Signature([*_without_lone_defaults(by_position), *named])

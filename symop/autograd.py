@@ -23,12 +23,15 @@ from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
 from symop.graph import placeholder
 from symop.ndarray import NDArray
+from symop.recorded_symbol import symbol_of
 from symop.recording import Link, local, settle
-from symop.tape import Custom, disconnected, pull
+from symop.symbol import Symbol
+from symop.tape import ONES, Custom, disconnected, pull
 
 __all__ = [
     "Function",
     "backward",
+    "get_symbol",
     "grad",
     "is_recording",
     "is_training",
@@ -247,7 +250,7 @@ def _listed(given: Any) -> list[NDArray]:
     return listed
 
 
-def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, NDArray]]:
+def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, Any]]:
     """Where the heads come from, and a cotangent of each."""
     settle()
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
@@ -270,9 +273,9 @@ def _source(what: str, head: NDArray) -> Any:
     return head.source
 
 
-def _cotangent(head: NDArray, given: Any) -> NDArray:
+def _cotangent(head: NDArray, given: Any) -> Any:
     if given is None:
-        return NDArray(jnp.ones(head.shape, head.dtype))
+        return ONES
     one = given if isinstance(given, NDArray) else NDArray(given)
     if one.shape != head.shape:
         raise ShapeError(
@@ -281,6 +284,30 @@ def _cotangent(head: NDArray, given: Any) -> NDArray:
     if one.dtype != head.dtype:
         raise DTypeError(f"head gradient: the dtype must be {head.dtype}, got {one.dtype}")
     return one
+
+
+def get_symbol(x: NDArray) -> Symbol:
+    """The recorded computation of ``x`` as a symbol, gradients that were recorded included.
+
+    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from.
+
+    Raises:
+        GradientError: nothing was recorded, or a ``Function`` lies on the way.
+
+    Example:
+        >>> from symop import autograd, nd
+        >>> x = nd.array([1.0, 2.0])
+        >>> x.attach_grad()
+        >>> with autograd.record():
+        ...     y = nd.sin(x) * x
+        >>> autograd.get_symbol(y).list_arguments()
+        ['var0']
+    """
+    settle()
+    link = x.source
+    if not isinstance(link, Link):
+        raise GradientError("get_symbol: the array must be recorded, got one that was not")
+    return symbol_of(link)
 
 
 # Forward mode ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from registry.errors import SymopError
 from registry.operator import Operator
 from registry.types import VarKind
 from registry.var import Attributes
-from symop.differentiate import carries_cotangent, pullback
+from symop.differentiate import carries_cotangent, ones, pullback
 from symop.emission import substitute
 from symop.graph import ARRAY, CONSTANT, SELECT, TRAINING, Node, placeholder, reaching, topological
 from symop.lowering import Call, Schedule, bare, bare_kernel
@@ -301,11 +301,13 @@ class Recorded:
             self._behind[key] = [node for node in by if node in order]
         return self._behind[key]
 
-    def pulled(self, heads: tuple[Node, ...], by: tuple[Node, ...]) -> "Pulled":
-        """The gradients by the inputs ``by`` for cotangents of ``heads``."""
-        key = heads, by
+    def pulled(
+        self, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...] = ()
+    ) -> "Pulled":
+        """The gradients by the inputs ``by`` for cotangents of ``heads``; ones for the ``bare``."""
+        key = heads, by, bare
         if key not in self._pullbacks:
-            self._pullbacks[key] = Pulled(self, heads, by)
+            self._pullbacks[key] = Pulled(self, heads, by, bare)
         return self._pullbacks[key]
 
 
@@ -318,10 +320,14 @@ class Pulled:
         nodes: the gradients.
     """
 
-    def __init__(self, of: Recorded, heads: tuple[Node, ...], by: tuple[Node, ...]) -> None:
+    def __init__(
+        self, of: Recorded, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...]
+    ) -> None:
         """Ask the gradient makers."""
-        self._seeds = [placeholder("head", node.type.strong()) for node in heads]
-        found = pullback(heads, by, self._seeds)
+        types = {node: node.type.strong() for node in heads}
+        seeds = [ones(t) if n in bare else placeholder("head", t) for n, t in types.items()]
+        self._seeds = [one for one, node in zip(seeds, heads, strict=True) if node not in bare]
+        found = pullback(heads, by, seeds)
         arrived = [(x, one) for x, one in zip(by, found, strict=True) if one is not None]
         self.by = [x for x, _ in arrived]
         stand_ins = {node: placeholder("residual", node.type) for node in of.residuals}

@@ -16,8 +16,10 @@ from symop import array_api as _api
 from symop import linalg
 from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray
+from symop.recording import direct
+from symop.recording import settle as _settle
 
-__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "linalg"]
+__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "direct", "linalg", "waitall"]
 
 
 def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
@@ -40,6 +42,11 @@ def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
     value = data.value if isinstance(data, NDArray) else data
     made = NDArray(_jnp.asarray(value, None if dtype is None else _as_dtype(dtype)))
     return made if ctx is None else made.to_device(ctx)
+
+
+def waitall() -> None:
+    """Run what this thread has recorded; a value that is asked for then is there, or on its way."""
+    _settle()
 
 
 def __getattr__(name: str) -> _Any:

@@ -10,7 +10,7 @@ import numpy as np
 from registry import var
 from registry.attributes import identity_key
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError, GradientError
+from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
@@ -266,6 +266,20 @@ class NDArray(Var):
         where = entries_of(index)
         given = value.value if isinstance(value, NDArray) else value
         self._become(NDArray(assigned(self.value, where, given)))
+
+    def take_over(self, other: "NDArray") -> None:
+        """Hold the value of ``other`` from now on, as ``out=`` and ``x += y`` do.
+
+        Raises:
+            ShapeError, DTypeError: it is of another shape or dtype.
+            GradientError: this array is being recorded.
+        """
+        self._require_changeable("out=")
+        if other.shape != self.shape:
+            raise ShapeError(f"out: the shape must be {self.shape}, got {other.shape}")
+        if other.dtype != self.dtype:
+            raise DTypeError(f"out: the dtype must be {self.dtype}, got {other.dtype}")
+        self._become(other)
 
     def _become(self, other: "NDArray") -> None:
         """Take over the value of an array that nobody else holds."""

@@ -9,7 +9,8 @@ import cmath
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -529,6 +530,28 @@ def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     if len(segment.outputs) >= segment.room:
         segment.run()
     return made
+
+
+@contextmanager
+def direct() -> Iterator[None]:
+    """A scope in which each call runs by itself, for debugging.
+
+    Values, errors and random numbers are the same; only the time differs.
+
+    Example:
+        >>> from symop import nd
+        >>> with nd.direct():
+        ...     nd.array([1.0]) + 1
+        NDArray([2.], dtype=float32)
+    """
+    before = local.direct
+    settle()
+    local.direct = True
+    try:
+        yield
+    finally:
+        settle()
+        local.direct = before
 
 
 def settle() -> None:

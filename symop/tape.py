@@ -15,7 +15,18 @@ from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
 from symop.recording import Entry, Link, Source, called
 
-Contributions = dict[Node, list[NDArray]]
+Contributions = dict[Node, list[Any]]
+
+
+class _Ones:
+    """The cotangent of a head that has none: a one for each entry, which is not computed."""
+
+    def __repr__(self) -> str:
+        return "ones"
+
+
+ONES = _Ones()
+Cotangent = NDArray | _Ones
 
 
 class Custom:
@@ -59,7 +70,7 @@ AnyEntry = Any
 
 
 def pull(
-    heads: Sequence[tuple[Source, NDArray]],
+    heads: Sequence[tuple[Source, Cotangent]],
     targets: Sequence[Source] | None,
     *,
     create_graph: bool,
@@ -94,7 +105,7 @@ class Walk:
         self.entries: dict[int, AnyEntry] = {}
         self._waiting: list[int] = []
         self._cotangents: dict[int, Contributions] = {}
-        self._arrays: dict[int, list[NDArray]] = defaultdict(list)
+        self._arrays: dict[int, list[Cotangent]] = defaultdict(list)
         self._kept: dict[int, NDArray] = {}
         self._targets = targets
         self._useful: dict[int, bool] = {}
@@ -105,7 +116,7 @@ class Walk:
                 self._wanted_values[one.entry.serial].append(one.node)
         self._of_values: dict[tuple[int, Node], NDArray | None] = {}
 
-    def arrive(self, source: Source, cotangent: NDArray | None) -> None:
+    def arrive(self, source: Source, cotangent: Cotangent | None) -> None:
         """A cotangent reaches where a value comes from; None for one that is zero."""
         given = [] if cotangent is None else [cotangent]
         if isinstance(source, NDArray):
@@ -124,11 +135,11 @@ class Walk:
         while self._waiting:
             serial = -heapq.heappop(self._waiting)
             entry, arrived = self.entries[serial], self._cotangents.pop(serial)
-            cotangents = {node: _sum(some) for node, some in arrived.items() if some}
+            cotangents = {node: _sum(some, node.type) for node, some in arrived.items() if some}
             self._visit(entry, tuple(arrived), cotangents)
 
     def _visit(
-        self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, NDArray]
+        self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, Cotangent]
     ) -> None:
         if entry.saved is None:
             raise GradientError(
@@ -139,8 +150,9 @@ class Walk:
         if not inner and not any(map(self.is_useful, entry.sources)):
             return
         if isinstance(entry, Custom):
-            self._of_values |= {(entry.serial, node): cotangents.get(node) for node in inner}
-            found = entry.gradients(cotangents)
+            given = {node: _array(one, node.type) for node, one in cotangents.items()}
+            self._of_values |= {(entry.serial, node): given.get(node) for node in inner}
+            found = entry.gradients(given)
             for source, one in zip(entry.sources, found, strict=True):
                 if source is not None:
                     self.arrive(source, one)
@@ -151,9 +163,11 @@ class Walk:
         arrived = dict[Node, NDArray]()
         if cotangents and by:
             heads = tuple(sorted(cotangents, key=lambda node: node.serial))
-            pulled = entry.recorded.pulled(heads, by)
-            found = self._found(entry, pulled, [cotangents[node] for node in heads], inputs)
-            arrived = dict(zip(pulled.by, found, strict=True))
+            bare = tuple(node for node in heads if cotangents[node] is ONES)
+            pulled = entry.recorded.pulled(heads, by, bare)
+            arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]
+            moved = self._found(entry, pulled, arrays, inputs)
+            arrived = dict(zip(pulled.by, moved, strict=True))
         for node in entry.recorded.behind(reached, by):
             if node in inputs:
                 self.arrive(inputs[node], arrived.get(node))
@@ -233,7 +247,8 @@ class Walk:
             if id(source) not in self._kept:
                 return None
             some = self._arrays[id(source)]
-            return _sum(some) if some else _zeros(source.type)
+            found = _sum(some, source.type) if some else None
+            return _zeros(source.type) if found is None else _array(found, source.type)
         key = source.entry.serial, source.node
         if key not in self._of_values:
             return None
@@ -267,11 +282,17 @@ def _still(value: Any, sources: list[Source]) -> NDArray:
     return made
 
 
-def _sum(some: list[NDArray]) -> NDArray:
+def _sum(some: list[Any], type: VarType) -> Any:
     if len(some) == 1:
         return some[0]
-    total: NDArray = get("add_n")(*some)
+    total: NDArray = get("add_n")(*[_array(one, type) for one in some])
     return total
+
+
+def _array(cotangent: Any, type: VarType) -> NDArray:
+    if isinstance(cotangent, NDArray):
+        return cotangent
+    return NDArray(jnp.ones(type.shape, type.dtype))
 
 
 def disconnected(what: str) -> DisconnectedError:

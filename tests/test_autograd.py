@@ -1,5 +1,6 @@
 """Eager gradients: what is recorded, what a backward pass leaves, and every order of it."""
 
+import itertools
 import operator
 import threading
 
@@ -405,3 +406,154 @@ class TestInsideJax:
 
         np.testing.assert_allclose(run(jnp.ones(2)), 1 + np.exp([0.0, 1.0]), rtol=1e-6)
         np.testing.assert_allclose(pending, np.exp([0.0, 1.0]), rtol=1e-6)
+
+
+class TestSymbols:
+    def test_a_recorded_computation_is_a_graph(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x) * w
+            for _ in range(100):
+                y = y * 0.99
+        symbol = autograd.get_symbol(y)
+        assert symbol.list_arguments() == ["var0", "var1"]
+        found = symbol.eval(var0=x.asnumpy(), var1=w.asnumpy())
+        np.testing.assert_allclose(found, y.asnumpy(), rtol=1e-5)
+        slope = so.grad(symbol, symbol.get_internals()["var0"])
+        expected = np.cos([0.5, 1.0]) * np.array([2, 3]) * 0.99**100
+        np.testing.assert_allclose(slope.eval(var0=x.asnumpy(), var1=w.asnumpy()), expected, 1e-5)
+
+    def test_gradients_are_part_of_it(self):
+        x = attached([0.5, 1.0])
+        with autograd.record():
+            y = nd.sin(x) * x
+            (slope,) = autograd.grad(y, x, create_graph=True)
+            z = slope * 2
+        found = autograd.get_symbol(z).eval(var0=np.array([0.2, 0.3], np.float32))
+        at = np.array([0.2, 0.3])
+        np.testing.assert_allclose(found, 2 * (np.cos(at) * at + np.sin(at)), rtol=1e-6)
+
+    def test_what_is_no_graph_is_refused(self):
+        with pytest.raises(GradientError, match="must be recorded"):
+            autograd.get_symbol(nd.array([1.0]))
+        x = attached([0.0])
+        with autograd.record():
+            y = TestFunction.Sigmoid()(x) * 2
+        with pytest.raises(GradientError, match="Function lies on the way"):
+            autograd.get_symbol(y)
+
+
+def mlp(x, layers, activation):
+    for w, b in layers[:-1]:
+        x = activation(nd.matmul(x, w) + b)
+    w, b = layers[-1]
+    return nd.matmul(x, w) + b
+
+
+def drawn_layers(sizes, seed=0):
+    generator = np.random.default_rng(seed)
+    return [
+        (attached(generator.normal(0, 0.6, (m, n))), attached(generator.normal(0, 0.3, n)))
+        for m, n in itertools.pairwise(sizes)
+    ]
+
+
+def along(run, arrays, seed=5, step=1e-4):
+    """The slope of a number along a random direction of several arrays, and that direction."""
+    generator = np.random.default_rng(seed)
+    ways = [generator.normal(size=one.shape) for one in arrays]
+    starts = [one.asnumpy() for one in arrays]
+    total = 0.0
+    for k, weight in ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12)):
+        for one, start, way in zip(arrays, starts, ways, strict=True):
+            one[...] = start + k * step * way
+        total += weight * run()
+    for one, start in zip(arrays, starts, strict=True):
+        one[...] = start
+    return total / step, ways
+
+
+@pytest.mark.usefixtures("x64")
+class TestWhereOthersFail:
+    """Losses that hold gradients, against finite differences."""
+
+    def check(self, loss, arrays):
+        with autograd.record():
+            value = loss()
+        autograd.backward(value)
+        found = [one.grad.asnumpy() for one in arrays]
+
+        def run():
+            with autograd.record():
+                return loss().item()
+
+        slope, ways = along(run, arrays)
+        exact = sum(float(np.sum(g * way)) for g, way in zip(found, ways, strict=True))
+        assert exact == pytest.approx(slope, rel=1e-6, abs=1e-9)
+        assert abs(exact) > 1e-6
+
+    @pytest.mark.parametrize("name", ["sin", "tanh", "sigmoid", "relu", "leaky_relu"])
+    def test_gradient_penalty(self, name):
+        layers = drawn_layers([3, 8, 8, 1])
+        points = np.random.default_rng(1).normal(size=(5, 3))
+
+        def loss():
+            x = attached(points)
+            score = mlp(x, layers, getattr(nd, name))
+            (slope,) = autograd.grad(score, x, create_graph=True)
+            length = nd.sqrt(nd.sum(slope * slope, axis=1))
+            return nd.mean((length - 1) ** 2)
+
+        self.check(loss, [one for layer in layers[:-1] for one in layer][::2])
+
+    def test_gradient_penalty_of_a_convolutional_critic(self):
+        generator = np.random.default_rng(2)
+        kernel = attached(generator.normal(0, 0.5, (4, 3, 3, 2)))
+        dense = attached(generator.normal(0, 0.5, (4 * 4 * 4, 1)))
+        images = generator.normal(size=(2, 2, 6, 6))
+
+        def loss():
+            x = attached(images)
+            features = nd.leaky_relu(
+                nd.convolution(
+                    x, nd.permute_dims(kernel, axes=(0, 3, 1, 2)), channels=4, kernel=(3, 3),
+                    use_bias=False,
+                )
+            )  # fmt: skip
+            score = nd.matmul(nd.reshape(features, shape=(2, -1)), dense)
+            (slope,) = autograd.grad(score, x, create_graph=True)
+            length = nd.sqrt(nd.sum(slope * slope, axis=(1, 2, 3)))
+            return nd.mean((length - 1) ** 2)
+
+        self.check(loss, [kernel, dense])
+
+    def test_second_derivatives_of_a_physics_informed_network(self):
+        layers = drawn_layers([2, 10, 10, 1], seed=3)
+        points = np.random.default_rng(4).uniform(-1, 1, (6, 2))
+
+        def loss():
+            x, t = attached(points[:, :1]), attached(points[:, 1:])
+            u = mlp(nd.concat([x, t], axis=1), layers, nd.tanh)
+            u_x, u_t = autograd.grad(u, [x, t], create_graph=True)
+            (u_xx,) = autograd.grad(u_x, x, create_graph=True)
+            return nd.mean((u_t + u * u_x - 0.01 * u_xx) ** 2)
+
+        self.check(loss, [one for layer in layers[:-1] for one in layer])
+
+    def test_hessian_vector_products_of_log_softmax_both_ways(self):
+        x, weights = nd.array([0.3, -1.2, 0.8]), nd.array([1.0, -2.0, 0.5])
+        v = nd.array([0.5, 1.0, -0.25])
+
+        def slope(x):
+            x.attach_grad()
+            with autograd.record():
+                y = nd.sum(nd.log_softmax(x) * weights)
+                return autograd.grad(y, x, create_graph=True)[0]
+
+        point = x.copy()
+        product = autograd.grad(slope(point), point, head_grads=v)[0].asnumpy()
+        _, forward = autograd.jvp(slope, x, v)
+        s = np.exp(x.asnumpy()) / np.exp(x.asnumpy()).sum()
+        hessian = -weights.asnumpy().sum() * (np.diag(s) - np.outer(s, s))
+        np.testing.assert_allclose(product, hessian @ v.asnumpy(), rtol=1e-9)
+        np.testing.assert_allclose(forward, hessian @ v.asnumpy(), rtol=1e-9)

@@ -1,0 +1,69 @@
+"""The symbol of an eager value: what the tape knows of it, as a graph over variables."""
+
+from collections import defaultdict
+
+from registry.errors import GradientError
+from registry.types import KEY_TYPE
+from symop.emission import substitute
+from symop.graph import Node, fresh_key, topological, variable
+from symop.ndarray import NDArray
+from symop.recording import Entry, Link, Source
+from symop.symbol import Symbol
+
+
+def symbol_of(link: Link) -> Symbol:
+    """The graph that computes a recorded value; its variables are ``var0``, ``var1``, ...
+
+    Raises:
+        GradientError: a function of one's own lies on the way, which is no graph.
+    """
+    needed = _needed(link)
+    built: dict[tuple[int, Node], Node] = {}
+    variables: dict[object, Node] = {}
+    for entry in sorted(needed, key=lambda one: one.serial):
+        outputs = needed[entry]
+        order = set(topological(outputs))
+        inputs = {
+            node: _stand_in(entry, node, source, built, variables)
+            for node, source in zip(entry.recorded.inputs, entry.sources, strict=True)
+            if node in order
+        }
+        found = substitute(outputs, inputs)
+        built.update({(entry.serial, node): one for node, one in zip(outputs, found, strict=True)})
+    return Symbol([built[link.entry.serial, link.node]])
+
+
+def _needed(link: Link) -> dict[Entry, list[Node]]:
+    """The entries that a value is computed by, and which of their values it needs."""
+    needed: dict[Entry, list[Node]] = defaultdict(list)
+    waiting = [link]
+    while waiting:
+        at = waiting.pop()
+        if not isinstance(at.entry, Entry):
+            raise GradientError(
+                "get_symbol: the value must be made of operators, but an autograd.Function lies on "
+                "the way, or a gradient that is a number"
+            )
+        if at.node in needed[at.entry]:
+            continue
+        needed[at.entry].append(at.node)
+        waiting += [one for one in at.entry.sources if isinstance(one, Link)]
+    return needed
+
+
+def _stand_in(
+    entry: Entry,
+    node: Node,
+    source: Source,
+    built: dict[tuple[int, Node], Node],
+    variables: dict[object, Node],
+) -> Node:
+    if isinstance(source, Link):
+        return built[source.entry.serial, source.node]
+    if node.type is KEY_TYPE:
+        return fresh_key()
+    key = id(source) if isinstance(source, NDArray) else (entry.serial, node)
+    if key not in variables:
+        name = f"var{len(variables)}"
+        variables[key] = variable(name, node.type.shape, node.type.dtype)
+    return variables[key]
