@@ -49,7 +49,7 @@ class ArrayOperator:
     def __init__(self, operator: Operator) -> None:
         """``operator`` for arrays; ``so.nd.<name>`` makes it."""
         self.operator = operator
-        quick = operator.single and operator.count_rule is None
+        quick = operator.single and operator.count_rule is None and operator.direct_count
         self._quick = call_of(operator, operator.defaults)
         self._count = operator.direct_count if quick else -1
         self.__name__ = operator.name
@@ -62,13 +62,12 @@ class ArrayOperator:
             ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
             ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
         """
-        if not kwargs and len(args) == self._count:
-            for one in args:
-                if one.__class__ is NDArray:
-                    try:
-                        return one_result(self._quick, args)
-                    except TracedError:
-                        break
+        if len(args) == self._count and not kwargs:
+            if args[0].__class__ is NDArray or NDArray in map(type, args):
+                try:
+                    return one_result(self._quick, args)
+                except TracedError:
+                    pass  # inside of a JAX transformation
         return self._whole(args, **kwargs)
 
     def _whole(self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any) -> Any:

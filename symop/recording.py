@@ -27,7 +27,7 @@ from symop.emission import apply
 from symop.graph import Node, constant, placeholder, select, training_flag
 from symop.lowering import bare_kernel, type_of
 
-_LIMIT = 64
+_LIMIT = 128
 """After so many values a segment runs, so that the machine computes while Python goes on."""
 _STEPS = 100_000
 """When the tree has so many steps it is planted anew."""
@@ -161,25 +161,32 @@ class _Local(threading.local):
         segment: what is recorded at the moment, or None.
         taped: whether calls are recorded for a backward pass.
         training: what the training flag says.
-        direct: whether each call runs by itself.
         surprise: how many programs more were new than known of late.
-        rest: how many more calls run by themselves because programs never came again.
+        rest: how many more calls run by themselves, because programs never came again; -1 for all.
     """
 
     segment: "Segment | None" = None
     taped = False
     training = False
-    direct = False
     surprise = 0
     rest = 0
     next_rest = _REST
 
+    @property
+    def direct(self) -> bool:
+        """Whether each call runs by itself."""
+        return self.rest < 0
+
+    @direct.setter
+    def direct(self, on: bool) -> None:
+        self.rest = -1 if on else 0
+
     def opened(self) -> "Segment":
         """A new segment."""
         self.segment = made = Segment(self.taped, self.training)
-        if self.direct or self.rest:
-            made.room = 1
-            self.rest = max(0, self.rest - 1)
+        if self.rest:
+            made.room = 0
+            self.rest -= self.rest > 0
         return made
 
     def met(self, new: bool) -> None:
@@ -202,7 +209,7 @@ class Segment:
 
     Attributes:
         step: the last of them.
-        room: how many values it takes.
+        room: the value at this place, or behind it, is the last.
         outputs: references to the arrays that hold its values, by place.
         error: why it could not be run.
     """
@@ -216,7 +223,7 @@ class Segment:
         """An empty segment."""
         self.taped, self.training = taped, training
         self.step = _tree.root(taped, training)
-        self.room = _LIMIT
+        self.room = _LIMIT - 1
         self.leaves: list[Any] = []
         self.sources: list[Source] = []
         self.held: list[Any] = []
@@ -427,12 +434,15 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     """
     segment = local.segment
     if segment is None:
-        if (local.direct or local.rest) and call.plain and not local.taped:
+        rest = local.rest
+        if rest and call.plain and not local.taped:
+            if rest > 0:
+                local.rest = rest - 1
             return _at_once(call, inputs)
         segment = local.opened()
     make = call.make
     if len(inputs) == 1:
-        (x,) = inputs
+        x = inputs[0]
         pending = x.__class__ is make and x._segment is segment
         key: tuple[Any, ...] = (call, x._index if pending else segment.place(call, 0, x))
     else:
@@ -452,11 +462,10 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     outputs = segment.outputs
     out = new(make)
     out._value = out._link = out._grad = None
-    out._segment = segment
-    out._index = len(outputs)
-    out._type = step.type
+    out._segment, out._type = segment, step.type
+    out._index = place = len(outputs)
     outputs.append(reference(out))
-    if len(outputs) >= segment.room:
+    if place >= segment.room:
         segment.run()
     return out
 
@@ -468,8 +477,6 @@ _alone: dict[Any, tuple[Any, VarType]] = {}
 def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a call that runs by itself."""
     make = call.make
-    if local.rest:
-        local.rest -= 1
     if len(inputs) == 2:
         x, y = inputs
         if x.__class__ is make and y.__class__ is make and x._type and y._type:
@@ -527,7 +534,7 @@ def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
         out._segment, out._index, out._type = segment, len(segment.outputs), node.type
         segment.outputs.append(reference(out))
         made.append(out)
-    if len(segment.outputs) >= segment.room:
+    if len(segment.outputs) > segment.room:
         segment.run()
     return made
 

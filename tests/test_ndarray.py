@@ -20,7 +20,7 @@ DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
-    local.direct, local.rest, local.surprise = request.param == "direct", 0, 0
+    local.direct, local.surprise = request.param == "direct", 0
     yield request.param
     settle()
     local.direct = False

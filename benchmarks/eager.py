@@ -1,0 +1,316 @@
+"""Eager code: calls, chains, gradients and training loops, against JAX and PyTorch."""
+
+import gc
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from measure import Figure, brief, compare, counted
+
+from symop import autograd, nd
+from symop.recording import local
+
+try:
+    import torch
+except ImportError:  # its figures are left out
+    torch = None
+
+TITLE = "Eager code"
+SIZE = 10
+LENGTH = 1000
+A_THIRTIETH = round(1 / 30, 4)
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of eager code."""
+    repeats = 5 if quick else 60
+    if torch is not None:
+        torch.set_num_threads(1)  # on arrays so small a second thread only costs
+    figures = [
+        *calls(repeats),
+        *chains(repeats),
+        *second_derivatives(repeats),
+        training(repeats),
+        changing(repeats),
+        objects(),
+    ]
+    remarks = [] if torch is not None else ["PyTorch is not installed, so its figures are missing."]
+    return figures, {"remarks": remarks}
+
+
+def vector(seed: int = 0) -> np.ndarray:
+    """A small array, so that a call is all overhead."""
+    return np.random.default_rng(seed).normal(0, 0.5, SIZE).astype(np.float32)
+
+
+def calls(repeats: int) -> list[Figure]:
+    """One operator of two arrays, run by itself."""
+    x, y = nd.array(vector()), nd.array(vector(1))
+    jitted = jax.jit(lambda x, y: x * y)
+
+    def repeated(function: Callable[[Any, Any], Any], *given: Any) -> Callable[[], None]:
+        def program() -> None:
+            for _ in range(500):
+                result = function(*given)
+            jax.block_until_ready(result)
+
+        return program
+
+    def ours() -> None:
+        with nd.direct():
+            for _ in range(500):
+                result = nd.multiply(x, y)
+            result.wait_to_read()
+
+    return [
+        compare(name, ours, theirs, repeats=repeats, target=target, clock=brief, per=500)
+        for name, theirs, target in (
+            ("one operator, against jax.jit", repeated(jitted, x.value, y.value), 1.3),
+            ("one operator, against jnp.multiply", repeated(jnp.multiply, x.value, y.value), 1.0),
+        )
+    ]
+
+
+def sines(x: Any, sin: Callable[[Any], Any], count: int = LENGTH) -> Any:
+    """The sine of the sine of ... ``x``."""
+    for _ in range(count):
+        x = sin(x)
+    return x
+
+
+def chains(repeats: int) -> list[Figure]:
+    """A thousand operators in a row, forward, and with the gradient."""
+    x = nd.array(vector())
+    attached = nd.array(vector())
+    attached.attach_grad()
+
+    def forward() -> None:
+        sines(x, nd.sin).wait_to_read()
+
+    def both() -> None:
+        with autograd.record():
+            y = sines(attached, nd.sin)
+        y.backward()
+        attached.grad.wait_to_read()
+
+    value = x.value
+    unjitted = jax.grad(lambda x: jnp.sum(sines(x, jnp.sin)))
+    against_jax = "chain of 1,000, recorded, with backward, against jax.grad"
+    figures = [
+        compare(
+            against_jax,
+            both,
+            lambda: jax.block_until_ready(unjitted(value)),
+            repeats=max(3, repeats // 10),
+            target=A_THIRTIETH,
+            clock=brief,
+        )
+    ]
+    if torch is None:
+        return figures
+    leaf, variable = torch.tensor(vector()), torch.tensor(vector(), requires_grad=True)
+
+    def torch_both() -> None:
+        variable.grad = None
+        sines(variable, torch.sin).sum().backward()
+
+    return [
+        compare(
+            "chain of 1,000, forward, against PyTorch",
+            forward,
+            lambda: sines(leaf, torch.sin),
+            repeats=repeats,
+            target=1.0,
+            clock=brief,
+        ),
+        compare(
+            "chain of 1,000, recorded, with backward, against PyTorch",
+            both,
+            torch_both,
+            repeats=repeats,
+            target=1.0,
+            clock=brief,
+        ),
+        *figures,
+    ]
+
+
+# Networks --------------------------------------------------------------------------------------
+
+
+def drawn(sizes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights and biases."""
+    generator = np.random.default_rng(0)
+    return [
+        (
+            generator.normal(0, m**-0.5, (m, n)).astype(np.float32),
+            np.zeros(n, np.float32),
+        )
+        for m, n in itertools.pairwise(sizes)
+    ]
+
+
+def network(x: Any, layers: Sequence[Any], act: Any, matmul: Any) -> Any:
+    """A multilayer perceptron."""
+    for w, b in layers[:-1]:
+        x = act(matmul(x, w) + b)
+    w, b = layers[-1]
+    return matmul(x, w) + b
+
+
+def second_derivatives(repeats: int) -> list[Figure]:
+    """The second derivative of a small network by its input."""
+    layers, points = drawn([1, 20, 20, 1]), np.linspace(-1, 1, 10, dtype=np.float32)[:, None]
+    ours = [(nd.array(w), nd.array(b)) for w, b in layers]
+    x = nd.array(points)
+    x.attach_grad()
+
+    def twice() -> Any:
+        with autograd.record():
+            y = network(x, ours, nd.tanh, nd.matmul)
+            (slope,) = autograd.grad(y, x, create_graph=True)
+        return autograd.grad(slope, x)[0]
+
+    theirs = [(jnp.asarray(w), jnp.asarray(b)) for w, b in layers]
+
+    def first(x: Any) -> Any:
+        return jax.grad(lambda x: jnp.sum(network(x, theirs, jnp.tanh, jnp.matmul)))(x)
+
+    second = jax.grad(lambda x: jnp.sum(first(x)))
+    at = x.value
+    np.testing.assert_allclose(twice(), second(at), rtol=1e-4, atol=1e-5)
+    figures = [
+        compare(
+            "second derivative of an MLP, against jax.grad of jax.grad",
+            lambda: twice().wait_to_read(),
+            lambda: jax.block_until_ready(second(at)),
+            repeats=max(3, repeats // 4),
+            target=A_THIRTIETH,
+            clock=brief,
+        )
+    ]
+    if torch is None:
+        return figures
+    tensors = [(torch.tensor(w), torch.tensor(b)) for w, b in layers]
+    variable = torch.tensor(points, requires_grad=True)
+
+    def torch_twice() -> Any:
+        y = network(variable, tensors, torch.tanh, torch.matmul)
+        (slope,) = torch.autograd.grad(y.sum(), variable, create_graph=True)
+        return torch.autograd.grad(slope.sum(), variable)[0]
+
+    against_torch = compare(
+        "second derivative of an MLP, against PyTorch",
+        lambda: twice().wait_to_read(),
+        torch_twice,
+        repeats=repeats,
+        target=1.0,
+        clock=brief,
+    )
+    return [*figures, against_torch]
+
+
+def training(repeats: int) -> Figure:
+    """Steps of gradient descent on an MLP, against a jitted step."""
+    layers = drawn([784, 512, 512, 10])
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=(128, 784)).astype(np.float32)
+    labels = generator.integers(0, 10, 128).astype(np.int32)
+    ours = [(nd.array(w), nd.array(b)) for w, b in layers]
+    for pair in ours:
+        for one in pair:
+            one.attach_grad()
+    batch, wanted = nd.array(x), nd.array(labels)
+
+    def step() -> Any:
+        with autograd.record():
+            out = network(batch, ours, nd.relu, nd.matmul)
+            loss = nd.mean(nd.softmax_cross_entropy(out, wanted))
+        loss.backward()
+        for pair in ours:
+            for one in pair:
+                one[...] = one - 0.01 * one.grad
+        return loss
+
+    def by_hand(layers: Any, x: Any, labels: Any) -> Any:
+        def loss(layers: Any) -> Any:
+            out = network(x, layers, jax.nn.relu, jnp.matmul)
+            picked = jnp.take_along_axis(jax.nn.log_softmax(out), labels[:, None], 1)
+            return -jnp.mean(picked)
+
+        value, slopes = jax.value_and_grad(loss)(layers)
+        moved = jax.tree_util.tree_map(lambda w, d: w - 0.01 * d, layers, slopes)
+        return moved, value
+
+    jitted = jax.jit(by_hand, donate_argnums=0)
+    held = [[(jnp.asarray(w), jnp.asarray(b)) for w, b in layers]]
+    given = jnp.asarray(x), jnp.asarray(labels)
+
+    def theirs() -> Any:
+        held[0], value = jitted(held[0], *given)
+        return value
+
+    np.testing.assert_allclose(step().item(), theirs(), rtol=1e-4)
+    return compare(
+        "training step of an MLP, against a jitted step",
+        lambda: (step().wait_to_read(), ours[0][0].wait_to_read()),
+        lambda: (jax.block_until_ready(theirs()), jax.block_until_ready(held[0])),
+        repeats=repeats,
+        target=1.15,
+    )
+
+
+# Changing structure, and what piles up ----------------------------------------------------------
+
+
+def changing(repeats: int) -> Figure:
+    """A loop whose operators are drawn anew each time, recorded or run one by one."""
+    generator = np.random.default_rng(0)
+    operators = (nd.sin, nd.cos, nd.tanh, nd.exp)
+    x = nd.array(vector())
+
+    def loop() -> None:
+        for _ in range(10):
+            y = x
+            for choice in generator.integers(0, 4, 30):
+                y = operators[choice](y)
+            y.wait_to_read()
+
+    def directly() -> None:
+        with nd.direct():
+            loop()
+
+    for _ in range(20):
+        loop()
+    figure = compare(
+        "a loop that always changes, against running each call by itself",
+        loop,
+        directly,
+        repeats=repeats,
+        target=1.5,
+        clock=brief,
+    )
+    local.rest = 0
+    return figure
+
+
+def objects() -> Figure:
+    """Python objects after ten thousand iterations of a loop, against after a hundred."""
+    x = nd.array(vector())
+    x.attach_grad()
+
+    def iterate(count: int) -> int:
+        for _ in range(count):
+            with autograd.record():
+                loss = nd.sum((x * 2 - 1) ** 2)
+            loss.backward()
+            x[...] = x - 0.01 * x.grad
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = iterate(100)
+    after = iterate(10_000)
+    return counted("objects after 10,000 iterations, against after 100", after, before, target=1.01)
