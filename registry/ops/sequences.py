@@ -12,7 +12,7 @@ from registry.operator import Grads
 from registry.ops.gathering import scatter_add
 from registry.ops.indexing import never_weak, require_integers, take, wide_index
 from registry.ops.shape import reshape
-from registry.shapes import normalize_axis
+from registry.shapes import normalize_axis, require_held
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -30,7 +30,8 @@ def _boolean_mask_shape(x: Shape, mask: Shape, *, size: int, axis: int) -> tuple
     return (*x[:at], size, *x[at + 1 :]), mask
 
 
-def _boolean_mask_dtype(x: VarType, mask: VarType) -> list[DType]:
+def _boolean_mask_dtype(x: VarType, mask: VarType, *, fill_value: float) -> list[DType]:
+    require_held("fill_value", fill_value, x.dtype)
     if mask.dtype.kind not in "biu":
         raise DTypeError(f"mask must be boolean or integers, got {mask.dtype.name}")
     return [x.dtype, np.dtype(np.int32)]
@@ -60,6 +61,13 @@ def _boolean_mask_reference(
         workload(x=(100000, 64), mask=booleans(100000), size=50000),
         misuse("mask must have shape (5,), got (3,)", x=(5, 3), mask=booleans(3), size=2),
         misuse("size must not be negative, got -1", x=(5,), mask=booleans(5), size=-1),
+        misuse(
+            "fill_value must be of dtype int32, got 0.5",
+            x=integers(3, high=9),
+            mask=booleans(3),
+            size=3,
+            fill_value=0.5,
+        ),
         misuse("mask must be boolean or integers, got float", x=(5,), mask=(5,), size=2),
         misuse("axis must be in [-1, 1), got 1", x=(5,), mask=booleans(5), size=2, axis=1),
     ],
@@ -131,6 +139,11 @@ def _steps(data: Array, axis: int) -> Array:
     return lax.broadcasted_iota(np.int32, shape, axis)
 
 
+def _sequence_mask_dtype(data: VarType, sequence_length: VarType | None, *, value: float) -> DType:
+    require_held("value", value, data.dtype)
+    return _sequence_dtype(data, sequence_length)
+
+
 def _sequence_mask_reference(
     data: np.ndarray, sequence_length: np.ndarray | None, *, value: float, axis: int
 ) -> np.ndarray:
@@ -142,7 +155,7 @@ def _sequence_mask_reference(
 
 @op(
     shape=_sequence_shape,
-    dtype=_sequence_dtype,
+    dtype=_sequence_mask_dtype,
     reference=_sequence_mask_reference,
     cases=[
         case(data=(4, 3, 2), sequence_length=integers(3, low=-1, high=6)),
@@ -159,6 +172,7 @@ def _sequence_mask_reference(
         ),
         misuse("sequence_length must be integers", data=(4, 3), sequence_length=(3,)),
         misuse("attribute 'axis' must be", data=(4, 3), axis=2),
+        misuse("value must be of dtype int32, got 0.5", data=integers(4, 3, high=9), value=0.5),
     ],
 )
 def sequence_mask(

@@ -1,0 +1,99 @@
+"""Eager gradients of every operator are those of the graph: the same makers, another road."""
+
+import jax
+import numpy as np
+import pytest
+
+import registry
+from registry.binding import LEFT_OUT
+from registry.operator import Derivative
+from symop import autograd, random
+from symop.gradients import typed_grad
+from symop.graph import placeholder
+from symop.lowering import Schedule, bare, type_of
+from symop.ndarray import NDArray
+from symop.recording import settle
+from symop.tape import pull
+from symop.testing.compare import expect_close
+from symop.testing.derived import Graph, Seeds, flat, normal_like
+from symop.testing.trial import SEED, compiled, trials
+
+OPERATORS = [
+    one for one in registry.operators() if one.derivative is Derivative.MAKER and one.cases
+]
+
+
+def heads_of(trial, orders):
+    """Cotangents of the visible outputs, then of the gradients of each order."""
+    generator = np.random.default_rng(SEED)
+    shown = [i for i in trial.carrying if i in trial.operator.visible]
+    levels = [[trial.outputs[i] for i in shown]]
+    levels += [[type_of(one) for one in trial.primals]] * (orders - 1)
+    return shown, [normal_like(generator, one) for one in levels]
+
+
+def by_graph(trial, shown, heads):
+    """The gradients of each order by graphs over placeholders."""
+    graph = Graph(trial, Seeds.drawn(trial), orders=1)
+    values = [graph.levels[0][trial.carrying.index(i)] for i in shown]
+    seeds = [[placeholder("head", type_of(one).strong()) for one in row] for row in heads]
+    levels = []
+    for row in seeds:
+        values = typed_grad(values, graph.primals, row, "zero")
+        levels.append(values)
+    inputs = [graph._present(i) for i in graph.fed]
+    schedule = Schedule(flat(levels), [*inputs, *flat(seeds)], bare)
+    given = [trial.inputs[i] for i in graph.fed]
+
+    def run(given, rows):
+        return schedule([*given, *flat(rows)])[0]
+
+    found = iter(compiled(run, given, heads)(given, heads))
+    return [[next(found) for _ in row] for row in levels]
+
+
+def by_tape(trial, shown, heads):
+    """The same by eager calls that are recorded."""
+    operator = trial.operator
+    arrays = [NDArray(one) if isinstance(one, jax.Array) else one for one in trial.inputs]
+    primals = [arrays[i] for i in trial.active]
+    for one in primals:
+        one.attach_grad()
+    inputs = tuple(
+        LEFT_OUT if operator.slot_of(i).implicit else value for i, value in enumerate(arrays)
+    )
+    random.seed(SEED)
+    levels = []
+    with autograd.record(train_mode=bool(trial.training)):
+        made = NDArray.emitter.emit(operator, inputs, trial.attributes, None)
+        results = dict(zip(operator.visible, made if isinstance(made, tuple) else (made,)))
+        values = [results[i] for i in shown]
+        for row in heads:
+            given = [
+                (one.source, NDArray(head))
+                for one, head in zip(values, row, strict=True)
+                if one.source is not None
+            ]
+            settle()
+            walk = pull(given, primals, create_graph=True, retain_graph=True)
+            found = [walk.gradient(one) for one in primals]
+            values = [
+                NDArray(np.zeros(one.shape, one.dtype)) if slope is None else slope
+                for one, slope in zip(primals, found, strict=True)
+            ]
+            levels.append(values)
+    return [[one.value for one in row] for row in levels]
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: one.name)
+def test_eager_gradients_are_those_of_the_graph(operator):
+    with jax.enable_x64(True):
+        trial = trials(operator, operator.cases[0])[-1]
+        if not trial.differentiable or any(one.role == "key" for one in operator.slots):
+            pytest.skip("no gradient of this case, or random numbers, whose keys differ by road")
+        orders = max(1, trial.case.order)
+        shown, heads = heads_of(trial, orders)
+        expected, found = by_graph(trial, shown, heads), by_tape(trial, shown, heads)
+        for k, (row, other) in enumerate(zip(found, expected, strict=True), 1):
+            for mine, theirs in zip(row, other, strict=True):
+                expect_close(mine, theirs, 1e-9, f"{trial}: order {k}, eager against the graph")
