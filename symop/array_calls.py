@@ -62,12 +62,12 @@ class ArrayOperator:
             ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
             ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
         """
-        if len(args) == self._count and not kwargs:
-            if args[0].__class__ is NDArray or NDArray in map(type, args):
-                try:
-                    return one_result(self._quick, args)
-                except TracedError:
-                    pass  # inside of a JAX transformation
+        plain = len(args) == self._count and not kwargs
+        if plain and (args[0].__class__ is NDArray or NDArray in map(type, args)):
+            try:
+                return one_result(self._quick, args)
+            except TracedError:
+                pass  # inside of a JAX transformation
         return self._whole(args, **kwargs)
 
     def _whole(self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any) -> Any:
