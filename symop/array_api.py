@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.shapes import default_int
 from registry.table import get
 from registry.types import as_dtype
 from symop.array_calls import ArrayOperator
@@ -153,16 +154,40 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return jnp.result_type(*map(_raw, arrays_and_dtypes))
 
 
-def finfo(type: Any, /) -> Any:
-    """The limits of a floating dtype."""
+class FloatLimits(NamedTuple):
+    """What ``finfo`` tells, in Python's own numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+class IntegerLimits(NamedTuple):
+    """What ``iinfo`` tells, in Python's own numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """The limits of a floating dtype; of the parts of a complex one."""
     of: Any = jnp.finfo
-    return of(type.dtype if isinstance(type, NDArray) else type)
+    known = of(type.dtype if isinstance(type, NDArray) else type)
+    eps, most, least = float(known.eps), float(known.max), float(known.min)
+    smallest = float(known.smallest_normal)
+    return FloatLimits(int(known.bits), eps, most, least, smallest, np.dtype(known.dtype))
 
 
-def iinfo(type: Any, /) -> Any:
+def iinfo(type: Any, /) -> IntegerLimits:
     """The limits of an integer dtype."""
     of: Any = jnp.iinfo
-    return of(type.dtype if isinstance(type, NDArray) else type)
+    known = of(type.dtype if isinstance(type, NDArray) else type)
+    return IntegerLimits(int(known.bits), int(known.max), int(known.min), np.dtype(known.dtype))
 
 
 isdtype = jnp.isdtype
@@ -228,6 +253,16 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
     return [get("broadcast_to")(one, shape=shape) for one in arrays]
 
 
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """For each array its entry at every place of the grid that they span."""
+    return list(_call("meshgrid", *arrays, indexing=indexing))
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The entries of ``x`` along ``axis``, each by itself."""
+    return () if x.shape[axis] == 0 else tuple(_call("unstack", x, axis=axis))
+
+
 def matrix_transpose(x: NDArray, /) -> NDArray:
     """The last two axes swapped."""
     return x.mT
@@ -260,14 +295,18 @@ def pow(x1: Any, x2: Any, /, **options: Any) -> Any:
     return _call("power", x1, x2, **options)
 
 
-def sum(x: Any, /, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """The sum over ``axis``, by default over all axes; of ``dtype=`` where that is given."""
-    return _call("sum", _cast(x, options), axis=axis, keepdims=keepdims, **options)
+def sum(
+    x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
+) -> Any:
+    """The sum over ``axis``, by default over all axes; of ``dtype`` where that is given."""
+    return _call("sum", _cast(x, dtype), axis=axis, keepdims=keepdims, **options)
 
 
-def prod(x: Any, /, axis: Axis = None, keepdims: bool = False, **options: Any) -> Any:
-    """The product over ``axis``, by default over all axes; of ``dtype=`` where that is given."""
-    return _call("prod", _cast(x, options), axis=axis, keepdims=keepdims, **options)
+def prod(
+    x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
+) -> Any:
+    """The product over ``axis``, by default over all axes; of ``dtype`` where that is given."""
+    return _call("prod", _cast(x, dtype), axis=axis, keepdims=keepdims, **options)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
@@ -276,9 +315,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
     return _call("clip", x, **{name: one for name, one in bounds.items() if one is not None})
 
 
-def _cast(x: Any, options: dict[str, Any]) -> Any:
-    """``x`` in the dtype among the options of a call, which is taken out."""
-    dtype = options.pop("dtype", None)
+def _cast(x: Any, dtype: Any) -> Any:
     return x if dtype is None else _call("cast", x, dtype=as_dtype(dtype))
 
 
@@ -297,7 +334,7 @@ def var(
 def _cumulated(
     name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
 ) -> NDArray:
-    given = _cast(x, {"dtype": dtype})
+    given = _cast(x, dtype)
     found: NDArray = get(name)(given, axis=axis)
     if not include_initial:
         return found
@@ -335,13 +372,16 @@ def _by_jax(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def searchsorted(
+    x1: NDArray, x2: Any, /, *, side: str = "left", sorter: NDArray | None = None
+) -> NDArray:
+    """Where the entries of ``x2`` belong in the sorted vector ``x1``."""
+    found = jnp.searchsorted(x1.value, _raw(x2), side=side, sorter=_raw(sorter))
+    return NDArray(found.astype(default_int()))
+
+
 nextafter = _by_jax(jnp.nextafter)
 nonzero = _by_jax(jnp.nonzero)
-searchsorted = _by_jax(
-    lambda x1, x2, /, *, side="left", sorter=None: jnp.searchsorted(
-        x1, x2, side=side, sorter=sorter
-    )
-)
 signbit = _by_jax(jnp.signbit)
 unique_all = _by_jax(jnp.unique_all)
 unique_counts = _by_jax(jnp.unique_counts)
@@ -392,12 +432,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(name)
 
 
+__array_api_version__ = "2024.12"
+
 _OWN = (
-    "__array_namespace_info__ arange asarray astype broadcast_arrays can_cast clip concat "
-    "cumulative_prod cumulative_sum diff e empty empty_like eye finfo from_dlpack full full_like "
-    "iinfo inf isdtype linspace matrix_transpose nan newaxis nextafter nonzero ones ones_like pi "
-    "pow prod repeat reshape result_type searchsorted signbit stack sum unique_all unique_counts "
-    "unique_inverse unique_values var zeros zeros_like"
+    "__array_api_version__ __array_namespace_info__ arange asarray astype broadcast_arrays "
+    "can_cast clip concat cumulative_prod cumulative_sum diff e empty empty_like eye finfo "
+    "from_dlpack full full_like iinfo inf isdtype linspace matrix_transpose meshgrid nan newaxis "
+    "nextafter nonzero ones ones_like pi pow prod repeat reshape result_type searchsorted signbit "
+    "stack sum unique_all unique_counts unique_inverse unique_values unstack var zeros zeros_like"
 )
 FUNCTIONS = frozenset([*DTYPES, *_OWN.split()])
 """What the namespace has beside operators."""

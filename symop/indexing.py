@@ -23,6 +23,13 @@ def entries_of(index: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def is_truth(index: Any) -> bool:
+    """Whether an index is one truth value, which takes all or nothing."""
+    if isinstance(index, (bool, np.bool_)):
+        return True
+    return _kind(index) == "b" and np.ndim(index) == 0
+
+
 def _kind(entry: Any) -> str:
     dtype = getattr(entry, "dtype", None)
     return "" if dtype is None else str(np.dtype(dtype).kind)
@@ -38,6 +45,8 @@ def taken(x: Any, index: Any) -> Any:
         ArgumentError: an entry is of another type, or there are too many.
         IndexError: an integer lies outside of its axis.
     """
+    if is_truth(index):
+        return var.infix["[]"](x, (None,))[: int(bool(index))]
     entries = _expanded(index if isinstance(index, tuple) else (index,), x.shape)
     arrays = [entry for entry in entries if _is_array(entry)]
     numbers = [_is_number(entry) for entry in entries]

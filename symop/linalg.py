@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from registry.table import get
+from registry.types import as_dtype
 from symop.array_api import Axis, Eigen, Factors, SignAndLog, Singular, matrix_transpose
 from symop.array_calls import ArrayOperator
 from symop.ndarray import NDArray
@@ -27,7 +28,6 @@ outer = ArrayOperator(get("outer"))
 solve = ArrayOperator(get("solve"))
 svdvals = ArrayOperator(get("svdvals"))
 tensordot = ArrayOperator(get("tensordot"))
-trace = ArrayOperator(get("trace"))
 vecdot = ArrayOperator(get("vecdot"))
 
 
@@ -57,6 +57,12 @@ def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
     """The pseudoinverse; singular values below ``rtol`` times the largest count as zero."""
     found: NDArray = get("pinv")(x, rcond=rtol)
     return found
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sum of the diagonal that lies ``offset`` above the main one, of the last two axes."""
+    given = x if dtype is None else ArrayOperator(get("cast"))(x, dtype=as_dtype(dtype))
+    return ArrayOperator(get("trace"))(given, offset=offset)
 
 
 def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:

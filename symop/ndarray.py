@@ -16,7 +16,7 @@ from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs, Var
 from symop.assignment import assigned
-from symop.indexing import entries_of, taken
+from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
     Call,
@@ -156,8 +156,16 @@ class NDArray(Var):
     def __jax_array__(self) -> Any:
         return self.value
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.value.__dlpack__(**options)
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        how = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return self.value.__dlpack__(stream=stream, **how)
 
     def __dlpack_device__(self) -> Any:
         return self.value.__dlpack_device__()
@@ -263,6 +271,10 @@ class NDArray(Var):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._require_changeable("x[...] = value")
+        if is_truth(index):
+            if not bool(index):
+                return
+            index = ...
         where = entries_of(index)
         given = value.value if isinstance(value, NDArray) else value
         self._become(NDArray(assigned(self.value, where, given)))

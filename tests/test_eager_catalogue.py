@@ -66,7 +66,9 @@ def by_tape(trial, shown, heads):
     levels = []
     with autograd.record(train_mode=bool(trial.training)):
         made = NDArray.emitter.emit(operator, inputs, trial.attributes, None)
-        results = dict(zip(operator.visible, made if isinstance(made, tuple) else (made,)))
+        results = dict(
+            zip(operator.visible, made if isinstance(made, tuple) else (made,), strict=False)
+        )
         values = [results[i] for i in shown]
         for row in heads:
             given = [
