@@ -99,6 +99,11 @@ class Rule:
         """Whether the rule names the cotangent of the output at ``index``."""
         return index in self._cotangents or (self._many is not None and index >= self._many)
 
+    @property
+    def reads_values(self) -> bool:
+        """Whether the rule names an input or an output, not cotangents alone."""
+        return any(source not in (_COTANGENT, _COTANGENTS) for source, _ in self._positional)
+
     def zero_filled(self, count: int) -> set[int]:
         """Indices of the outputs, ``count`` of them, whose absent cotangents are to be zeros."""
         return {

@@ -75,8 +75,10 @@ def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[
         before[1] if training is None else bool(training),
     )
     if after != before:
-        settle()
-        local.taped, local.training = after
+        try:
+            settle()
+        finally:  # a computation that fails leaves no mode behind
+            local.taped, local.training = after
     return before
 
 
@@ -138,8 +140,7 @@ def mark_variables(
         )
     for one, gradient, req in zip(marked, given, reqs, strict=True):
         one.attach_grad(req)
-        if one._grad is not None:
-            one._grad.value = gradient
+        one.grad = gradient
 
 
 def backward(
@@ -423,7 +424,7 @@ class Function:
             made = found if isinstance(found, tuple) else (found,)
             outputs = [_own(one) for one in made]
         if recording and any(one is not None for one in sources):
-            self._enter(sources, outputs)
+            self._enter(inputs, sources, outputs)
             # What ``forward`` kept of its inputs and outputs is on the record from now on.
             known = {
                 id(one): own for one, own in zip([*plain, *made], [*inputs, *outputs], strict=True)
@@ -431,20 +432,40 @@ class Function:
             self._saved = tuple(known.get(id(one), one) for one in self._saved)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
 
-    def _enter(self, sources: list[Any], outputs: list[NDArray]) -> None:
+    def _enter(self, inputs: Any, sources: list[Any], outputs: list[NDArray]) -> None:
         nodes = [placeholder("output", one.type.strong()) for one in outputs]
-        entry = Custom(sources, nodes, functools.partial(self._pulled, outputs))
+        entry = Custom(sources, nodes, functools.partial(self._pulled, inputs, outputs))
         for one, node in zip(outputs, nodes, strict=True):
             if one.type.differentiable:
                 one._link = Link(entry, node)  # type: ignore[arg-type]
 
-    def _pulled(self, outputs: list[NDArray], cotangents: list[NDArray | None]) -> Sequence[Any]:
+    def _pulled(
+        self, inputs: Any, outputs: list[NDArray], cotangents: list[NDArray | None]
+    ) -> list[NDArray | None]:
         heads = [
             NDArray(jnp.zeros(one.shape, one.dtype)) if head is None else head
             for one, head in zip(outputs, cotangents, strict=True)
         ]
         found = self.backward(*heads)
-        return list(found) if isinstance(found, (tuple, list)) else [found]
+        gradients = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(gradients) != len(inputs):
+            raise GradientError(
+                f"{type(self).__name__}: backward must return a gradient for each of "
+                f"{len(inputs)} inputs, got {len(gradients)}"
+            )
+        return [self._fitting(*pair) for pair in zip(inputs, gradients, strict=True)]
+
+    def _fitting(self, given: Any, gradient: Any) -> NDArray | None:
+        """A gradient as an array of its input's shape and dtype."""
+        if gradient is None or not isinstance(given, NDArray):
+            return None
+        made = gradient if isinstance(gradient, NDArray) else NDArray(gradient)
+        if made.shape != given.shape or made.dtype != given.dtype:
+            raise GradientError(
+                f"{type(self).__name__}: a gradient that backward returns must be of its input's "
+                f"type {given.type}, got {made.type}"
+            )
+        return made
 
 
 def _own(one: Any) -> NDArray:

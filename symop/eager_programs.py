@@ -67,6 +67,7 @@ class Program:
         order = topological(self.outputs, until=self.inputs)
         self.size = sum(isinstance(node.op, Operator) for node in order)
         self._order = order
+        self.x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
         self._by_parts: Schedule | None = None
         self._compiled: Call | None = None
         self._runs = 0
@@ -186,6 +187,7 @@ class Recorded:
         wanted: the nodes that were asked for.
         residuals: the nodes whose values a backward pass reads, inputs among them.
         active: the inputs through which a derivative may flow.
+        heads: the wanted values that it may reach.
     """
 
     def __init__(
@@ -203,6 +205,7 @@ class Recorded:
         self.flowing = {node for node in flowing if node in reached}
         self.active = [node for node in active if node in self.flowing]
         self._forward = {*order, *inputs}
+        self.heads = [node for node in wanted if self.flows(node)]
         self.residuals = self._closure()
         known = {*inputs, *wanted}
         self.plain = [node for node in self.residuals if node in known]
@@ -212,10 +215,11 @@ class Recorded:
         self._unpack = jax.jit(self._packing.unpacked)
         self._pullbacks: dict[Any, Pulled] = {}
         self._behind: dict[Any, list[Node]] = {}
+        self._using: dict[Any, frozenset[Node]] = {}
 
     def _closure(self) -> list[Node]:
         """What any backward pass reads, also one that differentiates by a residual."""
-        heads = [node for node in self.wanted if self.flows(node)]
+        heads = list(self.heads)
         while True:
             found = self._read_by(heads)
             new = [node for node in found if self.flows(node) and node not in heads]
@@ -229,6 +233,10 @@ class Recorded:
         if node.op is SELECT and node not in self.flowing:
             return node.operands[0] in self.flowing and carries_cotangent(node)
         return node in self.flowing
+
+    def links(self, node: Node) -> bool:
+        """Whether a backward pass may start at ``node``: a constant has the gradient zero."""
+        return self.flows(node) or (node.op is CONSTANT and node.type.differentiable)
 
     def _read_by(self, heads: Sequence[Node]) -> list[Node]:
         """The forward values that the gradients of ``heads`` read."""
@@ -301,13 +309,32 @@ class Recorded:
             self._behind[key] = [node for node in by if node in order]
         return self._behind[key]
 
+    def using(self, heads: tuple[Node, ...]) -> frozenset[Node]:
+        """The calls that ``heads`` are computed by and whose makers read values."""
+        if heads not in self._using:
+            order = topological(heads, until=self.inputs)
+            self._using[heads] = frozenset(
+                node for node in order if node in self.flowing and self._reads_residual(node)
+            )
+        return self._using[heads]
+
+    def _reads_residual(self, node: Node) -> bool:
+        """Whether the gradient maker of a call may read what is saved."""
+        rule = node.op.gradient_rule if isinstance(node.op, Operator) else None
+        if rule is None or not rule.reads_values:
+            return False
+        near = {node, *node.operands}
+        kept = [one.operands[0] if one.op is SELECT else one for one in self.residuals]
+        return not near.isdisjoint(self.residuals) or node in kept
+
     def pulled(
         self, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...] = ()
     ) -> "Pulled":
         """The gradients by the inputs ``by`` for cotangents of ``heads``; ones for the ``bare``."""
         key = heads, by, bare
         if key not in self._pullbacks:
-            self._pullbacks[key] = Pulled(self, heads, by, bare)
+            with jax.enable_x64(self.program.x64):
+                self._pullbacks[key] = Pulled(self, heads, by, bare)
         return self._pullbacks[key]
 
 

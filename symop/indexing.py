@@ -10,7 +10,33 @@ from registry.errors import ArgumentError
 from registry.var import Var
 
 
-def entries_of(index: Any) -> tuple[Any, ...]:
+def entries_of(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The entries of an index, one for each axis; masks as the positions where they are true.
+
+    Raises:
+        ArgumentError: there are too many.
+        IndexError: an integer lies outside of its axis.
+    """
+    entries = _expanded(_parted(index), shape)
+    axis = 0
+    for entry in entries:
+        if entry is not None:
+            if not isinstance(entry, (slice, Var)) and not hasattr(entry, "aval"):
+                _require_within(entry, axis, shape[axis])
+            axis += 1
+    return tuple(entries)
+
+
+def _require_within(entry: Any, axis: int, length: int) -> None:
+    places = np.asarray(entry)
+    if places.size and not (-length <= places.min() and places.max() < length):
+        raise IndexError(
+            f"x[...]: the index of axis {axis} must be in [{-length}, {length}), got "
+            f"{places.tolist()}"
+        )
+
+
+def _parted(index: Any) -> tuple[Any, ...]:
     """The entries of an index; arrays as they are, masks as the positions where they are true."""
     found: list[Any] = []
     for entry in index if isinstance(index, tuple) else (index,):
@@ -105,7 +131,7 @@ def _expanded(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
     for entry in index:
         masked = isinstance(entry, (bool, np.bool_)) or _kind(entry) == "b"
         if isinstance(entry, list):
-            entries += entries_of(entry)
+            entries += _parted(entry)
         elif masked and not isinstance(entry, (bool, np.bool_)):
             entries += np.nonzero(np.asarray(entry))
         else:

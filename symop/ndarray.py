@@ -19,11 +19,12 @@ from symop.assignment import assigned
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
+    NEVER,
     Call,
-    Link,
     Segment,
     TracedError,
     local,
+    on_tracers,
     one_result,
     results,
     settle,
@@ -71,7 +72,7 @@ class NDArray(Var):
     _segment: Segment | None
     _index: int
     _type: VarType | None
-    _link: Link | None
+    _link: Any
     _grad: Gradient | None
 
     def __init__(self, data: Any) -> None:
@@ -97,9 +98,8 @@ class NDArray(Var):
         assert segment is not None
         if segment is local.segment:
             segment.run()
-        else:
-            self._value = segment.peek(self._index)
-            self._segment = None
+        else:  # another thread's, which goes on with it
+            self._value = segment.peek(self)
 
     @property
     def type(self) -> VarType:
@@ -114,7 +114,7 @@ class NDArray(Var):
     @property
     def source(self) -> Any:
         """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
-        return self if self._grad is not None else self._link
+        return self if self._grad is not None else self._link or None
 
     def asjax(self) -> Any:
         """The ``jax.Array`` itself, without a copy."""
@@ -226,12 +226,16 @@ class NDArray(Var):
         """
         if stream is not None:
             raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
+        if local.taped and self.is_recorded:
+            raise GradientError("to_device: a recorded array must not be moved, it has no gradient")
         return NDArray(jax.device_put(self.value, device_of(device)))
 
     as_in_context = as_in_ctx = to_device
 
     def copy(self) -> "NDArray":
-        """An array of its own with the same entries, outside of any record."""
+        """An array of its own with the same entries; recorded, where this one is."""
+        if local.taped and self.is_recorded:
+            return var.methods("identity")(self)  # type: ignore[misc, no-any-return]
         return NDArray(self.value)
 
     def copyto(self, other: Any) -> "NDArray":
@@ -275,7 +279,12 @@ class NDArray(Var):
             if not bool(index):
                 return
             index = ...
-        where = entries_of(index)
+        if local.taped and isinstance(value, NDArray) and value.is_recorded:
+            raise GradientError(
+                "x[...] = value: the value must not be recorded, since assignment has no gradient; "
+                "use where, index_update or concat"
+            )
+        where = entries_of(index, self.shape)
         given = value.value if isinstance(value, NDArray) else value
         self._become(NDArray(assigned(self.value, where, given)))
 
@@ -303,15 +312,17 @@ class NDArray(Var):
             self._segment.hold(self._index, self)
 
     def _require_changeable(self, what: str) -> None:
-        if local.taped and (self.source is not None or self._recorded()):
+        if local.taped and self.is_recorded:
             raise GradientError(
-                f"{what}: an array that is being recorded must not be changed in place, since the "
-                "backward pass would need what it was; use x = x + y, or autograd.pause()"
+                f"{what}: an array that is being recorded must not be changed in place, since its "
+                "gradient would be lost; use x = x + y"
             )
 
-    def _recorded(self) -> bool:
-        """Whether the value is one that was recorded and did not run yet."""
-        return self._value is None and self._segment is not None and self._segment.taped
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
+        pending = self._value is None and self._segment is not None and self._segment.taped
+        return pending or self.source is not None
 
     # Gradients
 
@@ -339,6 +350,16 @@ class NDArray(Var):
         if kept.value is None:
             kept.value = NDArray(jnp.zeros(self.shape, self.dtype))
         return kept.value
+
+    @grad.setter
+    def grad(self, gradient: "NDArray | None") -> None:
+        if self._grad is None:
+            if gradient is not None:
+                raise GradientError("grad: there must be room for it, made by attach_grad()")
+            return
+        if gradient is not None and (gradient.shape != self.shape or gradient.dtype != self.dtype):
+            raise GradientError(f"grad: it must be of type {self.type}, got {gradient.type}")
+        self._grad.value = gradient
 
     @property
     def grad_req(self) -> OpReqType:
@@ -440,6 +461,8 @@ class NDArrayEmitter:
             made = results(call, inputs)
         except TracedError:
             made = _traced(operator, inputs, attributes)
+        for state in made[len(operator.visible) :]:
+            state._link = NEVER  # a state is no function of what is differentiated
         count = len(operator.visible)
         for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
             if isinstance(inputs[i], NDArray):
@@ -465,7 +488,15 @@ def _require_filled(operator: Operator, inputs: Inputs) -> None:
 
 def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[NDArray]:
     """The call inside of a JAX transformation."""
-    values = tuple(one.value if isinstance(one, NDArray) else one for one in inputs)
+    if local.taped:
+        return on_tracers(call_of(operator, attributes), inputs)
+    flag = operator.training_index
+    values = tuple(
+        local.training
+        if i == flag and one is LEFT_OUT
+        else (one.value if isinstance(one, NDArray) else one)
+        for i, one in enumerate(inputs)
+    )
     found = var.array_emitter.emit(operator, values, attributes, None)
     return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
 

@@ -33,13 +33,17 @@ _STEPS = 100_000
 """When the tree has so many steps it is planted anew."""
 _VARIETY = 4
 """After so many different numbers in one place, further ones are no constants but inputs."""
-_PATIENCE = 12
+_PATIENCE = 8
 """So many programs that were never seen before, more than known ones, and calls run one by one."""
-_REST = 512
+_REST = 2048
 """For so many calls, at first; twice as many each time."""
-_LONGEST_REST = 16_384
+_LONGEST_REST = 65_536
+_PROGRAM = 100
+"""A program takes as much memory as so many steps."""
 
 Reference = Callable[[], Any]
+serials = itertools.count()
+"""Numbers for the entries of the tape, in the order in which they were made."""
 
 
 class Call:
@@ -69,6 +73,8 @@ class Link(NamedTuple):
     node: Node
 
 
+NEVER = ()
+"""In place of a link: the value is a state, no function of what is differentiated."""
 Source = Any
 """A ``Link``, an array with a gradient of its own, or None."""
 
@@ -80,17 +86,28 @@ class Entry:
         recorded: the program.
         sources: where its inputs come from; None where no derivative flows.
         saved: the values of its residuals; None when they were freed.
+        spent: the calls that a backward pass went through which did not keep the record.
         serial: grows with each entry.
     """
 
-    __slots__ = ("recorded", "saved", "serial", "sources")
-    _serials = itertools.count()
+    __slots__ = ("recorded", "saved", "serial", "sources", "spent")
 
     def __init__(self, recorded: Recorded, sources: list[Source], saved: list[Any]) -> None:
         """Enter a program on the tape."""
         self.recorded, self.sources = recorded, sources
         self.saved: list[Any] | None = saved
-        self.serial = next(Entry._serials)
+        self.spent: frozenset[Node] = frozenset()
+        self.serial = next(serials)
+
+    def spend(self, heads: tuple[Node, ...]) -> None:
+        """Forget what the gradients of ``heads`` read; the values go when no other needs them."""
+        self.spent |= self.recorded.using(heads)
+        if self.spent >= self.recorded.using(tuple(self.recorded.heads)):
+            self.saved = None
+
+    def is_spent(self, heads: tuple[Node, ...]) -> bool:
+        """Whether the gradients of ``heads`` read what is forgotten."""
+        return not self.spent.isdisjoint(self.recorded.using(heads))
 
 
 # The tree --------------------------------------------------------------------------------------
@@ -211,17 +228,24 @@ class Segment:
         step: the last of them.
         room: the value at this place, or behind it, is the last.
         outputs: references to the arrays that hold its values, by place.
+        leaves: the values from outside, in the order of their steps.
+        sources: where each of them comes from on the tape, or None.
+        held: the arrays that they are the values of.
+        places: the places of arrays from outside, by identity.
+        taped: whether it is recorded for a backward pass.
+        training: what the training flag says.
+        traced: whether JAX may trace its values.
         error: why it could not be run.
     """
 
     __slots__ = (
         "error", "held", "leaves", "outputs", "places", "room", "sources", "step", "taped",
-        "training",
+        "traced", "training",
     )  # fmt: skip
 
     def __init__(self, taped: bool, training: bool) -> None:
         """An empty segment."""
-        self.taped, self.training = taped, training
+        self.taped, self.training, self.traced = taped, training, False
         self.step = _tree.root(taped, training)
         self.room = _LIMIT - 1
         self.leaves: list[Any] = []
@@ -249,7 +273,7 @@ class Segment:
         place = self.places.get(known)
         if place is not None:
             return place
-        if isinstance(value, jax.core.Tracer) and not self.taped:
+        if isinstance(value, jax.core.Tracer) and not self.traced:
             raise TracedError
         place = self.places[known] = self.add_leaf(array.type, value, source)
         self.held.append(array)  # what has been seen must not be confused with what comes later
@@ -281,13 +305,16 @@ class Segment:
             return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
         kind = value.__class__
         if kind is float or kind is int or kind is bool or kind is complex:
-            plain = value and not cmath.isnan(value)  # zeros have a sign, and NaN equals nothing
+            # zeros have a sign, those in complex numbers too, and NaN equals nothing
+            plain = value and kind is not complex and not cmath.isnan(value)
             return (kind, value) if plain else (kind, repr(value), value)
         if isinstance(value, Var):
             raise ArgumentError(
                 f"{call.operator.name}: arrays and symbols must not be mixed, got a "
                 f"{kind.__name__} beside an NDArray"
             )
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            raise ArgumentError(f"{call.operator.name}: the entries must be numbers, got {value!r}")
         return self.leaf(call.make(value))
 
     # Calls
@@ -344,7 +371,7 @@ class Segment:
         if wanted:
             try:
                 self._run(wanted)
-            except BaseException as error:
+            except Exception as error:  # an interrupt loses nothing: the values can be computed yet
                 self.error = error
                 raise
         self.leaves, self.held, self.sources = [], [], []
@@ -357,6 +384,7 @@ class Segment:
             local.met(program is None)
         if program is None:
             program = self.step.programs.setdefault(key, self._program(key))
+            _tree.count += _PROGRAM
         if type(program) is Program:
             for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
                 _settled(array, value)
@@ -366,7 +394,8 @@ class Segment:
         entry = Entry(program, self.sources, saved)
         for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
             _settled(array, value)
-            array._link = Link(entry, node) if program.flows(node) else None
+            if array._link is None and program.links(node):
+                array._link = Link(entry, node)
 
     def _program(self, wanted: Sequence[int]) -> Program | Recorded:
         path = self.step.path()
@@ -378,14 +407,16 @@ class Segment:
             return Program(inputs, outputs, self.training)
         return Recorded(inputs, outputs, active, self.training)
 
-    def peek(self, index: int) -> Any:
-        """One value, computed without running the segment: it belongs to another thread."""
+    def peek(self, array: Any) -> Any:
+        """A value, computed without running the segment: it belongs to another thread."""
         if self.error is not None:
             raise self.error
-        leaves, path = list(self.leaves), self.step.path()
+        leaves, path = self.leaves, self.step.path()
         inputs = [node for step in path if step.leaf for node in step.added]
         nodes = [node for step in path for node in step.added]
-        program = Program(inputs, [nodes[index]], self.training)
+        if array._value is not None:  # its owner ran the segment meanwhile
+            return array._value
+        program = Program(inputs, [nodes[array._index]], self.training)
         return called(program, leaves[: len(inputs)])[0]
 
 
@@ -398,6 +429,9 @@ def _settled(array: Any, value: Any) -> None:
 
 def called(program: Program, values: Sequence[Any]) -> list[Any]:
     """The outputs of ``program`` for arrays; computed now, also inside of a JAX transformation."""
+    if program.x64 != jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # set at run time
+        with jax.enable_x64(program.x64):
+            return called(program, values)
     results = program(values)
     traced = results and isinstance(results[0], jax.core.Tracer)
     if traced and not any(isinstance(one, jax.core.Tracer) for one in values):
@@ -487,8 +521,8 @@ def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
                 out._type = known[1]
                 out._segment = out._link = out._grad = None
                 return out
-    if any((isinstance(x, Var) and x.__class__ is not make) or x is None for x in inputs):
-        return results(call, inputs)[0]  # where it is refused
+    if any(_is_odd(x, make) for x in inputs):
+        return results(call, inputs)[0]
     arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
     values = [x.value if x.__class__ is make else x for x in arrays]
     key = (call, *[_type_in(x, make) for x in arrays])
@@ -502,6 +536,14 @@ def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
 
 
 _NUMBERS = (float, int, bool, complex)
+_LARGE = 2**31
+
+
+def _is_odd(x: Any, make: type[Any]) -> bool:
+    """Whether an input is none that JAX takes as it is: recorded, it is refused, or a constant."""
+    if x.__class__ is int:
+        return not -_LARGE <= x < _LARGE
+    return x is None or (isinstance(x, Var) and x.__class__ is not make)
 
 
 def _type_in(x: Any, make: type[Any]) -> Any:
@@ -559,6 +601,20 @@ def direct() -> Iterator[None]:
     finally:
         settle()
         local.direct = before
+
+
+def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
+    """The results of a recorded call on values that JAX traces.
+
+    It runs by itself: together with others it might outlive the trace.
+    """
+    settle()
+    segment = local.segment = Segment(local.taped, local.training)
+    segment.traced, segment.room = True, 0
+    try:
+        return results(call, inputs)
+    finally:
+        local.segment = None
 
 
 def settle() -> None:

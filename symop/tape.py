@@ -13,7 +13,7 @@ from registry.types import VarType
 from symop.eager_programs import Pulled
 from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
-from symop.recording import Entry, Link, Source, called
+from symop.recording import Entry, Link, Source, called, serials
 
 Contributions = dict[Node, list[Any]]
 
@@ -39,7 +39,7 @@ class Custom:
         serial: grows with each entry.
     """
 
-    __slots__ = ("backward", "nodes", "saved", "serial", "sources")
+    __slots__ = ("backward", "nodes", "serial", "sources")
 
     def __init__(
         self,
@@ -49,8 +49,7 @@ class Custom:
     ) -> None:
         """Enter a function on the tape."""
         self.sources, self.nodes, self.backward = sources, nodes, backward
-        self.saved: list[Any] | None = []
-        self.serial = next(Entry._serials)
+        self.serial = next(serials)
 
     def gradients(self, cotangents: dict[Node, NDArray]) -> Sequence[Any]:
         """What arrives at the inputs for the cotangents of outputs."""
@@ -92,8 +91,8 @@ def pull(
         walk.arrive(source, cotangent)
     walk.run()
     if not retain_graph:
-        for entry in walk.entries.values():
-            entry.saved = None
+        for entry, reached in walk.visited:
+            entry.spend(reached)
     return walk
 
 
@@ -103,6 +102,7 @@ class Walk:
     def __init__(self, targets: Sequence[Source] | None, create_graph: bool) -> None:
         self.create_graph = create_graph
         self.entries: dict[int, AnyEntry] = {}
+        self.visited: list[tuple[Entry, tuple[Node, ...]]] = []
         self._waiting: list[int] = []
         self._cotangents: dict[int, Contributions] = {}
         self._arrays: dict[int, list[Cotangent]] = defaultdict(list)
@@ -141,11 +141,6 @@ class Walk:
     def _visit(
         self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, Cotangent]
     ) -> None:
-        if entry.saved is None:
-            raise GradientError(
-                "backward: the record must still be there, but an earlier backward pass freed it; "
-                "pass retain_graph=True to that one"
-            )
         inner = self._wanted_values.get(entry.serial, [])
         if not inner and not any(map(self.is_useful, entry.sources)):
             return
@@ -163,6 +158,12 @@ class Walk:
         arrived = dict[Node, NDArray]()
         if cotangents and by:
             heads = tuple(sorted(cotangents, key=lambda node: node.serial))
+            if entry.is_spent(heads):
+                raise GradientError(
+                    "backward: the record must still be there, but an earlier backward pass freed "
+                    "it; pass retain_graph=True to that one"
+                )
+            self.visited.append((entry, heads))
             bare = tuple(node for node in heads if cotangents[node] is ONES)
             pulled = entry.recorded.pulled(heads, by, bare)
             arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]
@@ -248,12 +249,19 @@ class Walk:
                 return None
             some = self._arrays[id(source)]
             found = _sum(some, source.type) if some else None
-            return _zeros(source.type) if found is None else _array(found, source.type)
+            return _zeros(source.type) if found is None else _own(_array(found, source.type))
         key = source.entry.serial, source.node
         if key not in self._of_values:
             return None
         found = self._of_values[key]
-        return _zeros(source.node.type) if found is None else found
+        return _zeros(source.node.type) if found is None else _own(found)
+
+
+def _own(gradient: NDArray) -> NDArray:
+    """The same value in an array that nobody else holds."""
+    made = NDArray(gradient.value)
+    made._link = gradient._link
+    return made
 
 
 def _zeros(type: VarType) -> NDArray:
