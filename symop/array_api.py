@@ -311,8 +311,12 @@ def prod(
 
 def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
     """``x`` within bounds, which are numbers, arrays or None."""
-    bounds = {"low": min, "high": max, **options}
-    return _call("clip", x, **{name: one for name, one in bounds.items() if one is not None})
+    bounds = {"min": min, "max": max, "low": None, "high": None}
+    for name, number in (("min", "low"), ("max", "high")):
+        if isinstance(bounds[name], (int, float)):
+            bounds[number], bounds[name] = float(bounds[name]), None
+    given = {name: one for name, one in bounds.items() if one is not None}
+    return _call("clip", x, **given, **options)
 
 
 def _cast(x: Any, dtype: Any) -> Any:

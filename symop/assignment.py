@@ -20,6 +20,7 @@ def assigned(x: Any, index: tuple[Any, ...], value: Any) -> Any:
     Raises:
         ShapeError: ``value`` does not fit.
     """
+    index = _movable(index, x.shape)
     form = tuple(_INPUT if _is_input(one) else one for one in index)
     given = [_as_index(one) for one in index if _is_input(one)]
     if isinstance(x, jax.core.Tracer):
@@ -28,6 +29,23 @@ def assigned(x: Any, index: tuple[Any, ...], value: Any) -> Any:
         return _compiled(_hashed(form))(x, given, jnp.asarray(value))
     except (ValueError, IndexError) as error:
         raise ShapeError(f"x[...] = value: {error}") from None
+
+
+def _movable(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The only slice that does not take its whole axis as an array of places, which is an input.
+
+    Beside integers or arrays it stays: the result would have its axes in another order.
+    """
+    partial = [
+        i
+        for i, one in enumerate(index)
+        if isinstance(one, slice) and i < len(shape) and one.indices(shape[i]) != (0, shape[i], 1)
+    ]
+    if len(partial) != 1 or len(index) != len(shape) or any(map(_is_input, index)):
+        return index
+    (at,) = partial
+    places = np.arange(shape[at], dtype=np.int32)[index[at]]
+    return (*index[:at], places, *index[at + 1 :])
 
 
 def _is_input(entry: Any) -> bool:

@@ -59,8 +59,9 @@ class Program:
     ) -> None:
         """The program of nodes; ``training`` is what the training flag says.
 
-        ``enter`` makes the values of the inputs from those that a call receives, ``leave`` what
-        the call returns from those of the outputs.
+        Compiled as a whole, ``enter`` makes the values of the inputs from those that a call
+        receives, and ``leave`` what the call returns from those of the outputs. A program with
+        ``enter`` is compiled when it first runs.
         """
         self.inputs, self.outputs, self._training = list(inputs), list(outputs), training
         self._enter, self._leave = enter or _as_they_are, leave or _as_they_are
@@ -70,7 +71,7 @@ class Program:
         self.x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
         self._by_parts: Schedule | None = None
         self._compiled: Call | None = None
-        self._runs = 0
+        self._runs = 0 if enter is None else 1
 
     def __call__(self, values: Sequence[Any]) -> Values:
         """The outputs for the values of the inputs; keys are folded when the program runs."""
@@ -82,17 +83,19 @@ class Program:
             return list(self._compiled(*values))
         if self._by_parts is None:
             self._by_parts = self._scheduled(_part)
-        return self._leave(self._by_parts(self._entered(values))[0])
+        return self._by_parts([_key_of(one) for one in values])[0]
 
-    def _entered(self, values: Sequence[Any]) -> Values:
-        return self._enter([_key_of(one) for one in values])
+    @property
+    def compiled(self) -> bool:
+        """Whether it was compiled as a whole, and so did run when it ran last."""
+        return self._compiled is not None
 
     def _compile(self) -> Any:
         schedule = self._scheduled(bare)
         self._by_parts = None
 
         def run(*values: Any) -> Values:
-            return self._leave(schedule(self._entered(values))[0])
+            return self._leave(schedule(self._enter([_key_of(one) for one in values]))[0])
 
         names = [node.op.name for node in self._order if isinstance(node.op, Operator)]
         run.__name__ = "_".join(names[:3]) or "nothing"
@@ -207,6 +210,8 @@ class Recorded:
         self._forward = {*order, *inputs}
         self.heads = [node for node in wanted if self.flows(node)]
         self.residuals = self._closure()
+        several = [one.operands[0] for one in self.residuals if one.op is SELECT]
+        self._kept = {*self.residuals, *several}
         known = {*inputs, *wanted}
         self.plain = [node for node in self.residuals if node in known]
         self._packing = Packing([node for node in self.residuals if node not in known])
@@ -279,27 +284,34 @@ class Recorded:
         count = len(self.wanted)
         return [*values[:count], *self._packing.packed(values[count:])]
 
-    def run(self, given: Sequence[Any], call: Callable[..., Values]) -> tuple[Values, Values]:
-        """The wanted values, and what is saved for a backward pass; ``call`` runs the program."""
+    def run(self, given: Sequence[Any], call: Callable[..., Values]) -> tuple[Values, Values, bool]:
+        """The wanted values, what is saved for a backward pass, and whether it is packed.
+
+        ``call`` runs the program.
+        """
         results = call(self.program, given)
         count = len(self.wanted)
         held = dict(zip(self.inputs, given, strict=True))
         held.update(zip(self.wanted, results, strict=False))
-        return results[:count], [*[held[node] for node in self.plain], *results[count:]]
-
-    def entered(self, saved: Values) -> Values:
-        """The values of ``residuals``, from what was saved."""
-        count = len(self.plain)
-        held = dict(zip(self.plain, saved, strict=False))
-        held.update(zip(self._packing.nodes, self._packing.unpacked(saved[count:]), strict=True))
-        return [held[node] for node in self.residuals]
+        saved = [*[held[node] for node in self.plain], *results[count:]]
+        return results[:count], saved, self.program.compiled
 
     def unpacked(self, saved: Values) -> Values:
-        """The same as arrays of their own."""
+        """The values of ``residuals``, from what was saved packed."""
         count = len(self.plain)
-        held = dict(zip(self.plain, saved, strict=False))
-        held.update(zip(self._packing.nodes, self._unpack(saved[count:]), strict=True))
+        return self.ordered([*saved[:count], *self._packing.unpacked(saved[count:])])
+
+    def ordered(self, saved: Values) -> Values:
+        """The values of ``residuals``, from what was saved as it is."""
+        held = dict(zip([*self.plain, *self._packing.nodes], saved, strict=True))
         return [held[node] for node in self.residuals]
+
+    def arrays(self, saved: Values, packed: bool) -> Values:
+        """The values of ``residuals`` as arrays of their own."""
+        if not packed:
+            return self.ordered(saved)
+        count = len(self.plain)
+        return self.ordered([*saved[:count], *self._unpack(saved[count:])])
 
     def behind(self, reached: tuple[Node, ...], by: tuple[Node, ...]) -> list[Node]:
         """The inputs among ``by`` of which the values ``reached`` are functions."""
@@ -323,9 +335,7 @@ class Recorded:
         rule = node.op.gradient_rule if isinstance(node.op, Operator) else None
         if rule is None or not rule.reads_values:
             return False
-        near = {node, *node.operands}
-        kept = [one.operands[0] if one.op is SELECT else one for one in self.residuals]
-        return not near.isdisjoint(self.residuals) or node in kept
+        return not self._kept.isdisjoint((node, *node.operands))
 
     def pulled(
         self, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...] = ()
@@ -364,13 +374,27 @@ class Pulled:
         self.inputs = [*[stand_ins[of.residuals[i]] for i in self.read], *self._seeds]
         self._of, self._training = of, of.training
         self._saved = len(of.plain) + of.packs
-        self.program = Program(self.inputs, self.nodes, of.training, enter=self._entered)
+        self._of_packed = Program(self.inputs, self.nodes, of.training, enter=self._entered)
+        self._of_arrays = Program(self.inputs, self.nodes, of.training)
         self._recorded: dict[Any, Recorded] = {}
 
     def _entered(self, values: Values) -> Values:
-        """The values of ``inputs``, from those that are saved and the cotangents."""
-        residuals = self._of.entered(values[: self._saved])
+        """The values of ``inputs``, from those that are saved packed and the cotangents."""
+        residuals = self._of.unpacked(values[: self._saved])
         return [*[residuals[i] for i in self.read], *values[self._saved :]]
+
+    def run(
+        self, saved: Values, packed: bool, cotangents: Values, call: Callable[..., Values]
+    ) -> Values:
+        """The gradients; ``call`` runs a program."""
+        if packed:
+            return call(self._of_packed, [*saved, *cotangents])
+        return call(self._of_arrays, [*self.inputs_of(saved, packed), *cotangents])
+
+    def inputs_of(self, saved: Values, packed: bool) -> Values:
+        """The residuals that are read, each an array of its own."""
+        residuals = self._of.arrays(saved, packed)
+        return [residuals[i] for i in self.read]
 
     def recorded(self, active: tuple[int, ...]) -> Recorded:
         """The same program, to be differentiated by the inputs at ``active``."""

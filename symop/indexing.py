@@ -83,11 +83,39 @@ def taken(x: Any, index: Any) -> Any:
         for entry, number in zip(entries, numbers, strict=True)
     )
     if any(not _is_all(entry) for entry in plain):
-        x = var.infix["[]"](x, plain)
+        x = _sliced(x, plain)
     places = [(i, entry) for i, entry in enumerate(entries) if _is_number(entry)]
     for axis, entry in reversed(places):  # each drops its axis
         x = _one(x, entry, axis)
     return x
+
+
+_VARIETY = 4
+"""After so many different places of slices of the same lengths, further ones are no constants."""
+_KINDS = 4096
+_places: dict[Any, set[Any]] = {}
+"""Where slices of an array began, by its shape and their lengths."""
+
+
+def _sliced(x: Any, index: tuple[Any, ...]) -> Any:
+    """Slices, as constants of the program, or where they move, with places that are inputs."""
+    if len(index) == x.ndim and all(isinstance(one, slice) for one in index):
+        ranges = [range(*one.indices(n)) for one, n in zip(index, x.shape, strict=True)]
+        if all(one.step == 1 for one in ranges) and any(one.start for one in ranges):
+            starts, sizes = tuple(one.start for one in ranges), tuple(map(len, ranges))
+            if _moves(x.shape, sizes, starts):
+                return _method("dynamic_slice")(x, np.asarray(starts, np.int32), sizes=sizes)
+    return var.infix["[]"](x, index)
+
+
+def _moves(shape: tuple[int, ...], sizes: tuple[int, ...], starts: tuple[int, ...]) -> bool:
+    """Whether slices of these lengths were taken from many places."""
+    if len(_places) > _KINDS:
+        _places.clear()
+    seen = _places.setdefault((shape, sizes), set())
+    if len(seen) <= _VARIETY:
+        seen.add(starts)
+    return len(seen) > _VARIETY
 
 
 def _one(x: Any, entry: SupportsIndex, axis: int) -> Any:

@@ -86,15 +86,18 @@ class Entry:
         recorded: the program.
         sources: where its inputs come from; None where no derivative flows.
         saved: the values of its residuals; None when they were freed.
+        packed: whether small ones among them lie end to end.
         spent: the calls that a backward pass went through which did not keep the record.
         serial: grows with each entry.
     """
 
-    __slots__ = ("recorded", "saved", "serial", "sources", "spent")
+    __slots__ = ("packed", "recorded", "saved", "serial", "sources", "spent")
 
-    def __init__(self, recorded: Recorded, sources: list[Source], saved: list[Any]) -> None:
+    def __init__(
+        self, recorded: Recorded, sources: list[Source], saved: list[Any], packed: bool
+    ) -> None:
         """Enter a program on the tape."""
-        self.recorded, self.sources = recorded, sources
+        self.recorded, self.sources, self.packed = recorded, sources, packed
         self.saved: list[Any] | None = saved
         self.spent: frozenset[Node] = frozenset()
         self.serial = next(serials)
@@ -390,8 +393,8 @@ class Segment:
                 _settled(array, value)
             return
         assert isinstance(program, Recorded)
-        results, saved = program.run(self.leaves, called)
-        entry = Entry(program, self.sources, saved)
+        results, saved, packed = program.run(self.leaves, called)
+        entry = Entry(program, self.sources, saved, packed)
         for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
             _settled(array, value)
             if array._link is None and program.links(node):

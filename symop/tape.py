@@ -182,23 +182,22 @@ class Walk:
         heads: list[NDArray],
         inputs: dict[Node, Source],
     ) -> list[NDArray]:
-        assert entry.saved is not None
-        cotangents = [one.value for one in heads]
+        saved, packed = entry.saved, entry.packed
+        assert saved is not None
+        values = [one.value for one in heads]
         if not self.create_graph:
-            return [NDArray(one) for one in called(pulled.program, [*entry.saved, *cotangents])]
+            return [NDArray(one) for one in pulled.run(saved, packed, values, called)]
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
         sources = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
         around = [*entry.sources, *sources]
         active = tuple(i for i, one in enumerate(sources) if one is not None)
         if not active:
-            found = called(pulled.program, [*entry.saved, *cotangents])
-            return [_still(one, around) for one in found]
+            return [_still(one, around) for one in pulled.run(saved, packed, values, called)]
         recorded = pulled.recorded(active)
-        residuals = entry.recorded.unpacked(entry.saved)
-        values = [*[residuals[i] for i in pulled.read], *cotangents]
-        results, saved = recorded.run(values, called)
-        made = Entry(recorded, sources, saved)
+        given = [*pulled.inputs_of(saved, packed), *values]
+        results, kept, is_packed = recorded.run(given, called)
+        made = Entry(recorded, sources, kept, is_packed)
         return [
             _linked(one, Link(made, node)) if recorded.flows(node) else _still(one, around)
             for node, one in zip(recorded.wanted, results, strict=True)
