@@ -5,6 +5,7 @@ hashable and mean the same wherever they compare equal, so they can key caches.
 """
 
 import dataclasses
+import functools
 import inspect
 import math
 import operator
@@ -65,6 +66,16 @@ class Comment:
     text: str
 
 
+def _bare(annotation: Any) -> Any:
+    """A type without what is annotated to it, or to the members of a union."""
+    origin, members = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:
+        return _bare(members[0])
+    if origin is typing.Union or origin is types.UnionType:
+        return functools.reduce(operator.or_, map(_bare, members))
+    return annotation
+
+
 @dataclasses.dataclass(frozen=True)
 class Attribute:
     """One attribute of an operator.
@@ -96,10 +107,7 @@ class Attribute:
     @property
     def type_text(self) -> str:
         """Its declared type as it is written."""
-        is_annotated = typing.get_origin(self.annotation) is Annotated
-        return inspect.formatannotation(
-            typing.get_args(self.annotation)[0] if is_annotated else self.annotation
-        )
+        return inspect.formatannotation(_bare(self.annotation))
 
     def canonical(self, value: Any, owner: str) -> Any:
         """The canonical form of ``value`` for the operator called ``owner``.

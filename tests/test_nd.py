@@ -302,7 +302,7 @@ def test_operators_tell_how_they_are_called():
     def text(operator):
         return str(inspect.signature(operator))
 
-    assert text(so.nd.softmax) == "(x, *, axis=-1, temperature=1.0, out=None, req=None)"
+    assert text(so.nd.softmax) == "(x, axis=-1, temperature=1.0, *, out=None, req=None)"
     assert text(so.nd.add_n).startswith("(*")
     assert "key=None" in text(so.nd.dropout)
     register_simple_op("led").set_enable_scalar(order="scalar_array").set_function(lambda a, env: a)

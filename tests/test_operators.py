@@ -196,8 +196,8 @@ class TestProofsFindFaults:
         operator = declare(lambda x, d_out: {"x": 2.0 * x * x * d_out})
         verdict = testing.check_operator(operator.name)
         assert not verdict.ok
-        assert {one.proof for one in verdict.failures} >= {"gradient", "adjoint"}
-        assert "gradient      1 cases  FAILS on 1" in capsys.readouterr().out
+        assert {one.proof for one in verdict.failures} >= {"kernel", "adjoint"}
+        assert "kernel        1 cases  FAILS on 1" in capsys.readouterr().out
 
 
 def test_verdict_of_a_sound_operator(capsys):

@@ -236,8 +236,8 @@ def sign(x: Array) -> Array:
         >>> import jax.numpy as jnp
         >>> sign(jnp.asarray([1.5, -2.0, 0.0]))
         Array([ 1., -1.,  0.], dtype=float32)
-        >>> sign(jnp.asarray([-2j]))
-        Array([0.-1.j], dtype=complex64)
+        >>> sign(jnp.asarray([2j]))
+        Array([0.+1.j], dtype=complex64)
     """
     array = jnp.asarray(x)
     if not jnp.iscomplexobj(array):

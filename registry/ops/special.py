@@ -144,7 +144,8 @@ _FAR = 1e8
 
 def _polygamma(x: Array, n: int) -> Array:
     """``digamma(1 - x) = digamma(x) + pi cot(pi x)``, ``n`` times derived, for negative ``x``."""
-    negative, far = x < 0, x > _FAR
+    negative = x < 0
+    far = x > min(_FAR, float(jnp.finfo(x.dtype).max))  # type: ignore[no-untyped-call]  # of JAX
     place = jnp.where(far, 1.0, jnp.where(negative, 1.0 - x, x))
     series = jax.scipy.special.zeta(n + 1.0, place)
     at = jnp.where(far, x, 1.0)

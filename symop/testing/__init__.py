@@ -110,8 +110,8 @@ def check_operator(
         quiet: print nothing.
 
     Example:
-        >>> check_operator("sign").ok  # doctest: +ELLIPSIS
-        sign(x)
+        >>> check_operator("floor").ok  # doctest: +ELLIPSIS
+        floor(x)
           inference     4 cases  holds           ... s
         ...
           derivative: zero by definition (...)
