@@ -390,7 +390,6 @@ class Function:
     def __init__(self) -> None:
         """A function that was not called yet."""
         self._saved: tuple[Any, ...] = ()
-        self._sources: list[tuple[NDArray, Any]] = []
 
     def save_for_backward(self, *arrays: Any) -> None:
         """Keep arrays for ``backward``."""
@@ -403,10 +402,12 @@ class Function:
 
     def forward(self, *inputs: Any) -> Any:
         """The results for ``inputs``."""
+        # Abstract: Python's word for what a subclass must define.
         raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
 
     def backward(self, *cotangents: Any) -> Any:
         """A gradient for each input of ``forward``, or None."""
+        # Abstract like ``forward``, but one that is never differentiated may do without.
         raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
 
     def __call__(self, *inputs: Any) -> Any:
