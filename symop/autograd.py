@@ -21,10 +21,11 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
+from symop.entries import Link
 from symop.graph import placeholder
 from symop.ndarray import NDArray
 from symop.recorded_symbol import symbol_of
-from symop.recording import Link, local, settle
+from symop.recording import local, settle
 from symop.symbol import Symbol
 from symop.tape import ONES, Custom, disconnected, pull
 

@@ -16,10 +16,10 @@ from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs, Var
 from symop.assignment import assigned
+from symop.entries import NEVER
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
-    NEVER,
     Call,
     Segment,
     TracedError,

@@ -5,9 +5,9 @@ from collections import defaultdict
 from registry.errors import GradientError
 from registry.types import KEY_TYPE
 from symop.emission import substitute
+from symop.entries import Entry, Link, Source
 from symop.graph import Node, fresh_key, topological, variable
 from symop.ndarray import NDArray
-from symop.recording import Entry, Link, Source
 from symop.symbol import Symbol
 
 

@@ -6,12 +6,11 @@ into a dictionary: the types of its results and the program so far are known.
 """
 
 import cmath
-import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -24,6 +23,7 @@ from registry.var import Attributes, Var
 from symop import random
 from symop.eager_programs import Program, Recorded
 from symop.emission import apply
+from symop.entries import Entry, Link, Source
 from symop.graph import Node, constant, placeholder, select, training_flag
 from symop.lowering import bare_kernel, type_of
 
@@ -42,8 +42,6 @@ _PROGRAM = 100
 """A program takes as much memory as so many steps."""
 
 Reference = Callable[[], Any]
-serials = itertools.count()
-"""Numbers for the entries of the tape, in the order in which they were made."""
 
 
 class Call:
@@ -64,53 +62,6 @@ class Call:
         self.operator, self.attributes, self.make = operator, attributes, make
         self.shown = tuple(operator.visible)
         self.plain = operator.direct_count >= 0 and operator.single
-
-
-class Link(NamedTuple):
-    """Where a recorded value comes from: a node of an entry of the tape."""
-
-    entry: "Entry"
-    node: Node
-
-
-NEVER = ()
-"""In place of a link: the value is a state, no function of what is differentiated."""
-Source = Any
-"""A ``Link``, an array with a gradient of its own, or None."""
-
-
-class Entry:
-    """What the tape holds of a program that was run.
-
-    Attributes:
-        recorded: the program.
-        sources: where its inputs come from; None where no derivative flows.
-        saved: the values of its residuals; None when they were freed.
-        packed: whether small ones among them lie end to end.
-        spent: the calls that a backward pass went through which did not keep the record.
-        serial: grows with each entry.
-    """
-
-    __slots__ = ("packed", "recorded", "saved", "serial", "sources", "spent")
-
-    def __init__(
-        self, recorded: Recorded, sources: list[Source], saved: list[Any], packed: bool
-    ) -> None:
-        """Enter a program on the tape."""
-        self.recorded, self.sources, self.packed = recorded, sources, packed
-        self.saved: list[Any] | None = saved
-        self.spent: frozenset[Node] = frozenset()
-        self.serial = next(serials)
-
-    def spend(self, heads: tuple[Node, ...]) -> None:
-        """Forget what the gradients of ``heads`` read; the values go when no other needs them."""
-        self.spent |= self.recorded.using(heads)
-        if self.spent >= self.recorded.using(tuple(self.recorded.heads)):
-            self.saved = None
-
-    def is_spent(self, heads: tuple[Node, ...]) -> bool:
-        """Whether the gradients of ``heads`` read what is forgotten."""
-        return not self.spent.isdisjoint(self.recorded.using(heads))
 
 
 # The tree --------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from registry.errors import DisconnectedError, GradientError
 from registry.table import get
 from registry.types import VarType
 from symop.eager_programs import Pulled
+from symop.entries import Entry, Link, Source, serials
 from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
-from symop.recording import Entry, Link, Source, called, serials
+from symop.recording import called
 
 Contributions = dict[Node, list[Any]]
 
