@@ -19,23 +19,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from registry.cases import case, fixed, integers, misuse, positive, uniform, workload
-from registry.errors import ShapeError
+from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
-from registry.ops.counting import all as all_of
-from registry.ops.elementwise import log, sigmoid, where
+from registry.ops.elementwise import log, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
 from registry.ops.powers import sqrt, square
-from registry.ops.reductions import sum as sum_over
-from registry.ops.shape import expand_dims
 from registry.ops.special import digamma
 from registry.shapes import at_least_single, broadcast, float_for, real, strong
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_inexact
+from registry.types import DType, VarType, is_inexact
 from registry.var import Var
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -44,14 +40,14 @@ LOG_2_PI = math.log(2.0 * math.pi)
 # What densities share --------------------------------------------------------------------------
 
 
-def _density_dtype(*types: VarType) -> DType:
+def density_dtype(*types: VarType) -> DType:
     """The floating dtype that all inputs promote to, never weak."""
     real(*types)
     dtype = strong(*types)
     return dtype if is_inexact(dtype) else float_for(dtype)
 
 
-def _widened(*values: Any) -> tuple[list[Array], DType]:
+def widened(*values: Any) -> tuple[list[Array], DType]:
     """The values in the result's dtype, at least in single precision, and the result's dtype."""
     dtype = np.dtype(jnp.result_type(*values))
     if not is_inexact(dtype):
@@ -60,11 +56,12 @@ def _widened(*values: Any) -> tuple[list[Array], DType]:
     return [jnp.asarray(value).astype(wide) for value in values], dtype
 
 
-def _supported(inside: Array, density: Array, dtype: DType) -> Array:
+def supported(inside: Array, density: Array, dtype: DType) -> Array:
+    """``density`` within the support, minus infinity elsewhere, in ``dtype``."""
     return lax.convert_element_type(jnp.where(inside, density, -jnp.inf), dtype)
 
 
-def _of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
+def of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
     """SciPy's distribution of that name, which is imported when a proof calls it."""
 
     def reference(*values: np.ndarray, **attributes: Any) -> np.ndarray:
@@ -76,16 +73,16 @@ def _of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return reference
 
 
-def _inside(condition: Var, gradient: Var) -> Var:
+def within(condition: Var, gradient: Var) -> Var:
     """``gradient`` within the support, zero elsewhere."""
     chosen: Var = where(condition, gradient, 0.0)
     return chosen
 
 
-def _divisor(at: Var, factor: Var) -> Var:
+def divisor(at: Var, factor: Var) -> Var:
     """``at``, but one where ``factor / at`` would divide zero by zero."""
-    divisor: Var = where(logical_and(equal(at, 0.0), equal(factor, 0.0)), 1.0, at)
-    return divisor
+    chosen: Var = where(logical_and(equal(at, 0.0), equal(factor, 0.0)), 1.0, at)
+    return chosen
 
 
 def _folded(z: Array) -> tuple[Array, Array]:
@@ -102,7 +99,8 @@ def _folded_var(z: Var) -> tuple[Var, Var, Var]:
     return where(far, 1.0 / size, z), size, far
 
 
-_SHAPES = "the inputs' shapes must broadcast together"
+APART = "the inputs' shapes must broadcast together"
+"""What is said of inputs whose shapes do not fit."""
 
 
 # On all real numbers ---------------------------------------------------------------------------
@@ -110,13 +108,13 @@ _SHAPES = "the inputs' shapes must broadcast together"
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("norm", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("norm", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
     cases=[
         case(x=(3, 4), loc=(4,), scale=positive(3, 1)),
         case(x=(), loc=(), scale=positive()),
         case(x=(0,), loc=(), scale=positive()),
-        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+        misuse(APART, x=(3,), loc=(4,), scale=(3,)),
         misuse(
             "the inputs must be real, got complex64", x=np.ones(2, np.complex64), loc=(), scale=()
         ),
@@ -130,7 +128,7 @@ def normal_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> normal_log_density(jnp.asarray([0.0]), 0.0, 1.0)
         Array([-0.918...], dtype=float32)
     """
-    (x, loc, scale), dtype = _widened(x, loc, scale)
+    (x, loc, scale), dtype = widened(x, loc, scale)
     out = -0.5 * jnp.square((x - loc) / scale) - jnp.log(scale) - 0.5 * LOG_2_PI
     return lax.convert_element_type(out, dtype)
 
@@ -149,13 +147,13 @@ def _normal_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Gr
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("laplace", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("laplace", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
     cases=[
         case(x=uniform(3, 4, low=2, high=3), loc=uniform(4, low=0, high=1), scale=positive(3, 1)),
         case(x=uniform(low=-2, high=-1), loc=uniform(low=0, high=1), scale=positive()),
         case(x=(0,), loc=(), scale=positive()),
-        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+        misuse(APART, x=(3,), loc=(4,), scale=(3,)),
     ],
 )
 def laplace_log_density(x: Array, loc: Array, scale: Array) -> Array:
@@ -166,7 +164,7 @@ def laplace_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> laplace_log_density(jnp.asarray([1.0]), 1.0, 0.5)
         Array([-0.], dtype=float32)
     """
-    (x, loc, scale), dtype = _widened(x, loc, scale)
+    (x, loc, scale), dtype = widened(x, loc, scale)
     distance = jnp.where(x == loc, 0.0, jnp.abs(x - loc))
     return lax.convert_element_type(-distance / scale - jnp.log(2.0 * scale), dtype)
 
@@ -184,12 +182,12 @@ def _laplace_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> G
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("cauchy", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("cauchy", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
     cases=[
         case(x=(3, 4), loc=(4,), scale=positive(3, 1)),
         case(x=(), loc=(), scale=positive()),
-        misuse(_SHAPES, x=(3,), loc=(4,), scale=(3,)),
+        misuse(APART, x=(3,), loc=(4,), scale=(3,)),
     ],
 )
 def cauchy_log_density(x: Array, loc: Array, scale: Array) -> Array:
@@ -200,7 +198,7 @@ def cauchy_log_density(x: Array, loc: Array, scale: Array) -> Array:
         >>> cauchy_log_density(jnp.asarray([0.0]), 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, loc, scale), dtype = _widened(x, loc, scale)
+    (x, loc, scale), dtype = widened(x, loc, scale)
     near, size = _folded((x - loc) / scale)
     out = -jnp.log1p(jnp.square(near)) - 2.0 * jnp.log(size)
     out = out - jnp.log(scale) - math.log(math.pi)
@@ -224,12 +222,12 @@ def _cauchy_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Gr
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("t", lambda d, x, df, loc, scale: d.logpdf(x, df, loc, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("t", lambda d, x, df, loc, scale: d.logpdf(x, df, loc, scale)),
     cases=[
         case(x=(3, 4), df=positive(4), loc=(), scale=positive(3, 1), rtol=256),
         case(x=(), df=positive(), loc=(), scale=positive(), rtol=256),
-        misuse(_SHAPES, x=(3,), df=(4,), loc=(), scale=(3,)),
+        misuse(APART, x=(3,), df=(4,), loc=(), scale=(3,)),
     ],
 )
 def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Array:
@@ -242,7 +240,7 @@ def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Arra
         >>> student_t_log_density(jnp.asarray([0.0]), 1.0, 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, df, loc, scale), dtype = _widened(x, df, loc, scale)
+    (x, df, loc, scale), dtype = widened(x, df, loc, scale)
     z = (x - loc) / scale
     out = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df * math.pi)
     near, size = _folded(z / jnp.sqrt(df))
@@ -280,8 +278,8 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("uniform", lambda d, x, low, high: d.logpdf(x, low, high - low)),
+    dtype=density_dtype,
+    reference=of_scipy("uniform", lambda d, x, low, high: d.logpdf(x, low, high - low)),
     cases=[
         case(
             x=uniform(3, 4, low=0, high=1),
@@ -291,7 +289,7 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
         case(
             x=uniform(3, low=4, high=5), low=uniform(low=-2, high=-1), high=uniform(low=2, high=3)
         ),
-        misuse(_SHAPES, x=(3,), low=(4,), high=(3,)),
+        misuse(APART, x=(3,), low=(4,), high=(3,)),
     ],
 )
 def uniform_log_density(x: Array, low: Array, high: Array) -> Array:
@@ -302,26 +300,26 @@ def uniform_log_density(x: Array, low: Array, high: Array) -> Array:
         >>> uniform_log_density(jnp.asarray([0.5, 2.0]), 0.0, 1.0)
         Array([ -0., -inf], dtype=float32)
     """
-    (x, low, high), dtype = _widened(x, low, high)
-    return _supported((low <= x) & (x <= high), -jnp.log(high - low), dtype)
+    (x, low, high), dtype = widened(x, low, high)
+    return supported((low <= x) & (x <= high), -jnp.log(high - low), dtype)
 
 
 @uniform_log_density.gradient
 def _uniform_log_density_gradient(x: Var, low: Var, high: Var, d_out: Var) -> Grads:
     inside = logical_and(less_equal(low, x), less_equal(x, high))
-    slope = _inside(inside, d_out / (high - low))
+    slope = within(inside, d_out / (high - low))
     return {"x": None, "low": unbroadcast(slope, low), "high": unbroadcast(-slope, high)}
 
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("expon", lambda d, x, scale: d.logpdf(x, 0, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("expon", lambda d, x, scale: d.logpdf(x, 0, scale)),
     cases=[
         case(x=positive(3, 4), scale=positive(4), half_rtol=32, rtol=256),
         case(x=uniform(3, low=-2, high=-1), scale=positive()),
         case(x=positive(0), scale=positive()),
-        misuse(_SHAPES, x=(3,), scale=(4,)),
+        misuse(APART, x=(3,), scale=(4,)),
     ],
 )
 def exponential_log_density(x: Array, scale: Array) -> Array:
@@ -332,28 +330,28 @@ def exponential_log_density(x: Array, scale: Array) -> Array:
         >>> exponential_log_density(jnp.asarray([0.0, -1.0]), 1.0)
         Array([ -0., -inf], dtype=float32)
     """
-    (x, scale), dtype = _widened(x, scale)
-    return _supported(x >= 0, -x / scale - jnp.log(scale), dtype)
+    (x, scale), dtype = widened(x, scale)
+    return supported(x >= 0, -x / scale - jnp.log(scale), dtype)
 
 
 @exponential_log_density.gradient
 def _exponential_log_density_gradient(x: Var, scale: Var, d_out: Var) -> Grads:
     inside = greater_equal(x, 0.0)
     return {
-        "x": unbroadcast(_inside(inside, -(d_out / scale)), x),
-        "scale": unbroadcast(_inside(inside, d_out * (x / scale - 1.0) / scale), scale),
+        "x": unbroadcast(within(inside, -(d_out / scale)), x),
+        "scale": unbroadcast(within(inside, d_out * (x / scale - 1.0) / scale), scale),
     }
 
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("gamma", lambda d, x, a, scale: d.logpdf(x, a, 0, scale)),
+    dtype=density_dtype,
+    reference=of_scipy("gamma", lambda d, x, a, scale: d.logpdf(x, a, 0, scale)),
     cases=[
         case(x=positive(3, 4), a=positive(4), scale=positive(3, 1), rtol=256),
         case(x=positive(), a=positive(), scale=positive(), rtol=256),
         case(x=uniform(2, low=-2, high=-1), a=positive(), scale=positive(), order=1),
-        misuse(_SHAPES, x=(3,), a=(4,), scale=()),
+        misuse(APART, x=(3,), a=(4,), scale=()),
     ],
 )
 def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
@@ -364,11 +362,11 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
         >>> gamma_log_density(jnp.asarray([2.0, -1.0]), 3.0, 1.0)
         Array([-1.306..., -inf], dtype=float32)
     """
-    (x, a, scale), dtype = _widened(x, a, scale)
+    (x, a, scale), dtype = widened(x, a, scale)
     inside = (x >= 0) & (x < jnp.inf)
     z = jnp.where(inside, x, 1.0) / scale
     density = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a) - jnp.log(scale)
-    return _supported(inside, density, dtype)
+    return supported(inside, density, dtype)
 
 
 @gamma_log_density.gradient
@@ -378,23 +376,23 @@ def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads
     inside = logical_and(greater_equal(x, 0.0), less(x, math.inf))
     at = where(inside, x, 1.0)
     z = at / scale
-    pull = (a - 1.0) / _divisor(at, a - 1.0)
+    pull = (a - 1.0) / divisor(at, a - 1.0)
     return {
-        "x": unbroadcast(_inside(inside, d_out * (pull - 1.0 / scale)), x),
-        "a": lambda: unbroadcast(_inside(inside, d_out * (log(z) - digamma(a))), a),
-        "scale": lambda: unbroadcast(_inside(inside, d_out * (z - a) / scale), scale),
+        "x": unbroadcast(within(inside, d_out * (pull - 1.0 / scale)), x),
+        "a": lambda: unbroadcast(within(inside, d_out * (log(z) - digamma(a))), a),
+        "scale": lambda: unbroadcast(within(inside, d_out * (z - a) / scale), scale),
     }
 
 
 @op(
     shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("beta", lambda d, x, a, b: d.logpdf(x, a, b)),
+    dtype=density_dtype,
+    reference=of_scipy("beta", lambda d, x, a, b: d.logpdf(x, a, b)),
     cases=[
         case(x=uniform(3, 4, low=0.2, high=0.8), a=positive(4), b=positive(3, 1), rtol=256),
         case(x=uniform(low=0.2, high=0.8), a=uniform(low=2, high=3), b=positive(), rtol=512),
         case(x=uniform(2, low=2, high=3), a=positive(), b=positive(), order=1),
-        misuse(_SHAPES, x=(3,), a=(4,), b=()),
+        misuse(APART, x=(3,), a=(4,), b=()),
     ],
 )
 def beta_log_density(x: Array, a: Array, b: Array) -> Array:
@@ -407,11 +405,11 @@ def beta_log_density(x: Array, a: Array, b: Array) -> Array:
         >>> beta_log_density(jnp.asarray([0.5, 2.0]), 2.0, 2.0)
         Array([0.405..., -inf], dtype=float32)
     """
-    (x, a, b), dtype = _widened(x, a, b)
+    (x, a, b), dtype = widened(x, a, b)
     inside = (x >= 0) & (x <= 1)
     at = jnp.where(inside, x, 0.5)
     density = jax.scipy.special.xlogy(a - 1.0, at) + jax.scipy.special.xlog1py(b - 1.0, -at)
-    return _supported(inside, density + lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b), dtype)
+    return supported(inside, density + lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b), dtype)
 
 
 @beta_log_density.gradient
@@ -422,150 +420,12 @@ def _beta_log_density_gradient(x: Var, a: Var, b: Var, d_out: Var) -> Grads:
 
     def by(parameter: Var, place: Var) -> Var | None:
         slope = log(place) + digamma(a + b) - digamma(parameter)
-        return unbroadcast(_inside(inside, d_out * slope), parameter)
+        return unbroadcast(within(inside, d_out * slope), parameter)
 
     rest = 1.0 - at
-    slope = (a - 1.0) / _divisor(at, a - 1.0) - (b - 1.0) / _divisor(rest, b - 1.0)
+    slope = (a - 1.0) / divisor(at, a - 1.0) - (b - 1.0) / divisor(rest, b - 1.0)
     return {
-        "x": unbroadcast(_inside(inside, d_out * slope), x),
+        "x": unbroadcast(within(inside, d_out * slope), x),
         "a": lambda: by(a, at),
         "b": lambda: by(b, rest),
-    }
-
-
-# Counts and classes ----------------------------------------------------------------------------
-
-
-@op(
-    shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy("poisson", lambda d, x, rate: d.logpmf(x, rate)),
-    cases=[
-        case(x=integers(3, 4, high=6), rate=positive(4), rtol=256),
-        case(x=integers(high=6), rate=positive(), rtol=256),
-        case(x=integers(3, low=-3, high=0), rate=positive(), order=1),
-        misuse(_SHAPES, x=(3,), rate=(4,)),
-    ],
-)
-def poisson_log_density(x: Array, rate: Array) -> Array:
-    """``x log(rate) - rate - log(x!)`` for ``x = 0, 1, 2, ...``.
-
-    Between whole numbers it is that formula too, with ``x! = Gamma(x + 1)``.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> poisson_log_density(jnp.asarray([2, -1]), 1.0)
-        Array([-1.693..., -inf], dtype=float32)
-    """
-    (x, rate), dtype = _widened(x, rate)
-    inside = (x >= 0) & (x < jnp.inf)
-    at = jnp.where(inside, x, 0.0)
-    density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
-    return _supported(inside, density, dtype)
-
-
-@poisson_log_density.gradient
-def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
-    inside = logical_and(greater_equal(x, 0), less(x, math.inf))
-    at = where(inside, x, 0)
-    return {
-        "x": lambda: unbroadcast(_inside(inside, d_out * (log(rate) - digamma(at + 1.0))), x),
-        "rate": unbroadcast(_inside(inside, d_out * (at / _divisor(rate, at) - 1.0)), rate),
-    }
-
-
-@op(
-    shape=broadcast,
-    dtype=_density_dtype,
-    reference=_of_scipy(
-        "bernoulli", lambda d, x, logits: d.logpmf(x.astype(int), 1 / (1 + np.exp(-logits)))
-    ),
-    cases=[
-        case(x=integers(3, 4, high=2), logits=(4,)),
-        case(x=integers(high=2), logits=()),
-        case(x=integers(0, high=2), logits=()),
-        misuse(_SHAPES, x=(3,), logits=(4,)),
-    ],
-)
-def bernoulli_log_density(x: Array, logits: Array) -> Array:
-    """``x log(p) + (1 - x) log(1 - p)`` with ``p = sigmoid(logits)``, for ``x`` 0 or 1.
-
-    That is ``x logits - log(1 + exp(logits))``, computed so that infinite logits, too, have the
-    logarithms 0 and minus infinity. Between 0 and 1 it is that formula too.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> bernoulli_log_density(jnp.asarray([1, 0]), jnp.asarray([1000.0, 1000.0]))
-        Array([    0., -1000.], dtype=float32)
-    """
-    (x, logits), dtype = _widened(x, logits)
-    endless = jnp.isinf(logits)
-    at = jnp.where(endless, 0.0, logits)
-    ends = jnp.where(x == (logits > 0), 0.0, -jnp.inf)
-    density = jnp.where(endless, ends, x * at - jax.nn.softplus(at))
-    return _supported((x >= 0) & (x <= 1), density, dtype)
-
-
-@bernoulli_log_density.gradient
-def _bernoulli_log_density_gradient(x: Var, logits: Var, d_out: Var) -> Grads:
-    inside = logical_and(greater_equal(x, 0), less_equal(x, 1))
-    return {
-        "x": lambda: unbroadcast(_inside(inside, d_out * logits), x),
-        "logits": unbroadcast(_inside(inside, d_out * (x - sigmoid(logits))), logits),
-    }
-
-
-_SHARES = fixed(
-    "rows of [[1, 2, 3], [3, 2, 1]] / 6",
-    (np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]) / 6.0).astype,
-)
-
-
-def _dirichlet_shape(x: Shape, a: Shape) -> Shape:
-    if not x or x[-1:] != a[-1:]:
-        raise ShapeError(f"x and a must have the same last axis, got {x} and {a}")
-    return broadcast(x[:-1], a[:-1])
-
-
-@op(
-    shape=_dirichlet_shape,
-    dtype=_density_dtype,
-    reference=_of_scipy(
-        "dirichlet",
-        lambda d, x, a: np.asarray(
-            [d.logpdf(one, a) for one in x.reshape(-1, x.shape[-1])]
-        ).reshape(x.shape[:-1]),
-    ),
-    cases=[
-        case(x=_SHARES, a=positive(3), rtol=512, dtypes=("float64",)),
-        workload(x=uniform(4096, 128, low=0.1, high=0.9), a=positive(128)),
-        misuse("x and a must have the same last axis, got (2, 3) and (4,)", x=(2, 3), a=(4,)),
-    ],
-)
-def dirichlet_log_density(x: Array, a: Array) -> Array:
-    """``sum((a - 1) log(x)) + log Gamma(sum(a)) - sum(log Gamma(a))`` along the last axis.
-
-    ``x`` are numbers from zero on that sum to one; that they do is not checked.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([2.0, 2.0]))
-        Array(0.405..., dtype=float32)
-    """
-    (x, a), dtype = _widened(x, a)
-    inside = jnp.all(x >= 0, -1)
-    powers = jax.scipy.special.xlogy(a - 1.0, jnp.where(x >= 0, x, 1.0))
-    density = jnp.sum(powers - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
-    return _supported(inside, density, dtype)
-
-
-@dirichlet_log_density.gradient
-def _dirichlet_log_density_gradient(x: Var, a: Var, d_out: Var) -> Grads:
-    d = expand_dims(_inside(all_of(greater_equal(x, 0.0), axis=-1), d_out), axis=-1)
-    at = where(greater_equal(x, 0.0), x, 1.0)
-    return {
-        "x": unbroadcast(d * ((a - 1.0) / _divisor(at, a - 1.0)), x),
-        "a": lambda: unbroadcast(
-            d * (log(at) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
-        ),
     }

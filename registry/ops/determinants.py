@@ -1,23 +1,27 @@
 """Determinants, cofactors, and the logarithms of determinants."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from registry.cases import case, definite, invertible, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, cast
+from registry.ops.cofactors import (
+    change_of_cofactors,
+    cofactors_of,
+    determinant_of,
+    parity,
+    pivots_of,
+)
 from registry.ops.diagonals import diag_embed, diagonal
 from registry.ops.factoring import (
     FACTORED,
     bits_dtype,
     factored,
-    inverted,
     packed,
     refuse_other_bits,
     refuse_other_factors,
@@ -41,7 +45,6 @@ from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 
-_Out = TypeVar("_Out")
 _REFUSED = [
     misuse("a must have as many rows as columns, got shape (3, 2)", a=(3, 2)),
     misuse("a must be a matrix or a stack of them, got shape (3,)", a=(3,)),
@@ -99,46 +102,12 @@ def det(a: Array) -> tuple[Array, Array, Array]:
     """
     (matrix,) = widened(a)
     factors = factored(matrix)
-    return cast_back(_determinant(matrix, *factors), a), packed(factors[0]), factors[1]
+    return cast_back(determinant_of(matrix, *factors), a), packed(factors[0]), factors[1]
 
 
 @det.gradient
 def _det_gradient(a: Var, factors: Var, permutation: Var, d_out: Var) -> Grads:
     return {"a": _overall(d_out) * cofactor(a, factors, permutation)}
-
-
-@jax.custom_jvp
-def _determinant(a: Array, lu: Array, permutation: Array) -> Array:
-    """The determinant of ``a``, whose factors are given."""
-    del a
-    return _parity(permutation, lu.dtype) * _product(_pivots(lu))
-
-
-@_determinant.defjvp
-def _determinant_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    moved = jnp.sum(_cofactors(*primals) * tangents[0], axis=(-2, -1))
-    return _determinant(*primals), moved
-
-
-def _product(numbers: Array) -> Array:
-    """The product of each row, by logarithms where a partial product leaves the dtype's range."""
-    product = jnp.prod(numbers, axis=-1)
-    sizes = jnp.abs(numbers)
-    signs = jnp.prod(numbers / jnp.where(sizes == 0, 1, sizes), axis=-1)
-    careful = signs * jnp.exp(jnp.sum(jnp.log(sizes), axis=-1)).astype(signs.dtype)
-    return jnp.where(jnp.isfinite(product) & (product != 0), product, careful)
-
-
-def _pivots(lu: Array) -> Array:
-    pivots: Array = jnp.diagonal(lu, axis1=-2, axis2=-1)
-    return pivots
-
-
-def _parity(permutation: Array, dtype: DType) -> Array:
-    """The sign of each permutation: -1 for each pair that is out of order."""
-    later = jnp.tril(permutation[..., :, None] < permutation[..., None, :], -1)
-    odd = jnp.sum(later, axis=(-2, -1)) % 2
-    return jnp.where(odd, -1, 1).astype(dtype)
 
 
 # cofactor --------------------------------------------------------------------------------------
@@ -193,7 +162,7 @@ def cofactor(a: Array, factors: Array, permutation: Array) -> Array:
          [-1.  2.]]
     """
     (matrix,) = widened(a)
-    return cast_back(_cofactors(matrix, *unpacked(matrix, factors, permutation)), a)
+    return cast_back(cofactors_of(matrix, *unpacked(matrix, factors, permutation)), a)
 
 
 @cofactor.gradient
@@ -257,7 +226,7 @@ def cofactor_change(a: Array, factors: Array, permutation: Array, direction: Arr
     dtype = jnp.result_type(a, direction)
     matrix, along = widened(a.astype(dtype), direction.astype(dtype))
     lu, permutation = unpacked(widened(a)[0], factors, permutation)
-    return _change(matrix, lu.astype(matrix.dtype), permutation, along).astype(dtype)
+    return change_of_cofactors(matrix, lu.astype(matrix.dtype), permutation, along).astype(dtype)
 
 
 @cofactor_change.gradient
@@ -288,184 +257,6 @@ def _cofactor_change_gradient(
 def _inner(x: Var, y: Var) -> Any:
     """The sum of the products of the entries of two matrices."""
     return _overall(sum_over(x * y, axis=(-2, -1)))
-
-
-@jax.custom_jvp
-def _cofactors(a: Array, lu: Array, permutation: Array) -> Array:
-    """The cofactors of ``a``, whose factors are given."""
-    cofactors: Array = _stacked_cofactors(a, lu, permutation)
-    return cofactors
-
-
-@_cofactors.defjvp
-def _cofactors_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    out, moved = _cofactors(*primals), tangents[0]
-    along = jnp.sum(out * moved, axis=(-2, -1), keepdims=True) * out
-    change = along - out @ jnp.swapaxes(moved, -1, -2) @ out
-    return out, change / _determinant(*primals)[..., None, None]
-
-
-def _by_stacks(function: Callable[..., _Out]) -> Callable[..., _Out]:
-    """``function`` of stacks, of which a further axis is one more axis of the stacks.
-
-    So a condition on all of a stack stays a condition under ``vmap``, of which one branch runs.
-    """
-    batching = jax.custom_batching.custom_vmap(function)
-
-    @batching.def_vmap
-    def _batched(size: int, batched: list[bool], *stacks: Array) -> tuple[_Out, Any]:
-        if not any(batched):
-            out = function(*stacks)
-            return out, jax.tree.map(lambda _: False, out)
-        whole = [
-            stack if is_batched else jnp.broadcast_to(stack, (size, *stack.shape))
-            for stack, is_batched in zip(stacks, batched, strict=True)
-        ]
-        out = batching(*whole)
-        return out, jax.tree.map(lambda _: True, out)
-
-    result: Callable[..., _Out] = batching
-    return result
-
-
-@_by_stacks
-def _stacked_cofactors(a: Array, lu: Array, permutation: Array) -> Array:
-    """The cofactors of a stack. Only where a pivot is zero are singular values computed."""
-    usual = _regular_cofactors(lu, permutation)
-    regular = jnp.all(_pivots(lu) != 0, axis=-1)[..., None, None]
-    cofactors: Array = lax.cond(
-        jnp.all(regular),
-        lambda: usual,
-        lambda: jnp.where(regular, usual, _singular_cofactors(a)),
-    )
-    return cofactors
-
-
-def _regular_cofactors(lu: Array, permutation: Array) -> Array:
-    determinant = _product(_pivots(lu)) * _parity(permutation, lu.dtype)
-    inverse = jnp.swapaxes(inverted((lu, permutation)), -1, -2)
-    return determinant[..., None, None] * inverse
-
-
-def _singular_cofactors(a: Array) -> Array:
-    """``M = det(U V) U* diag(p) V*``, where ``A = U diag(s) V`` and ``p_i`` omits ``s_i``."""
-    u, s, v = jnp.linalg.svd(a, full_matrices=False)
-    others = jnp.where(jnp.eye(a.shape[-1], dtype=bool), 1, s[..., None, :])
-    scaled = jnp.conj(u) * jnp.prod(others, axis=-1)[..., None, :].astype(a.dtype)
-    return _turn(u, v) * (scaled @ jnp.conj(v))
-
-
-def _turn(u: Array, v: Array) -> Array:
-    """``det(U V)`` of unitary matrices, to multiply a matrix with."""
-    turn = jnp.linalg.det(u @ v)
-    return jnp.asarray((turn / jnp.abs(turn))[..., None, None])
-
-
-def _whole(numbers: Array) -> Array:
-    """One number for each matrix, to go with its entries."""
-    return numbers[..., None, None]
-
-
-class _Spectrum(NamedTuple):
-    """What the change of the cofactors of ``U diag(s) V`` is made of.
-
-    Attributes:
-        left, right: ``U*`` and ``V*``, or zeros where no matrix is singular.
-        others: at ``[i, j]`` the product of ``det(U V)`` and all singular values but two, the i-th
-            and the j-th.
-    """
-
-    left: Array
-    others: Array
-    right: Array
-
-
-@_by_stacks
-def _stacked_spectrum(a: Array, singular: Array) -> _Spectrum:
-    """That of a stack, which is computed if any of its matrices is singular."""
-
-    def spectrum() -> _Spectrum:
-        u, s, v = jnp.linalg.svd(a, full_matrices=False)
-        return _Spectrum(jnp.conj(u), _turn(u, v) * _but_two(s).astype(a.dtype), jnp.conj(v))
-
-    nothing = _Spectrum(*[jnp.zeros_like(a)] * 3)
-    found: _Spectrum = lax.cond(jnp.any(singular), spectrum, lambda: nothing)
-    return found
-
-
-@jax.custom_jvp
-def _spectrum(a: Array, singular: Array) -> _Spectrum:
-    """That of a stack; its derivative, which nothing here knows, is not a number."""
-    spectrum: _Spectrum = _stacked_spectrum(a, singular)
-    return spectrum
-
-
-@_spectrum.defjvp
-def _spectrum_jvp(primals: Any, tangents: Any) -> tuple[_Spectrum, _Spectrum]:
-    unknown = _whole(jnp.where(primals[1], jnp.nan, 0.0))
-    moved = (unknown * jnp.sum(tangents[0], axis=(-2, -1), keepdims=True)).astype(primals[0].dtype)
-    return _spectrum(*primals), _Spectrum(*[jnp.broadcast_to(moved, primals[0].shape)] * 3)
-
-
-def _change(a: Array, lu: Array, permutation: Array, direction: Array) -> Array:
-    """How the cofactors of a stack change. ``det`` is divided by only where it is far from zero."""
-    pivots = _pivots(lu)
-    sizes = jnp.abs(pivots)
-    nothing = jnp.sqrt(jnp.finfo(sizes.dtype).eps) * jnp.max(sizes, axis=-1, initial=0.0)  # type: ignore[no-untyped-call]
-    singular = jnp.any(sizes <= nothing[..., None], axis=-1)
-    spectrum = _spectrum(a, singular)
-    determinant = _determinant(a, lu, permutation)
-    # Zeros where the result is not used, for what is transposed is added up.
-    cofactors = jnp.where(_whole(singular), 0, _cofactors(a, lu, permutation))
-    scaled = cofactors / _whole(jnp.where(singular, 1, determinant))
-
-    def usual(direction: Array) -> Array:
-        return (
-            _entries(scaled, direction) * cofactors
-            - scaled @ jnp.swapaxes(direction, -1, -2) @ cofactors
-        )
-
-    def mixed(direction: Array) -> Array:
-        careful = _singular_change(spectrum, direction)
-        return jnp.where(_whole(singular), careful, usual(direction))
-
-    change: Array = lax.cond(jnp.any(singular), mixed, usual, direction)
-    return change
-
-
-def _entries(x: Array, y: Array) -> Array:
-    """The sum of the products of the entries of two matrices, to multiply a matrix with."""
-    return jnp.sum(x * y, axis=(-2, -1), keepdims=True)
-
-
-def _singular_change(spectrum: _Spectrum, direction: Array) -> Array:
-    """``U* C V*``, where ``C`` is the change for ``diag(s)`` in the direction ``E = U*^T D V*^T``.
-
-    With the products ``P`` of all singular values but two, ``C_ii = sum_k P_ik E_kk`` on the
-    diagonal, and ``C_ij = -P_ij E_ji`` beside it.
-    """
-    left, others, right = spectrum
-    turned = jnp.swapaxes(left, -1, -2) @ direction @ jnp.swapaxes(right, -1, -2)
-    within = jnp.sum(others * jnp.diagonal(turned, axis1=-2, axis2=-1)[..., None, :], axis=-1)
-    beside = -others * jnp.swapaxes(turned, -1, -2)
-    change = jnp.where(jnp.eye(others.shape[-1], dtype=bool), within[..., None], beside)
-    return left @ change @ right
-
-
-def _but_two(s: Array) -> Array:
-    """``P_ij``, the product of all ``s`` but the i-th and the j-th; zero for ``i = j``."""
-    n = s.shape[-1]
-    if n == 0:
-        return jnp.zeros((*s.shape, 0), s.dtype)
-    place = np.arange(n)
-
-    def times(k: Array, products: Array) -> Array:
-        omitted = (place[:, None] == k) | (place[None, :] == k)
-        return products * jnp.where(omitted, 1, s[..., k][..., None, None])
-
-    start = jnp.broadcast_to(1.0 - jnp.eye(n, dtype=s.dtype), (*s.shape, n))
-    products: Array = lax.fori_loop(0, n, times, start)
-    return products
 
 
 # slogdet ---------------------------------------------------------------------------------------
@@ -534,7 +325,7 @@ def _slogdet_gradient(
 def _phase(a: Array, lu: Array, permutation: Array) -> Array:
     """The determinant divided by its absolute value."""
     del a
-    return _parity(permutation, lu.dtype) * jnp.prod(jnp.sign(_pivots(lu)), axis=-1)
+    return parity(permutation, lu.dtype) * jnp.prod(jnp.sign(pivots_of(lu)), axis=-1)
 
 
 @_phase.defjvp
@@ -556,7 +347,7 @@ def _relative_change(primals: Any, tangents: Any) -> Array:
 def _logarithm(a: Array, lu: Array, permutation: Array) -> Array:
     """The logarithm of the determinant's absolute value."""
     del a, permutation
-    return jnp.sum(jnp.log(jnp.abs(_pivots(lu))), axis=-1)
+    return jnp.sum(jnp.log(jnp.abs(pivots_of(lu))), axis=-1)
 
 
 @_logarithm.defjvp
@@ -597,7 +388,7 @@ def sumlogdiag(a: Array) -> Array:
         Array(0., dtype=float32)
     """
     (matrix,) = widened(a)
-    return cast_back(jnp.sum(jnp.log(_pivots(matrix)), axis=-1), a)
+    return cast_back(jnp.sum(jnp.log(pivots_of(matrix)), axis=-1), a)
 
 
 @sumlogdiag.gradient

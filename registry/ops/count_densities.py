@@ -1,0 +1,176 @@
+"""Logarithms of the densities of counts, of classes, and of their shares.
+
+They keep to what ``densities`` says of supports and of parameters.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.cases import case, fixed, integers, misuse, positive, uniform, workload
+from registry.errors import ShapeError
+from registry.operator import Grads
+from registry.ops.broadcasting import unbroadcast
+from registry.ops.comparison import greater_equal, less, less_equal, logical_and
+from registry.ops.counting import all as all_of
+from registry.ops.densities import (
+    APART,
+    density_dtype,
+    divisor,
+    of_scipy,
+    supported,
+    widened,
+    within,
+)
+from registry.ops.elementwise import log, sigmoid, where
+from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import expand_dims
+from registry.ops.special import digamma
+from registry.shapes import broadcast
+from registry.signature import Array
+from registry.table import op
+from registry.types import Shape
+from registry.var import Var
+
+# Counts and classes -----------------------------------------------------------------------------
+
+
+@op(
+    shape=broadcast,
+    dtype=density_dtype,
+    reference=of_scipy("poisson", lambda d, x, rate: d.logpmf(x, rate)),
+    cases=[
+        case(x=integers(3, 4, high=6), rate=positive(4), rtol=256),
+        case(x=integers(high=6), rate=positive(), rtol=256),
+        case(x=integers(3, low=-3, high=0), rate=positive(), order=1),
+        misuse(APART, x=(3,), rate=(4,)),
+    ],
+)
+def poisson_log_density(x: Array, rate: Array) -> Array:
+    """``x log(rate) - rate - log(x!)`` for ``x = 0, 1, 2, ...``.
+
+    Between whole numbers it is that formula too, with ``x! = Gamma(x + 1)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> poisson_log_density(jnp.asarray([2, -1]), 1.0)
+        Array([-1.693..., -inf], dtype=float32)
+    """
+    (x, rate), dtype = widened(x, rate)
+    inside = (x >= 0) & (x < jnp.inf)
+    at = jnp.where(inside, x, 0.0)
+    density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
+    return supported(inside, density, dtype)
+
+
+@poisson_log_density.gradient
+def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
+    inside = logical_and(greater_equal(x, 0), less(x, math.inf))
+    at = where(inside, x, 0)
+    return {
+        "x": lambda: unbroadcast(within(inside, d_out * (log(rate) - digamma(at + 1.0))), x),
+        "rate": unbroadcast(within(inside, d_out * (at / divisor(rate, at) - 1.0)), rate),
+    }
+
+
+@op(
+    shape=broadcast,
+    dtype=density_dtype,
+    reference=of_scipy(
+        "bernoulli", lambda d, x, logits: d.logpmf(x.astype(int), 1 / (1 + np.exp(-logits)))
+    ),
+    cases=[
+        case(x=integers(3, 4, high=2), logits=(4,)),
+        case(x=integers(high=2), logits=()),
+        case(x=integers(0, high=2), logits=()),
+        misuse(APART, x=(3,), logits=(4,)),
+    ],
+)
+def bernoulli_log_density(x: Array, logits: Array) -> Array:
+    """``x log(p) + (1 - x) log(1 - p)`` with ``p = sigmoid(logits)``, for ``x`` 0 or 1.
+
+    That is ``x logits - log(1 + exp(logits))``, computed so that infinite logits, too, have the
+    logarithms 0 and minus infinity. Between 0 and 1 it is that formula too.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> bernoulli_log_density(jnp.asarray([1, 0]), jnp.asarray([1000.0, 1000.0]))
+        Array([    0., -1000.], dtype=float32)
+    """
+    (x, logits), dtype = widened(x, logits)
+    endless = jnp.isinf(logits)
+    at = jnp.where(endless, 0.0, logits)
+    ends = jnp.where(x == (logits > 0), 0.0, -jnp.inf)
+    density = jnp.where(endless, ends, x * at - jax.nn.softplus(at))
+    return supported((x >= 0) & (x <= 1), density, dtype)
+
+
+@bernoulli_log_density.gradient
+def _bernoulli_log_density_gradient(x: Var, logits: Var, d_out: Var) -> Grads:
+    inside = logical_and(greater_equal(x, 0), less_equal(x, 1))
+    return {
+        "x": lambda: unbroadcast(within(inside, d_out * logits), x),
+        "logits": unbroadcast(within(inside, d_out * (x - sigmoid(logits))), logits),
+    }
+
+
+# Shares -----------------------------------------------------------------------------------------
+
+
+_SHARES = fixed(
+    "rows of [[1, 2, 3], [3, 2, 1]] / 6",
+    (np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]) / 6.0).astype,
+)
+
+
+def _dirichlet_shape(x: Shape, a: Shape) -> Shape:
+    if not x or x[-1:] != a[-1:]:
+        raise ShapeError(f"x and a must have the same last axis, got {x} and {a}")
+    return broadcast(x[:-1], a[:-1])
+
+
+@op(
+    shape=_dirichlet_shape,
+    dtype=density_dtype,
+    reference=of_scipy(
+        "dirichlet",
+        lambda d, x, a: np.asarray(
+            [d.logpdf(one, a) for one in x.reshape(-1, x.shape[-1])]
+        ).reshape(x.shape[:-1]),
+    ),
+    cases=[
+        case(x=_SHARES, a=positive(3), rtol=512, dtypes=("float64",)),
+        workload(x=uniform(4096, 128, low=0.1, high=0.9), a=positive(128)),
+        misuse("x and a must have the same last axis, got (2, 3) and (4,)", x=(2, 3), a=(4,)),
+    ],
+)
+def dirichlet_log_density(x: Array, a: Array) -> Array:
+    """``sum((a - 1) log(x)) + log Gamma(sum(a)) - sum(log Gamma(a))`` along the last axis.
+
+    ``x`` are numbers from zero on that sum to one; that they do is not checked.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> dirichlet_log_density(jnp.asarray([0.5, 0.5]), jnp.asarray([2.0, 2.0]))
+        Array(0.405..., dtype=float32)
+    """
+    (x, a), dtype = widened(x, a)
+    inside = jnp.all(x >= 0, -1)
+    powers = jax.scipy.special.xlogy(a - 1.0, jnp.where(x >= 0, x, 1.0))
+    density = jnp.sum(powers - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
+    return supported(inside, density, dtype)
+
+
+@dirichlet_log_density.gradient
+def _dirichlet_log_density_gradient(x: Var, a: Var, d_out: Var) -> Grads:
+    d = expand_dims(within(all_of(greater_equal(x, 0.0), axis=-1), d_out), axis=-1)
+    at = where(greater_equal(x, 0.0), x, 1.0)
+    return {
+        "x": unbroadcast(d * ((a - 1.0) / divisor(at, a - 1.0)), x),
+        "a": lambda: unbroadcast(
+            d * (log(at) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
+        ),
+    }
