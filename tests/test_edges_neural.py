@@ -276,6 +276,20 @@ class TestMaskedSoftmax:
         np.testing.assert_array_equal(out, [[0.25] * 4, [0.0] * 4])
 
 
+@pytest.mark.parametrize("size", [1e25, 1.0])
+def test_l2_normalize_of_complex_vectors_is_that_of_their_parts(size):
+    x = size * np.array([[3 - 4j, 1j], [2 + 1j, -1.5]], np.complex64)
+    parts = np.concatenate([x.real, x.imag], axis=1)
+    of_parts = so.l2_normalize(parts)
+    np.testing.assert_allclose(
+        so.l2_normalize(x), of_parts[:, :2] + 1j * of_parts[:, 2:], rtol=1e-6
+    )
+    # JAX's gradient of a real function by a complex number: that by the imaginary part is negative.
+    slope = jax.grad(lambda x: so.l2_normalize(x)[:, 0].real.sum())(jnp.asarray(x))
+    by_parts = jax.grad(lambda x: so.l2_normalize(x)[:, 0].sum())(jnp.asarray(parts))
+    np.testing.assert_allclose(slope * size, (by_parts[:, :2] - 1j * by_parts[:, 2:]) * size, 1e-5)
+
+
 @pytest.mark.parametrize("size", [1e25, 1e19, 1.0])
 def test_l2_normalize_of_vectors_of_any_size(size):
     x = jnp.asarray([[3.0 * size, -4.0 * size], [0.0, 1.0]], jnp.float32)

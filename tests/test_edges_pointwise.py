@@ -235,6 +235,19 @@ def test_the_last_of_equal_extrema_receives_the_gradient(operator, sign):
     np.testing.assert_array_equal(operator(np.float32([1.0, NAN, 2.0])), [1.0, NAN, NAN])
 
 
+@pytest.mark.parametrize(("operator", "sign"), [(so.cummax, 1.0), (so.cummin, -1.0)])
+def test_the_first_of_equal_extrema_receives_the_gradient_if_asked(operator, sign):
+    x = sign * np.float32([1.0, 1.0, 0.0, 3.0, 3.0, 2.0])
+    head = [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5]
+    expected = [111.0, 0.0, 0.0, 111000.0, 0.0, 0.0]
+    check(gradient(operator, x, head=head, ties="first"), expected)
+    backwards = gradient(operator, x[::-1], head=head[::-1], reverse=True, ties="first")
+    check(backwards, expected[::-1])
+    worst = [-sign * INF, -sign * INF]
+    check(gradient(operator, worst, head=[1.0, 2.0], ties="first"), [3.0, 0.0])
+    np.testing.assert_array_equal(operator(np.float32([NAN, 2.0]), ties="first"), [NAN, NAN])
+
+
 def test_logcumsumexp_from_minus_infinity_on():
     x, head = [-INF, -INF, 0.0, 0.0], [1.0, 2.0, 4.0, 8.0]
     expected = [1.0, 2.0, 8.0, 4.0]
@@ -279,6 +292,17 @@ def test_logsumexp_of_infinities(x, value, slope):
 
 def test_logsumexp_of_nothing():
     assert so.logsumexp(np.zeros(0, np.float32)) == -INF
+    assert so.logsumexp(np.zeros(0, np.complex64)) == -INF
+
+
+@pytest.mark.usefixtures("x64")
+def test_logsumexp_of_complex_numbers_is_that_of_scipy():
+    x = np.random.default_rng(3).normal(size=(4, 5, 2)) @ [300.0, 40j]
+    out = so.logsumexp(x, axis=1)
+    np.testing.assert_allclose(out, scipy.special.logsumexp(x, axis=1), rtol=1e-12)
+    assert np.all(np.abs(np.imag(out)) <= math.pi)
+    shares = jax.grad(lambda x: so.logsumexp(x, axis=1).sum(), holomorphic=True)(jnp.asarray(x))
+    np.testing.assert_allclose(shares, scipy.special.softmax(x, axis=1), rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize("order", [-INF, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, INF])

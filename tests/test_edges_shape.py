@@ -261,6 +261,26 @@ def test_constants_stay_constants(call):
     assert so.grad(call(x), x).constant == 1.0
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_one_width_pads_all_ends_as_in_numpy(mode):
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(so.pad(x, pad_width=2, mode=mode), np.pad(x, 2, mode))
+    by_one, by_pairs = (
+        adjoint(so.pad, (2, 3), np.arange(42.0).reshape(6, 7), pad_width=one, mode=mode)
+        for one in (2, ((2, 2), (2, 2)))
+    )
+    np.testing.assert_array_equal(by_one, by_pairs)
+    assert so.pad(so.var("x", shape=(2, 3)), pad_width=0, mode=mode).name == "x"
+
+
+@pytest.mark.parametrize("operator", [so.random_gamma, so.random_beta])
+def test_one_number_is_the_shape_of_a_draw_with_one_axis(operator):
+    parameters = (2.0,) if operator is so.random_gamma else (2.0, 3.0)
+    key = jax.random.key(0)
+    alone, row = (operator(*parameters, key=key, shape=one) for one in (3, (3,)))
+    np.testing.assert_array_equal(alone, row)
+
+
 @pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric"])
 def test_padding_with_many_periods_is_short_and_right(mode):
     x, widths = jnp.asarray([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]]), ((0, 1), (500, 301))

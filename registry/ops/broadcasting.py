@@ -158,6 +158,7 @@ def _sum_to_reference(x: np.ndarray, *, shape: Shape) -> np.ndarray:
     reference=_sum_to_reference,
     cases=[
         case(x=(3, 4), shape=(4,)),
+        case(x=(2, 3), shape=3, order=1),
         case(x=(5, 2, 4, 3), shape=(2, 1, 3)),
         case(x=(2, 2), shape=()),
         case(x=(3,), shape=(3,)),
@@ -167,7 +168,7 @@ def _sum_to_reference(x: np.ndarray, *, shape: Shape) -> np.ndarray:
         misuse("(3, 5) must broadcast to the shape of x, got (4,)", x=(4,), shape=(3, 5)),
     ],
 )
-def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+def sum_to(x: Array, *, shape: Several) -> Array:
     """``x`` summed over the axes that broadcasting ``shape`` to its shape makes or stretches.
 
     The adjoint of ``broadcast_to``. The dtype stays.

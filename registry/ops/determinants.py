@@ -39,7 +39,7 @@ from registry.ops.matrices import (
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims, swapped
 from registry.ops.solving import factored_solve
-from registry.shapes import strong_inexact, strong_real_inexact
+from registry.shapes import strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -365,7 +365,7 @@ def _sumlogdiag_shape(a: Shape) -> Shape:
 
 @op(
     shape=_sumlogdiag_shape,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=lambda a: np.log(np.diagonal(a, axis1=-2, axis2=-1)).sum(-1),
     aliases=["linalg_sumlogdiag"],
     cases=[
@@ -373,14 +373,16 @@ def _sumlogdiag_shape(a: Shape) -> Shape:
         case(a=definite(2, 2, 2), order=2),
         case(a=(0, 0)),
         workload(a=definite(256, 256)),
+        case(a=np.array([[-1 + 0.5j, 9.0], [7j, -2 + 1j]]), order=2),
         *_REFUSED,
-        misuse("the inputs must be real, got complex64", a=np.eye(2, dtype=np.complex64)),
     ],
 )
 def sumlogdiag(a: Array) -> Array:
     """Sum of the logarithms on the diagonal: half of ``log det`` of what ``a`` is a factor of.
 
-    The entries beside the diagonal are not read. Half precision is computed in single.
+    The entries beside the diagonal are not read. Of complex entries the principal logarithms are
+    added up, so that the sum may have an imaginary part beyond pi. Half precision is computed in
+    single.
 
     Example:
         >>> import jax.numpy as jnp

@@ -23,6 +23,7 @@ from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.elementwise import sigmoid
 from registry.ops.gamma_integrals import gamma_draw_slope, incomplete_gamma_ratio
 from registry.ops.sampling import Given, drawn_dtype, drawn_shape, fitted, result_dtype
+from registry.ops.shape import Several
 from registry.shapes import at_least_single
 from registry.signature import Array, Key
 from registry.table import op
@@ -88,6 +89,7 @@ def _gamma_gradient_reference(
     cases=[
         case(a=positive(3, 4), scale=positive(4), order=2),
         case(a=positive(3), shape=(2, 3), order=1),
+        case(a=positive(), shape=3, order=1),
         case(a=positive(2), dtype="float32", order=1),
         case(a=positive(0), order=1),
         misuse("the parameters' shapes must broadcast to (2,), got (3,)", a=(3,), shape=(2,)),
@@ -98,7 +100,7 @@ def random_gamma(
     scale: Given,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> tuple[Array, Array]:
     """Gamma draws ``scale z``, where ``z`` has the density ``z^(a - 1) exp(-z) / Gamma(a)``.
@@ -183,6 +185,7 @@ def _beta_gradient_reference(
     cases=[
         case(a=positive(3, 4), b=positive(4), order=2),
         case(a=positive(3), b=positive(), shape=(2, 3), order=1),
+        case(a=positive(), b=positive(), shape=3, order=1),
         case(a=positive(2), b=positive(2), dtype="float32", order=1),
         case(a=positive(0), b=positive(), order=1),
         misuse("shapes must broadcast to (2,), got (3,) and ()", a=(3,), b=(), shape=(2,)),
@@ -193,7 +196,7 @@ def random_beta(
     b: Array,
     key: Key,
     *,
-    shape: tuple[int, ...] | None = None,
+    shape: Several | None = None,
     dtype: np.dtype | None = None,
 ) -> tuple[Array, Array, Array]:
     """Beta draws, between 0 and 1 with the density ``x^(a - 1) (1 - x)^(b - 1) / B(a, b)``.

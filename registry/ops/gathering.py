@@ -18,7 +18,7 @@ from registry.ops.indexing import (
     wide_index,
     wide_index_dtype,
 )
-from registry.ops.shape import reshape
+from registry.ops.shape import Several, reshape
 from registry.shapes import listed, normalize_axis, numeric, reduced, require_held
 from registry.signature import Array
 from registry.table import op
@@ -343,6 +343,7 @@ def _scatter_nd_reference(
         case(updates=(5, 2), indices=integers(5, 2, low=-3, high=4), shape=(3, 4, 2)),
         case(updates=(9,), indices=integers(2, 9, low=-3, high=3), shape=(2, 2), axis=0),
         case(updates=(), indices=integers(1, high=5), shape=(5,)),
+        case(updates=(3,), indices=integers(3, 1, high=5), shape=5, order=1),
         case(updates=(2, 3), indices=integers(2, 1, high=5), shape=(0, 3), order=1),
         case(updates=integers(3, high=9), indices=integers(3, 1, high=6), shape=(4,)),
         workload(updates=(20000, 64), indices=integers(20000, 1, high=100000), shape=(100000, 64)),
@@ -356,7 +357,7 @@ def _scatter_nd_reference(
         misuse("indices must be integers, got float", updates=(4,), indices=(4, 1), shape=(5,)),
     ],
 )
-def scatter_nd(updates: Array, indices: Array, *, shape: tuple[int, ...], axis: int = -1) -> Array:
+def scatter_nd(updates: Array, indices: Array, *, shape: Several, axis: int = -1) -> Array:
     """Zeros of ``shape`` to which ``updates`` are added at the coordinates in ``indices``.
 
     The adjoint of ``gather_nd``, with its ``axis``: an entry that is named twice receives the sum.

@@ -12,6 +12,8 @@ from registry.cases import case, integers, misuse, workload
 from registry.operator import Grads
 from registry.ops.average_pooling import average_pooling
 from registry.ops.broadcasting import cast, unbroadcast
+from registry.ops.complex_parts import conj, part_dtype
+from registry.ops.complex_parts import real as real_part
 from registry.ops.moments import euclidean
 from registry.ops.normalization import (
     Axis,
@@ -38,12 +40,16 @@ def _gradient_by_length(
     """The gradient of ``x * factor``, ``factor = 1 / sqrt(sum(x^2) / n + eps)``."""
     # d factor / d x = -factor^3 x / n, so d_x = factor d - x factor^3 / n sum(d x), plus what
     # reaches the factor itself from a gradient that uses it. The product x * factor is of moderate
-    # size, where a power of the factor would underflow for large x.
+    # size, where a power of the factor would underflow for large x. Of complex numbers sum(|x|^2)
+    # moves by 2 Re sum(conj(x) dx), so x is conjugated, and the sum is its real part.
     unit = x * factor
-    slope = sum_over(d * unit, axis=axis, keepdims=True)
+    products, back = d * unit, unit
+    if x.dtype.kind == "c":
+        products, back = real_part(products), conj(unit)
+    slope = sum_over(products, axis=axis, keepdims=True)
     if d_factor is not None:
         slope = slope + d_factor * factor
-    gradient: Var = d * factor - unit * averaged(slope * factor, n)
+    gradient: Var = d * factor - back * averaged(slope * factor, n)
     return gradient
 
 
@@ -151,13 +157,16 @@ def _l2_normalize_shape(x: Shape, *, axis: Axis) -> tuple[Shape, Shape]:
 
 
 def _with_factor(x: VarType) -> list[DType]:
-    real(x)
-    dtype = inexact(x)[0]
-    return [dtype, statistics_dtype(dtype)]
+    return [inexact(x)[0], statistics_dtype(part_dtype(x)[0])]
 
 
 def _l2_normalize_reference(x: np.ndarray, *, axis: Axis, eps: float) -> np.ndarray:
-    return np.asarray(x / np.sqrt(np.sum(x * x, axis, keepdims=True) + eps))
+    return np.asarray(x / np.sqrt(np.sum(np.abs(x) ** 2, axis, keepdims=True) + eps))
+
+
+def _squared_size(x: Array) -> Array:
+    """``|x|^2``, whose derivative at zero is zero for complex numbers too."""
+    return jnp.square(x.real) + jnp.square(x.imag) if x.dtype.kind == "c" else jnp.square(x)
 
 
 @op(
@@ -171,11 +180,11 @@ def _l2_normalize_reference(x: np.ndarray, *, axis: Axis, eps: float) -> np.ndar
         case(x=(2, 3, 4), axis=(1, 2), eps=0.1, order=2),
         case(x=(5,), axis=0, order=1),
         case(x=(0, 3), order=1),
+        case(x=np.array([[3 - 4j, 1j], [0j, 2 + 1j], [0j, 0j]]), eps=0.5, order=2),
         workload(x=(2048, 512)),
         misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
         misuse("attribute 'eps' must be positive, got 0.0", x=(3, 4), eps=0.0),
         misuse("the inputs must be floating, got int32", x=integers(3, high=9)),
-        misuse("must be real, got complex64", x=np.ones(3, np.complex64)),
     ],
 )
 def l2_normalize(
@@ -184,7 +193,7 @@ def l2_normalize(
     axis: int | tuple[int, ...] = -1,
     eps: Annotated[float, Check("be positive", lambda value: value > 0)] = 1e-10,
 ) -> tuple[Array, Array]:
-    """``x / sqrt(sum(x^2) + eps)``: vectors along ``axis`` with length one.
+    """``x / sqrt(sum(|x|^2) + eps)``: vectors along ``axis`` with length one.
 
     Since ``eps`` stands below the root, which is how MXNet has it, the derivative is smooth and at
     a zero vector ``1 / sqrt(eps)``. MXNet's modes are axes: ``channel`` is 1, ``spatial`` all from
@@ -197,11 +206,12 @@ def l2_normalize(
                [0. , 0. ]], dtype=float32)
     """
     wide = x.astype(statistics_dtype(x.dtype))
-    total = jnp.sum(jnp.square(wide), axis=axis, keepdims=True)
+    total = jnp.sum(_squared_size(wide), axis=axis, keepdims=True)
 
     def careful(wide: Array, total: Array) -> Array:
         # Of a sum beyond the range, eps is no part.
-        return jnp.where(jnp.isinf(total), 1.0 / euclidean(wide, axis), lax.rsqrt(total + eps))
+        size = jnp.abs(wide) if x.dtype.kind == "c" else wide
+        return jnp.where(jnp.isinf(total), 1.0 / euclidean(size, axis), lax.rsqrt(total + eps))
 
     overflows = jnp.any(jnp.isinf(total))
     factor = lax.cond(overflows, careful, lambda _, total: lax.rsqrt(total + eps), wide, total)
@@ -212,7 +222,8 @@ def l2_normalize(
 def _l2_normalize_gradient(
     x: Var, factor: Var, d_out: Var, d_factor: Var | None, *, axis: Axis
 ) -> Grads:
-    wide, d = cast(x, dtype=factor.dtype), cast(d_out, dtype=factor.dtype)
+    dtype = statistics_dtype(x.dtype)
+    wide, d = cast(x, dtype=dtype), cast(d_out, dtype=dtype)
     return {"x": unbroadcast(_gradient_by_length(wide, factor, d, d_factor, axis, 1), x)}
 
 
@@ -225,6 +236,7 @@ def _local_response_norm_shape(data: Shape, *, axis: int) -> tuple[Shape, Shape]
 
 
 def _data_with_norm(data: VarType) -> list[DType]:
+    real(data)
     return _with_factor(data)
 
 

@@ -15,6 +15,7 @@ from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.comparison import equal, logical_and
 from registry.ops.complex_parts import conj, part_dtype
+from registry.ops.complex_parts import real as real_part
 from registry.ops.elementwise import exp, stop_gradient, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
@@ -35,7 +36,7 @@ from registry.ops.reductions import (
 from registry.ops.rounding import isinf, isnan
 from registry.ops.scans import wide
 from registry.ops.shape import reshape
-from registry.shapes import floating, reduced, strong_real_inexact
+from registry.shapes import floating, reduced, strong_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -236,13 +237,19 @@ def _nansum_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
 
 
 def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = False) -> np.ndarray:
+    if x.dtype.kind == "c":
+        top = np.max(x.real, axis=axis, keepdims=True, initial=-math.inf)
+        top = np.where(np.isinf(top), 0.0, top)
+        with np.errstate(divide="ignore"):
+            total = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=keepdims))
+        return np.asarray(total + top.reshape(total.shape))
     reduce: Any = np.logaddexp.reduce
     return np.asarray(reduce(x, axis=axis, keepdims=keepdims))
 
 
 @op(
     shape=reduced,
-    dtype=strong_real_inexact,
+    dtype=strong_inexact,
     reference=_logsumexp_reference,
     cases=[
         case(x=(3, 4)),
@@ -251,6 +258,7 @@ def _logsumexp_reference(x: np.ndarray, *, axis: Axis = None, keepdims: bool = F
         case(x=uniform(4, low=900.0, high=904.0), order=2),
         case(x=(), order=1),
         case(x=(0, 2), axis=0),
+        case(x=np.array([[900 + 2j, 901 - 3j, -1j], [-math.inf, 1 + 3j, 1 - 3j]]), axis=1, order=2),
         workload(x=(1000, 1000), axis=1),
         misuse("axis must be in [-2, 2), got 2", x=(3, 4), axis=2),
         misuse("the inputs must be floating, got int32", x=integers(3, high=4)),
@@ -262,7 +270,8 @@ def logsumexp(
     """``log(sum(exp(x)))`` over ``axis``, by default over all axes; does not overflow.
 
     Of no entries it is minus infinity. Where the result is infinite, the entries equal to it share
-    the gradient evenly, as in ``logaddexp``.
+    the gradient evenly, as in ``logaddexp``. Of complex entries it is the principal logarithm, its
+    imaginary part between -pi and pi; the gradient is not a number where that is infinite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -276,9 +285,13 @@ def logsumexp(
     if count(x.shape, axis) == 0:
         return jnp.full(shape, -math.inf, x.dtype)
     given, x = x.dtype, wide(x)
-    top = lax.stop_gradient(jnp.max(x, axis=axis, keepdims=True))
-    same_infinity = jnp.isinf(x) & (x == top)
-    powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
+    top = lax.stop_gradient(jnp.max(jnp.real(x), axis=axis, keepdims=True))
+    if jnp.iscomplexobj(x):
+        top = jnp.where(jnp.isinf(top), 0.0, top)
+        powers = jnp.exp(x - top)
+    else:
+        same_infinity = jnp.isinf(x) & (x == top)
+        powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
     out = top + jnp.log(jnp.sum(powers, axis=axis, keepdims=True))
     return out.reshape(shape).astype(given)
 
@@ -292,9 +305,13 @@ def _logsumexp_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     if count(x.shape, axis) == 0:
         return {"x": None}
     given, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
-    top = stop_gradient(max(x, axis=axis, keepdims=True))
-    same_infinity = logical_and(isinf(x), equal(x, top))
-    powers = exp(where(same_infinity, 0.0, x - top))
+    if x.dtype.kind == "c":
+        top = stop_gradient(max(real_part(x), axis=axis, keepdims=True))
+        powers = exp(x - where(isinf(top), 0.0, top))
+    else:
+        top = stop_gradient(max(x, axis=axis, keepdims=True))
+        same_infinity = logical_and(isinf(x), equal(x, top))
+        powers = exp(where(same_infinity, 0.0, x - top))
     total = sum(powers, axis=axis, keepdims=True)
     return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), given)}
 

@@ -26,21 +26,28 @@ Mode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 """What stands around the entries."""
 Pairs = tuple[tuple[int, int], ...]
 """How much is added before and after each axis."""
-Widths = Annotated[
-    tuple[tuple[int, int], ...],
-    Check("hold no negative number", lambda given: all(n >= 0 for pair in given for n in pair)),
+Widths = int | Pairs
+"""The same, or one number for all ends of all axes."""
+CheckedWidths = Annotated[
+    int | tuple[tuple[int, int], ...],
+    Check("hold no negative number", lambda given: bool(np.all(np.array(given, int) >= 0))),
 ]
 
 
-def _pad_shape(x: Shape, *, pad_width: Pairs, mode: Mode) -> Shape:
-    if len(pad_width) != len(x):
-        raise AttributeValueError(
-            f"pad_width must have one pair for each axis of {x}, got {pad_width}"
-        )
-    for n, pair in zip(x, pad_width, strict=True):
+def _pairs(pad_width: Widths, x: Shape) -> Pairs:
+    """How much is added to each axis of an array of shape ``x``."""
+    pairs = ((pad_width, pad_width),) * len(x) if isinstance(pad_width, int) else pad_width
+    if len(pairs) != len(x):
+        raise AttributeValueError(f"pad_width must have one pair for each axis of {x}, got {pairs}")
+    return pairs
+
+
+def _pad_shape(x: Shape, *, pad_width: Widths, mode: Mode) -> Shape:
+    pairs = _pairs(pad_width, x)
+    for n, pair in zip(x, pairs, strict=True):
         if n == 0 and any(pair) and mode != "constant":
             raise ShapeError(f"an axis without entries must stay so in mode {mode}, got shape {x}")
-    return tuple(n + low + high for n, (low, high) in zip(x, pad_width, strict=True))
+    return tuple(n + low + high for n, (low, high) in zip(x, pairs, strict=True))
 
 
 def _pad_dtype(x: VarType, *, constant_value: float) -> tuple[DType, bool]:
@@ -49,7 +56,7 @@ def _pad_dtype(x: VarType, *, constant_value: float) -> tuple[DType, bool]:
 
 
 def _pad_reference(
-    x: np.ndarray, *, pad_width: Pairs, mode: Mode = "constant", constant_value: float = 0
+    x: np.ndarray, *, pad_width: Widths, mode: Mode = "constant", constant_value: float = 0
 ) -> np.ndarray:
     if mode == "constant":
         return np.pad(x, pad_width, constant_values=constant_value) if x.ndim else x
@@ -76,11 +83,15 @@ def _pad_reference(
         case(x=(1, 2), pad_width=((2, 1), (0, 0)), mode="edge", order=2),
         case(x=(2,), pad_width=((1, 1),), constant_value=-1.5),
         case(x=integers(2, high=9), pad_width=((1, 1),), constant_value=7),
+        case(x=(2, 3), pad_width=1, order=1),
+        case(x=(3,), pad_width=2, mode="reflect", order=2),
         case(x=(), pad_width=()),
+        case(x=(), pad_width=3, mode="wrap", order=1),
         case(x=(0,), pad_width=((1, 1),)),
         workload(x=(1024, 1024), pad_width=((8, 8), (8, 8)), mode="reflect"),
         misuse("pad_width must have one pair for each axis of (2,)", x=(2,), pad_width=()),
         misuse("must hold no negative number", x=(2,), pad_width=((0, -1),)),
+        misuse("must hold no negative number", x=(2,), pad_width=-1),
         misuse("an axis without entries must stay so", x=(0,), pad_width=((1, 0),), mode="edge"),
         misuse(
             "constant_value must be of dtype int32, got 0.5",
@@ -93,12 +104,13 @@ def _pad_reference(
 def pad(
     x: Array,
     *,
-    pad_width: Widths,
+    pad_width: CheckedWidths,
     mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
     constant_value: int | float = 0,
 ) -> Array:
     """``x`` with ``pad_width[i] = (before, after)`` entries added at the ends of axis i.
 
+    One number is that of all ends of all axes.
     ``constant`` adds ``constant_value``; ``edge`` the first and the last entry; ``reflect`` the
     entries in the opposite order, without the one at the edge; ``symmetric`` the same with it;
     ``wrap`` the entries of the other end. ``[1, 2, 3]`` with two more at each end is
@@ -112,10 +124,11 @@ def pad(
         Array([2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = jnp.asarray(x)
-    widths = np.reshape(np.array(pad_width, int), (x.ndim, 2))
+    pairs = _pairs(pad_width, x.shape)
+    widths = np.reshape(np.array(pairs, int), (x.ndim, 2))
     if mode == "constant":
         return jnp.pad(x, widths, constant_values=np.asarray(constant_value, x.dtype))
-    for axis, (n, pair) in enumerate(zip(x.shape, pad_width, strict=True)):
+    for axis, (n, pair) in enumerate(zip(x.shape, pairs, strict=True)):
         if mode != "edge" and n > 1 and max(pair) >= n:
             x, widths[axis] = _repeated(x, axis, pair, mode), 0
     return jnp.pad(x, widths, mode)
@@ -228,17 +241,18 @@ def _back(d: Var, axis: int, n: int, pair: tuple[int, int], mode: Mode) -> Var:
 
 
 @pad.gradient
-def _pad_gradient(x: Var, d_out: Var, *, pad_width: Pairs, mode: Mode) -> Grads:
+def _pad_gradient(x: Var, d_out: Var, *, pad_width: Widths, mode: Mode) -> Grads:
+    pairs = _pairs(pad_width, x.shape)
     if mode == "constant":
-        ends = tuple(low + n for n, (low, _) in zip(x.shape, pad_width, strict=True))
-        return {"x": slice_(d_out, begin=tuple(low for low, _ in pad_width), end=ends)}
+        ends = tuple(low + n for n, (low, _) in zip(x.shape, pairs, strict=True))
+        return {"x": slice_(d_out, begin=tuple(low for low, _ in pairs), end=ends)}
     d = d_out
-    for axis, (n, pair) in enumerate(zip(x.shape, pad_width, strict=True)):
+    for axis, (n, pair) in enumerate(zip(x.shape, pairs, strict=True)):
         if any(pair):
             d = _back(d, axis, n, pair, mode)
     return {"x": d}
 
 
 @pad.simplify
-def _pad_simplify(x: Var, *, pad_width: Pairs) -> Var | None:
-    return None if any(map(any, pad_width)) else x
+def _pad_simplify(x: Var, *, pad_width: Widths) -> Var | None:
+    return None if any(map(any, _pairs(pad_width, x.shape))) else x

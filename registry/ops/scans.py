@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +12,15 @@ from registry.cases import case, distinct, integers, misuse, uniform, workload
 from registry.errors import AttributeValueError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
-from registry.ops.comparison import greater_equal, less_equal, logical_not, logical_or
+from registry.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_not,
+    logical_or,
+)
 from registry.ops.elementwise import sigmoid, where
 from registry.ops.reductions import sum_dtype
 from registry.ops.rounding import isnan
@@ -231,9 +239,12 @@ def _linear_scan_gradient(
 
 # Extrema ----------------------------------------------------------------------------------------
 
+Ties = Literal["first", "last"]
+"""Which of equal extreme entries has the gradient."""
+
 
 def _running(x: Array, axis: int | None, reverse: bool, wins: Comparison) -> Array:
-    """The last of the extreme entries so far, or the first NaN."""
+    """The extreme entry so far, or the last NaN; a later one if it ``wins``."""
 
     def later(a: Array, b: Array) -> Array:
         return jnp.where(wins(b, a) | jnp.isnan(b), b, a)
@@ -252,10 +263,20 @@ def _running_gradient(
     at = scanned_axis(axis, x.ndim)
     before = shifted(out, at, reverse=reverse, fill=worst)
     record = logical_or(wins(x, before), isnan(x))
+    if wins in (greater, less):
+        # What is no better than the worst does not win, but there is nothing before the first.
+        start = shifted(filled(out, 0.0), at, reverse=reverse, fill=1.0)
+        record = logical_or(record, equal(start, 1.0))
     stays = cast(logical_not(record), dtype=d_out.dtype)
     back = not reverse
     d = linear_scan(d_out, shifted(stays, at, reverse=back), axis=axis, reverse=back)
     return {"x": where(record, d, 0.0)}
+
+
+def _tied(ties: Ties, **how: Any) -> Any:
+    """Equal entries, where finite differences tell nothing: JAX's derivative of the kernel does."""
+    endless = [[-math.inf, -math.inf, 1.0, 1.0, -2.0], [math.inf, math.inf, 1.0, -2.0, 1.0]]
+    return case(x=np.array(endless), axis=1, ties=ties, order=0, **how)
 
 
 _RUNNING_CASES = [
@@ -264,9 +285,13 @@ _RUNNING_CASES = [
     case(x=distinct(3, 2), axis=-2, order=1),
     case(x=(0,)),
     case(x=integers(6, high=9)),
+    case(x=distinct(2, 3), axis=1, ties="first", order=2),
+    case(x=integers(6, high=2), ties="first"),
+    *[_tied(ties, reverse=reverse) for ties in get_args(Ties) for reverse in (False, True)],
     workload(x=(1000, 1000), axis=1),
     *NEEDS_AXIS,
     misuse("the inputs must be real, got complex64", x=np.ones(2, np.complex64)),
+    misuse("attribute 'ties' must be", x=(3,), ties="split"),
 ]
 
 
@@ -276,23 +301,29 @@ _RUNNING_CASES = [
     reference=by_numpy(np.maximum.accumulate, -math.inf),
     cases=_RUNNING_CASES,
 )
-def cummax(x: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+def cummax(
+    x: Array, *, axis: int | None = None, reverse: bool = False, ties: Ties = "last"
+) -> Array:
     """Largest entry so far along ``axis``, which may be left out if it is the only one.
 
-    Of equal entries the last receives the gradient. From a NaN on, all are NaN. ``reverse`` starts
-    at the end.
+    Of equal entries the last receives the gradient, as in PyTorch and Paddle, or with
+    ``ties="first"`` the first. From a NaN on, all are NaN. ``reverse`` starts at the end.
 
     Example:
         >>> import jax.numpy as jnp
         >>> cummax(jnp.asarray([1.0, 3.0, 2.0]))
         Array([1., 3., 3.], dtype=float32)
     """
-    return _running(x, axis, reverse, jnp.greater_equal)
+    wins = jnp.greater_equal if ties == "last" else jnp.greater
+    return _running(x, axis, reverse, wins)
 
 
 @cummax.gradient
-def _cummax_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool) -> Grads:
-    return _running_gradient(x, out, d_out, axis, reverse, greater_equal, -math.inf)
+def _cummax_gradient(
+    x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool, ties: Ties
+) -> Grads:
+    wins = greater_equal if ties == "last" else greater
+    return _running_gradient(x, out, d_out, axis, reverse, wins, -math.inf)
 
 
 @op(
@@ -301,23 +332,29 @@ def _cummax_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse:
     reference=by_numpy(np.minimum.accumulate, math.inf),
     cases=_RUNNING_CASES,
 )
-def cummin(x: Array, *, axis: int | None = None, reverse: bool = False) -> Array:
+def cummin(
+    x: Array, *, axis: int | None = None, reverse: bool = False, ties: Ties = "last"
+) -> Array:
     """Smallest entry so far along ``axis``, which may be left out if it is the only one.
 
-    Of equal entries the last receives the gradient. From a NaN on, all are NaN. ``reverse`` starts
-    at the end.
+    Of equal entries the last receives the gradient, as in PyTorch and Paddle, or with
+    ``ties="first"`` the first. From a NaN on, all are NaN. ``reverse`` starts at the end.
 
     Example:
         >>> import jax.numpy as jnp
         >>> cummin(jnp.asarray([2.0, 3.0, 1.0]))
         Array([2., 2., 1.], dtype=float32)
     """
-    return _running(x, axis, reverse, jnp.less_equal)
+    wins = jnp.less_equal if ties == "last" else jnp.less
+    return _running(x, axis, reverse, wins)
 
 
 @cummin.gradient
-def _cummin_gradient(x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool) -> Grads:
-    return _running_gradient(x, out, d_out, axis, reverse, less_equal, math.inf)
+def _cummin_gradient(
+    x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool, ties: Ties
+) -> Grads:
+    wins = less_equal if ties == "last" else less
+    return _running_gradient(x, out, d_out, axis, reverse, wins, math.inf)
 
 
 # Logarithms of sums of exponentials -------------------------------------------------------------
