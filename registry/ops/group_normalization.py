@@ -190,11 +190,8 @@ def _instance_norm_reference(
     eps: float,
     **_: Any,
 ) -> np.ndarray:
-    x = np.moveaxis(data, axis, -1)
-    others = tuple(range(1, x.ndim - 1))
-    out = (x - x.mean(others, keepdims=True)) / np.sqrt(x.var(others, keepdims=True) + eps)
-    out = out * (1 if gamma is None else gamma) + (0 if beta is None else beta)
-    return np.moveaxis(out, -1, axis)
+    each = data.shape[axis]
+    return _group_norm_reference(data, gamma, beta, num_groups=each, axis=axis, eps=eps)
 
 
 @op(

@@ -23,7 +23,7 @@ from jax import lax
 
 from registry.cases import case, integers, misuse, uniform, workload
 from registry.errors import ShapeError
-from registry.operator import Grads
+from registry.operator import Grads, Operator
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.shape import swapped
 from registry.ops.slicing import concat
@@ -396,51 +396,35 @@ def _spread(cell: Var, out: Var | None, width: int) -> Any:
     return concat(*blocks, axis=2)
 
 
-@linear_recurrence.gradient
-def _linear_recurrence_gradient(
-    weight: Var,
-    slopes: Var,
-    decay: Var | None,
-    carry: Var | None,
-    projection: Var | None,
-    to_gates: Var | None,
-    to_cell: Var | None,
-    to_out: Var | None,
-    gates: Var,
-    cell: Var,
-    out: Var,
-    d_gates: Var | None,
-    d_cell: Var | None,
-    d_out: Var | None,
-    *,
-    reverse: bool,
-) -> Grads:
-    how = (weight, slopes, decay, carry, projection)
-    back = linear_recurrence_adjoint(*how, d_gates, d_cell, d_out, reverse=reverse)
-    sources = (to_gates, to_cell, to_out)
-    return _gradients(how, sources, back, (gates, cell, out), back, reverse=reverse)
+def _gradient_by(other: Operator) -> Callable[..., Grads]:
+    """The gradient of the one recurrence, whose sources are reached by the ``other`` one."""
+
+    def gradient(
+        weight: Var,
+        slopes: Var,
+        decay: Var | None,
+        carry: Var | None,
+        projection: Var | None,
+        to_gates: Var | None,
+        to_cell: Var | None,
+        to_out: Var | None,
+        gates: Var,
+        cell: Var,
+        out: Var,
+        d_gates: Var | None,
+        d_cell: Var | None,
+        d_out: Var | None,
+        *,
+        reverse: bool,
+    ) -> Grads:
+        how = (weight, slopes, decay, carry, projection)
+        sources, own = (to_gates, to_cell, to_out), (gates, cell, out)
+        found = other(*how, d_gates, d_cell, d_out, reverse=reverse)
+        forward, backward = (found, own) if other is linear_recurrence else (own, found)
+        return _gradients(how, sources, found, forward, backward, reverse=reverse)
+
+    return gradient
 
 
-@linear_recurrence_adjoint.gradient
-def _linear_recurrence_adjoint_gradient(
-    weight: Var,
-    slopes: Var,
-    decay: Var | None,
-    carry: Var | None,
-    projection: Var | None,
-    to_gates: Var | None,
-    to_cell: Var | None,
-    to_out: Var | None,
-    gates: Var,
-    cell: Var,
-    out: Var,
-    d_gates: Var | None,
-    d_cell: Var | None,
-    d_out: Var | None,
-    *,
-    reverse: bool,
-) -> Grads:
-    how = (weight, slopes, decay, carry, projection)
-    forth = linear_recurrence(*how, d_gates, d_cell, d_out, reverse=reverse)
-    sources = (to_gates, to_cell, to_out)
-    return _gradients(how, sources, forth, forth, (gates, cell, out), reverse=reverse)
+linear_recurrence.gradient(_gradient_by(linear_recurrence_adjoint))
+linear_recurrence_adjoint.gradient(_gradient_by(linear_recurrence))

@@ -90,13 +90,11 @@ def shifted_array(x: Array, axis: int, *, reverse: bool, fill: float) -> Array:
     return lax.pad(x, jnp.asarray(fill, x.dtype), config)
 
 
-def by_numpy(
-    function: Callable[..., Any], start: float
-) -> Callable[[np.ndarray, int, bool, bool], np.ndarray]:
+def by_numpy(function: Callable[..., Any], start: float) -> Callable[..., np.ndarray]:
     """A reference: NumPy's ``function`` along an axis, in either direction, from ``start`` on."""
 
     def reference(
-        x: np.ndarray, axis: int | None = None, reverse: bool = False, exclusive: bool = False
+        x: np.ndarray, *, axis: int | None, reverse: bool, exclusive: bool = False, **_: Any
     ) -> np.ndarray:
         rows = np.moveaxis(x, -1 if axis is None else axis, -1)
         rows = rows[..., ::-1] if reverse else rows
