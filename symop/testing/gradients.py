@@ -134,9 +134,14 @@ def shown(found: Derivatives, order: int) -> str:
 
 
 def inner(a: Arrays, b: Arrays) -> float:
-    """Inner product of two lists of arrays; not a number where infinities cancel."""
+    """Inner product of two lists of arrays; not a number where infinities cancel.
+
+    Of complex numbers the real part of the product without conjugates, which is what cotangents
+    are paired with tangents by.
+    """
     with np.errstate(invalid="ignore"):
-        return float(sum(np.sum(np.asarray(x) * np.asarray(y)) for x, y in zip(a, b, strict=True)))
+        products = (np.asarray(x) * np.asarray(y) for x, y in zip(a, b, strict=True))
+        return float(sum(np.sum(one.real) for one in products))
 
 
 def _check_declared(trial: Trial) -> None:

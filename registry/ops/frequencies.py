@@ -1,0 +1,191 @@
+"""The frequencies of the bins of Fourier transforms, and the order of the bins."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.attributes import Check
+from registry.cases import case, integers, misuse, workload
+from registry.operator import Grads
+from registry.shapes import canonical, default_float, normalize_axes, promote
+from registry.signature import Array
+from registry.table import op
+from registry.types import DType, Shape, is_inexact
+from registry.var import Var
+
+Axes = int | tuple[int, ...] | None
+
+# Frequencies -----------------------------------------------------------------------------------
+
+
+def _is_real(dtype: DType | None) -> bool:
+    return dtype is None or (is_inexact(dtype) and dtype.kind != "c")
+
+
+Count = Annotated[int, Check("be positive", lambda n: n > 0)]
+Spacing = Annotated[float, Check("not be zero", lambda d: d != 0)]
+Real = Annotated[np.dtype | None, Check("be real and floating", _is_real)]
+
+
+def _fftfreq_shape(*, n: int) -> Shape:
+    return (n,)
+
+
+def _rfftfreq_shape(*, n: int) -> Shape:
+    return (n // 2 + 1,)
+
+
+def _dtype(*, dtype: DType | None) -> DType:
+    return default_float() if dtype is None else canonical(dtype)
+
+
+_FREQUENCY_CASES = [
+    case(n=6),
+    case(n=5, d=0.25),
+    case(n=1),
+    case(n=4, d=-2.0, dtype="float32"),
+    case(n=3, dtype="float16"),
+    misuse("attribute 'n' must be positive, got 0", n=0),
+    misuse("attribute 'd' must not be zero, got 0.0", n=2, d=0.0),
+    misuse("attribute 'dtype' must be real and floating", n=2, dtype="int32"),
+    misuse("attribute 'dtype' must be real and floating", n=2, dtype="complex64"),
+]
+
+
+def _frequencies(places: Array, n: int, d: float, dtype: DType) -> Array:
+    wide = jnp.promote_types(dtype, np.float32)  # a place may not fit into a half
+    return (places.astype(wide) / jnp.asarray(n * d, wide)).astype(dtype)
+
+
+@op(
+    shape=_fftfreq_shape,
+    dtype=_dtype,
+    reference=lambda *, n, d=1.0, dtype=None: np.fft.fftfreq(n, d).astype(_dtype(dtype=dtype)),
+    cases=_FREQUENCY_CASES,
+)
+def fftfreq(*, n: Count, d: Spacing = 1.0, dtype: Real = None) -> Array:
+    """Frequency of each bin of ``fft``, for ``n`` samples at a distance of ``d``.
+
+    ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (n d)``, by default of the default floating
+    dtype.
+
+    Source: Python array API standard 2024.12, ``fft.fftfreq``.
+
+    Example:
+        >>> fftfreq(4, 0.5)
+        Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
+    places = lax.iota(np.int32, n)
+    below = jnp.where(places < (n + 1) // 2, places, places - n)
+    return _frequencies(below, n, d, _dtype(dtype=dtype))
+
+
+@op(
+    shape=_rfftfreq_shape,
+    dtype=_dtype,
+    reference=lambda *, n, d=1.0, dtype=None: np.fft.rfftfreq(n, d).astype(_dtype(dtype=dtype)),
+    cases=_FREQUENCY_CASES,
+)
+def rfftfreq(*, n: Count, d: Spacing = 1.0, dtype: Real = None) -> Array:
+    """Frequency of each bin of ``rfft``, for ``n`` samples at a distance of ``d``.
+
+    ``[0, 1, ..., n // 2] / (n d)``, by default of the default floating dtype. The middle frequency
+    of an even number is positive here, and negative in ``fftfreq``.
+
+    Source: Python array API standard 2024.12, ``fft.rfftfreq``.
+
+    Example:
+        >>> rfftfreq(4, 0.5)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return _frequencies(lax.iota(np.int32, n // 2 + 1), n, d, _dtype(dtype=dtype))
+
+
+fftfreq.zero_gradient("it has no inputs")
+rfftfreq.zero_gradient("it has no inputs")
+
+# Order -----------------------------------------------------------------------------------------
+
+
+def _shift_shape(x: Shape, *, axes: Axes) -> Shape:
+    normalize_axes(axes, len(x))
+    return x
+
+
+def _by_numpy(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """A reference by NumPy, which refuses arrays without axes."""
+
+    def reference(x: np.ndarray, *, axes: Axes = None) -> np.ndarray:
+        return np.asarray(function(x, axes) if x.ndim else x)
+
+    return reference
+
+
+_SHIFT_CASES = [
+    case(x=(3, 4)),
+    case(x=(3, 4), axes=1),
+    case(x=(2, 5, 3), axes=(0, -2)),
+    case(x=(3,), axes=()),
+    case(x=(1,)),
+    case(x=()),
+    case(x=(0, 3)),
+    case(x=integers(5, high=9)),
+    workload(x=(1024, 1024), axes=1),
+    misuse("axis must be in [-1, 1), got 1", x=(3,), axes=1),
+    misuse("axes must be distinct, got (0, -1)", x=(3,), axes=(0, -1)),
+]
+
+
+@op(
+    rearranges=True,
+    shape=_shift_shape,
+    dtype=promote,
+    reference=_by_numpy(np.fft.fftshift),
+    cases=_SHIFT_CASES,
+)
+def fftshift(x: Array, *, axes: int | tuple[int, ...] | None = None) -> Array:
+    """``x`` with the bin of frequency zero moved from the front to the middle, ``n // 2``.
+
+    Along each of ``axes``, by default along all. Frequencies then ascend.
+
+    Source: Python array API standard 2024.12, ``fft.fftshift``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> fftshift(jnp.asarray([0, 1, 2, -2, -1]))
+        Array([-2, -1,  0,  1,  2], dtype=int32)
+    """
+    return jnp.fft.fftshift(x, axes)
+
+
+@fftshift.gradient
+def _fftshift_gradient(d_out: Var, *, axes: Axes) -> Grads:
+    return {"x": ifftshift(d_out, axes=axes)}
+
+
+@op(
+    rearranges=True,
+    shape=_shift_shape,
+    dtype=promote,
+    reference=_by_numpy(np.fft.ifftshift),
+    cases=_SHIFT_CASES,
+)
+def ifftshift(x: Array, *, axes: int | tuple[int, ...] | None = None) -> Array:
+    """Inverse of ``fftshift``: the entry in the middle comes to the front.
+
+    Source: Python array API standard 2024.12, ``fft.ifftshift``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> ifftshift(jnp.asarray([-2, -1, 0, 1, 2]))
+        Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
+    return jnp.fft.ifftshift(x, axes)
+
+
+@ifftshift.gradient
+def _ifftshift_gradient(d_out: Var, *, axes: Axes) -> Grads:
+    return {"x": fftshift(d_out, axes=axes)}
