@@ -1,4 +1,4 @@
-"""The frequencies of the bins of Fourier transforms, and the order of the bins."""
+"""The bins of Fourier transforms: their frequencies, their order, and which stand for two."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -9,8 +9,17 @@ from jax import lax
 
 from registry.attributes import Check
 from registry.cases import case, integers, misuse, workload
+from registry.errors import ShapeError
 from registry.operator import Grads
-from registry.shapes import canonical, default_float, normalize_axes, promote
+from registry.ops.matrices import part_of
+from registry.shapes import (
+    canonical,
+    default_float,
+    normalize_axes,
+    normalize_axis,
+    promote,
+    strong_inexact,
+)
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, is_inexact
@@ -189,3 +198,74 @@ def ifftshift(x: Array, *, axes: int | tuple[int, ...] | None = None) -> Array:
 @ifftshift.gradient
 def _ifftshift_gradient(d_out: Var, *, axes: Axes) -> Grads:
     return {"x": fftshift(d_out, axes=axes)}
+
+
+# Paired bins -----------------------------------------------------------------------------------
+
+
+def _paired_shape(x: Shape, *, n: int, axis: int) -> Shape:
+    at = normalize_axis(axis, len(x))
+    if x[at] != n // 2 + 1:
+        raise ShapeError(f"x must have the {n // 2 + 1} bins of {n} entries, got {x[at]}")
+    return x
+
+
+def _paired_reference(x: np.ndarray, *, n: int, factor: float, axis: int = -1) -> np.ndarray:
+    scaled = np.moveaxis(np.copy(x), axis, -1)
+    scaled[..., 1 : (n + 1) // 2] *= np.asarray(factor, x.dtype)
+    return np.moveaxis(scaled, -1, axis)
+
+
+@op(
+    shape=_paired_shape,
+    dtype=strong_inexact,
+    reference=_paired_reference,
+    cases=[
+        case(x=(3, 4), n=6, factor=2.0),
+        case(x=(3, 2), n=5, factor=0.5, axis=0),
+        case(x=(2,), n=2, factor=-2.0),
+        case(x=(1,), n=1, factor=2.0),
+        case(x=(0, 2), n=3, factor=2.0),
+        workload(x=(64, 513), n=1024, factor=2.0),
+        misuse("x must have the 3 bins of 4 entries, got 2", x=(2,), n=4, factor=2.0),
+        misuse("axis must be in [-1, 1), got 1", x=(2,), n=3, factor=2.0, axis=1),
+        misuse("attribute 'n' must be positive, got 0", x=(1,), n=0, factor=2.0),
+        misuse("the inputs must be floating", x=np.zeros(2, np.int32), n=3, factor=2.0),
+    ],
+)
+def scale_paired_bins(
+    x: Array,
+    *,
+    n: Annotated[int, Check("be positive", lambda n: n > 0)],
+    factor: float,
+    axis: int = -1,
+) -> Array:
+    """``x`` with ``factor`` on the bins of ``rfft`` that stand for two bins of ``fft``.
+
+    Of the ``n // 2 + 1`` bins of ``n`` real numbers they are all but the first and, where ``n`` is
+    even, the last. With ``factor=2`` a sum over kept bins is that over all: of energies, say.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> scale_paired_bins(jnp.ones(3), n=4, factor=2.0)
+        Array([1., 2., 1.], dtype=float32)
+    """
+    x = jnp.asarray(x)
+    x = lax.convert_element_type(x, x.dtype)  # not weak
+    real = part_of(x.dtype)
+    place = lax.broadcasted_iota(np.int32, x.shape, axis % x.ndim)
+    paired = (place > 0) & (place < (n + 1) // 2)
+    factors = jnp.where(paired, jnp.asarray(factor, real), jnp.asarray(1, real))
+    if x.dtype != real:
+        return lax.complex(lax.real(x) * factors, lax.imag(x) * factors)
+    return x * factors
+
+
+@scale_paired_bins.gradient
+def _scale_paired_bins_gradient(d_out: Var, *, n: int, factor: float, axis: int) -> Grads:
+    return {"x": scale_paired_bins(d_out, n=n, factor=factor, axis=axis)}
+
+
+@scale_paired_bins.simplify
+def _scale_paired_bins_simplify(x: Var, *, n: int, factor: float) -> Var | None:
+    return x if n <= 2 or factor == 1 else None
