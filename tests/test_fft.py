@@ -46,11 +46,10 @@ def close(mine, other, rtol=1e-12):
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("norm", NORMS)
 def test_along_one_axis_it_is_numpy(name, norm):
-    sizes = (None, 1, 2, 5, 6, 11)
-    for length, n, axis in itertools.product((2, 5, 6), sizes, (0, -2)):
+    for length, n in itertools.product((5, 6), (None, 1, 2, 11)):
         x = input_of(name, (length, 3))
-        expected = getattr(np.fft, name)(x, n, axis, norm)
-        found = getattr(so.nd.fft, name)(so.nd.array(x), n=n, axis=axis, norm=norm)
+        expected = getattr(np.fft, name)(x, n, -2, norm)
+        found = getattr(so.nd.fft, name)(so.nd.array(x), n=n, axis=-2, norm=norm)
         close(found, expected)
         assert found.dtype == expected.dtype
 
@@ -61,11 +60,8 @@ def test_over_several_axes_it_is_numpy(name, norm):
     x = input_of(name, (2, 3, 4, 5))
     for s, axes in [
         (None, None),
-        (None, (1,)),
         (None, (-1, 0)),
-        ((3, 4), (2, -1)),
-        ((7, 2, 3), (3, 0, 1)),
-        ((1, 1), (0, 2)),
+        ((7, 1, 3), (3, 0, 1)),
     ]:
         expected = getattr(np.fft, name)(x, s, axes, norm)
         found = getattr(so.nd.fft, name)(so.nd.array(x), s=s, axes=axes, norm=norm)
@@ -170,10 +166,12 @@ def test_misuse():
 
 
 def calls():
-    """Calls of every transform, with JAX's function of the same name."""
-    for name, norm, n in itertools.product(LINES, NORMS, (None, 4, 9)):
+    """Calls of every transform: norms, and sizes that keep, cut or fill the axes."""
+    for name, (norm, n) in itertools.product(LINES, zip(NORMS, (9, None, 4), strict=True)):
         yield name, (3, 6), {"axis": -1, "norm": norm, **({} if n is None else {"n": n})}
-    for name, norm, s in itertools.product(SEVERAL, NORMS, (None, (2, 5), (5, 4))):
+    for name, (norm, s) in itertools.product(
+        SEVERAL, zip(NORMS, (None, (2, 5), (5, 4)), strict=True)
+    ):
         yield name, (3, 4, 2), {"axes": (2, 0), "norm": norm, **({} if s is None else {"s": s})}
 
 

@@ -11,6 +11,7 @@ from registry.attributes import Check
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
+from registry.ops.arranging import roll
 from registry.ops.matrices import part_of
 from registry.shapes import (
     canonical,
@@ -133,6 +134,12 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return reference
 
 
+def _shifted(x: Array, axes: Axes, sign: int) -> Array:
+    for axis in normalize_axes(axes, jnp.ndim(x)):
+        x = roll.kernel(x, shift=sign * (x.shape[axis] // 2), axis=axis)
+    return jnp.asarray(x)
+
+
 _SHIFT_CASES = [
     case(x=(3, 4)),
     case(x=(3, 4), axes=1),
@@ -167,7 +174,7 @@ def fftshift(x: Array, *, axes: int | tuple[int, ...] | None = None) -> Array:
         >>> fftshift(jnp.asarray([0, 1, 2, -2, -1]))
         Array([-2, -1,  0,  1,  2], dtype=int32)
     """
-    return jnp.fft.fftshift(x, axes)
+    return _shifted(x, axes, 1)
 
 
 @fftshift.gradient
@@ -192,7 +199,7 @@ def ifftshift(x: Array, *, axes: int | tuple[int, ...] | None = None) -> Array:
         >>> ifftshift(jnp.asarray([-2, -1, 0, 1, 2]))
         Array([ 0,  1,  2, -2, -1], dtype=int32)
     """
-    return jnp.fft.ifftshift(x, axes)
+    return _shifted(x, axes, -1)
 
 
 @ifftshift.gradient
