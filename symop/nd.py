@@ -15,11 +15,12 @@ from registry.types import as_dtype as _as_dtype
 from symop import array_api as _api
 from symop import linalg
 from symop.array_calls import ArrayOperator
+from symop.fourier import fft
 from symop.ndarray import NDArray
 from symop.recording import direct
 from symop.recording import settle as _settle
 
-__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "direct", "linalg", "waitall"]
+__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "direct", "fft", "linalg", "waitall"]
 
 
 def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
@@ -70,8 +71,8 @@ def _operator(name: str) -> ArrayOperator:
 
 
 def _forget(name: str) -> None:
-    """An operator of that name came, or went."""
-    if isinstance(globals().get(name), ArrayOperator):
+    """An operator of that name came, or went; ``fft`` is more than an operator and stays."""
+    if name not in __all__ and isinstance(globals().get(name), ArrayOperator):
         del globals()[name]
 
 

@@ -64,9 +64,13 @@ class Seeds:
 
 
 def normal_like(generator: np.random.Generator, types: Iterable[VarType]) -> Arrays:
-    """Normal draws of the given types."""
-    drawn = [(generator.standard_normal(one.shape), one.dtype) for one in types]
-    return [jnp.asarray(values).astype(dtype) for values, dtype in drawn]
+    """Normal draws of the given types; complex ones have both parts."""
+    return [jnp.asarray(_normal(generator, one)).astype(one.dtype) for one in types]
+
+
+def _normal(generator: np.random.Generator, type_: VarType) -> np.ndarray:
+    drawn = generator.standard_normal(type_.shape)
+    return drawn + 1j * generator.standard_normal(type_.shape) if type_.dtype.kind == "c" else drawn
 
 
 class Derivatives:
