@@ -61,8 +61,10 @@ def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of the diagonal that lies ``offset`` above the main one, of the last two axes."""
-    given = x if dtype is None else ArrayOperator(get("cast"))(x, dtype=as_dtype(dtype))
-    return ArrayOperator(get("trace"))(given, offset=offset)
+    if dtype is None:
+        return ArrayOperator(get("trace"))(x, offset=offset)
+    cast, known = ArrayOperator(get("cast")), as_dtype(dtype)
+    return cast(ArrayOperator(get("trace"))(cast(x, dtype=known), offset=offset), dtype=known)
 
 
 def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:

@@ -314,6 +314,20 @@ def test_operators_tell_how_they_are_called():
         _ = so.nd.led.signatur
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float16", "float32"])
+def test_a_dtype_that_is_asked_for_is_that_of_the_result(dtype):
+    x, a = so.nd.array(np.full((2, 3), 5), dtype=dtype), np.full((2, 3), 5)
+    for ours, theirs in (
+        (so.nd.sum(x, axis=1, dtype=dtype), a.sum(1, dtype=dtype)),
+        (so.nd.prod(x, dtype=dtype), a.astype(dtype).prod(dtype=dtype)),
+        (so.nd.cumulative_sum(x, axis=1, dtype=dtype), a.cumsum(1, dtype=dtype)),
+        (so.nd.cumulative_prod(x, axis=1, dtype=dtype), a.cumprod(1, dtype=dtype)),
+        (so.nd.linalg.trace(x, dtype=dtype), a.trace(dtype=dtype)),
+    ):
+        assert ours.dtype == theirs.dtype == dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
 # Executors ---------------------------------------------------------------------------------------
 
 
