@@ -564,5 +564,5 @@ for _name, _symbol in {
     setattr(NDArray, f"__{_name}__", _quick(_symbol))
     setattr(NDArray, f"__r{_name}__", _quick(_symbol, swapped=True))
     setattr(NDArray, f"__i{_name}__", _in_place(_symbol))
-setattr(NDArray, "__divmod__", _division())  # noqa: B010  # a slot of the class, as above
-setattr(NDArray, "__rdivmod__", _division(swapped=True))  # noqa: B010
+for _name, _swapped in {"__divmod__": False, "__rdivmod__": True}.items():
+    setattr(NDArray, _name, _division(_swapped))
