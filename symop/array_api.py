@@ -255,7 +255,7 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     """For each array its entry at every place of the grid that they span."""
-    return list(_call("meshgrid", *arrays, indexing=indexing))
+    return list(_call("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:

@@ -99,7 +99,8 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: Any = "fro") -> N
         )
     which, along = _NORMS[ord]
     sizes = svdvals(x) if along is None else get("sum")(get("abs")(x), axis=along)
-    norms: NDArray = get(which)(sizes, axis=-1)
+    empty = which == "max" and sizes.shape[-1] == 0  # the greatest of no magnitudes is zero
+    norms: NDArray = get("sum" if empty else which)(sizes, axis=-1)
     return norms[..., None, None] if keepdims else norms
 
 

@@ -345,6 +345,17 @@ def test_norms_of_matrices_have_gradients(ord, keepdims):
     np.testing.assert_allclose(x.grad, slope, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, 2, np.inf])
+def test_norms_of_empty_matrices_are_zero(ord):
+    for shape in ((0, 3), (3, 0), (2, 0, 3)):
+        norms = so.nd.linalg.matrix_norm(so.nd.zeros(shape), ord=ord)
+        np.testing.assert_array_equal(norms, np.zeros(shape[:-2]))
+
+
+def test_a_grid_of_nothing():
+    assert so.nd.meshgrid() == []
+
+
 def test_a_norm_of_matrices_has_a_known_order():
     with pytest.raises(ArgumentError, match="matrix_norm: ord must be one of 'fro', 'nuc', 2"):
         so.nd.linalg.matrix_norm(so.nd.array(MATRICES), ord=3)
