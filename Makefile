@@ -23,7 +23,7 @@ SETUP := pyproject.toml $(CONSTRAINTS) $(VENV)/.stamp-$(VERSION)
 .PHONY: help
 help:  ## list the targets
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='options passed on']"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: $(VENV)/.stamp-train  ## train the digits classifier on real data, results in runs/digits/
