@@ -8,6 +8,8 @@
 PYTHON  ?= python3
 WORKERS ?= 2
 ARGS    ?=
+SUITE   ?=
+EXAMPLES ?= 10
 
 VENV        := .venv
 BIN         := $(VENV)/bin
@@ -21,7 +23,7 @@ SETUP := pyproject.toml $(CONSTRAINTS) $(VENV)/.stamp-$(VERSION)
 .PHONY: help
 help:  ## list the targets
 	@echo "usage: make TARGET [PYTHON=python3.12] [ARGS='options passed on']"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: $(VENV)/.stamp-train  ## train the digits classifier on real data, results in runs/digits/
@@ -59,6 +61,24 @@ proofs: $(VENV)/.stamp-test  ## run every proof on what changed, results in docs
 .PHONY: mutants
 mutants: $(VENV)/.stamp-test  ## flip each sign of each gradient maker; the proofs must see it
 	@$(BIN)/python tests/mutants.py $(ARGS)
+
+# The standard's own tests, github.com/data-apis/array-api-tests with its submodule; nothing is
+# fetched here. What fails and why is in tests/array_api_xfails.txt.
+.PHONY: conformance
+conformance: suite $(VENV)/.stamp-test  ## run the array API's own tests, SUITE=path/to/array-api-tests
+	@$(BIN)/python -c "import ndindex, pytest_jsonreport" || { echo "The suite needs more: " \
+	  "$(BIN)/python -m pip install -r '$(SUITE)/requirements.txt'" >&2; exit 1; }
+	@echo "==> pytest $(SUITE)"
+	@cd "$(SUITE)" && JAX_PLATFORMS=cpu JAX_ENABLE_X64=1 ARRAY_API_TESTS_VERSION=2024.12 \
+	  ARRAY_API_TESTS_MODULE=symop.nd $(abspath $(BIN))/python -m pytest array_api_tests -q -rfX \
+	  --tb=short --xfails-file "$(CURDIR)/tests/array_api_xfails.txt" --disable-deadline \
+	  --hypothesis-derandomize --max-examples $(EXAMPLES) $(ARGS)
+
+.PHONY: suite
+suite:
+	@test -d "$(SUITE)/array_api_tests" -a -d "$(SUITE)/array-api/spec" || { echo "conformance: SUITE must be a" \
+	  "folder with array-api-tests and its submodule, got '$(SUITE)'; for example:" >&2; \
+	  echo "  make conformance SUITE=../array-api-tests" >&2; exit 1; }
 
 .PHONY: bench
 bench: $(VENV)/.stamp-bench  ## run the benchmarks, results in benchmarks/results/

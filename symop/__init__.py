@@ -10,9 +10,10 @@ from registry.operator import Operator
 from registry.table import find, get
 from symop import autograd, nd, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
-from symop.building import Group, grad, jvp, load, var
+from symop.building import Group, grad, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
+from symop.forward import jvp
 from symop.naming import name_scope
 from symop.ndarray import NDArray
 from symop.symbol import Symbol

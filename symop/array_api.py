@@ -255,7 +255,7 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     """For each array its entry at every place of the grid that they span."""
-    return list(_call("meshgrid", *arrays, indexing=indexing))
+    return list(_call("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
@@ -295,18 +295,30 @@ def pow(x1: Any, x2: Any, /, **options: Any) -> Any:
     return _call("power", x1, x2, **options)
 
 
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """``x1 // x2`` and ``x1 % x2``: NumPy's, which the standard does not have."""
+    return _call("floor_divide", x1, x2), _call("remainder", x1, x2)
+
+
 def sum(
     x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
 ) -> Any:
     """The sum over ``axis``, by default over all axes; of ``dtype`` where that is given."""
-    return _call("sum", _cast(x, dtype), axis=axis, keepdims=keepdims, **options)
+    return _reduced("sum", x, dtype, axis=axis, keepdims=keepdims, **options)
 
 
 def prod(
     x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
 ) -> Any:
     """The product over ``axis``, by default over all axes; of ``dtype`` where that is given."""
-    return _call("prod", _cast(x, dtype), axis=axis, keepdims=keepdims, **options)
+    return _reduced("prod", x, dtype, axis=axis, keepdims=keepdims, **options)
+
+
+def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> Any:
+    """Computed from entries of ``dtype``; an operator's result may be wider than them."""
+    if dtype is None:
+        return _call(name, x, **options)
+    return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
@@ -338,8 +350,7 @@ def var(
 def _cumulated(
     name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
 ) -> NDArray:
-    given = _cast(x, dtype)
-    found: NDArray = get(name)(given, axis=axis)
+    found: NDArray = _reduced(name, x, dtype, axis=axis)
     if not include_initial:
         return found
     at = (0 if axis is None else axis) % found.ndim
@@ -440,10 +451,11 @@ __array_api_version__ = "2024.12"
 
 _OWN = (
     "__array_api_version__ __array_namespace_info__ arange asarray astype broadcast_arrays "
-    "can_cast clip concat cumulative_prod cumulative_sum diff e empty empty_like eye finfo "
-    "from_dlpack full full_like iinfo inf isdtype linspace matrix_transpose meshgrid nan newaxis "
-    "nextafter nonzero ones ones_like pi pow prod repeat reshape result_type searchsorted signbit "
-    "stack sum unique_all unique_counts unique_inverse unique_values unstack var zeros zeros_like"
+    "can_cast clip concat cumulative_prod cumulative_sum diff divmod e empty empty_like eye "
+    "finfo from_dlpack full full_like iinfo inf isdtype linspace matrix_transpose meshgrid nan "
+    "newaxis nextafter nonzero ones ones_like pi pow prod repeat reshape result_type "
+    "searchsorted signbit stack sum unique_all unique_counts unique_inverse unique_values unstack "
+    "var zeros zeros_like"
 )
 FUNCTIONS = frozenset([*DTYPES, *_OWN.split()])
 """What the namespace has beside operators."""

@@ -3,6 +3,7 @@
 import operator
 from typing import Any, SupportsIndex
 
+import jax
 import numpy as np
 
 from registry import var
@@ -10,43 +11,98 @@ from registry.errors import ArgumentError
 from registry.var import Var
 
 
-def entries_of(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The entries of an index, one for each axis; masks as the positions where they are true.
+def entries_of(index: Any, shape: tuple[int, ...]) -> list[Any]:
+    """The entries of an index: one for each axis, and None for each new one.
+
+    Slices hold Python's integers, masks become the positions where they are true, and integers on
+    the host lie within their axis: numbers count from the front. Arrays on a device (eager ones,
+    those of JAX) are left as they are, since looking at them would wait for them.
 
     Raises:
-        ArgumentError: there are too many.
-        IndexError: an integer lies outside of its axis.
+        ArgumentError: an entry is of another type, or there are too many.
+        IndexError: an integer lies outside of its axis, or a mask is of another shape.
     """
-    entries = _expanded(_parted(index), shape)
+    given = [
+        np.asarray(one, None if one else np.int32) if isinstance(one, list) else one
+        for one in (index if isinstance(index, tuple) else (index,))
+    ]
+    entries: list[Any] = []
     axis = 0
-    for entry in entries:
-        if entry is not None:
-            if not isinstance(entry, (slice, Var)) and not hasattr(entry, "aval"):
-                _require_within(entry, axis, shape[axis])
-            axis += 1
-    return tuple(entries)
+    for entry in _spread(given, len(shape)):
+        found = _parsed(entry, axis, shape)
+        entries += found
+        axis += len(found) if entry is not None else 0
+    return entries
 
 
-def _require_within(entry: Any, axis: int, length: int) -> None:
-    places = np.asarray(entry)
-    if places.size and not (-length <= places.min() and places.max() < length):
-        raise IndexError(
-            f"x[...]: the index of axis {axis} must be in [{-length}, {length}), got "
-            f"{places.tolist()}"
+def _spread(given: list[Any], count: int) -> list[Any]:
+    """Entries for ``count`` axes: whole ones where the dots are, or at the end."""
+    named = sum(_axes_of(entry) for entry in given)
+    if named > count:
+        raise ArgumentError(f"x[...]: at most {count} axes must be indexed, got {named}")
+    dots = [i for i, entry in enumerate(given) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise ArgumentError("x[...]: at most one ... must be in an index, got more")
+    at = dots[0] if dots else len(given)
+    return [*given[:at], *[slice(None)] * (count - named), *given[at + 1 :]]
+
+
+def _axes_of(entry: Any) -> int:
+    """How many axes an entry indexes."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return np.ndim(entry) if _kind(entry) == "b" else 1
+
+
+def _parsed(entry: Any, axis: int, shape: tuple[int, ...]) -> list[Any]:
+    """An entry that begins at ``axis``, as it says to each axis."""
+    if entry is None:
+        return [None]
+    if isinstance(entry, slice):
+        return [_whole(entry)]
+    if _is_number(entry):
+        return [_within(operator.index(entry), axis, shape[axis])]
+    kind = _kind(entry)
+    if kind == "b" and np.ndim(entry):
+        return _true_places(entry, axis, shape)
+    if kind not in ("i", "u"):
+        raise ArgumentError(
+            "x[...]: an index must hold integers, slices, ..., None, or arrays of integers or "
+            f"truth values, got {entry!r}"
         )
+    return [_all_within(entry, axis, shape[axis]) if isinstance(entry, np.ndarray) else entry]
 
 
-def _parted(index: Any) -> tuple[Any, ...]:
-    """The entries of an index; arrays as they are, masks as the positions where they are true."""
-    found: list[Any] = []
-    for entry in index if isinstance(index, tuple) else (index,):
-        if isinstance(entry, Var):
-            entry = entry.value if entry.dtype.kind in "iu" else np.asarray(entry)  # noqa: PLW2901
-        elif isinstance(entry, list):
-            entry = np.asarray(entry, None if entry else np.int32)  # noqa: PLW2901
-        mask = isinstance(entry, (bool, np.bool_)) or _kind(entry) == "b"
-        found += np.nonzero(np.asarray(entry)) if mask else [entry]
-    return tuple(found)
+def _within(place: int, axis: int, length: int) -> int:
+    """``place`` counted from the front."""
+    if not -length <= place < length:
+        raise _outside(place, axis, length)
+    return place % length
+
+
+def _all_within(places: np.ndarray, axis: int, length: int) -> np.ndarray:
+    """Positions counted from the front."""
+    wrong = places[(places < -length) | (places >= length)]
+    if wrong.size:
+        raise _outside(wrong[0], axis, length)
+    return np.where(places < 0, places + length, places).astype(np.int32)
+
+
+def _outside(place: int, axis: int, length: int) -> IndexError:
+    return IndexError(
+        f"x[...]: index {place} is out of bounds for axis {axis} with size {length}: it must be "
+        f"in [{-length}, {length})"
+    )
+
+
+def _true_places(mask: Any, axis: int, shape: tuple[int, ...]) -> list[Any]:
+    expected, got = shape[axis : axis + np.ndim(mask)], tuple(np.shape(mask))
+    if got != expected:
+        raise IndexError(
+            f"x[...]: a mask must have the shape {expected} of the axes that it indexes, from "
+            f"axis {axis}, got {got}"
+        )
+    return list(np.nonzero(np.asarray(mask)))
 
 
 def is_truth(index: Any) -> bool:
@@ -73,20 +129,16 @@ def taken(x: Any, index: Any) -> Any:
     """
     if is_truth(index):
         return var.infix["[]"](x, (None,))[: int(bool(index))]
-    entries = _expanded(index if isinstance(index, tuple) else (index,), x.shape)
-    arrays = [entry for entry in entries if _is_array(entry)]
-    numbers = [_is_number(entry) for entry in entries]
-    if len(arrays) > 1 or (arrays and any(numbers)):
-        return _gathered(x, entries)
-    plain = tuple(
-        slice(None) if number else _whole(entry)
-        for entry, number in zip(entries, numbers, strict=True)
-    )
+    entries = entries_of(index, x.shape)
+    chosen = [i for i, entry in enumerate(entries) if _is_chosen(entry)]
+    arrays = sum(not _is_single(entries[i]) for i in chosen)
+    if arrays > 1 or (arrays and len(chosen) > arrays):
+        return _gathered(x, entries, chosen)
+    plain = _without(entries, chosen)
     if any(not _is_all(entry) for entry in plain):
         x = _sliced(x, plain)
-    places = [(i, entry) for i, entry in enumerate(entries) if _is_number(entry)]
-    for axis, entry in reversed(places):  # each drops its axis
-        x = _one(x, entry, axis)
+    for axis in reversed(chosen):  # an integer drops its axis, an array puts its own there
+        x = _method("take")(x, entries[axis], axis=axis)
     return x
 
 
@@ -118,15 +170,6 @@ def _moves(shape: tuple[int, ...], sizes: tuple[int, ...], starts: tuple[int, ..
     return len(seen) > _VARIETY
 
 
-def _one(x: Any, entry: SupportsIndex, axis: int) -> Any:
-    place, length = operator.index(entry), x.shape[axis]
-    if not -length <= place < length:
-        raise IndexError(
-            f"x[...]: the index of axis {axis} must be in [{-length}, {length}), got {place}"
-        )
-    return _method("take")(x, place % length, axis=axis)
-
-
 def _method(name: str) -> Any:
     return var.methods(name)
 
@@ -136,50 +179,36 @@ def _is_all(entry: Any) -> bool:
 
 
 def _is_number(entry: Any) -> bool:
-    if isinstance(entry, (bool, slice, Var)) or entry is None:
+    """Whether an entry is an integer whose value is at hand."""
+    if isinstance(entry, (bool, slice, Var, jax.core.Tracer)) or _kind(entry) not in "iu":
         return False
     return isinstance(entry, SupportsIndex) and getattr(entry, "shape", ()) == ()
 
 
-def _is_array(entry: Any) -> bool:
-    return entry is not None and not isinstance(entry, slice) and not _is_number(entry)
+def _is_chosen(entry: Any) -> bool:
+    """Whether an entry names places of its axis: integers or an array of them."""
+    return entry is not None and not isinstance(entry, slice)
 
 
-def _whole(entry: Any) -> Any:
+def _is_single(entry: Any) -> bool:
+    """Whether an entry is one integer, which a transformation of JAX may hide."""
+    return isinstance(entry, int) or (isinstance(entry, jax.core.Tracer) and entry.ndim == 0)
+
+
+def _whole(entry: slice) -> slice:
     """A slice of Python integers."""
-    if not isinstance(entry, slice):
-        return entry
     bounds = (entry.start, entry.stop, entry.step)
     return slice(*(None if one is None else operator.index(one) for one in bounds))
 
 
-def _expanded(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Any]:
-    """The entries of an index, one for each axis and each new one."""
-    entries: list[Any] = []
-    for entry in index:
-        masked = isinstance(entry, (bool, np.bool_)) or _kind(entry) == "b"
-        if isinstance(entry, list):
-            entries += _parted(entry)
-        elif masked and not isinstance(entry, (bool, np.bool_)):
-            entries += np.nonzero(np.asarray(entry))
-        else:
-            entries.append(entry)
-    named = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    if named > len(shape):
-        raise ArgumentError(f"x[...]: at most {len(shape)} axes must be indexed, got {named}")
-    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if len(dots) > 1:
-        raise ArgumentError("x[...]: at most one ... must be in an index, got more")
-    full = [slice(None)] * (len(shape) - named)
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *full, *entries[at + 1 :]]
+def _without(entries: list[Any], chosen: list[int]) -> tuple[Any, ...]:
+    """The slices and new axes among ``entries``; the ``chosen`` axes stay whole."""
+    return tuple(slice(None) if i in chosen else entry for i, entry in enumerate(entries))
 
 
-def _gathered(x: Any, entries: list[Any]) -> Any:
+def _gathered(x: Any, entries: list[Any], chosen: list[int]) -> Any:
     """Several arrays, or an array beside integers: they are broadcast together."""
-    chosen = [i for i, entry in enumerate(entries) if _is_array(entry) or _is_number(entry)]
-    sliced = tuple(slice(None) if i in chosen else _whole(e) for i, e in enumerate(entries))
-    x = var.infix["[]"](x, sliced)
+    x = var.infix["[]"](x, _without(entries, chosen))
     arrays = [_positions(entries[i], x.shape[i]) for i in chosen]
     together = np.broadcast_shapes(*(tuple(one.shape) for one in arrays))
     spread = [_method("broadcast_to")(one, shape=together) for one in arrays]
@@ -198,15 +227,6 @@ def _gathered(x: Any, entries: list[Any]) -> Any:
 
 def _positions(entry: Any, length: int) -> Any:
     """An entry as an array of positions counted from the front."""
-    if isinstance(entry, Var):
-        if entry.dtype.kind not in "iu":
-            raise ArgumentError(f"x[...]: an index must hold integers, got {entry.dtype.name}")
-        return _method("where")(_method("less")(entry, 0), entry + length, entry)
-    positions = np.asarray(entry)
-    if positions.dtype.kind not in "iu":
-        raise ArgumentError(f"x[...]: an index must hold integers, got {entry!r}")
-    if positions.size and not (-length <= positions.min() and positions.max() < length):
-        raise IndexError(
-            f"x[...]: an index must be in [{-length}, {length}), got {positions.tolist()}"
-        )
-    return positions.astype(np.int32) % max(length, 1)
+    if isinstance(entry, (int, np.ndarray)):
+        return np.asarray(entry, np.int32)
+    return _method("where")(_method("less")(entry, 0), entry + length, entry)

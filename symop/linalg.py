@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from registry.errors import ArgumentError
 from registry.table import get
 from registry.types import as_dtype
 from symop.array_api import Axis, Eigen, Factors, SignAndLog, Singular, matrix_transpose
@@ -54,15 +55,32 @@ def svd(x: NDArray, /, *, full_matrices: bool = True) -> Singular:
 
 
 def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
-    """The pseudoinverse; singular values below ``rtol`` times the largest count as zero."""
-    found: NDArray = get("pinv")(x, rcond=rtol)
+    """The pseudoinverse; singular values below ``rtol`` times the largest count as zero.
+
+    Where ``rtol`` is an array, with a number for each matrix, the gradient is that of ``svd``.
+    """
+    if rtol is None or isinstance(rtol, (int, float)):
+        found: NDArray = get("pinv")(x, rcond=None if rtol is None else float(rtol))
+        return found
+    u, values, vh = svd(x, full_matrices=False)
+    limits = NDArray(rtol).astype(values.dtype)
+    counted = values > limits[..., None] * values.max(axis=-1, keepdims=True)
+    inverses = get("where")(counted, 1 / get("where")(counted, values, 1.0), 0.0)
+    product: NDArray = _adjoint(vh) @ (inverses[..., None].astype(x.dtype) * _adjoint(u))
+    return product
+
+
+def _adjoint(x: NDArray) -> NDArray:
+    found: NDArray = get("conj")(x).mT
     return found
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of the diagonal that lies ``offset`` above the main one, of the last two axes."""
-    given = x if dtype is None else ArrayOperator(get("cast"))(x, dtype=as_dtype(dtype))
-    return ArrayOperator(get("trace"))(given, offset=offset)
+    if dtype is None:
+        return ArrayOperator(get("trace"))(x, offset=offset)
+    cast, known = ArrayOperator(get("cast")), as_dtype(dtype)
+    return cast(ArrayOperator(get("trace"))(cast(x, dtype=known), offset=offset), dtype=known)
 
 
 def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:
@@ -75,7 +93,22 @@ def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: Any = "fro") -> N
     if ord == "fro":
         found: NDArray = get("norm")(x, axis=(-2, -1), keepdims=keepdims)
         return found
-    return NDArray(jnp.linalg.matrix_norm(x.value, keepdims=keepdims, ord=ord))
+    if ord not in _NORMS:
+        raise ArgumentError(
+            f"matrix_norm: ord must be one of {', '.join(map(repr, ('fro', *_NORMS)))}, got {ord!r}"
+        )
+    which, along = _NORMS[ord]
+    sizes = svdvals(x) if along is None else get("sum")(get("abs")(x), axis=along)
+    empty = which == "max" and sizes.shape[-1] == 0  # the greatest of no magnitudes is zero
+    norms: NDArray = get("sum" if empty else which)(sizes, axis=-1)
+    return norms[..., None, None] if keepdims else norms
+
+
+_NORMS: dict[Any, tuple[str, int | None]] = {
+    "nuc": ("sum", None), 2: ("max", None), -2: ("min", None), 1: ("max", -2), -1: ("min", -2),
+    float("inf"): ("max", -1), -float("inf"): ("min", -1),
+}  # fmt: skip
+"""How a norm reduces singular values, or the sums of magnitudes along an axis."""
 
 
 def vector_norm(

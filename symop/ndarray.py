@@ -284,7 +284,8 @@ class NDArray(Var):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
-        where = entries_of(index, self.shape)
+        entries = entries_of(index, self.shape)
+        where = tuple(one.value if isinstance(one, NDArray) else one for one in entries)
         given = value.value if isinstance(value, NDArray) else value
         self._become(NDArray(assigned(self.value, where, given)))
 
@@ -545,6 +546,17 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
     return method
 
 
+def _division(swapped: bool = False) -> Callable[[NDArray, Any], Any]:
+    """``divmod``: the quotient rounded down, and the remainder."""
+    quotient, remainder = _quick("//", swapped), _quick("%", swapped)
+
+    def method(self: NDArray, other: Any) -> Any:
+        found = quotient(self, other)
+        return found if found is NotImplemented else (found, remainder(self, other))
+
+    return method
+
+
 for _name, _symbol in {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
     "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
@@ -552,3 +564,5 @@ for _name, _symbol in {
     setattr(NDArray, f"__{_name}__", _quick(_symbol))
     setattr(NDArray, f"__r{_name}__", _quick(_symbol, swapped=True))
     setattr(NDArray, f"__i{_name}__", _in_place(_symbol))
+for _name, _swapped in {"__divmod__": False, "__rdivmod__": True}.items():
+    setattr(NDArray, _name, _division(_swapped))

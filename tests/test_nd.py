@@ -314,6 +314,62 @@ def test_operators_tell_how_they_are_called():
         _ = so.nd.led.signatur
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float16", "float32"])
+def test_a_dtype_that_is_asked_for_is_that_of_the_result(dtype):
+    x, a = so.nd.array(np.full((2, 3), 5), dtype=dtype), np.full((2, 3), 5)
+    for ours, theirs in (
+        (so.nd.sum(x, axis=1, dtype=dtype), a.sum(1, dtype=dtype)),
+        (so.nd.prod(x, dtype=dtype), a.astype(dtype).prod(dtype=dtype)),
+        (so.nd.cumulative_sum(x, axis=1, dtype=dtype), a.cumsum(1, dtype=dtype)),
+        (so.nd.cumulative_prod(x, axis=1, dtype=dtype), a.cumprod(1, dtype=dtype)),
+        (so.nd.linalg.trace(x, dtype=dtype), a.trace(dtype=dtype)),
+    ):
+        assert ours.dtype == theirs.dtype == dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+MATRICES = np.random.default_rng(5).normal(size=(2, 4, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_norms_of_matrices_have_gradients(ord, keepdims):
+    x = so.nd.array(MATRICES)
+    x.attach_grad()
+    with so.autograd.record():
+        norms = so.nd.linalg.matrix_norm(x, ord=ord, keepdims=keepdims)
+    expected = np.linalg.norm(MATRICES, ord, axis=(1, 2), keepdims=keepdims)
+    np.testing.assert_allclose(norms, expected, rtol=1e-5)
+    norms.backward()
+    slope = jax.grad(lambda a: jnp.linalg.matrix_norm(a, ord=ord).sum())(MATRICES)
+    np.testing.assert_allclose(x.grad, slope, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, 2, np.inf])
+def test_norms_of_empty_matrices_are_zero(ord):
+    for shape in ((0, 3), (3, 0), (2, 0, 3)):
+        norms = so.nd.linalg.matrix_norm(so.nd.zeros(shape), ord=ord)
+        np.testing.assert_array_equal(norms, np.zeros(shape[:-2]))
+
+
+def test_a_grid_of_nothing():
+    assert so.nd.meshgrid() == []
+
+
+def test_a_norm_of_matrices_has_a_known_order():
+    with pytest.raises(ArgumentError, match="matrix_norm: ord must be one of 'fro', 'nuc', 2"):
+        so.nd.linalg.matrix_norm(so.nd.array(MATRICES), ord=3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_pseudoinverses_with_a_tolerance_for_each_matrix(dtype):
+    a = MATRICES.astype(dtype) * (1j if dtype == "complex64" else 1)
+    for rtol in (0.1, np.array([0.9, 0.0], np.float32), so.nd.array([0.0, 0.5])):
+        found = so.nd.linalg.pinv(so.nd.array(a), rtol=rtol)
+        expected = np.linalg.pinv(a, rcond=np.asarray(rtol))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 # Executors ---------------------------------------------------------------------------------------
 
 

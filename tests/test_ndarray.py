@@ -128,6 +128,22 @@ class TestOperators:
         ):  # fmt: skip
             assert np.array_equal(ours, theirs)
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.int32])
+    def test_division_with_a_remainder(self, dtype):
+        a, b = np.array([7, -7, 8], dtype), np.array([2, 3, -5], dtype)
+        x, y = nd.array(a), nd.array(b)
+        for ours, theirs in (
+            (divmod(x, y), divmod(a, b)), (divmod(x, 3), divmod(a, 3)),
+            (divmod(9, y), divmod(9, b)), (divmod(a, y), divmod(a, b)),
+            (nd.divmod(x, y), np.divmod(a, b)), (nd.divmod(x, 3), np.divmod(a, 3)),
+        ):  # fmt: skip
+            for our, their in zip(ours, theirs, strict=True):
+                assert isinstance(our, so.NDArray)
+                np.testing.assert_array_equal(our, their)
+                assert our.dtype == their.dtype
+        with pytest.raises(TypeError, match="divmod"):
+            divmod(x, "a")
+
     def test_comparison_with_nothing(self):
         x = nd.array([1.0])
         assert (x == None) is False  # noqa: E711  # what the sign does is on trial
@@ -206,6 +222,76 @@ class TestParts:
     def test_refuses_as_numpy(self, index):
         with pytest.raises((IndexError, ArgumentError)):
             nd.array(DATA)[index]
+
+    @pytest.mark.parametrize(
+        ("index", "place", "axis", "size"),
+        [
+            (2, 2, 0, 2), (-3, -3, 0, 2), (np.int64(9), 9, 0, 2), ((0, 5), 5, 1, 3),
+            ((slice(None), 7), 7, 1, 3), ((..., 4), 4, 2, 4), ((None, 3), 3, 0, 2),
+            ([0, 5], 5, 0, 2), (np.array([[1, -3]]), -3, 0, 2), (([0, 1], [1, 9]), 9, 1, 3),
+            (([0, 5], slice(None), 1), 5, 0, 2), (([0, 1], 0, 4), 4, 2, 4),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_places_outside_are_refused_at_once(self, index, place, axis, size):
+        message = f"index {place} is out of bounds for axis {axis} with size {size}"
+        x = nd.array(DATA)
+        with pytest.raises(IndexError, match=message):
+            DATA[index]
+        with pytest.raises(IndexError, match=message):
+            x[index]
+        with pytest.raises(IndexError, match=message):
+            x[index] = 0
+        np.testing.assert_array_equal(x, DATA)
+
+    @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, nd.array])
+    @pytest.mark.parametrize(
+        ("shape", "before"), [((3,), 0), ((1,), 0), ((2, 1), 0), ((4,), 1), ((1,), 2)]
+    )
+    def test_masks_of_another_shape_are_refused(self, kind, shape, before):
+        index, x = (slice(None),) * before, nd.array(DATA)
+        with pytest.raises(IndexError, match="boolean index did not match"):
+            DATA[(*index, np.ones(shape, bool))]
+        mask = kind(np.ones(shape, bool))
+        with pytest.raises(IndexError, match=r"mask must have the shape .* from axis"):
+            x[(*index, mask)]
+        with pytest.raises(IndexError, match=r"mask must have the shape .* from axis"):
+            x[(*index, mask)] = 0
+
+    @pytest.mark.parametrize("index", ["a", 1.5, [1.5], (True, 0), np.ones(2), {}], ids=str)
+    def test_what_is_no_index_is_refused_both_ways(self, index):
+        x = nd.array(DATA)
+        with pytest.raises(ArgumentError, match="an index must hold integers, slices"):
+            x[index]
+        with pytest.raises(ArgumentError, match="an index must hold integers, slices"):
+            x[index] = 0
+
+    def test_the_sequence_protocol_ends(self):
+        class Rows:  # Python asks for 0, 1, ... until there is an IndexError
+            def __getitem__(self, i):
+                return x[i]
+
+        x = nd.array(DATA[0])
+        assert [row.tolist() for row in Rows()] == DATA[0].tolist()
+        assert [row.tolist() for row in reversed(x)] == DATA[0][::-1].tolist()
+
+    @pytest.mark.parametrize("write", [False, True])
+    def test_places_under_jit(self, write):
+        def run(x, place):
+            if not write:
+                return x[place], x[place, 1], x[jnp.stack([place, -1])]
+            x[place] = -1
+            x[place, 0] = 5
+            return x
+
+        found = jax.jit(run)(nd.array(DATA), jnp.asarray(1))
+        expected = DATA.copy()
+        if write:
+            expected[1], expected[1, 0] = -1, 5
+            np.testing.assert_array_equal(found, expected)
+            return
+        for one, other in zip(found, (DATA[1], DATA[1, 1], DATA[[1, -1]]), strict=True):
+            np.testing.assert_array_equal(one, other)
 
     @pytest.mark.parametrize(
         ("index", "value"),
