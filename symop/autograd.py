@@ -21,13 +21,13 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
-from symop.entries import Link
+from symop.entries import Custom, Link, Source
 from symop.graph import placeholder
 from symop.ndarray import NDArray
 from symop.recorded_symbol import symbol_of
 from symop.recording import local, settle
 from symop.symbol import Symbol
-from symop.tape import ONES, Custom, disconnected, pull
+from symop.tape import ONES, Cotangent, disconnected, pull
 
 __all__ = [
     "Function",
@@ -234,7 +234,7 @@ def _arrived(gradient: NDArray | None) -> NDArray:
     return gradient
 
 
-def _target(variable: NDArray) -> Any:
+def _target(variable: NDArray) -> Link | NDArray:
     source = variable.source
     if source is None:
         raise GradientError(
@@ -252,7 +252,9 @@ def _listed(given: Any) -> list[NDArray]:
     return listed
 
 
-def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, Any]]:
+def _heads(
+    what: str, heads: list[NDArray], head_grads: Any
+) -> list[tuple[Link | NDArray, Cotangent]]:
     """Where the heads come from, and a cotangent of each."""
     settle()
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
@@ -266,16 +268,17 @@ def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, 
     return [(_source(what, one), _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
 
 
-def _source(what: str, head: NDArray) -> Any:
-    if head.source is None:
+def _source(what: str, head: NDArray) -> Link | NDArray:
+    source = head.source
+    if source is None:
         raise GradientError(
             f"{what}: a head must be computed from arrays with attach_grad() inside "
             f"autograd.record(), got an array of type {head.type} that was not"
         )
-    return head.source
+    return source
 
 
-def _cotangent(head: NDArray, given: Any) -> Any:
+def _cotangent(head: NDArray, given: Any) -> Cotangent:
     if given is None:
         return ONES
     one = given if isinstance(given, NDArray) else NDArray(given)
@@ -434,12 +437,12 @@ class Function:
             self._saved = tuple(known.get(id(one), one) for one in self._saved)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
 
-    def _enter(self, inputs: Any, sources: list[Any], outputs: list[NDArray]) -> None:
+    def _enter(self, inputs: Any, sources: Sequence[Source], outputs: list[NDArray]) -> None:
         nodes = [placeholder("output", one.type.strong()) for one in outputs]
         entry = Custom(sources, nodes, functools.partial(self._pulled, inputs, outputs))
         for one, node in zip(outputs, nodes, strict=True):
             if one.type.differentiable:
-                one._link = Link(entry, node)  # type: ignore[arg-type]
+                one._link = Link(entry, node)
 
     def _pulled(
         self, inputs: Any, outputs: list[NDArray], cotangents: list[NDArray | None]

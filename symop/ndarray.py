@@ -16,7 +16,7 @@ from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs, Var
 from symop.assignment import assigned
-from symop.entries import NEVER
+from symop.entries import NEVER, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
@@ -72,7 +72,7 @@ class NDArray(Var):
     _segment: Segment | None
     _index: int
     _type: VarType | None
-    _link: Any
+    _link: Link | tuple[()] | None
     _grad: Gradient | None
 
     def __init__(self, data: Any) -> None:
@@ -112,7 +112,7 @@ class NDArray(Var):
         return self._type
 
     @property
-    def source(self) -> Any:
+    def source(self) -> "Link | NDArray | None":
         """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
         return self if self._grad is not None else self._link or None
 

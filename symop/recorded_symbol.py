@@ -5,9 +5,8 @@ from collections import defaultdict
 from registry.errors import GradientError
 from registry.types import KEY_TYPE
 from symop.emission import substitute
-from symop.entries import Entry, Link, Source
+from symop.entries import Entry, Link, Origin
 from symop.graph import Node, fresh_key, topological, variable
-from symop.ndarray import NDArray
 from symop.symbol import Symbol
 
 
@@ -24,8 +23,8 @@ def symbol_of(link: Link) -> Symbol:
         outputs = needed[entry]
         order = set(topological(outputs))
         inputs = {
-            node: _stand_in(entry, node, source, built, variables)
-            for node, source in zip(entry.recorded.inputs, entry.sources, strict=True)
+            node: _stand_in(entry, node, origin, built, variables)
+            for node, origin in zip(entry.recorded.inputs, entry.origins, strict=True)
             if node in order
         }
         found = substitute(outputs, inputs)
@@ -47,22 +46,22 @@ def _needed(link: Link) -> dict[Entry, list[Node]]:
         if at.node in needed[at.entry]:
             continue
         needed[at.entry].append(at.node)
-        waiting += [one for one in at.entry.sources if isinstance(one, Link)]
+        waiting += [one for one in at.entry.origins if isinstance(one, Link)]
     return needed
 
 
 def _stand_in(
     entry: Entry,
     node: Node,
-    source: Source,
+    origin: Origin,
     built: dict[tuple[int, Node], Node],
     variables: dict[object, Node],
 ) -> Node:
-    if isinstance(source, Link):
-        return built[source.entry.serial, source.node]
+    if isinstance(origin, Link):
+        return built[origin.entry.serial, origin.node]
     if node.type is KEY_TYPE:
         return fresh_key()
-    key = id(source) if isinstance(source, NDArray) else (entry.serial, node)
+    key = (entry.serial, node) if origin is None else id(origin)
     if key not in variables:
         name = f"var{len(variables)}"
         variables[key] = variable(name, node.type.shape, node.type.dtype)

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from registry.errors import DisconnectedError, GradientError
 from registry.table import get
 from registry.types import VarType
 from symop.eager_programs import Pulled
-from symop.entries import Entry, Link, Source, serials
+from symop.entries import AnyEntry, Custom, Entry, Link, Origin, Source, origin_of
 from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
 from symop.recording import called
@@ -30,48 +30,9 @@ ONES = _Ones()
 Cotangent = NDArray | _Ones
 
 
-class Custom:
-    """An entry whose backward pass is a Python function.
-
-    Attributes:
-        sources: where its inputs come from.
-        backward: from the cotangents of all outputs to the gradients of all inputs.
-        nodes: what stands for its outputs.
-        serial: grows with each entry.
-    """
-
-    __slots__ = ("backward", "nodes", "serial", "sources")
-
-    def __init__(
-        self,
-        sources: list[Source],
-        nodes: list[Node],
-        backward: Callable[[list[NDArray | None]], Sequence[Any]],
-    ) -> None:
-        """Enter a function on the tape."""
-        self.sources, self.nodes, self.backward = sources, nodes, backward
-        self.serial = next(serials)
-
-    def gradients(self, cotangents: dict[Node, NDArray]) -> Sequence[Any]:
-        """What arrives at the inputs for the cotangents of outputs."""
-        if not cotangents:
-            return [None] * len(self.sources)
-        found = self.backward([cotangents.get(node) for node in self.nodes])
-        if len(found) != len(self.sources):
-            raise GradientError(
-                f"backward: it must return a gradient for each of {len(self.sources)} inputs, "
-                f"got {len(found)}"
-            )
-        return found
-
-
-AnyEntry = Any
-"""An ``Entry`` or a ``Custom``."""
-
-
 def pull(
     heads: Sequence[tuple[Source, Cotangent]],
-    targets: Sequence[Source] | None,
+    targets: Sequence[Link | NDArray] | None,
     *,
     create_graph: bool,
     retain_graph: bool,
@@ -100,7 +61,7 @@ def pull(
 class Walk:
     """One walk from the heads back to the arrays."""
 
-    def __init__(self, targets: Sequence[Source] | None, create_graph: bool) -> None:
+    def __init__(self, targets: Sequence[Link | NDArray] | None, create_graph: bool) -> None:
         self.create_graph = create_graph
         self.entries: dict[int, AnyEntry] = {}
         self.visited: list[tuple[Entry, tuple[Node, ...]]] = []
@@ -123,6 +84,7 @@ class Walk:
         if isinstance(source, NDArray):
             self._arrays[id(source)] += given
             self._kept[id(source)] = source
+        if not isinstance(source, Link):
             return
         serial = source.entry.serial
         if serial not in self._cotangents:
@@ -189,8 +151,10 @@ class Walk:
         if not self.create_graph:
             return [NDArray(one) for one in pulled.run(saved, packed, values, called)]
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
-        sources = [_source_of(entry, node, inputs) for node in nodes]
+        sources: list[Source] = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
+        origins: list[Origin] = [Link(entry, node) for node in nodes]
+        origins += [origin_of(one.source, one.value) for one in heads]
         around = [*entry.sources, *sources]
         active = tuple(i for i, one in enumerate(sources) if one is not None)
         if not active:
@@ -198,7 +162,7 @@ class Walk:
         recorded = pulled.recorded(active)
         given = [*pulled.inputs_of(saved, packed), *values]
         results, kept, is_packed = recorded.run(given, called)
-        made = Entry(recorded, sources, kept, is_packed)
+        made = Entry(recorded, sources, kept, is_packed, origins)
         return [
             _linked(one, Link(made, node)) if recorded.flows(node) else _still(one, around)
             for node, one in zip(recorded.wanted, results, strict=True)
@@ -208,9 +172,9 @@ class Walk:
         """Whether what arrives at ``source`` may reach a target."""
         if source is None or self._targets is None:
             return source is not None
-        if isinstance(source, NDArray):
-            return id(source) in self._wanted_arrays
-        return self._is_wanted(source) or self._leads_on(source.entry)
+        if isinstance(source, Link):
+            return self._is_wanted(source) or self._leads_on(source.entry)
+        return id(source) in self._wanted_arrays
 
     def _is_wanted(self, link: Link) -> bool:
         """Whether a target is among the values of the entry."""
@@ -242,7 +206,7 @@ class Walk:
         """The arrays with a gradient of their own that the walk reached."""
         return self._kept.values()
 
-    def gradient(self, source: Source) -> NDArray | None:
+    def gradient(self, source: Link | NDArray) -> NDArray | None:
         """What arrived at an array or at a recorded value; None where no path leads there."""
         if isinstance(source, NDArray):
             if id(source) not in self._kept:
@@ -285,7 +249,7 @@ def _still(value: Any, sources: list[Source]) -> NDArray:
     behind = [one for one in sources if one is not None]
     made = NDArray(value)
     node = placeholder("still", made.type.strong())
-    entry: Any = Custom(behind, [node], lambda _: [None] * len(behind))
+    entry = Custom(behind, [node], lambda _: [None] * len(behind))
     made._link = Link(entry, node)
     return made
 

@@ -433,6 +433,42 @@ class TestSymbols:
         at = np.array([0.2, 0.3])
         np.testing.assert_allclose(found, 2 * (np.cos(at) * at + np.sin(at)), rtol=1e-6)
 
+    @pytest.mark.parametrize("freed", [False, True])
+    def test_a_constant_is_one_variable_in_all_of_the_record(self, freed):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x) * w
+            y.wait_to_read()
+            y = y * w
+        if freed:
+            y.backward()
+        symbol = autograd.get_symbol(y)
+        assert symbol.list_arguments() == ["var0", "var1"]
+        found = symbol.eval(var0=x.asnumpy(), var1=np.array([5.0, 7.0], np.float32))
+        np.testing.assert_allclose(found, np.sin(x.asnumpy()) * [25.0, 49.0], rtol=1e-6)
+
+    def test_a_constant_that_changed_is_another_variable(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = x * w
+            with autograd.pause():
+                w += 1
+            y = y * w
+        found = autograd.get_symbol(y).eval(var0=x.asnumpy(), var1=[2.0, 3.0], var2=[10.0, 100.0])
+        np.testing.assert_allclose(found, x.asnumpy() * [20.0, 300.0], rtol=1e-6)
+
+    def test_gradients_share_constants_and_what_is_computed_from_them(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x) * nd.exp(w) * w
+            (slope,) = autograd.grad(y, x, create_graph=True)
+            z = slope * y
+        symbol = autograd.get_symbol(z)
+        assert sorted(symbol.list_arguments()) == ["var0", "var1"]
+        at, c = np.array([0.2, 0.3], np.float32), np.array([0.4, 0.1], np.float32)
+        expected = np.sin(at) * np.cos(at) * (np.exp(c) * c) ** 2
+        np.testing.assert_allclose(symbol.eval(var0=at, var1=c), expected, rtol=1e-5)
+
     def test_what_is_no_graph_is_refused(self):
         with pytest.raises(GradientError, match="must be recorded"):
             autograd.get_symbol(nd.array([1.0]))
