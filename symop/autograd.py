@@ -23,7 +23,7 @@ from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
 from symop.entries import Custom, Link, Source
 from symop.graph import placeholder
-from symop.ndarray import NDArray
+from symop.ndarray import Gradient, NDArray
 from symop.recorded_symbol import symbol_of
 from symop.recording import local, settle
 from symop.symbol import Symbol
@@ -160,23 +160,26 @@ def backward(
             systems' calls: what was recorded tells the mode.
 
     Raises:
-        GradientError: nothing was recorded, or the record was freed.
+        GradientError: nothing was recorded, or the record was freed; or JAX traces the gradient of
+            an array that was marked outside of the trace.
         ShapeError, DTypeError: a cotangent is not of its head's type.
+        KindError: a row-sparse gradient, as some makers return it, meets another one or flows on.
     """
     del train_mode
     given = _heads("backward", _listed(heads), head_grads)
     with _mode(False):
         walk = pull(given, None, create_graph=False, retain_graph=retain_graph)
-        for array in walk.arrays:
-            _store(array, walk.gradient(array))
+        found = [(one._grad, walk.gradient(one)) for one in walk.arrays]
+        arrived = [(kept, one) for kept, one in found if kept is not None and one is not None]
+        for kept, gradient in arrived:
+            kept.require_lasting(gradient)
+        for kept, gradient in arrived:
+            _store(kept, gradient)
 
 
-def _store(array: NDArray, gradient: NDArray | None) -> None:
-    kept = array._grad
-    if kept is None or gradient is None:
-        return
+def _store(kept: Gradient, gradient: NDArray) -> None:
     if kept.req is OpReqType.ADD and kept.value is not None:
-        gradient = kept.value + gradient
+        gradient = kept.value.to_dense() + gradient.to_dense()
     if kept.value is None:
         kept.value = gradient
     else:  # who holds x.grad sees the new gradient

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import get_opaque_trace_state
 
 from registry import var
 from registry.attributes import identity_key
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from registry.errors import ArgumentError, DTypeError, GradientError, KindError, ShapeError
 from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
@@ -31,6 +32,11 @@ from symop.recording import (
 )
 
 
+def _trace() -> Any:
+    """What JAX traces at the moment; equal to itself."""
+    return get_opaque_trace_state()  # type: ignore[no-untyped-call]  # of JAX
+
+
 class Gradient:
     """What an array with a gradient of its own keeps of it.
 
@@ -39,11 +45,34 @@ class Gradient:
         value: the gradient; None as long as it is zero.
     """
 
-    __slots__ = ("req", "value")
+    __slots__ = ("_trace", "req", "value")
 
-    def __init__(self, req: OpReqType, value: "NDArray | None" = None) -> None:
+    def __init__(self, req: OpReqType) -> None:
         """A gradient that is zero so far."""
-        self.req, self.value = req, value
+        self.req = req
+        self.value: NDArray | None = None
+        self._trace = _trace()
+
+    def outlives(self, gradient: "NDArray") -> bool:
+        """Whether the array was marked outside of a trace of JAX, in which ``gradient`` is made."""
+        value = gradient._value
+        if isinstance(value, SelectedRows):
+            value = value.values
+        traced = isinstance(value, jax.core.Tracer)
+        return traced and self._trace != _trace()
+
+    def require_lasting(self, gradient: "NDArray") -> None:
+        """Refuse a gradient that would be of no use after the trace in which it is made.
+
+        Raises:
+            GradientError: the array was marked outside of the trace.
+        """
+        if self.outlives(gradient):
+            raise GradientError(
+                "grad: inside of a JAX transformation the array must be marked there, got one that "
+                "was marked outside, whose gradient would be lost with the trace; pass the array "
+                "as an argument and mark it, or use autograd.grad and return what it gives"
+            )
 
 
 class NDArray(Var):
@@ -136,11 +165,11 @@ class NDArray(Var):
 
     def item(self, *index: int) -> Any:
         """The only entry, or the one at ``index``, as a Python scalar."""
-        return np.asarray(self.value).item(*index)
+        return self.__array__().item(*index)
 
     def tolist(self) -> Any:
         """The entries as nested lists of Python scalars."""
-        return np.asarray(self.value).tolist()
+        return self.__array__().tolist()
 
     def wait_to_read(self) -> None:
         """Return when the value is computed."""
@@ -204,7 +233,8 @@ class NDArray(Var):
         return format(self.item() if spec and self.ndim == 0 else str(self), spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NDArray, (np.asarray(self.value),)
+        value = self.value
+        return NDArray, (value if isinstance(value, SelectedRows) else np.asarray(value),)
 
     def __deepcopy__(self, memo: Any) -> "NDArray":
         return self.copy()
@@ -253,6 +283,14 @@ class NDArray(Var):
             return self.copy() if copy and self.source is None else self
         return var.methods("cast")(self, dtype=wanted)  # type: ignore[misc, no-any-return]
 
+    def to_dense(self) -> "NDArray":
+        """The entries in a dense array; itself where it is dense.
+
+        A row-sparse array is what a gradient maker may return. It is not recorded.
+        """
+        value = self.value
+        return NDArray(value.to_dense()) if isinstance(value, SelectedRows) else self
+
     @property
     def T(self) -> "NDArray":  # noqa: N802  # NumPy's name
         """The axes in reverse order."""
@@ -284,6 +322,8 @@ class NDArray(Var):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        if isinstance(self.value, SelectedRows):
+            raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         where = entries_of(index, self.shape)
         given = value.value if isinstance(value, NDArray) else value
         self._become(NDArray(assigned(self.value, where, given)))
@@ -347,9 +387,12 @@ class NDArray(Var):
         kept = self._grad
         if kept is None:
             return None
-        if kept.value is None:
-            kept.value = NDArray(jnp.zeros(self.shape, self.dtype))
-        return kept.value
+        if kept.value is not None:
+            return kept.value
+        zero = NDArray(jnp.zeros(self.shape, self.dtype))
+        if not kept.outlives(zero):
+            kept.value = zero
+        return zero
 
     @grad.setter
     def grad(self, gradient: "NDArray | None") -> None:
@@ -359,6 +402,8 @@ class NDArray(Var):
             return
         if gradient is not None and (gradient.shape != self.shape or gradient.dtype != self.dtype):
             raise GradientError(f"grad: it must be of type {self.type}, got {gradient.type}")
+        if gradient is not None:
+            self._grad.require_lasting(gradient)
         self._grad.value = gradient
 
     @property

@@ -7,9 +7,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from registry.errors import DisconnectedError, GradientError
+from registry.errors import DisconnectedError, GradientError, KindError
 from registry.table import get
-from registry.types import VarType
+from registry.types import VarKind, VarType
+from registry.values import SelectedRows
 from symop.eager_programs import Pulled
 from symop.entries import AnyEntry, Custom, Entry, Link, Origin, Source, origin_of
 from symop.graph import Node, placeholder
@@ -99,6 +100,8 @@ class Walk:
             serial = -heapq.heappop(self._waiting)
             entry, arrived = self.entries[serial], self._cotangents.pop(serial)
             cotangents = {node: _sum(some, node.type) for node, some in arrived.items() if some}
+            for node, one in cotangents.items():
+                _require_dense(node, one)
             self._visit(entry, tuple(arrived), cotangents)
 
     def _visit(
@@ -259,6 +262,21 @@ def _sum(some: list[Any], type: VarType) -> Any:
         return some[0]
     total: NDArray = get("add_n")(*[_array(one, type) for one in some])
     return total
+
+
+def _require_dense(node: Node, cotangent: Cotangent) -> None:
+    """Refuse a row-sparse gradient of a dense value that was computed.
+
+    Raises:
+        KindError: gradient makers take dense cotangents, as they take them in graphs.
+    """
+    if not isinstance(cotangent, NDArray) or not isinstance(cotangent._value, SelectedRows):
+        return
+    if node.type.kind is not VarKind.SELECTED_ROWS:
+        raise KindError(
+            "backward: the gradient of a computed value must be dense, got "
+            f"{cotangent.type}; just arrays with attach_grad() take rows"
+        )
 
 
 def _array(cotangent: Any, type: VarType) -> NDArray:
