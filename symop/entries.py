@@ -37,6 +37,7 @@ Source = Link | Marked | None
 """Where the gradient by a value goes: on along the tape, to an array of its own, or nowhere."""
 Origin = Link | Marked | weakref.ref[Any] | None
 """What an input of an entry stands for: a ``Source``, or what tells one constant from another."""
+Origins = Sequence[Origin]
 
 
 class Entry:
@@ -59,7 +60,7 @@ class Entry:
         sources: list[Source],
         saved: list[Any],
         packed: bool,
-        origins: Sequence[Origin] | None = None,
+        origins: Origins | Callable[[], Origins] | None = None,
     ) -> None:
         """Enter a program on the tape; ``origins`` tell what its inputs are, also constant ones."""
         self.recorded, self.sources, self.packed = recorded, sources, packed
@@ -80,15 +81,15 @@ class Entry:
         return not self.spent.isdisjoint(self.recorded.using(heads))
 
     @property
-    def origins(self) -> Sequence[Origin]:
+    def origins(self) -> Origins:
         """What each input stands for; None for a constant that cannot be told from others."""
-        if self._origins is None:
+        found = self._origins
+        if found is None:
             kept = dict(zip(self.recorded.plain, self.saved or (), strict=False))
-            self._origins = [
-                origin_of(source, kept.get(node))
-                for node, source in zip(self.recorded.inputs, self.sources, strict=True)
-            ]
-        return self._origins
+            pairs = zip(self.recorded.inputs, self.sources, strict=True)
+            found = [origin_of(source, kept.get(node)) for node, source in pairs]
+        self._origins = known = found() if callable(found) else found
+        return known
 
 
 def origin_of(source: Source, value: Any) -> Origin:
@@ -108,19 +109,22 @@ class Custom:
         sources: where its inputs come from.
         backward: from the cotangents of all outputs to the gradients of all inputs.
         nodes: what stands for its outputs.
+        computed: where a graph computes its only output; None where it is Python that does.
         serial: grows with each entry.
     """
 
-    __slots__ = ("backward", "nodes", "serial", "sources")
+    __slots__ = ("backward", "computed", "nodes", "serial", "sources")
 
     def __init__(
         self,
         sources: Sequence[Source],
         nodes: list[Node],
         backward: Callable[[list[Any]], Sequence[Any]],
+        computed: Link | None = None,
     ) -> None:
         """Enter a function on the tape."""
         self.sources, self.nodes, self.backward = sources, nodes, backward
+        self.computed = computed
         self.serial = next(serials)
 
     def gradients(self, cotangents: dict[Node, Any]) -> Sequence[Any]:

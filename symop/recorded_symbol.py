@@ -5,7 +5,7 @@ from collections import defaultdict
 from registry.errors import GradientError
 from registry.types import KEY_TYPE
 from symop.emission import substitute
-from symop.entries import Entry, Link, Origin
+from symop.entries import Custom, Entry, Link, Origin
 from symop.graph import Node, fresh_key, topological, variable
 from symop.symbol import Symbol
 
@@ -16,6 +16,7 @@ def symbol_of(link: Link) -> Symbol:
     Raises:
         GradientError: a function of one's own lies on the way, which is no graph.
     """
+    link = _computed(link)
     needed = _needed(link)
     built: dict[tuple[int, Node], Node] = {}
     variables: dict[object, Node] = {}
@@ -32,21 +33,30 @@ def symbol_of(link: Link) -> Symbol:
     return Symbol([built[link.entry.serial, link.node]])
 
 
+def _computed(link: Link) -> Link:
+    """Where a graph computes the value of ``link``."""
+    found: Link | None = link
+    while found is not None and isinstance(found.entry, Custom):
+        found = found.entry.computed
+    if found is None:
+        raise GradientError(
+            "get_symbol: the value must be made of operators, but an autograd.Function lies on "
+            "the way"
+        )
+    return found
+
+
 def _needed(link: Link) -> dict[Entry, list[Node]]:
     """The entries that a value is computed by, and which of their values it needs."""
     needed: dict[Entry, list[Node]] = defaultdict(list)
     waiting = [link]
     while waiting:
-        at = waiting.pop()
-        if not isinstance(at.entry, Entry):
-            raise GradientError(
-                "get_symbol: the value must be made of operators, but an autograd.Function lies on "
-                "the way, or a gradient that is a number"
-            )
-        if at.node in needed[at.entry]:
+        entry, node = _computed(waiting.pop())
+        assert isinstance(entry, Entry)
+        if node in needed[entry]:
             continue
-        needed[at.entry].append(at.node)
-        waiting += [one for one in at.entry.origins if isinstance(one, Link)]
+        needed[entry].append(node)
+        waiting += [one for one in entry.origins if isinstance(one, Link)]
     return needed
 
 
@@ -58,7 +68,8 @@ def _stand_in(
     variables: dict[object, Node],
 ) -> Node:
     if isinstance(origin, Link):
-        return built[origin.entry.serial, origin.node]
+        link = _computed(origin)
+        return built[link.entry.serial, link.node]
     if node.type is KEY_TYPE:
         return fresh_key()
     key = (entry.serial, node) if origin is None else id(origin)

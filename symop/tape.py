@@ -1,5 +1,6 @@
 """The tape: backward passes over what was recorded, entry by entry, in compiled programs."""
 
+import functools
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,7 @@ from registry.table import get
 from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop.eager_programs import Pulled
-from symop.entries import AnyEntry, Custom, Entry, Link, Origin, Source, origin_of
+from symop.entries import AnyEntry, Custom, Entry, Link, Origins, Source, origin_of
 from symop.graph import Node, placeholder
 from symop.ndarray import NDArray
 from symop.recording import called
@@ -156,19 +157,21 @@ class Walk:
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
         sources: list[Source] = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
-        origins: list[Origin] = [Link(entry, node) for node in nodes]
-        origins += [origin_of(one.source, one.value) for one in heads]
-        around = [*entry.sources, *sources]
+        constants = [origin_of(one.source, one.value) for one in heads]
+        origins = functools.partial(_origins_of, entry, nodes, constants)
         active = tuple(i for i, one in enumerate(sources) if one is not None)
-        if not active:
-            return [_still(one, around) for one in pulled.run(saved, packed, values, called)]
         recorded = pulled.recorded(active)
-        given = [*pulled.inputs_of(saved, packed), *values]
-        results, kept, is_packed = recorded.run(given, called)
+        if active:
+            given = [*pulled.inputs_of(saved, packed), *values]
+            results, kept, is_packed = recorded.run(given, called)
+        else:  # nothing to differentiate: no residuals
+            results, kept, is_packed = pulled.run(saved, packed, values, called), [], False
         made = Entry(recorded, sources, kept, is_packed, origins)
+        around = [*entry.sources, *sources]
         return [
-            _linked(one, Link(made, node)) if recorded.flows(node) else _still(one, around)
-            for node, one in zip(recorded.wanted, results, strict=True)
+            _linked(value, link) if recorded.flows(node) else _constant(value, around, link)
+            for node, value in zip(recorded.wanted, results, strict=True)
+            for link in (Link(made, node),)
         ]
 
     def is_useful(self, source: Source) -> bool:
@@ -247,12 +250,17 @@ def _linked(value: Any, link: Link) -> NDArray:
     return made
 
 
-def _still(value: Any, sources: list[Source]) -> NDArray:
-    """A gradient that does not move with the sources, though it is a function of them."""
+def _origins_of(entry: Entry, nodes: Sequence[Node], heads: Origins) -> Origins:
+    """What the inputs of a gradient stand for: values of the entry, then cotangents."""
+    return [*[Link(entry, node) for node in nodes], *heads]
+
+
+def _constant(value: Any, sources: Sequence[Source], computed: Link) -> NDArray:
+    """A gradient whose derivative by the sources is zero, though it is a function of them."""
     behind = [one for one in sources if one is not None]
     made = NDArray(value)
-    node = placeholder("still", made.type.strong())
-    entry = Custom(behind, [node], lambda _: [None] * len(behind))
+    node = placeholder("constant", made.type.strong())
+    entry = Custom(behind, [node], lambda _: [None] * len(behind), computed)
     made._link = Link(entry, node)
     return made
 
