@@ -21,9 +21,9 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
-from symop.entries import Custom, Link, Source
+from symop.entries import Custom, Gradient, Link, Source
 from symop.graph import placeholder
-from symop.ndarray import Gradient, NDArray
+from symop.ndarray import NDArray
 from symop.recorded_symbol import symbol_of
 from symop.recording import local, settle
 from symop.symbol import Symbol
@@ -172,7 +172,7 @@ def backward(
         found = [(one._grad, walk.gradient(one)) for one in walk.arrays]
         arrived = [(kept, one) for kept, one in found if kept is not None and one is not None]
         for kept, gradient in arrived:
-            kept.require_lasting(gradient)
+            kept.require_lasting(gradient.value)
         for kept, gradient in arrived:
             _store(kept, gradient)
 
@@ -183,7 +183,7 @@ def _store(kept: Gradient, gradient: NDArray) -> None:
     if kept.value is None:
         kept.value = gradient
     else:  # who holds x.grad sees the new gradient
-        kept.value._become(gradient)
+        kept.value._take_value_of(gradient)
 
 
 def grad(
@@ -430,7 +430,7 @@ class Function:
         with _mode(False):
             found = self.forward(*plain)
             made = found if isinstance(found, tuple) else (found,)
-            outputs = [_own(one) for one in made]
+            outputs = [_unshared(one) for one in made]
         if recording and any(one is not None for one in sources):
             self._enter(inputs, sources, outputs)
             # What ``forward`` kept of its inputs and outputs is on the record from now on.
@@ -476,7 +476,7 @@ class Function:
         return made
 
 
-def _own(one: Any) -> NDArray:
+def _unshared(one: Any) -> NDArray:
     return NDArray(one.value) if isinstance(one, NDArray) else NDArray(one)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
+from jax.extend.core import get_opaque_trace_state
 
 from registry.errors import GradientError
-from registry.types import VarType
+from registry.types import OpReqType, VarType
+from registry.values import SelectedRows
 from symop.eager_programs import Recorded
 from symop.graph import Node
 
@@ -29,6 +31,46 @@ class Marked(Protocol):
     @property
     def type(self) -> VarType:
         """Shape, dtype and kind."""
+
+
+class Gradient:
+    """What an array with a gradient of its own keeps of it.
+
+    Attributes:
+        req: whether a backward pass writes the gradient, adds to it, or leaves it.
+        value: the gradient, an ``NDArray``; None as long as it is zero.
+    """
+
+    __slots__ = ("_trace", "req", "value")
+
+    def __init__(self, req: OpReqType) -> None:
+        """A gradient that is zero so far."""
+        self.req = req
+        self.value: Any = None
+        self._trace = _trace()
+
+    def outlives(self, value: Any) -> bool:
+        """Whether the array was marked outside of a trace of JAX in which ``value`` was made."""
+        entries = value.values if isinstance(value, SelectedRows) else value
+        return isinstance(entries, jax.core.Tracer) and self._trace != _trace()
+
+    def require_lasting(self, value: Any) -> None:
+        """Refuse a gradient that would be of no use after the trace in which it was made.
+
+        Raises:
+            GradientError: the array was marked outside of the trace.
+        """
+        if self.outlives(value):
+            raise GradientError(
+                "grad: inside of a JAX transformation the array must be marked there, got one that "
+                "was marked outside, whose gradient would be lost with the trace; pass the array "
+                "as an argument and mark it, or use autograd.grad and return what it gives"
+            )
+
+
+def _trace() -> Any:
+    """What JAX traces at the moment; equal to itself."""
+    return get_opaque_trace_state()  # type: ignore[no-untyped-call]  # of JAX
 
 
 NEVER = ()

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import get_opaque_trace_state
 
 from registry import var
 from registry.attributes import identity_key
@@ -15,9 +14,10 @@ from registry.errors import ArgumentError, DTypeError, GradientError, KindError,
 from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
-from registry.var import Attributes, Inputs, Var
+from registry.var import Attributes, Inputs
+from symop.array_protocols import Convertible, device_of
 from symop.assignment import assigned
-from symop.entries import NEVER, Link
+from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
@@ -31,51 +31,10 @@ from symop.recording import (
     settle,
 )
 
-
-def _trace() -> Any:
-    """What JAX traces at the moment; equal to itself."""
-    return get_opaque_trace_state()  # type: ignore[no-untyped-call]  # of JAX
+__all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
 
 
-class Gradient:
-    """What an array with a gradient of its own keeps of it.
-
-    Attributes:
-        req: whether a backward pass writes the gradient, adds to it, or leaves it.
-        value: the gradient; None as long as it is zero.
-    """
-
-    __slots__ = ("_trace", "req", "value")
-
-    def __init__(self, req: OpReqType) -> None:
-        """A gradient that is zero so far."""
-        self.req = req
-        self.value: NDArray | None = None
-        self._trace = _trace()
-
-    def outlives(self, gradient: "NDArray") -> bool:
-        """Whether the array was marked outside of a trace of JAX, in which ``gradient`` is made."""
-        value = gradient._value
-        if isinstance(value, SelectedRows):
-            value = value.values
-        traced = isinstance(value, jax.core.Tracer)
-        return traced and self._trace != _trace()
-
-    def require_lasting(self, gradient: "NDArray") -> None:
-        """Refuse a gradient that would be of no use after the trace in which it is made.
-
-        Raises:
-            GradientError: the array was marked outside of the trace.
-        """
-        if self.outlives(gradient):
-            raise GradientError(
-                "grad: inside of a JAX transformation the array must be marked there, got one that "
-                "was marked outside, whose gradient would be lost with the trace; pass the array "
-                "as an argument and mark it, or use autograd.grad and return what it gives"
-            )
-
-
-class NDArray(Var):
+class NDArray(Convertible):
     """An array whose operators run when a value is needed, or at once after a few dozen of them.
 
     It holds a ``jax.Array`` and behaves as one: ``jax.numpy`` takes it, ``jax.jit`` takes and
@@ -145,92 +104,13 @@ class NDArray(Var):
         """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
         return self if self._grad is not None else self._link or None
 
-    def asjax(self) -> Any:
-        """The ``jax.Array`` itself, without a copy."""
-        return self.value
-
-    def asnumpy(self) -> np.ndarray:
-        """The entries as a NumPy array of one's own."""
-        return np.array(self.__array__())
-
-    def asscalar(self) -> Any:
-        """The only entry as a NumPy scalar.
-
-        Raises:
-            ArgumentError: there are none or several.
-        """
-        if self.size != 1:
-            raise ArgumentError(f"asscalar: the array must have one entry, got shape {self.shape}")
-        return self.asnumpy().reshape(())[()]
-
-    def item(self, *index: int) -> Any:
-        """The only entry, or the one at ``index``, as a Python scalar."""
-        return self.__array__().item(*index)
-
-    def tolist(self) -> Any:
-        """The entries as nested lists of Python scalars."""
-        return self.__array__().tolist()
-
-    def wait_to_read(self) -> None:
-        """Return when the value is computed."""
-        jax.block_until_ready(self.value)  # type: ignore[no-untyped-call]  # of JAX
-
-    block_until_ready = wait_to_read
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        value = self.value
-        dense = value.to_dense() if isinstance(value, SelectedRows) else value
-        return np.array(dense, dtype) if copy else np.asarray(dense, dtype)
-
-    def __jax_array__(self) -> Any:
-        return self.value
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: Any = None,
-        copy: bool | None = None,
-    ) -> Any:
-        how = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return self.value.__dlpack__(stream=stream, **how)
-
-    def __dlpack_device__(self) -> Any:
-        return self.value.__dlpack_device__()
-
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         if api_version not in (None, "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"array API: the version must be 2024.12, got {api_version!r}")
         return NDArray.namespace
 
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __complex__(self) -> complex:
-        return complex(self.value)
-
-    def __index__(self) -> int:
-        return self.value.__index__()  # type: ignore[no-any-return]  # of a jax.Array
-
     def __iter__(self) -> Iterator["NDArray"]:
         return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        if isinstance(self.value, SelectedRows):
-            return f"NDArray({self.value!r})"
-        text = np.array2string(np.asarray(self.value), separator=", ", prefix="NDArray(")
-        empty = f", shape={self.shape}" if self.size == 0 and self.shape != (0,) else ""
-        return f"NDArray({text}{empty}, dtype={self.dtype.name})"
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and self.ndim == 0 else str(self), spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
         value = self.value
@@ -240,13 +120,6 @@ class NDArray(Var):
         return self.copy()
 
     # Where it lies
-
-    @property
-    def device(self) -> Any:
-        """The device that holds it, or its sharding over several."""
-        return self.value.device
-
-    context = ctx = device
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> "NDArray":
         """The array on another device: a ``jax.Device``, a sharding, or a name such as ``"cpu:0"``.
@@ -301,11 +174,6 @@ class NDArray(Var):
         """The last two axes swapped."""
         return self.swapaxes(axis1=-1, axis2=-2)  # type: ignore[no-any-return]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the entries."""
-        return self.size * self.dtype.itemsize
-
     # Parts
 
     def __getitem__(self, index: Any) -> "NDArray":
@@ -326,7 +194,7 @@ class NDArray(Var):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         where = entries_of(index, self.shape)
         given = value.value if isinstance(value, NDArray) else value
-        self._become(NDArray(assigned(self.value, where, given)))
+        self._take_value_of(NDArray(assigned(self.value, where, given)))
 
     def take_over(self, other: "NDArray") -> None:
         """Hold the value of ``other`` from now on, as ``out=`` and ``x += y`` do.
@@ -340,9 +208,9 @@ class NDArray(Var):
             raise ShapeError(f"out: the shape must be {self.shape}, got {other.shape}")
         if other.dtype != self.dtype:
             raise DTypeError(f"out: the dtype must be {self.dtype}, got {other.dtype}")
-        self._become(other)
+        self._take_value_of(other)
 
-    def _become(self, other: "NDArray") -> None:
+    def _take_value_of(self, other: "NDArray") -> None:
         """Take over the value of an array that nobody else holds."""
         self._value, self._type, self._link = other._value, other._type, other._link
         self._segment = other._segment
@@ -387,12 +255,12 @@ class NDArray(Var):
         kept = self._grad
         if kept is None:
             return None
-        if kept.value is not None:
-            return kept.value
-        zero = NDArray(jnp.zeros(self.shape, self.dtype))
-        if not kept.outlives(zero):
-            kept.value = zero
-        return zero
+        gradient: NDArray | None = kept.value
+        if gradient is None:
+            gradient = NDArray(jnp.zeros(self.shape, self.dtype))
+            if not kept.outlives(gradient.value):
+                kept.value = gradient
+        return gradient
 
     @grad.setter
     def grad(self, gradient: "NDArray | None") -> None:
@@ -403,7 +271,7 @@ class NDArray(Var):
         if gradient is not None and (gradient.shape != self.shape or gradient.dtype != self.dtype):
             raise GradientError(f"grad: it must be of type {self.type}, got {gradient.type}")
         if gradient is not None:
-            self._grad.require_lasting(gradient)
+            self._grad.require_lasting(gradient.value)
         self._grad.value = gradient
 
     @property
@@ -441,34 +309,17 @@ def _is_strange(other: object) -> bool:
     return other is None or isinstance(other, (str, bytes, dict, set))
 
 
-def device_of(given: Any) -> Any:
-    """The device or sharding that ``given`` is or names.
-
-    Raises:
-        ArgumentError: there is no such device.
-    """
-    if not isinstance(given, str):
-        return given
-    kind, _, number = given.partition(":")
-    try:
-        return jax.devices(kind)[int(number or 0)]
-    except (RuntimeError, ValueError, IndexError):
-        known = [f"{one.platform}:{one.id}" for one in jax.devices()]
-        raise ArgumentError(
-            f"device: it must be one of {', '.join(known)}, got {given!r}"
-        ) from None
-
-
-jax.tree_util.register_pytree_node(
-    NDArray, lambda array: ((array.value,), None), lambda _, children: _of_child(children[0])
-)
-
-
-def _of_child(value: Any) -> NDArray:
-    """JAX puts whatever it likes into a tree while it works on it."""
+def array_of(value: Any, link: Link | None = None) -> NDArray:
+    """An array that holds ``value`` as it is, whatever it is, and comes from ``link``."""
     made = object.__new__(NDArray)
-    made._value, made._segment, made._type, made._link, made._grad = value, None, None, None, None
+    made._value, made._segment, made._type, made._link, made._grad = value, None, None, link, None
     return made
+
+
+# JAX puts whatever it likes into a tree while it works on it.
+jax.tree_util.register_pytree_node(
+    NDArray, lambda array: ((array.value,), None), lambda _, children: array_of(children[0])
+)
 
 
 # Calls -----------------------------------------------------------------------------------------
@@ -511,7 +362,7 @@ class NDArrayEmitter:
         count = len(operator.visible)
         for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
             if isinstance(inputs[i], NDArray):
-                inputs[i]._become(state)
+                inputs[i]._take_value_of(state)
         return made[0] if count == 1 else tuple(made[:count])
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> NDArray:
@@ -584,7 +435,7 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
             raise ArgumentError(
                 f"x {symbol}= y: the result must have the type of x, {self.type}, got {made.type}"
             )
-        self._become(made)
+        self._take_value_of(made)
         return self
 
     return method

@@ -15,7 +15,8 @@ from registry.values import SelectedRows
 from symop.eager_programs import Pulled
 from symop.entries import AnyEntry, Custom, Entry, Link, Origins, Source, origin_of
 from symop.graph import Node, placeholder
-from symop.ndarray import NDArray
+from symop.lowering import type_of
+from symop.ndarray import NDArray, array_of
 from symop.recording import called
 
 Contributions = dict[Node, list[Any]]
@@ -153,7 +154,7 @@ class Walk:
         assert saved is not None
         values = [one.value for one in heads]
         if not self.create_graph:
-            return [NDArray(one) for one in pulled.run(saved, packed, values, called)]
+            return [array_of(one) for one in pulled.run(saved, packed, values, called)]
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
         sources: list[Source] = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
@@ -169,7 +170,7 @@ class Walk:
         made = Entry(recorded, sources, kept, is_packed, origins)
         around = [*entry.sources, *sources]
         return [
-            _linked(value, link) if recorded.flows(node) else _constant(value, around, link)
+            array_of(value, link) if recorded.flows(node) else _constant(value, around, link)
             for node, value in zip(recorded.wanted, results, strict=True)
             for link in (Link(made, node),)
         ]
@@ -219,19 +220,17 @@ class Walk:
                 return None
             some = self._arrays[id(source)]
             found = _sum(some, source.type) if some else None
-            return _zeros(source.type) if found is None else _own(_array(found, source.type))
+            return _zeros(source.type) if found is None else _unshared(_array(found, source.type))
         key = source.entry.serial, source.node
         if key not in self._of_values:
             return None
         found = self._of_values[key]
-        return _zeros(source.node.type) if found is None else _own(found)
+        return _zeros(source.node.type) if found is None else _unshared(found)
 
 
-def _own(gradient: NDArray) -> NDArray:
+def _unshared(gradient: NDArray) -> NDArray:
     """The same value in an array that nobody else holds."""
-    made = NDArray(gradient.value)
-    made._link = gradient._link
-    return made
+    return array_of(gradient.value, gradient._link or None)
 
 
 def _zeros(type: VarType) -> NDArray:
@@ -244,12 +243,6 @@ def _source_of(entry: Entry, node: Node, inputs: dict[Node, Source]) -> Source:
     return Link(entry, node) if entry.recorded.flows(node) else None
 
 
-def _linked(value: Any, link: Link) -> NDArray:
-    made = NDArray(value)
-    made._link = link
-    return made
-
-
 def _origins_of(entry: Entry, nodes: Sequence[Node], heads: Origins) -> Origins:
     """What the inputs of a gradient stand for: values of the entry, then cotangents."""
     return [*[Link(entry, node) for node in nodes], *heads]
@@ -258,11 +251,9 @@ def _origins_of(entry: Entry, nodes: Sequence[Node], heads: Origins) -> Origins:
 def _constant(value: Any, sources: Sequence[Source], computed: Link) -> NDArray:
     """A gradient whose derivative by the sources is zero, though it is a function of them."""
     behind = [one for one in sources if one is not None]
-    made = NDArray(value)
-    node = placeholder("constant", made.type.strong())
+    node = placeholder("constant", type_of(value).strong())
     entry = Custom(behind, [node], lambda _: [None] * len(behind), computed)
-    made._link = Link(entry, node)
-    return made
+    return array_of(value, Link(entry, node))
 
 
 def _sum(some: list[Any], type: VarType) -> Any:
