@@ -135,3 +135,8 @@ def device_of(given: Any) -> Any:
         raise ArgumentError(
             f"device: it must be one of {', '.join(known)}, got {given!r}"
         ) from None
+
+
+def is_foreign(other: object) -> bool:
+    """Whether Python's operators on an array leave ``other`` to its own class."""
+    return other is None or isinstance(other, (str, bytes, dict, set))

@@ -372,8 +372,14 @@ class Function:
     """A function whose gradient is a function, too: both are eager code on arrays.
 
     A subclass defines ``forward(*inputs)`` and ``backward(*cotangents)``, which returns a gradient
-    for each input; ``save_for_backward`` keeps arrays between the two. Where ``backward`` is made
-    of operators, the gradient can be differentiated again. An object serves one call.
+    for each input. Where ``backward`` is made of operators, the gradient can be differentiated
+    again. An object serves one call.
+
+    ``forward`` is not recorded. What ``backward`` needs of its inputs and results must go through
+    ``save_for_backward``: these are on the record, so that the derivatives of higher order see
+    them move. An array that is kept otherwise, say as an attribute, is a constant for
+    ``backward``: the first derivative is right, the second lacks what comes by way of it. So is
+    an array that is saved, but is neither an input nor a result.
 
     Example:
         >>> from symop import autograd, nd
@@ -399,7 +405,7 @@ class Function:
         self._saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *arrays: Any) -> None:
-        """Keep arrays for ``backward``."""
+        """Keep arrays for ``backward``; inputs and results of ``forward``, as they were given."""
         self._saved = arrays
 
     @property

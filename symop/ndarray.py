@@ -15,7 +15,7 @@ from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs
-from symop.array_protocols import Convertible, device_of
+from symop.array_protocols import Convertible, device_of, is_foreign
 from symop.assignment import assigned
 from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
@@ -136,7 +136,10 @@ class NDArray(Convertible):
     as_in_context = as_in_ctx = to_device
 
     def copy(self) -> "NDArray":
-        """An array of its own with the same entries; recorded, where this one is."""
+        """An array of its own with the same entries; recorded, where this one is.
+
+        It has no gradient of its own, as ``attach_grad`` makes it.
+        """
         if local.taped and self.is_recorded:
             return var.methods("identity")(self)  # type: ignore[misc, no-any-return]
         return NDArray(self.value)
@@ -237,7 +240,9 @@ class NDArray(Convertible):
     def attach_grad(self, grad_req: str | OpReqType = "write") -> None:
         """Make room for a gradient, which ``backward()`` writes, adds to, or leaves (``null``).
 
-        How the array was computed is forgotten: a backward pass ends here.
+        How the array was computed is forgotten: a backward pass ends here. Copies, also those by
+        ``copy.deepcopy`` and ``pickle``, and what goes through ``jax.jit``, have no gradient of
+        their own: mark them anew.
 
         Raises:
             GradientError: the dtype has no derivatives.
@@ -297,16 +302,12 @@ class NDArray(Convertible):
     # Comparison
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if _is_strange(other) else _infix("==", self, other)
+        return NotImplemented if is_foreign(other) else var.infix["=="](self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if _is_strange(other) else _infix("!=", self, other)
+        return NotImplemented if is_foreign(other) else var.infix["!="](self, other)
 
     __hash__ = object.__hash__
-
-
-def _is_strange(other: object) -> bool:
-    return other is None or isinstance(other, (str, bytes, dict, set))
 
 
 def array_of(value: Any, link: Link | None = None) -> NDArray:
@@ -397,10 +398,6 @@ def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[
     return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
 
 
-def _infix(symbol: str, x: Any, y: Any) -> Any:
-    return var.infix[symbol](x, y)
-
-
 def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
     """Python's operator on arrays and numbers, without looking at the arguments twice."""
 
@@ -412,7 +409,7 @@ def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
                 return one_result(call_of(operator, operator.defaults), pair)
             except TracedError:
                 return _traced(operator, pair, operator.defaults)[0]
-        if operator is None or _is_strange(other):
+        if operator is None or is_foreign(other):
             return NotImplemented
         return operator(other, self) if swapped else operator(self, other)
 

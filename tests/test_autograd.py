@@ -366,6 +366,31 @@ class TestFunction:
         np.testing.assert_allclose(a.grad, [7.0])
         np.testing.assert_allclose(b.grad, [5.0])
 
+    def test_only_what_is_saved_moves(self):
+        class Cube(autograd.Function):
+            def __init__(self, saves):
+                super().__init__()
+                self.saves = saves
+
+            def forward(self, x):
+                self.x = x
+                self.save_for_backward(x)
+                return x * x * x
+
+            def backward(self, d_y):
+                x = self.saved_tensors[0] if self.saves else self.x
+                return 3 * x * x * d_y
+
+        for saves, second in ((True, 12.0), (False, 0.0)):
+            x = attached([2.0])
+            with autograd.record():
+                y = Cube(saves)(x)
+                (slope,) = autograd.grad(y, x, create_graph=True)
+                total = slope + 0 * x
+            total.backward()
+            np.testing.assert_allclose(slope, [12.0])
+            np.testing.assert_allclose(x.grad, [second])
+
 
 class TestForward:
     @pytest.mark.usefixtures("x64")
