@@ -1,8 +1,10 @@
 """Eager code where it is easy to get wrong: records apart, states, traces, threads, aliases."""
 
 import copy
+import gc
 import pickle
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +15,7 @@ import registry
 import symop as so
 from registry.errors import GradientError, KindError
 from symop import assignment, autograd, nd
+from symop.entries import Custom, Entry
 from symop.recording import _tree, local, settle
 
 
@@ -448,6 +451,50 @@ class TestCost:
         expected = np.arange(200)
         expected[:102] = 1
         np.testing.assert_array_equal(x, expected)
+
+    def test_a_loop_leaves_nothing_behind(self):
+        x = attached([1.0, 2.0])
+
+        def step():
+            with autograd.record():
+                (slope,) = autograd.grad((x * x * x).sum(), x, create_graph=True)
+                loss = (slope * slope).sum()
+            loss.backward()
+
+        def living():
+            gc.collect()
+            kinds = (so.NDArray, Entry, Custom, jax.Array)
+            return _tree.count, sum(isinstance(one, kinds) for one in gc.get_objects())
+
+        for _ in range(30):
+            step()
+        before = living()
+        for _ in range(100):
+            step()
+        assert living() == before
+
+    def test_a_tape_needs_no_collector(self):
+        x = attached([1.0, 2.0])
+
+        def step():
+            with autograd.record():
+                y = (x * x).sum()
+                (slope,) = autograd.grad(y, x, create_graph=True)
+                z = slope.sum()
+            settle()
+            return [weakref.ref(one) for one in (y, slope, z)]
+
+        gc.collect()
+        gc.disable()
+        try:
+            assert [one() for one in step()] == [None] * 3
+            x.grad = None
+            kept = sum(isinstance(one, (Entry, Custom)) for one in gc.get_objects())
+            step()
+            now = sum(isinstance(one, (Entry, Custom)) for one in gc.get_objects())
+        finally:
+            gc.enable()
+        assert now == kept
 
     def test_records_that_always_change_run_one_by_one(self):
         local.direct = False  # what is noticed are programs of several calls
