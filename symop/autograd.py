@@ -21,13 +21,13 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
-from symop.entries import Link
+from symop.entries import Custom, Gradient, Link, Source
 from symop.graph import placeholder
 from symop.ndarray import NDArray
 from symop.recorded_symbol import symbol_of
 from symop.recording import local, settle
 from symop.symbol import Symbol
-from symop.tape import ONES, Custom, disconnected, pull
+from symop.tape import ONES, Cotangent, disconnected, pull
 
 __all__ = [
     "Function",
@@ -160,27 +160,30 @@ def backward(
             systems' calls: what was recorded tells the mode.
 
     Raises:
-        GradientError: nothing was recorded, or the record was freed.
+        GradientError: nothing was recorded, or the record was freed; or JAX traces the gradient of
+            an array that was marked outside of the trace.
         ShapeError, DTypeError: a cotangent is not of its head's type.
+        KindError: a row-sparse gradient, as some makers return it, meets another one or flows on.
     """
     del train_mode
     given = _heads("backward", _listed(heads), head_grads)
     with _mode(False):
         walk = pull(given, None, create_graph=False, retain_graph=retain_graph)
-        for array in walk.arrays:
-            _store(array, walk.gradient(array))
+        found = [(one._grad, walk.gradient(one)) for one in walk.arrays]
+        arrived = [(kept, one) for kept, one in found if kept is not None and one is not None]
+        for kept, gradient in arrived:
+            kept.require_lasting(gradient.value)
+        for kept, gradient in arrived:
+            _store(kept, gradient)
 
 
-def _store(array: NDArray, gradient: NDArray | None) -> None:
-    kept = array._grad
-    if kept is None or gradient is None:
-        return
+def _store(kept: Gradient, gradient: NDArray) -> None:
     if kept.req is OpReqType.ADD and kept.value is not None:
-        gradient = kept.value + gradient
+        gradient = kept.value.to_dense() + gradient.to_dense()
     if kept.value is None:
         kept.value = gradient
     else:  # who holds x.grad sees the new gradient
-        kept.value._become(gradient)
+        kept.value._take_value_of(gradient)
 
 
 def grad(
@@ -234,7 +237,7 @@ def _arrived(gradient: NDArray | None) -> NDArray:
     return gradient
 
 
-def _target(variable: NDArray) -> Any:
+def _target(variable: NDArray) -> Link | NDArray:
     source = variable.source
     if source is None:
         raise GradientError(
@@ -252,7 +255,9 @@ def _listed(given: Any) -> list[NDArray]:
     return listed
 
 
-def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, Any]]:
+def _heads(
+    what: str, heads: list[NDArray], head_grads: Any
+) -> list[tuple[Link | NDArray, Cotangent]]:
     """Where the heads come from, and a cotangent of each."""
     settle()
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
@@ -266,16 +271,17 @@ def _heads(what: str, heads: list[NDArray], head_grads: Any) -> list[tuple[Any, 
     return [(_source(what, one), _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
 
 
-def _source(what: str, head: NDArray) -> Any:
-    if head.source is None:
+def _source(what: str, head: NDArray) -> Link | NDArray:
+    source = head.source
+    if source is None:
         raise GradientError(
             f"{what}: a head must be computed from arrays with attach_grad() inside "
             f"autograd.record(), got an array of type {head.type} that was not"
         )
-    return head.source
+    return source
 
 
-def _cotangent(head: NDArray, given: Any) -> Any:
+def _cotangent(head: NDArray, given: Any) -> Cotangent:
     if given is None:
         return ONES
     one = given if isinstance(given, NDArray) else NDArray(given)
@@ -366,8 +372,14 @@ class Function:
     """A function whose gradient is a function, too: both are eager code on arrays.
 
     A subclass defines ``forward(*inputs)`` and ``backward(*cotangents)``, which returns a gradient
-    for each input; ``save_for_backward`` keeps arrays between the two. Where ``backward`` is made
-    of operators, the gradient can be differentiated again. An object serves one call.
+    for each input. Where ``backward`` is made of operators, the gradient can be differentiated
+    again. An object serves one call.
+
+    ``forward`` is not recorded. What ``backward`` needs of its inputs and results must go through
+    ``save_for_backward``: these are on the record, so that the derivatives of higher order see
+    them move. An array that is kept otherwise, say as an attribute, is a constant for
+    ``backward``: the first derivative is right, the second lacks what comes by way of it. So is
+    an array that is saved, but is neither an input nor a result.
 
     Example:
         >>> from symop import autograd, nd
@@ -393,7 +405,7 @@ class Function:
         self._saved: tuple[Any, ...] = ()
 
     def save_for_backward(self, *arrays: Any) -> None:
-        """Keep arrays for ``backward``."""
+        """Keep arrays for ``backward``; inputs and results of ``forward``, as they were given."""
         self._saved = arrays
 
     @property
@@ -424,7 +436,7 @@ class Function:
         with _mode(False):
             found = self.forward(*plain)
             made = found if isinstance(found, tuple) else (found,)
-            outputs = [_own(one) for one in made]
+            outputs = [_unshared(one) for one in made]
         if recording and any(one is not None for one in sources):
             self._enter(inputs, sources, outputs)
             # What ``forward`` kept of its inputs and outputs is on the record from now on.
@@ -434,12 +446,12 @@ class Function:
             self._saved = tuple(known.get(id(one), one) for one in self._saved)
         return tuple(outputs) if isinstance(found, tuple) else outputs[0]
 
-    def _enter(self, inputs: Any, sources: list[Any], outputs: list[NDArray]) -> None:
+    def _enter(self, inputs: Any, sources: Sequence[Source], outputs: list[NDArray]) -> None:
         nodes = [placeholder("output", one.type.strong()) for one in outputs]
         entry = Custom(sources, nodes, functools.partial(self._pulled, inputs, outputs))
         for one, node in zip(outputs, nodes, strict=True):
             if one.type.differentiable:
-                one._link = Link(entry, node)  # type: ignore[arg-type]
+                one._link = Link(entry, node)
 
     def _pulled(
         self, inputs: Any, outputs: list[NDArray], cotangents: list[NDArray | None]
@@ -470,7 +482,7 @@ class Function:
         return made
 
 
-def _own(one: Any) -> NDArray:
+def _unshared(one: Any) -> NDArray:
     return NDArray(one.value) if isinstance(one, NDArray) else NDArray(one)
 
 

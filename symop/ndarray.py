@@ -10,13 +10,14 @@ import numpy as np
 from registry import var
 from registry.attributes import identity_key
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from registry.errors import ArgumentError, DTypeError, GradientError, KindError, ShapeError
 from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
-from registry.var import Attributes, Inputs, Var
+from registry.var import Attributes, Inputs
+from symop.array_protocols import Convertible, device_of, is_foreign
 from symop.assignment import assigned
-from symop.entries import NEVER
+from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.recording import (
@@ -30,23 +31,10 @@ from symop.recording import (
     settle,
 )
 
-
-class Gradient:
-    """What an array with a gradient of its own keeps of it.
-
-    Attributes:
-        req: whether a backward pass writes the gradient, adds to it, or leaves it.
-        value: the gradient; None as long as it is zero.
-    """
-
-    __slots__ = ("req", "value")
-
-    def __init__(self, req: OpReqType, value: "NDArray | None" = None) -> None:
-        """A gradient that is zero so far."""
-        self.req, self.value = req, value
+__all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
 
 
-class NDArray(Var):
+class NDArray(Convertible):
     """An array whose operators run when a value is needed, or at once after a few dozen of them.
 
     It holds a ``jax.Array`` and behaves as one: ``jax.numpy`` takes it, ``jax.jit`` takes and
@@ -72,7 +60,7 @@ class NDArray(Var):
     _segment: Segment | None
     _index: int
     _type: VarType | None
-    _link: Any
+    _link: Link | tuple[()] | None
     _grad: Gradient | None
 
     def __init__(self, data: Any) -> None:
@@ -112,111 +100,26 @@ class NDArray(Var):
         return self._type
 
     @property
-    def source(self) -> Any:
+    def source(self) -> "Link | NDArray | None":
         """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
         return self if self._grad is not None else self._link or None
-
-    def asjax(self) -> Any:
-        """The ``jax.Array`` itself, without a copy."""
-        return self.value
-
-    def asnumpy(self) -> np.ndarray:
-        """The entries as a NumPy array of one's own."""
-        return np.array(self.__array__())
-
-    def asscalar(self) -> Any:
-        """The only entry as a NumPy scalar.
-
-        Raises:
-            ArgumentError: there are none or several.
-        """
-        if self.size != 1:
-            raise ArgumentError(f"asscalar: the array must have one entry, got shape {self.shape}")
-        return self.asnumpy().reshape(())[()]
-
-    def item(self, *index: int) -> Any:
-        """The only entry, or the one at ``index``, as a Python scalar."""
-        return np.asarray(self.value).item(*index)
-
-    def tolist(self) -> Any:
-        """The entries as nested lists of Python scalars."""
-        return np.asarray(self.value).tolist()
-
-    def wait_to_read(self) -> None:
-        """Return when the value is computed."""
-        jax.block_until_ready(self.value)  # type: ignore[no-untyped-call]  # of JAX
-
-    block_until_ready = wait_to_read
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        value = self.value
-        dense = value.to_dense() if isinstance(value, SelectedRows) else value
-        return np.array(dense, dtype) if copy else np.asarray(dense, dtype)
-
-    def __jax_array__(self) -> Any:
-        return self.value
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: Any = None,
-        copy: bool | None = None,
-    ) -> Any:
-        how = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return self.value.__dlpack__(stream=stream, **how)
-
-    def __dlpack_device__(self) -> Any:
-        return self.value.__dlpack_device__()
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         if api_version not in (None, "2022.12", "2023.12", "2024.12"):
             raise ArgumentError(f"array API: the version must be 2024.12, got {api_version!r}")
         return NDArray.namespace
 
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    def __complex__(self) -> complex:
-        return complex(self.value)
-
-    def __index__(self) -> int:
-        return self.value.__index__()  # type: ignore[no-any-return]  # of a jax.Array
-
     def __iter__(self) -> Iterator["NDArray"]:
         return (self[i] for i in range(len(self)))
 
-    def __repr__(self) -> str:
-        if isinstance(self.value, SelectedRows):
-            return f"NDArray({self.value!r})"
-        text = np.array2string(np.asarray(self.value), separator=", ", prefix="NDArray(")
-        empty = f", shape={self.shape}" if self.size == 0 and self.shape != (0,) else ""
-        return f"NDArray({text}{empty}, dtype={self.dtype.name})"
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item() if spec and self.ndim == 0 else str(self), spec)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return NDArray, (np.asarray(self.value),)
+        value = self.value
+        return NDArray, (value if isinstance(value, SelectedRows) else np.asarray(value),)
 
     def __deepcopy__(self, memo: Any) -> "NDArray":
         return self.copy()
 
     # Where it lies
-
-    @property
-    def device(self) -> Any:
-        """The device that holds it, or its sharding over several."""
-        return self.value.device
-
-    context = ctx = device
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> "NDArray":
         """The array on another device: a ``jax.Device``, a sharding, or a name such as ``"cpu:0"``.
@@ -233,7 +136,10 @@ class NDArray(Var):
     as_in_context = as_in_ctx = to_device
 
     def copy(self) -> "NDArray":
-        """An array of its own with the same entries; recorded, where this one is."""
+        """An array of its own with the same entries; recorded, where this one is.
+
+        It has no gradient of its own, as ``attach_grad`` makes it.
+        """
         if local.taped and self.is_recorded:
             return var.methods("identity")(self)  # type: ignore[misc, no-any-return]
         return NDArray(self.value)
@@ -253,6 +159,14 @@ class NDArray(Var):
             return self.copy() if copy and self.source is None else self
         return var.methods("cast")(self, dtype=wanted)  # type: ignore[misc, no-any-return]
 
+    def to_dense(self) -> "NDArray":
+        """The entries in a dense array; itself where it is dense.
+
+        A row-sparse array is what a gradient maker may return. It is not recorded.
+        """
+        value = self.value
+        return NDArray(value.to_dense()) if isinstance(value, SelectedRows) else self
+
     @property
     def T(self) -> "NDArray":  # noqa: N802  # NumPy's name
         """The axes in reverse order."""
@@ -262,11 +176,6 @@ class NDArray(Var):
     def mT(self) -> "NDArray":  # noqa: N802  # the array API's name
         """The last two axes swapped."""
         return self.swapaxes(axis1=-1, axis2=-2)  # type: ignore[no-any-return]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the entries."""
-        return self.size * self.dtype.itemsize
 
     # Parts
 
@@ -284,10 +193,12 @@ class NDArray(Var):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        if isinstance(self.value, SelectedRows):
+            raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         entries = entries_of(index, self.shape)
         where = tuple(one.value if isinstance(one, NDArray) else one for one in entries)
         given = value.value if isinstance(value, NDArray) else value
-        self._become(NDArray(assigned(self.value, where, given)))
+        self._take_value_of(NDArray(assigned(self.value, where, given)))
 
     def take_over(self, other: "NDArray") -> None:
         """Hold the value of ``other`` from now on, as ``out=`` and ``x += y`` do.
@@ -301,9 +212,9 @@ class NDArray(Var):
             raise ShapeError(f"out: the shape must be {self.shape}, got {other.shape}")
         if other.dtype != self.dtype:
             raise DTypeError(f"out: the dtype must be {self.dtype}, got {other.dtype}")
-        self._become(other)
+        self._take_value_of(other)
 
-    def _become(self, other: "NDArray") -> None:
+    def _take_value_of(self, other: "NDArray") -> None:
         """Take over the value of an array that nobody else holds."""
         self._value, self._type, self._link = other._value, other._type, other._link
         self._segment = other._segment
@@ -330,7 +241,9 @@ class NDArray(Var):
     def attach_grad(self, grad_req: str | OpReqType = "write") -> None:
         """Make room for a gradient, which ``backward()`` writes, adds to, or leaves (``null``).
 
-        How the array was computed is forgotten: a backward pass ends here.
+        How the array was computed is forgotten: a backward pass ends here. Copies, also those by
+        ``copy.deepcopy`` and ``pickle``, and what goes through ``jax.jit``, have no gradient of
+        their own: mark them anew.
 
         Raises:
             GradientError: the dtype has no derivatives.
@@ -348,9 +261,12 @@ class NDArray(Var):
         kept = self._grad
         if kept is None:
             return None
-        if kept.value is None:
-            kept.value = NDArray(jnp.zeros(self.shape, self.dtype))
-        return kept.value
+        gradient: NDArray | None = kept.value
+        if gradient is None:
+            gradient = NDArray(jnp.zeros(self.shape, self.dtype))
+            if not kept.outlives(gradient.value):
+                kept.value = gradient
+        return gradient
 
     @grad.setter
     def grad(self, gradient: "NDArray | None") -> None:
@@ -360,6 +276,8 @@ class NDArray(Var):
             return
         if gradient is not None and (gradient.shape != self.shape or gradient.dtype != self.dtype):
             raise GradientError(f"grad: it must be of type {self.type}, got {gradient.type}")
+        if gradient is not None:
+            self._grad.require_lasting(gradient.value)
         self._grad.value = gradient
 
     @property
@@ -385,46 +303,25 @@ class NDArray(Var):
     # Comparison
 
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if _is_strange(other) else _infix("==", self, other)
+        return NotImplemented if is_foreign(other) else var.infix["=="](self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if _is_strange(other) else _infix("!=", self, other)
+        return NotImplemented if is_foreign(other) else var.infix["!="](self, other)
 
     __hash__ = object.__hash__
 
 
-def _is_strange(other: object) -> bool:
-    return other is None or isinstance(other, (str, bytes, dict, set))
-
-
-def device_of(given: Any) -> Any:
-    """The device or sharding that ``given`` is or names.
-
-    Raises:
-        ArgumentError: there is no such device.
-    """
-    if not isinstance(given, str):
-        return given
-    kind, _, number = given.partition(":")
-    try:
-        return jax.devices(kind)[int(number or 0)]
-    except (RuntimeError, ValueError, IndexError):
-        known = [f"{one.platform}:{one.id}" for one in jax.devices()]
-        raise ArgumentError(
-            f"device: it must be one of {', '.join(known)}, got {given!r}"
-        ) from None
-
-
-jax.tree_util.register_pytree_node(
-    NDArray, lambda array: ((array.value,), None), lambda _, children: _of_child(children[0])
-)
-
-
-def _of_child(value: Any) -> NDArray:
-    """JAX puts whatever it likes into a tree while it works on it."""
+def array_of(value: Any, link: Link | None = None) -> NDArray:
+    """An array that holds ``value`` as it is, whatever it is, and comes from ``link``."""
     made = object.__new__(NDArray)
-    made._value, made._segment, made._type, made._link, made._grad = value, None, None, None, None
+    made._value, made._segment, made._type, made._link, made._grad = value, None, None, link, None
     return made
+
+
+# JAX puts whatever it likes into a tree while it works on it.
+jax.tree_util.register_pytree_node(
+    NDArray, lambda array: ((array.value,), None), lambda _, children: array_of(children[0])
+)
 
 
 # Calls -----------------------------------------------------------------------------------------
@@ -467,7 +364,7 @@ class NDArrayEmitter:
         count = len(operator.visible)
         for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
             if isinstance(inputs[i], NDArray):
-                inputs[i]._become(state)
+                inputs[i]._take_value_of(state)
         return made[0] if count == 1 else tuple(made[:count])
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> NDArray:
@@ -502,10 +399,6 @@ def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[
     return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
 
 
-def _infix(symbol: str, x: Any, y: Any) -> Any:
-    return var.infix[symbol](x, y)
-
-
 def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
     """Python's operator on arrays and numbers, without looking at the arguments twice."""
 
@@ -517,7 +410,7 @@ def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
                 return one_result(call_of(operator, operator.defaults), pair)
             except TracedError:
                 return _traced(operator, pair, operator.defaults)[0]
-        if operator is None or _is_strange(other):
+        if operator is None or is_foreign(other):
             return NotImplemented
         return operator(other, self) if swapped else operator(self, other)
 
@@ -540,7 +433,7 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
             raise ArgumentError(
                 f"x {symbol}= y: the result must have the type of x, {self.type}, got {made.type}"
             )
-        self._become(made)
+        self._take_value_of(made)
         return self
 
     return method

@@ -1,19 +1,22 @@
 """The tape: backward passes over what was recorded, entry by entry, in compiled programs."""
 
+import functools
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from registry.errors import DisconnectedError, GradientError
+from registry.errors import DisconnectedError, GradientError, KindError
 from registry.table import get
-from registry.types import VarType
+from registry.types import VarKind, VarType
+from registry.values import SelectedRows
 from symop.eager_programs import Pulled
-from symop.entries import Entry, Link, Source, serials
+from symop.entries import AnyEntry, Custom, Entry, Link, Origins, Source, origin_of
 from symop.graph import Node, placeholder
-from symop.ndarray import NDArray
+from symop.lowering import type_of
+from symop.ndarray import NDArray, array_of
 from symop.recording import called
 
 Contributions = dict[Node, list[Any]]
@@ -30,48 +33,9 @@ ONES = _Ones()
 Cotangent = NDArray | _Ones
 
 
-class Custom:
-    """An entry whose backward pass is a Python function.
-
-    Attributes:
-        sources: where its inputs come from.
-        backward: from the cotangents of all outputs to the gradients of all inputs.
-        nodes: what stands for its outputs.
-        serial: grows with each entry.
-    """
-
-    __slots__ = ("backward", "nodes", "serial", "sources")
-
-    def __init__(
-        self,
-        sources: list[Source],
-        nodes: list[Node],
-        backward: Callable[[list[NDArray | None]], Sequence[Any]],
-    ) -> None:
-        """Enter a function on the tape."""
-        self.sources, self.nodes, self.backward = sources, nodes, backward
-        self.serial = next(serials)
-
-    def gradients(self, cotangents: dict[Node, NDArray]) -> Sequence[Any]:
-        """What arrives at the inputs for the cotangents of outputs."""
-        if not cotangents:
-            return [None] * len(self.sources)
-        found = self.backward([cotangents.get(node) for node in self.nodes])
-        if len(found) != len(self.sources):
-            raise GradientError(
-                f"backward: it must return a gradient for each of {len(self.sources)} inputs, "
-                f"got {len(found)}"
-            )
-        return found
-
-
-AnyEntry = Any
-"""An ``Entry`` or a ``Custom``."""
-
-
 def pull(
     heads: Sequence[tuple[Source, Cotangent]],
-    targets: Sequence[Source] | None,
+    targets: Sequence[Link | NDArray] | None,
     *,
     create_graph: bool,
     retain_graph: bool,
@@ -100,7 +64,7 @@ def pull(
 class Walk:
     """One walk from the heads back to the arrays."""
 
-    def __init__(self, targets: Sequence[Source] | None, create_graph: bool) -> None:
+    def __init__(self, targets: Sequence[Link | NDArray] | None, create_graph: bool) -> None:
         self.create_graph = create_graph
         self.entries: dict[int, AnyEntry] = {}
         self.visited: list[tuple[Entry, tuple[Node, ...]]] = []
@@ -123,6 +87,7 @@ class Walk:
         if isinstance(source, NDArray):
             self._arrays[id(source)] += given
             self._kept[id(source)] = source
+        if not isinstance(source, Link):
             return
         serial = source.entry.serial
         if serial not in self._cotangents:
@@ -137,6 +102,8 @@ class Walk:
             serial = -heapq.heappop(self._waiting)
             entry, arrived = self.entries[serial], self._cotangents.pop(serial)
             cotangents = {node: _sum(some, node.type) for node, some in arrived.items() if some}
+            for node, one in cotangents.items():
+                _require_dense(node, one)
             self._visit(entry, tuple(arrived), cotangents)
 
     def _visit(
@@ -187,30 +154,34 @@ class Walk:
         assert saved is not None
         values = [one.value for one in heads]
         if not self.create_graph:
-            return [NDArray(one) for one in pulled.run(saved, packed, values, called)]
+            return [array_of(one) for one in pulled.run(saved, packed, values, called)]
         nodes = [entry.recorded.residuals[i] for i in pulled.read]
-        sources = [_source_of(entry, node, inputs) for node in nodes]
+        sources: list[Source] = [_source_of(entry, node, inputs) for node in nodes]
         sources += [one.source for one in heads]
-        around = [*entry.sources, *sources]
+        constants = [origin_of(one.source, one.value) for one in heads]
+        origins = functools.partial(_origins_of, entry, nodes, constants)
         active = tuple(i for i, one in enumerate(sources) if one is not None)
-        if not active:
-            return [_still(one, around) for one in pulled.run(saved, packed, values, called)]
         recorded = pulled.recorded(active)
-        given = [*pulled.inputs_of(saved, packed), *values]
-        results, kept, is_packed = recorded.run(given, called)
-        made = Entry(recorded, sources, kept, is_packed)
+        if active:
+            given = [*pulled.inputs_of(saved, packed), *values]
+            results, kept, is_packed = recorded.run(given, called)
+        else:  # nothing to differentiate: no residuals
+            results, kept, is_packed = pulled.run(saved, packed, values, called), [], False
+        made = Entry(recorded, sources, kept, is_packed, origins)
+        around = [*entry.sources, *sources]
         return [
-            _linked(one, Link(made, node)) if recorded.flows(node) else _still(one, around)
-            for node, one in zip(recorded.wanted, results, strict=True)
+            array_of(value, link) if recorded.flows(node) else _constant(value, around, link)
+            for node, value in zip(recorded.wanted, results, strict=True)
+            for link in (Link(made, node),)
         ]
 
     def is_useful(self, source: Source) -> bool:
         """Whether what arrives at ``source`` may reach a target."""
         if source is None or self._targets is None:
             return source is not None
-        if isinstance(source, NDArray):
-            return id(source) in self._wanted_arrays
-        return self._is_wanted(source) or self._leads_on(source.entry)
+        if isinstance(source, Link):
+            return self._is_wanted(source) or self._leads_on(source.entry)
+        return id(source) in self._wanted_arrays
 
     def _is_wanted(self, link: Link) -> bool:
         """Whether a target is among the values of the entry."""
@@ -242,26 +213,24 @@ class Walk:
         """The arrays with a gradient of their own that the walk reached."""
         return self._kept.values()
 
-    def gradient(self, source: Source) -> NDArray | None:
+    def gradient(self, source: Link | NDArray) -> NDArray | None:
         """What arrived at an array or at a recorded value; None where no path leads there."""
         if isinstance(source, NDArray):
             if id(source) not in self._kept:
                 return None
             some = self._arrays[id(source)]
             found = _sum(some, source.type) if some else None
-            return _zeros(source.type) if found is None else _own(_array(found, source.type))
+            return _zeros(source.type) if found is None else _unshared(_array(found, source.type))
         key = source.entry.serial, source.node
         if key not in self._of_values:
             return None
         found = self._of_values[key]
-        return _zeros(source.node.type) if found is None else _own(found)
+        return _zeros(source.node.type) if found is None else _unshared(found)
 
 
-def _own(gradient: NDArray) -> NDArray:
+def _unshared(gradient: NDArray) -> NDArray:
     """The same value in an array that nobody else holds."""
-    made = NDArray(gradient.value)
-    made._link = gradient._link
-    return made
+    return array_of(gradient.value, gradient._link or None)
 
 
 def _zeros(type: VarType) -> NDArray:
@@ -274,20 +243,17 @@ def _source_of(entry: Entry, node: Node, inputs: dict[Node, Source]) -> Source:
     return Link(entry, node) if entry.recorded.flows(node) else None
 
 
-def _linked(value: Any, link: Link) -> NDArray:
-    made = NDArray(value)
-    made._link = link
-    return made
+def _origins_of(entry: Entry, nodes: Sequence[Node], heads: Origins) -> Origins:
+    """What the inputs of a gradient stand for: values of the entry, then cotangents."""
+    return [*[Link(entry, node) for node in nodes], *heads]
 
 
-def _still(value: Any, sources: list[Source]) -> NDArray:
-    """A gradient that does not move with the sources, though it is a function of them."""
+def _constant(value: Any, sources: Sequence[Source], computed: Link) -> NDArray:
+    """A gradient whose derivative by the sources is zero, though it is a function of them."""
     behind = [one for one in sources if one is not None]
-    made = NDArray(value)
-    node = placeholder("still", made.type.strong())
-    entry: Any = Custom(behind, [node], lambda _: [None] * len(behind))
-    made._link = Link(entry, node)
-    return made
+    node = placeholder("constant", type_of(value).strong())
+    entry = Custom(behind, [node], lambda _: [None] * len(behind), computed)
+    return array_of(value, Link(entry, node))
 
 
 def _sum(some: list[Any], type: VarType) -> Any:
@@ -295,6 +261,21 @@ def _sum(some: list[Any], type: VarType) -> Any:
         return some[0]
     total: NDArray = get("add_n")(*[_array(one, type) for one in some])
     return total
+
+
+def _require_dense(node: Node, cotangent: Cotangent) -> None:
+    """Refuse a row-sparse gradient of a dense value that was computed.
+
+    Raises:
+        KindError: gradient makers take dense cotangents, as they take them in graphs.
+    """
+    if not isinstance(cotangent, NDArray) or not isinstance(cotangent._value, SelectedRows):
+        return
+    if node.type.kind is not VarKind.SELECTED_ROWS:
+        raise KindError(
+            "backward: the gradient of a computed value must be dense, got "
+            f"{cotangent.type}; just arrays with attach_grad() take rows"
+        )
 
 
 def _array(cotangent: Any, type: VarType) -> NDArray:

@@ -366,6 +366,31 @@ class TestFunction:
         np.testing.assert_allclose(a.grad, [7.0])
         np.testing.assert_allclose(b.grad, [5.0])
 
+    def test_only_what_is_saved_moves(self):
+        class Cube(autograd.Function):
+            def __init__(self, saves):
+                super().__init__()
+                self.saves = saves
+
+            def forward(self, x):
+                self.x = x
+                self.save_for_backward(x)
+                return x * x * x
+
+            def backward(self, d_y):
+                x = self.saved_tensors[0] if self.saves else self.x
+                return 3 * x * x * d_y
+
+        for saves, second in ((True, 12.0), (False, 0.0)):
+            x = attached([2.0])
+            with autograd.record():
+                y = Cube(saves)(x)
+                (slope,) = autograd.grad(y, x, create_graph=True)
+                total = slope + 0 * x
+            total.backward()
+            np.testing.assert_allclose(slope, [12.0])
+            np.testing.assert_allclose(x.grad, [second])
+
 
 class TestForward:
     @pytest.mark.usefixtures("x64")
@@ -408,6 +433,7 @@ class TestInsideJax:
         np.testing.assert_allclose(pending, np.exp([0.0, 1.0]), rtol=1e-6)
 
 
+@pytest.mark.usefixtures("way")
 class TestSymbols:
     def test_a_recorded_computation_is_a_graph(self):
         x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
@@ -432,6 +458,42 @@ class TestSymbols:
         found = autograd.get_symbol(z).eval(var0=np.array([0.2, 0.3], np.float32))
         at = np.array([0.2, 0.3])
         np.testing.assert_allclose(found, 2 * (np.cos(at) * at + np.sin(at)), rtol=1e-6)
+
+    @pytest.mark.parametrize("freed", [False, True])
+    def test_a_constant_is_one_variable_in_all_of_the_record(self, freed):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x) * w
+            y.wait_to_read()
+            y = y * w
+        if freed:
+            y.backward()
+        symbol = autograd.get_symbol(y)
+        assert symbol.list_arguments() == ["var0", "var1"]
+        found = symbol.eval(var0=x.asnumpy(), var1=np.array([5.0, 7.0], np.float32))
+        np.testing.assert_allclose(found, np.sin(x.asnumpy()) * [25.0, 49.0], rtol=1e-6)
+
+    def test_a_constant_that_changed_is_another_variable(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = x * w
+            with autograd.pause():
+                w += 1
+            y = y * w
+        found = autograd.get_symbol(y).eval(var0=x.asnumpy(), var1=[2.0, 3.0], var2=[10.0, 100.0])
+        np.testing.assert_allclose(found, x.asnumpy() * [20.0, 300.0], rtol=1e-6)
+
+    def test_gradients_share_constants(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x) * w * w
+            (slope,) = autograd.grad(y, x, create_graph=True)
+            z = slope * y
+        symbol = autograd.get_symbol(z)
+        assert sorted(symbol.list_arguments()) == ["var0", "var1"]
+        at, c = np.array([0.2, 0.3], np.float32), np.array([0.4, 0.1], np.float32)
+        expected = np.sin(at) * np.cos(at) * c**4
+        np.testing.assert_allclose(symbol.eval(var0=at, var1=c), expected, rtol=1e-5)
 
     def test_what_is_no_graph_is_refused(self):
         with pytest.raises(GradientError, match="must be recorded"):

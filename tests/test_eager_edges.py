@@ -1,15 +1,21 @@
 """Eager code where it is easy to get wrong: records apart, states, traces, threads, aliases."""
 
+import copy
+import gc
+import pickle
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import registry
 import symop as so
-from registry.errors import GradientError
+from registry.errors import GradientError, KindError
 from symop import assignment, autograd, nd
+from symop.entries import Custom, Entry
 from symop.recording import _tree, local, settle
 
 
@@ -164,6 +170,211 @@ class TestTraces:
         assert x.grad.dtype == np.float64
         np.testing.assert_allclose(x.grad, [2.0, 4.0])
 
+    @pytest.mark.parametrize("transform", [jax.jit, jax.grad])
+    def test_gradients_of_arrays_from_outside_do_not_leak(self, transform):
+        w, v = attached([1.0, 2.0]), attached([1.0, 2.0])
+        with autograd.record():
+            before = (v * v).sum()
+        before.backward()
+
+        @transform
+        def step(x):
+            with autograd.record():
+                loss = (w * v * nd.array(x)).sum()
+            loss.backward()
+            return loss.value
+
+        with jax.checking_leaks(), pytest.raises(GradientError, match="marked outside"):
+            step(jnp.array([3.0, 4.0]))
+        np.testing.assert_allclose(w.grad, [0.0, 0.0])
+        np.testing.assert_allclose(v.grad, [2.0, 4.0])
+
+    def test_nor_do_those_of_an_inner_trace(self):
+        @jax.jit
+        def outer(w):
+            w.attach_grad()
+
+            def inner(x):
+                with autograd.record():
+                    loss = (w * nd.array(x)).sum()
+                loss.backward()
+                return loss.value
+
+            with pytest.raises(GradientError, match="marked outside"):
+                jax.grad(inner)(jnp.array([3.0, 4.0]))
+            return w.grad
+
+        np.testing.assert_allclose(outer(nd.array([1.0, 2.0])), [0.0, 0.0])
+
+    def test_gradients_of_arrays_from_outside_can_be_returned(self):
+        w = attached([1.0, 2.0])
+
+        @jax.jit
+        def slope(x):
+            with autograd.record():
+                loss = (w * w * nd.array(x)).sum()
+            return autograd.grad(loss, w)[0]
+
+        np.testing.assert_allclose(slope(jnp.array([3.0, 4.0])), [6.0, 16.0])
+        np.testing.assert_allclose(w.grad, [0.0, 0.0])
+
+    def test_what_a_trace_reads_and_sets_of_a_gradient_does_not_stay(self):
+        w = attached([1.0, 2.0])
+        found = jax.jit(lambda x: x + w.grad.value)(jnp.ones(2))
+        np.testing.assert_allclose(found, [1.0, 1.0])
+        assert not isinstance(w.grad.value, jax.core.Tracer)
+
+        def set_gradient(x):
+            w.grad = nd.array(x)
+
+        with pytest.raises(GradientError, match="marked outside"):
+            jax.jit(set_gradient)(jnp.ones(2))
+        np.testing.assert_allclose(w.grad, [0.0, 0.0])
+
+    def test_what_is_marked_in_a_trace_has_a_gradient_there(self):
+        fixed = jnp.array([1.0, 2.0])
+
+        @jax.jit
+        def slope(x):
+            w = nd.array(fixed)
+            w.attach_grad("add")
+            for _ in range(2):
+                with autograd.record():
+                    loss = (w * nd.array(x)).sum()
+                loss.backward()
+            return w.grad
+
+        np.testing.assert_allclose(slope(jnp.array([3.0, 4.0])), [6.0, 8.0])
+
+
+@pytest.fixture
+def look_up(temporary_operators):
+    """A table's rows, whose gradient are rows, too."""
+
+    @registry.op
+    def table_gradient(
+        ids: registry.Array, cotangent: registry.Array, *, height: int
+    ) -> registry.Array:
+        """The rows that were looked up."""
+        return registry.SelectedRows(ids, cotangent, height)
+
+    @table_gradient.kind
+    def table_gradient_kind(ids: registry.VarKind, cotangent: registry.VarKind) -> registry.VarKind:
+        return registry.VarKind.SELECTED_ROWS
+
+    @registry.op
+    def look_up(table: registry.Array, ids: registry.Array) -> registry.Array:
+        """Rows of a table."""
+        return table[ids]
+
+    @look_up.gradient
+    def look_up_gradient(table, ids, d_out):
+        return {"table": table_gradient(ids, d_out, height=table.shape[0])}
+
+    return look_up
+
+
+class TestRows:
+    """Row-sparse gradients: as their makers return them, where nothing is added to them."""
+
+    IDS = np.array([1, 4, 1], np.int32)
+    DENSE = ([0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0])
+
+    def table(self, req="write"):
+        return attached(np.arange(10, dtype=np.float32).reshape(5, 2), req)
+
+    def backward(self, table, look_up):
+        with autograd.record():
+            loss = look_up(table, nd.array(self.IDS)).sum()
+        loss.backward()
+
+    def test_a_gradient_is_rows(self, look_up):
+        table = self.table()
+        for _ in range(2):  # run by parts, then compiled
+            self.backward(table, look_up)
+            assert isinstance(table.grad.value, registry.SelectedRows)
+            assert table.grad.value.rows.tolist() == [1, 4, 1]
+            np.testing.assert_array_equal(table.grad, self.DENSE)
+        with autograd.record():
+            loss = look_up(table, nd.array(self.IDS)).sum()
+        (found,) = autograd.grad(loss, table)
+        assert found.tolist() == list(map(list, self.DENSE))
+        assert pickle.loads(pickle.dumps(found)).tolist() == found.tolist()
+
+    def test_they_update_an_array(self, look_up):
+        table = self.table()
+        self.backward(table, look_up)
+        table -= 0.5 * table.grad.to_dense()
+        expected = np.arange(10).reshape(5, 2) - 0.5 * np.array(self.DENSE)
+        np.testing.assert_allclose(table, expected)
+        dense = nd.array([1.0])
+        assert dense.to_dense() is dense
+
+    def test_they_accumulate(self, look_up):
+        table = self.table("add")
+        for k in (1, 2, 3):
+            self.backward(table, look_up)
+            np.testing.assert_allclose(table.grad, k * np.array(self.DENSE))
+
+    @pytest.mark.parametrize("apart", [False, True])
+    def test_operators_that_take_dense_arrays_refuse_them(self, look_up, apart):
+        """In one segment of the record or in several."""
+
+        def doubled(table, ids):
+            value = table * 2
+            if apart:
+                value.wait_to_read()
+            return look_up(value, ids).sum()
+
+        def twice(table, ids):
+            first = look_up(table, ids).sum()
+            if apart:
+                first.wait_to_read()
+            return first + look_up(table, ids * 0).sum()
+
+        for function in (doubled, twice):
+            with autograd.record():
+                loss = function(self.table(), nd.array(self.IDS))
+            with pytest.raises(KindError, match="dense"):
+                loss.backward()
+
+    def test_they_cannot_be_assigned_to(self, look_up):
+        table = self.table()
+        self.backward(table, look_up)
+        with pytest.raises(KindError, match="must be dense, got selected_rows"):
+            table.grad[0] = 1
+
+    def test_functions_of_ones_own_may_return_them(self, look_up):
+        class Rows(autograd.Function):
+            def forward(self, table):
+                return look_up(table, nd.array(TestRows.IDS))
+
+            def backward(self, d_rows):
+                return registry.SelectedRows(jnp.asarray(TestRows.IDS), d_rows.value, 5)
+
+        table = self.table()
+        self.backward(table, lambda x, _: Rows()(x))
+        np.testing.assert_array_equal(table.grad, self.DENSE)
+
+
+class TestCopies:
+    @pytest.mark.parametrize(
+        "copied",
+        [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), nd.NDArray.copy],
+    )
+    def test_they_have_no_gradient_of_their_own(self, copied):
+        x = attached([1.0, 2.0])
+        with autograd.record():
+            y = x * x
+        y.backward()
+        for one, entries in ((x, [1.0, 2.0]), (x.grad, [2.0, 4.0]), (y, [1.0, 4.0])):
+            twin = copied(one)
+            np.testing.assert_allclose(twin, entries)
+            assert twin.grad is None
+            assert not twin.is_recorded
+            twin += 1
+            np.testing.assert_allclose(one, entries)
+
 
 class TestThreads:
     def test_a_reader_does_not_cut_history(self):
@@ -240,6 +451,50 @@ class TestCost:
         expected = np.arange(200)
         expected[:102] = 1
         np.testing.assert_array_equal(x, expected)
+
+    def test_a_loop_leaves_nothing_behind(self):
+        x = attached([1.0, 2.0])
+
+        def step():
+            with autograd.record():
+                (slope,) = autograd.grad((x * x * x).sum(), x, create_graph=True)
+                loss = (slope * slope).sum()
+            loss.backward()
+
+        def living():
+            gc.collect()
+            kinds = (so.NDArray, Entry, Custom, jax.Array)
+            return _tree.count, sum(isinstance(one, kinds) for one in gc.get_objects())
+
+        for _ in range(30):
+            step()
+        before = living()
+        for _ in range(100):
+            step()
+        assert living() == before
+
+    def test_a_tape_needs_no_collector(self):
+        x = attached([1.0, 2.0])
+
+        def step():
+            with autograd.record():
+                y = (x * x).sum()
+                (slope,) = autograd.grad(y, x, create_graph=True)
+                z = slope.sum()
+            settle()
+            return [weakref.ref(one) for one in (y, slope, z)]
+
+        gc.collect()
+        gc.disable()
+        try:
+            assert [one() for one in step()] == [None] * 3
+            x.grad = None
+            kept = sum(isinstance(one, (Entry, Custom)) for one in gc.get_objects())
+            step()
+            now = sum(isinstance(one, (Entry, Custom)) for one in gc.get_objects())
+        finally:
+            gc.enable()
+        assert now == kept
 
     def test_records_that_always_change_run_one_by_one(self):
         local.direct = False  # what is noticed are programs of several calls
