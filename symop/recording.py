@@ -6,17 +6,18 @@ into a dictionary: the types of its results and the program so far are known.
 """
 
 import cmath
+import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError
+from registry.errors import ArgumentError, SymopError
 from registry.operator import Operator
 from registry.types import KEY_TYPE, VarType
 from registry.var import Attributes, Var
@@ -41,7 +42,11 @@ _LONGEST_REST = 65_536
 _PROGRAM = 100
 """A program takes as much memory as so many steps."""
 
-Reference = Callable[[], Any]
+
+_cell = [object()]
+_REFERENCES = sys.getrefcount(_cell[0])
+"""What Python counts for an object to which one list alone refers. Weak references would tell the
+same, but making one takes a tenth of a call's time."""
 
 
 class Call:
@@ -53,15 +58,36 @@ class Call:
         make: the class of the results.
         shown: the outputs that a call returns.
         plain: whether it takes arrays alone, neither random keys nor states, and returns one.
+        alone: the kernel, compiled once for the types of its inputs, which it refuses if they do
+            not fit.
     """
 
-    __slots__ = ("attributes", "make", "operator", "plain", "shown")
+    __slots__ = ("alone", "attributes", "make", "operator", "plain", "shown")
 
     def __init__(self, operator: Operator, attributes: Attributes, make: type[Any]) -> None:
         """A call of ``operator`` whose results are of class ``make``."""
         self.operator, self.attributes, self.make = operator, attributes, make
         self.shown = tuple(operator.visible)
         self.plain = operator.direct_count >= 0 and operator.single
+        self.alone = jax.jit(self._checked)
+
+    def _checked(self, *values: Any) -> Any:
+        (out,) = self.infer(values)
+        result = bare_kernel(self.operator, self.attributes)(*values)
+        return lax.convert_element_type(result, out.dtype) if _is_weaker(result, out) else result
+
+    def infer(self, values: Sequence[Any]) -> tuple[VarType, ...]:
+        """The types of the outputs.
+
+        Raises:
+            SymopError: the inputs do not fit.
+        """
+        return tuple(self.operator.infer(tuple(map(type_of, values)), self.attributes))
+
+
+def _is_weaker(result: Any, out: VarType) -> bool:
+    """Whether JAX takes a result for a Python number's where the operator's types do not."""
+    return isinstance(result, jax.Array) and bool(jax.typeof(result).weak_type) and not out.weak
 
 
 # The tree --------------------------------------------------------------------------------------
@@ -181,7 +207,8 @@ class Segment:
     Attributes:
         step: the last of them.
         room: the value at this place, or behind it, is the last.
-        outputs: references to the arrays that hold its values, by place.
+        outputs: the arrays that hold its values, by place; None for those from outside. An array
+            that nobody else refers to any more need not be computed.
         leaves: the values from outside, in the order of their steps.
         sources: where each of them comes from on the tape, or None.
         held: the arrays that they are the values of.
@@ -206,7 +233,7 @@ class Segment:
         self.sources: list[Source] = []
         self.held: list[Any] = []
         self.places: dict[int, int] = {}
-        self.outputs: list[Reference | None] = []
+        self.outputs: list[Any] = []
         self.error: BaseException | None = None
 
     # Leaves
@@ -307,7 +334,7 @@ class Segment:
 
     def hold(self, place: int, array: Any) -> None:
         """Another array holds the value at ``place`` from now on."""
-        self.outputs[place] = weakref.ref(array)
+        self.outputs[place] = array
 
     # Running
 
@@ -320,11 +347,12 @@ class Segment:
         """
         if local.segment is self:
             local.segment = None
-        arrays = [(i, ref()) for i, ref in enumerate(self.outputs) if ref is not None]
-        wanted = [(i, array) for i, array in arrays if array is not None]
+        outputs, alone = self.outputs, _REFERENCES
+        wanted = [i for i in range(len(outputs)) if sys.getrefcount(outputs[i]) > alone]
+        wanted = [i for i in wanted if outputs[i] is not None]
         if wanted:
             try:
-                self._run(wanted)
+                self._run([(i, outputs[i]) for i in wanted])
             except Exception as error:  # an interrupt loses nothing: the values can be computed yet
                 self.error = error
                 raise
@@ -412,7 +440,6 @@ def _values(call: Call, node: Node, training: bool) -> tuple[Node, ...]:
 
 
 new = object.__new__
-reference = weakref.ref
 
 
 def one_result(call: Call, inputs: Sequence[Any]) -> Any:
@@ -452,41 +479,52 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     out._value = out._link = out._grad = None
     out._segment, out._type = segment, step.type
     out._index = place = len(outputs)
-    outputs.append(reference(out))
+    outputs.append(out)
     if place >= segment.room:
         segment.run()
     return out
 
 
-_alone: dict[Any, tuple[Any, VarType]] = {}
-"""Calls that run by themselves, by the types of their inputs."""
+_concrete: set[type[Any]] = set()
+"""Classes of arrays that no JAX transformation traces, as they are met."""
 
 
 def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a call that runs by itself."""
-    make = call.make
-    if len(inputs) == 2:
+    make, values = call.make, None
+    if len(inputs) == 2:  # most calls: little stands between them and what is compiled
         x, y = inputs
-        if x.__class__ is make and y.__class__ is make and x._type and y._type:
-            known = _alone.get((call, x._type, y._type))
-            if known is not None and x._value is not None and y._value is not None:
-                out = new(make)
-                out._value = known[0](x._value, y._value)
-                out._type = known[1]
-                out._segment = out._link = out._grad = None
-                return out
-    if any(_is_odd(x, make) for x in inputs):
-        return results(call, inputs)[0]
-    arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
-    values = [x.value if x.__class__ is make else x for x in arrays]
-    key = (call, *[_type_in(x, make) for x in arrays])
-    known = _alone.get(key)
-    if known is None:
-        known = _compiled_alone(call, key, values)
+        if x.__class__ is make and y.__class__ is make:
+            a, b = x._value, y._value
+            if a.__class__ in _concrete and b.__class__ in _concrete:
+                values = a, b
+    if values is None:
+        if any(_is_odd(x, make) for x in inputs):
+            return results(call, inputs)[0]
+        values = _values_of(inputs, make)
     out = new(make)
-    out._value, out._type = known[0](*values), known[1]
-    out._segment = out._link = out._grad = None
+    try:
+        out._value = call.alone(*values)
+    except SymopError:
+        out._value = None
+    if out._value is None:
+        call.infer(values)  # which raises the same, without what JAX adds to it
+    out._type = out._segment = out._link = out._grad = None
     return out
+
+
+def _values_of(inputs: Sequence[Any], make: type[Any]) -> tuple[Any, ...]:
+    """Arrays and numbers that a compiled kernel takes.
+
+    Raises:
+        TracedError: JAX traces one of them.
+    """
+    arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
+    values = tuple([x.value if x.__class__ is make else x for x in arrays])
+    if any(isinstance(x, jax.core.Tracer) for x in values):
+        raise TracedError
+    _concrete.update(type(x) for x in values if isinstance(x, jax.Array))
+    return values
 
 
 _NUMBERS = (float, int, bool, complex)
@@ -500,23 +538,6 @@ def _is_odd(x: Any, make: type[Any]) -> bool:
     return x is None or (isinstance(x, Var) and x.__class__ is not make)
 
 
-def _type_in(x: Any, make: type[Any]) -> Any:
-    if x.__class__ is not make:
-        return x.__class__
-    if isinstance(x._value, jax.core.Tracer):
-        raise TracedError
-    return x.type
-
-
-def _compiled_alone(call: Call, key: tuple[Any, ...], values: list[Any]) -> tuple[Any, VarType]:
-    """The kernel compiled, and its result's type; what does not fit is refused first."""
-    (out,) = call.operator.infer(tuple(map(type_of, values)), call.attributes)
-    if len(_alone) > _STEPS:
-        _alone.clear()
-    kernel = jax.jit(bare_kernel(call.operator, call.attributes))
-    return _alone.setdefault(key, (kernel, out))
-
-
 def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """All values that a call adds to its segment."""
     segment = local.segment or local.opened()
@@ -528,7 +549,7 @@ def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
         out = new(call.make)
         out._value = out._link = out._grad = None
         out._segment, out._index, out._type = segment, len(segment.outputs), node.type
-        segment.outputs.append(reference(out))
+        segment.outputs.append(out)
         made.append(out)
     if len(segment.outputs) > segment.room:
         segment.run()
