@@ -96,7 +96,7 @@ class NDArray(Var):
     def _compute(self) -> None:
         segment = self._segment
         assert segment is not None
-        if segment is local.segment:
+        if segment is local.segment or segment is local.parked:
             segment.run()
         else:  # another thread's, which goes on with it
             self._value = segment.peek(self)
@@ -322,7 +322,7 @@ class NDArray(Var):
     def is_recorded(self) -> bool:
         """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
         pending = self._value is None and self._segment is not None and self._segment.taped
-        return pending or self.source is not None
+        return (pending and self._link is None) or self.source is not None
 
     # Gradients
 
