@@ -20,7 +20,7 @@ import numpy as np
 from registry.shapes import default_int
 from registry.table import get
 from registry.types import as_dtype
-from symop.array_calls import ArrayOperator
+from symop.array_calls import array_function
 from symop.ndarray import NDArray, device_of
 
 Shape = int | Sequence[int]
@@ -336,7 +336,7 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 
 def _call(name: str, *args: Any, **options: Any) -> Any:
-    return ArrayOperator(get(name))(*args, **options)
+    return array_function(get(name))(*args, **options)
 
 
 def var(

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,23 +18,30 @@ from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
 from symop import random
+from symop.alone import TracedError
 from symop.lowering import Call, type_of
 from symop.memory import is_alive, memory_of
 from symop.ndarray import NDArray, call_of
-from symop.recording import TracedError, one_result
+from symop.recording import one_result
 
 
-class ArrayOperator:
-    """An operator for arrays, whose result can be given a place.
+@functools.lru_cache(maxsize=4096)
+def array_function(operator: Operator) -> Callable[..., Any]:
+    """``operator`` as a function of arrays, whose result can be given a place: ``so.nd.<name>``.
 
-    Args of a call, beside those of the operator:
-        out: the array (or one for each output) that the request is about.
-        req: an ``OpReqType`` or its name. ``write``, the default: the result replaces ``out``.
-            ``write_inplace``: and takes its memory, so ``out`` must not be used any more. ``add``:
-            the result is added to ``out``. ``null``: nothing is computed.
+    Beside the operator's own arguments the function takes two more:
 
-    A JAX array cannot be changed, so what a call returns is the array after the request. A NumPy
-    array is changed, and returned.
+    - out: the array (or one for each output) that the request is about.
+    - req: an ``OpReqType`` or its name. ``write``, the default: the result replaces ``out``.
+      ``write_inplace``: and takes its memory, so ``out`` must not be used any more. ``add``: the
+      result is added to ``out``. ``null``: nothing is computed.
+
+    A JAX array cannot be changed, so what a call returns is the array after the request. An
+    ``NDArray`` or a NumPy array is changed, and returned.
+
+    Raises (the function):
+        ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
+        ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
 
     Example:
         >>> import numpy as np
@@ -45,64 +52,45 @@ class ArrayOperator:
         >>> total
         array([2., 5.], dtype=float32)
     """
+    quick = operator.single and operator.count_rule is None and operator.direct_count
+    count = operator.direct_count if quick else -1
+    call = call_of(operator, operator.defaults)
 
-    def __init__(self, operator: Operator) -> None:
-        """``operator`` for arrays; ``so.nd.<name>`` makes it."""
-        self.operator = operator
-        quick = operator.single and operator.count_rule is None and operator.direct_count
-        self._quick = call_of(operator, operator.defaults)
-        self._count = operator.direct_count if quick else -1
-        self.__name__ = operator.name
-        self.__doc__ = operator.__doc__ or f"The operator ``{operator.signature()}``."
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the operator on arrays.
-
-        Raises:
-            ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
-            ShapeError, DTypeError: ``out`` is not of the result's shape or dtype.
-        """
-        plain = len(args) == self._count and not kwargs
+    def function(*args: Any, **kwargs: Any) -> Any:
+        plain = len(args) == count and not kwargs
         if plain and (args[0].__class__ is NDArray or NDArray in map(type, args)):
             try:
-                return one_result(self._quick, args)
+                return one_result(call, args)
             except TracedError:
                 pass  # inside of a JAX transformation
-        return self._whole(args, **kwargs)
+        return _whole(operator, args, **kwargs)
 
-    def _whole(self, args: tuple[Any, ...], out: Any = None, req: Any = None, **kwargs: Any) -> Any:
-        """A call with whatever arguments."""
-        _refuse_symbols(self.operator, (*args, *kwargs.values(), out))
-        request = as_request(self.operator.name, req)
-        if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
-            raise ArgumentError(f"{self.operator.name}: req={request} needs out=, got none")
-        if out is None and request is OpReqType.WRITE:
-            return self.operator(*args, **kwargs)
-        inputs, attributes, name = self.operator.bind(args, kwargs)
-        if name is not None:
-            raise ArgumentError(
-                f"{self.operator.name}: only symbols can be named, got name={name!r}"
-            )
-        if request is OpReqType.NULL:
-            return out
-        if isinstance(out, NDArray):
-            return _into(out, self.operator(*args, **kwargs), request)
-        call = _Call(self.operator.resolved(inputs, attributes), inputs, attributes)
-        return call.into(out, request)
+    function.__name__ = function.__qualname__ = operator.name
+    function.__module__ = "symop.nd"
+    function.__doc__ = operator.__doc__ or f"The operator ``{operator.signature()}``."
+    vars(function).update(operator=operator, __signature__=_signature(operator))
+    return function
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__signature__":  # made when a help text asks for it, not for every call
-            return _signature(self.operator)
-        raise AttributeError(name)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrayOperator) and other.operator is self.operator
-
-    def __hash__(self) -> int:
-        return hash(self.operator)
-
-    def __repr__(self) -> str:
-        return f"<array operator {self.operator.signature()}>"
+def _whole(
+    operator: Operator, args: tuple[Any, ...], /, out: Any = None, req: Any = None, **kwargs: Any
+) -> Any:
+    """A call with whatever arguments."""
+    _refuse_symbols(operator, (*args, *kwargs.values(), out))
+    request = as_request(operator.name, req)
+    if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
+        raise ArgumentError(f"{operator.name}: req={request} needs out=, got none")
+    if out is None and request is OpReqType.WRITE:
+        return operator(*args, **kwargs)
+    inputs, attributes, name = operator.bind(args, kwargs)
+    if name is not None:
+        raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+    if request is OpReqType.NULL:
+        return out
+    if isinstance(out, NDArray):
+        return _into(out, operator(*args, **kwargs), request)
+    call = _Call(operator.resolved(inputs, attributes), inputs, attributes)
+    return call.into(out, request)
 
 
 def _into(out: NDArray, result: Any, request: OpReqType) -> NDArray:

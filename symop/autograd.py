@@ -24,8 +24,9 @@ from registry.types import OpReqType
 from symop.entries import Custom, Gradient, Link, Source
 from symop.graph import placeholder
 from symop.ndarray import NDArray
+from symop.pending import gradients
 from symop.recorded_symbol import symbol_of
-from symop.recording import local, settle
+from symop.recording import local, park, settle
 from symop.symbol import Symbol
 from symop.tape import ONES, Cotangent, disconnected, pull
 
@@ -77,7 +78,7 @@ def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[
     )
     if after != before:
         try:
-            settle()
+            park()
         finally:  # a computation that fails leaves no mode behind
             local.taped, local.training = after
     return before
@@ -167,10 +168,18 @@ def backward(
     """
     del train_mode
     given = _heads("backward", _listed(heads), head_grads)
+    found = gradients(given, None, create_graph=False, retain_graph=retain_graph)
+    if found is not None:
+        with _mode(False):
+            for array, gradient in found:
+                if array._grad is not None:
+                    _store(array._grad, gradient)
+        return
+    sources = _sources("backward", given)
     with _mode(False):
-        walk = pull(given, None, create_graph=False, retain_graph=retain_graph)
-        found = [(one._grad, walk.gradient(one)) for one in walk.arrays]
-        arrived = [(kept, one) for kept, one in found if kept is not None and one is not None]
+        walk = pull(sources, None, create_graph=False, retain_graph=retain_graph)
+        pairs = [(one._grad, walk.gradient(one)) for one in walk.arrays]
+        arrived = [(kept, one) for kept, one in pairs if kept is not None and one is not None]
         for kept, gradient in arrived:
             kept.require_lasting(gradient.value)
         for kept, gradient in arrived:
@@ -223,10 +232,14 @@ def grad(
     del train_mode
     asked = _listed(variables)
     given = _heads("grad", _listed(heads), head_grads)
-    targets = [_target(one) for one in asked]
     keep = create_graph if retain_graph is None else retain_graph
+    recorded = gradients(given, asked, create_graph=create_graph, retain_graph=keep)
+    if recorded is not None:
+        return [gradient for _, gradient in recorded]
+    sources = _sources("grad", given)
+    targets = [_target(one) for one in asked]
     with _mode(create_graph):
-        walk = pull(given, targets, create_graph=create_graph, retain_graph=keep)
+        walk = pull(sources, targets, create_graph=create_graph, retain_graph=keep)
         found = [walk.gradient(one) for one in targets]
     return [_arrived(one) for one in found]
 
@@ -257,9 +270,8 @@ def _listed(given: Any) -> list[NDArray]:
 
 def _heads(
     what: str, heads: list[NDArray], head_grads: Any
-) -> list[tuple[Link | NDArray, Cotangent]]:
-    """Where the heads come from, and a cotangent of each."""
-    settle()
+) -> list[tuple[NDArray, NDArray | None]]:
+    """The heads, each with its cotangent; None for ones."""
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
     given = [head_grads] * len(heads) if head_grads is None else head_grads
     given = [given] if single and not isinstance(given, (list, tuple)) else list(given)
@@ -268,7 +280,15 @@ def _heads(
             f"{what}: there must be one head gradient for each of {len(heads)} heads, "
             f"got {len(given)}"
         )
-    return [(_source(what, one), _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
+    return [(one, _cotangent(one, g)) for one, g in zip(heads, given, strict=True)]
+
+
+def _sources(
+    what: str, heads: list[tuple[NDArray, NDArray | None]]
+) -> list[tuple[Link | NDArray, Cotangent]]:
+    """Where the heads come from, each with its cotangent."""
+    settle()
+    return [(_source(what, one), ONES if along is None else along) for one, along in heads]
 
 
 def _source(what: str, head: NDArray) -> Link | NDArray:
@@ -281,9 +301,9 @@ def _source(what: str, head: NDArray) -> Link | NDArray:
     return source
 
 
-def _cotangent(head: NDArray, given: Any) -> Cotangent:
+def _cotangent(head: NDArray, given: Any) -> NDArray | None:
     if given is None:
-        return ONES
+        return None
     one = given if isinstance(given, NDArray) else NDArray(given)
     if one.shape != head.shape:
         raise ShapeError(

@@ -191,6 +191,7 @@ class Recorded:
         residuals: the nodes whose values a backward pass reads, inputs among them.
         active: the inputs through which a derivative may flow.
         heads: the wanted values that it may reach.
+        spent: heads of backward passes in the same graph that did not keep the record.
     """
 
     def __init__(
@@ -199,9 +200,17 @@ class Recorded:
         wanted: Sequence[Node],
         active: Sequence[Node],
         training: bool,
+        spent: Sequence[tuple[Node, ...]] = (),
+        lean: bool | None = None,
     ) -> None:
-        """Find the residuals of the graph from ``inputs`` to ``wanted``."""
+        """Find the residuals of the graph from ``inputs`` to ``wanted``.
+
+        ``spent`` are heads whose gradients were taken in the same graph: a program that has such
+        is ``lean``, it saves nothing.
+        """
         self.inputs, self.wanted, self.training = list(inputs), list(wanted), training
+        self.spent = list(spent)
+        lean = bool(spent) if lean is None else lean
         order = topological(wanted, until=inputs)
         flowing = [*inputs, *[node for node in order if carries_cotangent(node)]]
         reached = reaching(flowing, active)
@@ -209,7 +218,7 @@ class Recorded:
         self.active = [node for node in active if node in self.flowing]
         self._forward = {*order, *inputs}
         self.heads = [node for node in wanted if self.flows(node)]
-        self.residuals = self._closure()
+        self.residuals = [] if lean else self._closure()
         several = [one.operands[0] for one in self.residuals if one.op is SELECT]
         self._kept = {*self.residuals, *several}
         known = {*inputs, *wanted}
@@ -218,6 +227,7 @@ class Recorded:
         outputs = [*wanted, *self._packing.nodes]
         self.program = Program(inputs, outputs, training, leave=self._left)
         self._unpack = jax.jit(self._packing.unpacked)
+        self._whole: Recorded | None = None
         self._pullbacks: dict[Any, Pulled] = {}
         self._behind: dict[Any, list[Node]] = {}
         self._using: dict[Any, frozenset[Node]] = {}
@@ -232,6 +242,13 @@ class Recorded:
             if not new:
                 return found
             heads += new
+
+    def whole(self) -> "Recorded":
+        """The same program with its residuals."""
+        if self._whole is None:
+            given = self.inputs, self.wanted, self.active, self.training
+            self._whole = Recorded(*given, self.spent, lean=False)
+        return self._whole
 
     def flows(self, node: Node) -> bool:
         """Whether a derivative by an active input may flow through ``node``."""

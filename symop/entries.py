@@ -91,10 +91,12 @@ class Entry:
         saved: the values of its residuals; None when they were freed.
         packed: whether small ones among them lie end to end.
         spent: the calls that a backward pass went through which did not keep the record.
+        again: runs the program again, with residuals: the gradients that were asked for were
+            taken before it ran. None where it need not.
         serial: grows with each entry.
     """
 
-    __slots__ = ("_origins", "packed", "recorded", "saved", "serial", "sources", "spent")
+    __slots__ = ("_origins", "again", "packed", "recorded", "saved", "serial", "sources", "spent")
 
     def __init__(
         self,
@@ -108,8 +110,17 @@ class Entry:
         self.recorded, self.sources, self.packed = recorded, sources, packed
         self.saved: list[Any] | None = saved
         self.spent: frozenset[Node] = frozenset()
+        self.again: Callable[[], tuple[Recorded, list[Any], bool]] | None = None
         self.serial = next(serials)
         self._origins = origins
+
+    def open(self) -> None:
+        """Make sure that the residuals are there, or known to be spent."""
+        if self.again is not None:
+            self.recorded, self.saved, self.packed = self.again()
+            self.again = None
+            for heads in self.recorded.spent:
+                self.spend(heads)
 
     def spend(self, heads: tuple[Node, ...]) -> None:
         """Forget what the gradients of ``heads`` read; the values go when no other needs them."""

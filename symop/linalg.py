@@ -8,7 +8,7 @@ from registry.errors import ArgumentError
 from registry.table import get
 from registry.types import as_dtype
 from symop.array_api import Axis, Eigen, Factors, SignAndLog, Singular, matrix_transpose
-from symop.array_calls import ArrayOperator
+from symop.array_calls import array_function
 from symop.ndarray import NDArray
 
 __all__ = [
@@ -17,19 +17,19 @@ __all__ = [
     "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-cholesky = ArrayOperator(get("cholesky"))
-cross = ArrayOperator(get("cross"))
-det = ArrayOperator(get("det"))
-diagonal = ArrayOperator(get("diagonal"))
-eigvalsh = ArrayOperator(get("eigvalsh"))
-inv = ArrayOperator(get("inv"))
-matmul = ArrayOperator(get("matmul"))
-matrix_power = ArrayOperator(get("matrix_power"))
-outer = ArrayOperator(get("outer"))
-solve = ArrayOperator(get("solve"))
-svdvals = ArrayOperator(get("svdvals"))
-tensordot = ArrayOperator(get("tensordot"))
-vecdot = ArrayOperator(get("vecdot"))
+cholesky = array_function(get("cholesky"))
+cross = array_function(get("cross"))
+det = array_function(get("det"))
+diagonal = array_function(get("diagonal"))
+eigvalsh = array_function(get("eigvalsh"))
+inv = array_function(get("inv"))
+matmul = array_function(get("matmul"))
+matrix_power = array_function(get("matrix_power"))
+outer = array_function(get("outer"))
+solve = array_function(get("solve"))
+svdvals = array_function(get("svdvals"))
+tensordot = array_function(get("tensordot"))
+vecdot = array_function(get("vecdot"))
 
 
 def eigh(x: NDArray, /) -> Eigen:
@@ -78,9 +78,9 @@ def _adjoint(x: NDArray) -> NDArray:
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of the diagonal that lies ``offset`` above the main one, of the last two axes."""
     if dtype is None:
-        return ArrayOperator(get("trace"))(x, offset=offset)
-    cast, known = ArrayOperator(get("cast")), as_dtype(dtype)
-    return cast(ArrayOperator(get("trace"))(cast(x, dtype=known), offset=offset), dtype=known)
+        return array_function(get("trace"))(x, offset=offset)
+    cast, known = array_function(get("cast")), as_dtype(dtype)
+    return cast(array_function(get("trace"))(cast(x, dtype=known), offset=offset), dtype=known)
 
 
 def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:

@@ -1,6 +1,7 @@
 """``so.nd``: operators on eager arrays, the arrays themselves, and the Python array API."""
 
 import sys as _sys
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 import jax.numpy as _jnp
@@ -14,13 +15,13 @@ from registry.types import OpReqType
 from registry.types import as_dtype as _as_dtype
 from symop import array_api as _api
 from symop import linalg
-from symop.array_calls import ArrayOperator
+from symop.array_calls import array_function as _array_function
 from symop.fourier import fft
 from symop.ndarray import NDArray
 from symop.recording import direct
 from symop.recording import settle as _settle
 
-__all__ = ["ArrayOperator", "NDArray", "OpReqType", "array", "direct", "fft", "linalg", "waitall"]
+__all__ = ["NDArray", "OpReqType", "array", "direct", "fft", "linalg", "waitall"]
 
 
 def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
@@ -57,22 +58,22 @@ def __getattr__(name: str) -> _Any:
     return found
 
 
-def _operator(name: str) -> ArrayOperator:
+def _operator(name: str) -> _Callable[..., _Any]:
     """The operator called ``name``, also one that computes a gradient."""
     if name.startswith("_") and not _foreign(name):
         found = None if name.startswith("__") else _find(name)
         if found is None:
             raise AttributeError(name)
-        return ArrayOperator(found)
+        return _array_function(found)
     try:
-        return ArrayOperator(_get(name))
+        return _array_function(_get(name))
     except LookupError as error:
         raise AttributeError(f"nd: {error}", name=name) from None
 
 
 def _forget(name: str) -> None:
     """An operator of that name came, or went; ``fft`` is more than an operator and stays."""
-    if name not in __all__ and isinstance(globals().get(name), ArrayOperator):
+    if name not in __all__ and hasattr(globals().get(name), "operator"):
         del globals()[name]
 
 

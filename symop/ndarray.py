@@ -15,21 +15,14 @@ from registry.operator import Operator
 from registry.types import OpReqType, VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs
+from symop.alone import TracedError
 from symop.array_protocols import Convertible, device_of, is_foreign
 from symop.assignment import assigned
 from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
-from symop.recording import (
-    Call,
-    Segment,
-    TracedError,
-    local,
-    on_tracers,
-    one_result,
-    results,
-    settle,
-)
+from symop.recording import Segment, local, on_tracers, one_result, results, settle
+from symop.steps import Call
 
 __all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
 
@@ -84,7 +77,7 @@ class NDArray(Convertible):
     def _compute(self) -> None:
         segment = self._segment
         assert segment is not None
-        if segment is local.segment:
+        if segment is local.segment or segment is local.parked:
             segment.run()
         else:  # another thread's, which goes on with it
             self._value = segment.peek(self)
@@ -234,7 +227,7 @@ class NDArray(Convertible):
     def is_recorded(self) -> bool:
         """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
         pending = self._value is None and self._segment is not None and self._segment.taped
-        return pending or self.source is not None
+        return (pending and self._link is None) or self.source is not None
 
     # Gradients
 

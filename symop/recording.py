@@ -6,9 +6,10 @@ into a dictionary: the types of its results and the program so far are known.
 """
 
 import cmath
+import functools
+import sys
 import threading
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,20 +18,19 @@ import numpy as np
 
 from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError
-from registry.operator import Operator
 from registry.types import KEY_TYPE, VarType
-from registry.var import Attributes, Var
+from registry.var import Var
 from symop import random
+from symop.alone import TracedError, at_once, new
 from symop.eager_programs import Program, Recorded
 from symop.emission import apply
-from symop.entries import Entry, Link, Source
+from symop.entries import Entry, Link, Source, origin_of
 from symop.graph import Node, constant, placeholder, select, training_flag
-from symop.lowering import bare_kernel, type_of
+from symop.lowering import type_of
+from symop.steps import PROGRAM, Call, Step, tree
 
 _LIMIT = 128
 """After so many values a segment runs, so that the machine computes while Python goes on."""
-_STEPS = 100_000
-"""When the tree has so many steps it is planted anew."""
 _VARIETY = 4
 """After so many different numbers in one place, further ones are no constants but inputs."""
 _PATIENCE = 8
@@ -38,88 +38,10 @@ _PATIENCE = 8
 _REST = 2048
 """For so many calls, at first; twice as many each time."""
 _LONGEST_REST = 65_536
-_PROGRAM = 100
-"""A program takes as much memory as so many steps."""
-
-Reference = Callable[[], Any]
-
-
-class Call:
-    """An operator with its attributes; one object for all equal ones, so that it is a quick key.
-
-    Attributes:
-        operator: the operator, of a fixed number of outputs.
-        attributes: canonical values.
-        make: the class of the results.
-        shown: the outputs that a call returns.
-        plain: whether it takes arrays alone, neither random keys nor states, and returns one.
-    """
-
-    __slots__ = ("attributes", "make", "operator", "plain", "shown")
-
-    def __init__(self, operator: Operator, attributes: Attributes, make: type[Any]) -> None:
-        """A call of ``operator`` whose results are of class ``make``."""
-        self.operator, self.attributes, self.make = operator, attributes, make
-        self.shown = tuple(operator.visible)
-        self.plain = operator.direct_count >= 0 and operator.single
-
-
-# The tree --------------------------------------------------------------------------------------
-
-
-class Step:
-    """A place in the tree: what was called so far.
-
-    Attributes:
-        children: the steps that may follow.
-        added: the values that this step adds to those of the segment.
-        type: the type of the first of them.
-        leaf: whether it is an array from outside, or a random key.
-        active: whether a derivative by it may be asked for.
-        programs: what was run from here, by the values that were wanted.
-        numbers: for each call, how many different numbers were among its inputs.
-    """
-
-    __slots__ = (
-        "active", "added", "children", "leaf", "numbers", "parent", "programs", "type",
-    )  # fmt: skip
-
-    def __init__(
-        self, parent: "Step | None", added: tuple[Node, ...], leaf: bool, active: bool = False
-    ) -> None:
-        """The step after ``parent``."""
-        self.parent, self.added, self.leaf, self.active = parent, added, leaf, active
-        self.type = added[0].type if added else None
-        self.children: dict[Any, Step] = {}
-        self.programs: dict[Any, Program | Recorded] = {}
-        self.numbers: dict[Call, int] = {}
-
-    def path(self) -> list["Step"]:
-        """The steps from the first one to this one."""
-        steps: list[Step] = []
-        at: Step | None = self
-        while at is not None:
-            steps.append(at)
-            at = at.parent
-        return steps[::-1]
-
-
-class _Tree:
-    """The roots, by what the meaning of calls depends on beside their inputs."""
-
-    def __init__(self) -> None:
-        self.roots: dict[Any, Step] = {}
-        self.count = 0
-
-    def root(self, taped: bool, training: bool) -> Step:
-        if self.count > _STEPS:
-            self.roots, self.count = {}, 0
-        key = taped, training, jax.config.jax_enable_x64  # type: ignore[attr-defined]
-        found = self.roots.get(key)
-        return self.roots.setdefault(key, Step(None, (), False)) if found is None else found
-
-
-_tree = _Tree()
+_cell = [object()]
+_REFERENCES = sys.getrefcount(_cell[0])
+"""What Python counts for an object to which one list alone refers. Weak references would tell the
+same, but making one takes a tenth of a call's time."""
 
 
 # Segments --------------------------------------------------------------------------------------
@@ -130,6 +52,7 @@ class _Local(threading.local):
 
     Attributes:
         segment: what is recorded at the moment, or None.
+        parked: what was recorded for a backward pass and did not run yet, or None.
         taped: whether calls are recorded for a backward pass.
         training: what the training flag says.
         surprise: how many programs more were new than known of late.
@@ -137,6 +60,7 @@ class _Local(threading.local):
     """
 
     segment: "Segment | None" = None
+    parked: "Segment | None" = None
     taped = False
     training = False
     surprise = 0
@@ -171,17 +95,14 @@ class _Local(threading.local):
 local = _Local()
 
 
-class TracedError(Exception):
-    """An input is traced by JAX, so the call cannot be recorded."""
-
-
 class Segment:
     """Calls that did not run yet.
 
     Attributes:
         step: the last of them.
         room: the value at this place, or behind it, is the last.
-        outputs: references to the arrays that hold its values, by place.
+        outputs: the arrays that hold its values, by place; None for those from outside. An array
+            that nobody else refers to any more need not be computed.
         leaves: the values from outside, in the order of their steps.
         sources: where each of them comes from on the tape, or None.
         held: the arrays that they are the values of.
@@ -189,24 +110,30 @@ class Segment:
         taped: whether it is recorded for a backward pass.
         training: what the training flag says.
         traced: whether JAX may trace its values.
+        x64: whether JAX had 64-bit dtypes when it began.
+        closed: whether no value from outside comes from another part of the tape.
+        spent: the heads, by place, of backward passes that did not keep the record.
         error: why it could not be run.
     """
 
     __slots__ = (
-        "error", "held", "leaves", "outputs", "places", "room", "sources", "step", "taped",
-        "traced", "training",
+        "closed", "error", "held", "leaves", "outputs", "places", "room", "sources", "spent",
+        "step", "taped", "traced", "training", "x64",
     )  # fmt: skip
 
     def __init__(self, taped: bool, training: bool) -> None:
         """An empty segment."""
         self.taped, self.training, self.traced = taped, training, False
-        self.step = _tree.root(taped, training)
+        self.step = tree.root(taped, training)
         self.room = _LIMIT - 1
+        self.x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # set at run time
+        self.closed = True
+        self.spent: list[tuple[int, ...]] = []
         self.leaves: list[Any] = []
         self.sources: list[Source] = []
         self.held: list[Any] = []
         self.places: dict[int, int] = {}
-        self.outputs: list[Reference | None] = []
+        self.outputs: list[Any] = []
         self.error: BaseException | None = None
 
     # Leaves
@@ -236,12 +163,14 @@ class Segment:
     def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
         """Put a value from outside into the segment."""
         step, active = self.step, source is not None and type.differentiable
+        if active and source.__class__ is Link:
+            self.closed = False
         key = (type,) if active else type
         found = step.children.get(key)
         if found is None:
             added = (placeholder("leaf", type),)
             found = step.children.setdefault(key, Step(step, added, True, active))
-            _tree.count += 1
+            tree.count += 1
         self.step = found
         self.leaves.append(value)
         self.sources.append(source if active else None)
@@ -288,7 +217,7 @@ class Segment:
         node = apply(call.operator, inputs, call.attributes)
         added = _values(call, node, self.training)
         made = Step(step, added, False)
-        _tree.count += 1
+        tree.count += 1
         return step.children.setdefault(key, made)
 
     def _generalized(self, call: Call, key: tuple[Any, ...], numbers: Sequence[int]) -> Step:
@@ -305,9 +234,21 @@ class Segment:
         """The nodes of all values so far."""
         return [node for step in self.step.path() for node in step.added]
 
+    def take(self, step: Step, make: type[Any]) -> list[Any]:
+        """Go on to ``step``; the values that it adds, in arrays of class ``make``."""
+        self.step = step
+        made = []
+        for node in step.added:
+            out = new(make)
+            out._value = out._link = out._grad = None
+            out._segment, out._index, out._type = self, len(self.outputs), node.type
+            self.outputs.append(out)
+            made.append(out)
+        return made
+
     def hold(self, place: int, array: Any) -> None:
         """Another array holds the value at ``place`` from now on."""
-        self.outputs[place] = weakref.ref(array)
+        self.outputs[place] = array
 
     # Running
 
@@ -320,11 +261,14 @@ class Segment:
         """
         if local.segment is self:
             local.segment = None
-        arrays = [(i, ref()) for i, ref in enumerate(self.outputs) if ref is not None]
-        wanted = [(i, array) for i, array in arrays if array is not None]
+        elif local.parked is self:
+            local.parked = None
+        outputs, alone = self.outputs, _REFERENCES
+        wanted = [i for i in range(len(outputs)) if sys.getrefcount(outputs[i]) > alone]
+        wanted = [i for i in wanted if outputs[i] is not None]
         if wanted:
             try:
-                self._run(wanted)
+                self._run([(i, outputs[i]) for i in wanted])
             except Exception as error:  # an interrupt loses nothing: the values can be computed yet
                 self.error = error
                 raise
@@ -333,19 +277,24 @@ class Segment:
 
     def _run(self, wanted: list[tuple[int, Any]]) -> None:
         key = tuple([i for i, _ in wanted])
-        program = self.step.programs.get(key)
+        known = key, tuple(self.spent)
+        program = self.step.programs.get(known)
         if not local.rest:
             local.met(program is None)
         if program is None:
-            program = self.step.programs.setdefault(key, self._program(key))
-            _tree.count += _PROGRAM
+            with jax.enable_x64(self.x64):
+                program = self.step.programs.setdefault(known, self._program(key))
+            tree.count += PROGRAM
         if type(program) is Program:
             for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
                 _settled(array, value)
             return
         assert isinstance(program, Recorded)
         results, saved, packed = program.run(self.leaves, called)
-        entry = Entry(program, self.sources, saved, packed)
+        origins = [*map(origin_of, self.sources, self.leaves)]
+        entry = Entry(program, self.sources, saved, packed, origins)
+        if self.spent:
+            entry.again = functools.partial(_run_again, program, self.leaves)
         for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
             _settled(array, value)
             if array._link is None and program.links(node):
@@ -359,7 +308,8 @@ class Segment:
         outputs = [nodes[i] for i in wanted]
         if not active:
             return Program(inputs, outputs, self.training)
-        return Recorded(inputs, outputs, active, self.training)
+        spent = [tuple(nodes[i] for i in heads) for heads in self.spent]
+        return Recorded(inputs, outputs, active, self.training, spent)
 
     def peek(self, array: Any) -> Any:
         """A value, computed without running the segment: it belongs to another thread."""
@@ -372,6 +322,13 @@ class Segment:
             return array._value
         program = Program(inputs, [nodes[array._index]], self.training)
         return called(program, leaves[: len(inputs)])[0]
+
+
+def _run_again(program: Recorded, leaves: list[Any]) -> tuple[Recorded, list[Any], bool]:
+    """The program with what a backward pass reads, its residuals, and whether they are packed."""
+    whole = program.whole()
+    _, saved, packed = whole.run(leaves, called)
+    return whole, saved, packed
 
 
 def _settled(array: Any, value: Any) -> None:
@@ -411,10 +368,6 @@ def _values(call: Call, node: Node, training: bool) -> tuple[Node, ...]:
     return tuple(select(node, i) for i in (*call.shown, *updated))
 
 
-new = object.__new__
-reference = weakref.ref
-
-
 def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a call that returns one array.
 
@@ -426,7 +379,8 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
         if rest and call.plain and not local.taped:
             if rest > 0:
                 local.rest = rest - 1
-            return _at_once(call, inputs)
+            found = at_once(call, inputs)
+            return results(call, inputs)[0] if found is None else found
         segment = local.opened()
     make = call.make
     if len(inputs) == 1:
@@ -452,69 +406,10 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     out._value = out._link = out._grad = None
     out._segment, out._type = segment, step.type
     out._index = place = len(outputs)
-    outputs.append(reference(out))
+    outputs.append(out)
     if place >= segment.room:
         segment.run()
     return out
-
-
-_alone: dict[Any, tuple[Any, VarType]] = {}
-"""Calls that run by themselves, by the types of their inputs."""
-
-
-def _at_once(call: Call, inputs: Sequence[Any]) -> Any:
-    """The result of a call that runs by itself."""
-    make = call.make
-    if len(inputs) == 2:
-        x, y = inputs
-        if x.__class__ is make and y.__class__ is make and x._type and y._type:
-            known = _alone.get((call, x._type, y._type))
-            if known is not None and x._value is not None and y._value is not None:
-                out = new(make)
-                out._value = known[0](x._value, y._value)
-                out._type = known[1]
-                out._segment = out._link = out._grad = None
-                return out
-    if any(_is_odd(x, make) for x in inputs):
-        return results(call, inputs)[0]
-    arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
-    values = [x.value if x.__class__ is make else x for x in arrays]
-    key = (call, *[_type_in(x, make) for x in arrays])
-    known = _alone.get(key)
-    if known is None:
-        known = _compiled_alone(call, key, values)
-    out = new(make)
-    out._value, out._type = known[0](*values), known[1]
-    out._segment = out._link = out._grad = None
-    return out
-
-
-_NUMBERS = (float, int, bool, complex)
-_LARGE = 2**31
-
-
-def _is_odd(x: Any, make: type[Any]) -> bool:
-    """Whether an input is none that JAX takes as it is: recorded, it is refused, or a constant."""
-    if x.__class__ is int:
-        return not -_LARGE <= x < _LARGE
-    return x is None or (isinstance(x, Var) and x.__class__ is not make)
-
-
-def _type_in(x: Any, make: type[Any]) -> Any:
-    if x.__class__ is not make:
-        return x.__class__
-    if isinstance(x._value, jax.core.Tracer):
-        raise TracedError
-    return x.type
-
-
-def _compiled_alone(call: Call, key: tuple[Any, ...], values: list[Any]) -> tuple[Any, VarType]:
-    """The kernel compiled, and its result's type; what does not fit is refused first."""
-    (out,) = call.operator.infer(tuple(map(type_of, values)), call.attributes)
-    if len(_alone) > _STEPS:
-        _alone.clear()
-    kernel = jax.jit(bare_kernel(call.operator, call.attributes))
-    return _alone.setdefault(key, (kernel, out))
 
 
 def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
@@ -522,14 +417,7 @@ def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     segment = local.segment or local.opened()
     key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
     step = segment.step.children.get(key)
-    segment.step = step = segment.extended(call, key) if step is None else step
-    made = []
-    for node in step.added:
-        out = new(call.make)
-        out._value = out._link = out._grad = None
-        out._segment, out._index, out._type = segment, len(segment.outputs), node.type
-        segment.outputs.append(reference(out))
-        made.append(out)
+    made = segment.take(segment.extended(call, key) if step is None else step, call.make)
     if len(segment.outputs) > segment.room:
         segment.run()
     return made
@@ -571,7 +459,21 @@ def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
         local.segment = None
 
 
+def park() -> None:
+    """Begin anew. What was recorded for a backward pass waits for that, or until it is needed."""
+    segment = local.segment
+    if segment is None:
+        return
+    if segment.taped and segment.closed:
+        if local.parked is not None:
+            local.parked.run()
+        local.parked, local.segment = segment, None
+    else:
+        segment.run()
+
+
 def settle() -> None:
     """Run what this thread has recorded."""
-    if local.segment is not None:
-        local.segment.run()
+    for segment in (local.parked, local.segment):
+        if segment is not None:
+            segment.run()

@@ -120,6 +120,7 @@ class Walk:
                 if source is not None:
                     self.arrive(source, one)
             return
+        entry.open()
         inputs = dict(zip(entry.recorded.inputs, entry.sources, strict=True))
         useful = [node for node in entry.recorded.active if self.is_useful(inputs[node])]
         by = (*useful, *[node for node in inner if node not in inputs])

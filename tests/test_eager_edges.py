@@ -16,7 +16,8 @@ import symop as so
 from registry.errors import GradientError, KindError
 from symop import assignment, autograd, nd
 from symop.entries import Custom, Entry
-from symop.recording import _tree, local, settle
+from symop.recording import local, settle
+from symop.steps import tree
 
 
 def attached(value, req="write"):
@@ -444,10 +445,10 @@ class TestCost:
 
         for i in range(10):
             step(i)
-        before = _tree.count, assignment._compiled.cache_info().misses
+        before = tree.count, assignment._compiled.cache_info().misses
         for i in range(100):
             step(i)
-        assert (_tree.count, assignment._compiled.cache_info().misses) == before
+        assert (tree.count, assignment._compiled.cache_info().misses) == before
         expected = np.arange(200)
         expected[:102] = 1
         np.testing.assert_array_equal(x, expected)
@@ -464,7 +465,7 @@ class TestCost:
         def living():
             gc.collect()
             kinds = (so.NDArray, Entry, Custom, jax.Array)
-            return _tree.count, sum(isinstance(one, kinds) for one in gc.get_objects())
+            return tree.count, sum(isinstance(one, kinds) for one in gc.get_objects())
 
         for _ in range(30):
             step()
@@ -500,12 +501,12 @@ class TestCost:
         local.direct = False  # what is noticed are programs of several calls
         x = attached(np.full(3, 0.5, np.float32))
         generator = np.random.default_rng(0)
-        before = _tree.count
+        before = tree.count
         for _ in range(80):
             with autograd.record():
                 y = x
                 for choice in generator.integers(0, 3, 20):
                     y = (nd.sin, nd.cos, nd.tanh)[choice](y)
             y.backward()
-        assert _tree.count - before < 40 * 100  # steps; a program counts for a hundred
+        assert tree.count - before < 40 * 100  # steps; a program counts for a hundred
         local.rest = 0

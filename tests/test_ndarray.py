@@ -13,7 +13,8 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, AttributeValueError, ShapeError
 from symop import nd
-from symop.recording import _REST, _tree, local, settle
+from symop.recording import _REST, local, settle
+from symop.steps import tree
 
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -427,11 +428,11 @@ class TestRecording:
         for _ in range(20):
             step()
         gc.collect()
-        steps, objects = _tree.count, len(gc.get_objects())
+        steps, objects = tree.count, len(gc.get_objects())
         for _ in range(200):
             step()
         gc.collect()
-        assert _tree.count == steps
+        assert tree.count == steps
         assert len(gc.get_objects()) - objects < 200
 
     def test_structures_that_always_change_run_one_by_one(self, way):

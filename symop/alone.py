@@ -1,0 +1,69 @@
+"""Calls of eager code that run by themselves: a kernel compiled for the types of its inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from registry.errors import SymopError
+from registry.var import Var
+from symop.steps import Call
+
+new = object.__new__
+
+
+class TracedError(Exception):
+    """An input is traced by JAX, so the call cannot be recorded."""
+
+
+_concrete: set[type[Any]] = set()
+"""Classes of arrays that no JAX transformation traces, as they are met."""
+
+
+def at_once(call: Call, inputs: Sequence[Any]) -> Any:
+    """The result of a call that runs by itself; None where JAX does not take an input as it is."""
+    make, values = call.make, None
+    if len(inputs) == 2:  # most calls: little stands between them and what is compiled
+        x, y = inputs
+        if x.__class__ is make and y.__class__ is make:
+            a, b = x._value, y._value
+            if a.__class__ in _concrete and b.__class__ in _concrete:
+                values = a, b
+    if values is None:
+        if any(_is_odd(x, make) for x in inputs):
+            return None
+        values = _values_of(inputs, make)
+    out = new(make)
+    try:
+        out._value = call.alone(*values)
+    except SymopError:
+        out._value = None
+    if out._value is None:
+        call.infer(values)  # which raises the same, without what JAX adds to it
+    out._type = out._segment = out._link = out._grad = None
+    return out
+
+
+def _values_of(inputs: Sequence[Any], make: type[Any]) -> tuple[Any, ...]:
+    """Arrays and numbers that a compiled kernel takes.
+
+    Raises:
+        TracedError: JAX traces one of them.
+    """
+    arrays = [x if x.__class__ is make or type(x) in _NUMBERS else make(x) for x in inputs]
+    values = tuple([x.value if x.__class__ is make else x for x in arrays])
+    if any(isinstance(x, jax.core.Tracer) for x in values):
+        raise TracedError
+    _concrete.update(type(x) for x in values if isinstance(x, jax.Array))
+    return values
+
+
+_NUMBERS = (float, int, bool, complex)
+_LARGE = 2**31
+
+
+def _is_odd(x: Any, make: type[Any]) -> bool:
+    """Whether an input is none that JAX takes as it is: recorded, it is refused, or a constant."""
+    if x.__class__ is int:
+        return not -_LARGE <= x < _LARGE
+    return x is None or (isinstance(x, Var) and x.__class__ is not make)
