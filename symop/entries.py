@@ -125,7 +125,7 @@ class Entry:
     def spend(self, heads: tuple[Node, ...]) -> None:
         """Forget what the gradients of ``heads`` read; the values go when no other needs them."""
         self.spent |= self.recorded.using(heads)
-        if self.spent >= self.recorded.using(tuple(self.recorded.heads)):
+        if self.spent and self.spent >= self.recorded.using(tuple(self.recorded.heads)):
             self._origins = self.origins  # before the values are gone that tell constants apart
             self.saved = None
 

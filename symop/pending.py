@@ -10,6 +10,7 @@ import jax
 
 from registry.errors import SymopError
 from registry.table import get
+from registry.types import VarKind
 from symop.alone import TracedError
 from symop.differentiate import carries_cotangent, ones, pullback
 from symop.emission import apply
@@ -113,6 +114,8 @@ def _step(
     except SymopError:
         return nowhere  # and the tape says where it happened
     arrived = [one for one in found if one is not None]
+    if not all(one.type.kind is VarKind.LOD_TENSOR for one in arrived):
+        return nowhere
     if len(arrived) < len(found) or (create_graph and not _all_move(arrived, segment)):
         return nowhere  # the tape keeps what a gradient is formally a function of
     step = Step(segment.step, tuple(arrived if create_graph else map(_still, arrived)), False)
