@@ -11,7 +11,7 @@ import numpy as np
 from measure import Figure, brief, compare, counted
 
 from symop import autograd, nd
-from symop.recording import local
+from symop.recording import REST, local
 
 try:
     import torch
@@ -34,7 +34,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         *chains(repeats),
         *second_derivatives(repeats),
         training(repeats),
-        changing(repeats),
+        *changing(repeats),
         objects(),
     ]
     remarks = [] if torch is not None else ["PyTorch is not installed, so its figures are missing."]
@@ -266,34 +266,46 @@ def training(repeats: int) -> Figure:
 # Changing structure, and what piles up ----------------------------------------------------------
 
 
-def changing(repeats: int) -> Figure:
+def changing(repeats: int) -> list[Figure]:
     """A loop whose operators are drawn anew each time, recorded or run one by one."""
     generator = np.random.default_rng(0)
     operators = (nd.sin, nd.cos, nd.tanh, nd.exp)
-    x = nd.array(vector())
+    x, attached = nd.array(vector()), nd.array(vector())
+    attached.attach_grad()
 
-    def loop() -> None:
+    def drawn_calls(y: Any) -> Any:
+        for choice in generator.integers(0, 4, 30):
+            y = operators[choice](y)
+        return y
+
+    def forward() -> None:
         for _ in range(10):
-            y = x
-            for choice in generator.integers(0, 4, 30):
-                y = operators[choice](y)
-            y.wait_to_read()
+            drawn_calls(x).wait_to_read()
 
+    def both() -> None:
+        for _ in range(10):
+            with autograd.record():
+                y = drawn_calls(attached)
+            y.backward()
+            attached.grad.wait_to_read()
+
+    return [
+        _against_direct(
+            "a loop that always changes, against running each call by itself", forward, repeats
+        ),
+        _against_direct("the same with backward", both, repeats),
+    ]
+
+
+def _against_direct(name: str, loop: Callable[[], None], repeats: int) -> Figure:
     def directly() -> None:
         with nd.direct():
             loop()
 
     for _ in range(20):
         loop()
-    figure = compare(
-        "a loop that always changes, against running each call by itself",
-        loop,
-        directly,
-        repeats=repeats,
-        target=1.5,
-        clock=brief,
-    )
-    local.rest = 0
+    figure = compare(name, loop, directly, repeats=repeats, target=1.5, clock=brief)
+    local.rest, local.next_rest = 0, REST
     return figure
 
 

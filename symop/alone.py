@@ -22,13 +22,13 @@ _concrete: set[type[Any]] = set()
 
 def at_once(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a call that runs by itself; None where JAX does not take an input as it is."""
-    make, values = call.make, None
-    if len(inputs) == 2:  # most calls: little stands between them and what is compiled
-        x, y = inputs
-        if x.__class__ is make and y.__class__ is make:
-            a, b = x._value, y._value
-            if a.__class__ in _concrete and b.__class__ in _concrete:
-                values = a, b
+    make = call.make
+    values: tuple[Any, ...] | None = None
+    x, y = inputs[0], inputs[-1]
+    if len(inputs) < 3 and x.__class__ is make and y.__class__ is make:
+        a, b = x._value, y._value  # most calls: little stands between them and what is compiled
+        if a.__class__ in _concrete and b.__class__ in _concrete:
+            values = (a, b) if len(inputs) == 2 else (a,)
     if values is None:
         if any(_is_odd(x, make) for x in inputs):
             return None

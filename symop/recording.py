@@ -35,7 +35,7 @@ _VARIETY = 4
 """After so many different numbers in one place, further ones are no constants but inputs."""
 _PATIENCE = 8
 """So many programs that were never seen before, more than known ones, and calls run one by one."""
-_REST = 2048
+REST = 2048
 """For so many calls, at first; twice as many each time."""
 _LONGEST_REST = 65_536
 _cell = [object()]
@@ -65,16 +65,7 @@ class _Local(threading.local):
     training = False
     surprise = 0
     rest = 0
-    next_rest = _REST
-
-    @property
-    def direct(self) -> bool:
-        """Whether each call runs by itself."""
-        return self.rest < 0
-
-    @direct.setter
-    def direct(self, on: bool) -> None:
-        self.rest = -1 if on else 0
+    next_rest = REST
 
     def opened(self) -> "Segment":
         """A new segment."""
@@ -84,7 +75,7 @@ class _Local(threading.local):
             self.rest -= self.rest > 0
         return made
 
-    def met(self, new: bool) -> None:
+    def count_program(self, new: bool) -> None:
         """Count a program, and stop recording for a while where all are new."""
         self.surprise = self.surprise + 1 if new else max(0, self.surprise - 1)
         if self.surprise > _PATIENCE:
@@ -142,7 +133,7 @@ class Segment:
         """What stands in a key for an input."""
         if value.__class__ is call.make:
             return value._index if value._segment is self else self.leaf(value)
-        return self.other(call, index, value)
+        return self.foreign(call, index, value)
 
     def leaf(self, array: Any) -> int:
         """The place of an array from outside."""
@@ -177,7 +168,7 @@ class Segment:
         self.outputs.append(None)
         return len(self.outputs) - 1
 
-    def other(self, call: Call, index: int, value: Any) -> Any:
+    def foreign(self, call: Call, index: int, value: Any) -> Any:
         """What stands in a key for an input that is no array of this library."""
         if value is None:
             return None
@@ -280,7 +271,7 @@ class Segment:
         known = key, tuple(self.spent)
         program = self.step.programs.get(known)
         if not local.rest:
-            local.met(program is None)
+            local.count_program(program is None)
         if program is None:
             with jax.enable_x64(self.x64):
                 program = self.step.programs.setdefault(known, self._program(key))
@@ -435,14 +426,14 @@ def direct() -> Iterator[None]:
         ...     nd.array([1.0]) + 1
         NDArray([2.], dtype=float32)
     """
-    before = local.direct
+    before = local.rest
     settle()
-    local.direct = True
+    local.rest = -1
     try:
         yield
     finally:
         settle()
-        local.direct = before
+        local.rest = before
 
 
 def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
@@ -464,16 +455,20 @@ def park() -> None:
     segment = local.segment
     if segment is None:
         return
-    if segment.taped and segment.closed:
-        if local.parked is not None:
-            local.parked.run()
-        local.parked, local.segment = segment, None
-    else:
+    if not (segment.taped and segment.closed):
         segment.run()
+        return
+    before, local.parked, local.segment = local.parked, segment, None
+    if before is not None:
+        before.run()
 
 
 def settle() -> None:
     """Run what this thread has recorded."""
-    for segment in (local.parked, local.segment):
+    parked, segment = local.parked, local.segment
+    try:
+        if parked is not None:
+            parked.run()
+    finally:
         if segment is not None:
             segment.run()

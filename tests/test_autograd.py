@@ -41,10 +41,10 @@ def x64():
 
 @pytest.fixture(params=["fused", "direct"])
 def way(request):
-    local.direct = request.param == "direct"
+    local.rest = -1 if request.param == "direct" else 0
     yield request.param
     settle()
-    local.direct = False
+    local.rest = 0
 
 
 @pytest.mark.usefixtures("way")

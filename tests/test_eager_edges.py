@@ -29,10 +29,10 @@ def attached(value, req="write"):
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
     settle()
-    local.direct, local.surprise = request.param == "direct", 0
+    local.rest, local.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
     settle()
-    local.direct = False
+    local.rest = 0
 
 
 class TestRecords:
@@ -406,7 +406,7 @@ class TestErrors:
         assert not autograd.is_training()
 
     def test_an_interrupt_loses_nothing(self, monkeypatch):
-        local.direct = False  # run by itself nothing is pending
+        local.rest = 0  # run by itself nothing is pending
         x = nd.array([1.0, 2.0])
         y = nd.exp(x)
 
@@ -498,7 +498,7 @@ class TestCost:
         assert now == kept
 
     def test_records_that_always_change_run_one_by_one(self):
-        local.direct = False  # what is noticed are programs of several calls
+        local.rest = 0  # what is noticed are programs of several calls
         x = attached(np.full(3, 0.5, np.float32))
         generator = np.random.default_rng(0)
         before = tree.count

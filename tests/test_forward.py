@@ -22,10 +22,10 @@ def x64():
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
     settle()
-    local.direct = request.param == "direct"
+    local.rest = -1 if request.param == "direct" else 0
     yield request.param
     settle()
-    local.direct = False
+    local.rest = 0
 
 
 def loss(x):

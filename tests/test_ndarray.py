@@ -13,7 +13,7 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, AttributeValueError, ShapeError
 from symop import nd
-from symop.recording import _REST, local, settle
+from symop.recording import REST, local, settle
 from symop.steps import tree
 
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -21,10 +21,10 @@ DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
-    local.direct, local.surprise = request.param == "direct", 0
+    local.rest, local.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
     settle()
-    local.direct = False
+    local.rest = 0
 
 
 class TestValue:
@@ -405,11 +405,11 @@ class TestRecording:
                 c = nd.dropout(nd.array(np.ones(8, np.float32)), rate=0.5)
             return [np.asarray(one).tolist() for one in (a, b, c)]
 
-        before = local.direct
+        before = local.rest
         first = drawn()
-        local.direct = not before
+        local.rest = 0 if before else -1
         second = drawn()
-        local.direct = before
+        local.rest = before
         assert first == second
         assert first[1] != first[2]
 
@@ -444,7 +444,7 @@ class TestRecording:
                 y = (nd.sin, nd.cos, nd.tanh)[choice](y)
             y.wait_to_read()
         if way == "fused":
-            assert local.next_rest > _REST
+            assert local.next_rest > REST
 
     def test_threads(self):
         def work(found, number):
