@@ -7,6 +7,7 @@ ratio is one, and nothing is timed.
 
 import dataclasses
 import math
+import os
 import re
 import statistics
 import subprocess
@@ -31,9 +32,19 @@ TITLE = "Gradients of the catalogue"
 ENTRIES = (1024, 1024)
 """The shape of entrywise operators' inputs."""
 TARGET = 1.2
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "convolution_data_gradient": "its second convolution takes image and kernel in the order in "
+    "which a convolution's weight gradient does, JAX's transposition in the other one, and XLA's "
+    "library for the CPU is faster in that one for this shape",
+    "product_of_others": "this is the second derivative of prod: four scans, whose program does "
+    "not grow with the length, where JAX transposes a tree of products unrolled for the length",
+    "svdvals": "without a gradient it computes no vectors, so the gradient decomposes anew; "
+    "JAX decomposes once, with vectors, as soon as a gradient is asked for",
+}
 """Why an operator is slower than the target."""
 PARTS = {
+    "correlation_gradient": "part of correlation's gradient, which is timed",
+    "correlation_tangent": "part of correlation's second derivative",
     "cofactor": "part of det: it takes the factors that det keeps",
     "factored_solve": "part of solve: it takes the factors that solve keeps",
 }
@@ -184,8 +195,13 @@ _IMPORT = "import time, jax; t = time.perf_counter(); import symop; print(time.p
 
 def imported(repeats: int) -> str:
     """How long ``import symop`` takes after ``import jax``, with all operators and optax."""
+    # Bytecode is kept between imports, as it is for everyone who installs symop.
+    environment = {**os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     runs = [
-        subprocess.run([sys.executable, "-c", _IMPORT], capture_output=True, check=True)
+        subprocess.run(
+            [sys.executable, "-c", _IMPORT], capture_output=True, check=True, env=environment
+        )
         for _ in range(repeats + 1)  # the first one may compile to bytecode
     ]
     seconds = statistics.median(float(run.stdout) for run in runs[1:])

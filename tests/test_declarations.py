@@ -48,7 +48,7 @@ from registry.errors import (
 )
 from registry.operator import Derivative
 from symop.testing import check_operator, check_reference
-from symop.testing.trial import trials
+from symop.testing.trial import compiled, trials
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
@@ -946,24 +946,33 @@ class TestRecordedGradients:
             [VarDesc(n, list(v.shape), v.dtype.name) for n, v in present.items()],
         )
         descs = operator.grad_op_maker(desc, block=block)
-        results, pull = jax.vjp(
-            trial.function("rules", trial.active), *[trial.inputs[i] for i in trial.active]
-        )
-        values = dict(present) | dict(zip(outputs, results, strict=True))
-        heads = [
-            jnp.cos(jnp.arange(one.size, dtype=one.dtype)).reshape(one.shape)
-            if i in trial.carrying and outputs[i] not in operator.hidden
-            else jnp.zeros_like(one)
-            for i, one in enumerate(results)
-        ]
-        values |= {f"{n}@GRAD": head for n, head in zip(outputs, heads, strict=True)}
-        for one in descs:
-            values |= create(one).run(values)
-        integral = [not jnp.issubdtype(one.dtype, jnp.inexact) for one in results]
-        zeros = [np.zeros(one.shape, jax.dtypes.float0) for one in results]
-        chosen = [z if i else h for i, z, h in zip(integral, zeros, heads, strict=True)]
-        for i, expected in zip(trial.active, pull(chosen), strict=True):
-            found = values.get(f"v{i}@GRAD", jnp.zeros_like(expected))
+
+        def both(present):
+            """What JAX says, and what the OpDescs compute; compiled together."""
+            results, pull = jax.vjp(
+                trial.function("rules", trial.active), *[present[f"v{i}"] for i in trial.active]
+            )
+            values = dict(present) | dict(zip(outputs, results, strict=True))
+            heads = [
+                jnp.cos(jnp.arange(one.size, dtype=one.dtype)).reshape(one.shape)
+                if i in trial.carrying and outputs[i] not in operator.hidden
+                else jnp.zeros_like(one)
+                for i, one in enumerate(results)
+            ]
+            values |= {f"{n}@GRAD": head for n, head in zip(outputs, heads, strict=True)}
+            for one in descs:
+                values |= create(one).run(values)
+            integral = [not jnp.issubdtype(one.dtype, jnp.inexact) for one in results]
+            zeros = [np.zeros(one.shape, jax.dtypes.float0) for one in results]
+            chosen = [z if i else h for i, z, h in zip(integral, zeros, heads, strict=True)]
+            expected = pull(chosen)
+            found = [
+                values.get(f"v{i}@GRAD", jnp.zeros_like(one))
+                for i, one in zip(trial.active, expected, strict=True)
+            ]
+            return expected, found
+
+        for expected, found in zip(*compiled(both, present)(present), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 

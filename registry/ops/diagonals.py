@@ -179,12 +179,13 @@ def embedded(x: Array, offset: int = 0, lengths: tuple[int, int] | None = None) 
     x = jnp.asarray(x)
     *batch, length = x.shape
     rows, columns = _embedded_lengths(length, offset, lengths)
-    # In row-major order ``columns`` zeros stand between any two entries of the diagonal.
-    start = _start(columns, offset) if length else 0
-    after = rows * columns - start - (length + max(length - 1, 0) * columns)
-    edges = [(0, 0, 0)] * len(batch) + [(start, after, columns)]
-    flat = lax.pad(x, np.zeros((), x.dtype), edges)
-    return lax.convert_element_type(flat.reshape(*batch, rows, columns), x.dtype)
+    place = np.arange(length)
+    at = (..., place + max(-offset, 0), place + max(offset, 0))
+    return (
+        jnp.zeros((*batch, rows, columns), x.dtype)
+        .at[at]
+        .set(x, unique_indices=True, indices_are_sorted=True)
+    )
 
 
 def _diag_embed_reference(
