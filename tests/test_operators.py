@@ -23,8 +23,8 @@ OPERATORS = list(registry.operators())
 FIRST_CASES = [(one, one.cases[0]) for one in OPERATORS if one.cases]
 FURTHER_CASES = [(operator, case) for operator in OPERATORS for case in operator.cases[1:]]
 MISUSES = [(operator, misuse) for operator in OPERATORS for misuse in operator.misuses]
-LONG = ("half", "complex")
-"""Proofs that compile everything once more, in other dtypes."""
+LONG = ("half", "complex", "vmap", "linearity", "differences")
+"""Proofs that compile everything once more, in other dtypes or for other inputs."""
 DIFFERENTIABLE = [one for one in OPERATORS if one.derivative is Derivative.MAKER]
 
 every_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: one.name)
