@@ -177,13 +177,15 @@ def backward(
         return
     sources = _sources("backward", given)
     with _mode(False):
-        walk = pull(sources, None, create_graph=False, retain_graph=retain_graph)
+        walk = pull(sources, None, create_graph=False)
         pairs = [(one._grad, walk.gradient(one)) for one in walk.arrays]
         arrived = [(kept, one) for kept, one in pairs if kept is not None and one is not None]
         for kept, gradient in arrived:
             kept.require_lasting(gradient.value)
         for kept, gradient in arrived:
             _store(kept, gradient)
+    if not retain_graph:
+        walk.free()
 
 
 def _store(kept: Gradient, gradient: NDArray) -> None:
@@ -239,9 +241,11 @@ def grad(
     sources = _sources("grad", given)
     targets = [_target(one) for one in asked]
     with _mode(create_graph):
-        walk = pull(sources, targets, create_graph=create_graph, retain_graph=keep)
-        found = [walk.gradient(one) for one in targets]
-    return [_arrived(one) for one in found]
+        walk = pull(sources, targets, create_graph=create_graph)
+        found = [_arrived(walk.gradient(one)) for one in targets]
+    if not keep:
+        walk.free()
+    return found
 
 
 def _arrived(gradient: NDArray | None) -> NDArray:

@@ -241,6 +241,11 @@ class Segment:
         """Another array holds the value at ``place`` from now on."""
         self.outputs[place] = array
 
+    def _is_held(self, place: int) -> bool:
+        """Whether an array still stands for that value: it may have taken another one since."""
+        array = self.outputs[place]
+        return array is not None and array._segment is self and array._index == place
+
     # Running
 
     def run(self) -> None:
@@ -256,7 +261,7 @@ class Segment:
             local.parked = None
         outputs, alone = self.outputs, _REFERENCES
         wanted = [i for i in range(len(outputs)) if sys.getrefcount(outputs[i]) > alone]
-        wanted = [i for i in wanted if outputs[i] is not None]
+        wanted = [i for i in wanted if self._is_held(i)]
         if wanted:
             try:
                 self._run([(i, outputs[i]) for i in wanted])

@@ -38,7 +38,6 @@ def pull(
     targets: Sequence[Link | NDArray] | None,
     *,
     create_graph: bool,
-    retain_graph: bool,
 ) -> "Walk":
     """Walk back from ``heads``, each with its cotangent.
 
@@ -46,18 +45,14 @@ def pull(
         heads: where values come from, and their cotangents.
         targets: the sources whose gradients are wanted; None for all arrays with one of their own.
         create_graph: whether the gradients are recorded.
-        retain_graph: whether the tape is kept.
 
     Returns:
-        What the walk found.
+        What the walk found. The tape is kept until its ``free()``.
     """
     walk = Walk(targets, create_graph)
     for source, cotangent in heads:
         walk.arrive(source, cotangent)
     walk.run()
-    if not retain_graph:
-        for entry, reached in walk.visited:
-            entry.spend(reached)
     return walk
 
 
@@ -67,7 +62,7 @@ class Walk:
     def __init__(self, targets: Sequence[Link | NDArray] | None, create_graph: bool) -> None:
         self.create_graph = create_graph
         self.entries: dict[int, AnyEntry] = {}
-        self.visited: list[tuple[Entry, tuple[Node, ...]]] = []
+        self._visited: list[tuple[Entry, tuple[Node, ...]]] = []
         self._waiting: list[int] = []
         self._cotangents: dict[int, Contributions] = {}
         self._arrays: dict[int, list[Cotangent]] = defaultdict(list)
@@ -106,6 +101,11 @@ class Walk:
                 _require_dense(node, one)
             self._visit(entry, tuple(arrived), cotangents)
 
+    def free(self) -> None:
+        """Forget the residuals that the walk has read."""
+        for entry, reached in self._visited:
+            entry.spend(reached)
+
     def _visit(
         self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, Cotangent]
     ) -> None:
@@ -132,7 +132,7 @@ class Walk:
                     "backward: the record must still be there, but an earlier backward pass freed "
                     "it; pass retain_graph=True to that one"
                 )
-            self.visited.append((entry, heads))
+            self._visited.append((entry, heads))
             bare = tuple(node for node in heads if cotangents[node] is ONES)
             pulled = entry.recorded.pulled(heads, by, bare)
             arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]

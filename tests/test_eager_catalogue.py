@@ -95,7 +95,7 @@ def along_the_tape(values, primals, cotangents):
     settle()
     pairs = zip(values, cotangents, strict=True)
     given = [(one.source, head) for one, head in pairs if one.source is not None]
-    walk = pull(given, primals, create_graph=True, retain_graph=True)
+    walk = pull(given, primals, create_graph=True)
     found = [walk.gradient(one) for one in primals]
     return [
         NDArray(np.zeros(one.shape, one.dtype)) if slope is None else slope

@@ -33,6 +33,7 @@ def runs(monkeypatch):
 @pytest.fixture(autouse=True)
 def _nothing_waits():
     settle()
+    local.rest = local.surprise = 0
     yield
     settle()
 
@@ -197,6 +198,19 @@ class TestTheSameAsAfterwards:
             (slope,) = autograd.grad(y, x, create_graph=True)
         assert slope.asnumpy().dtype == (np.float64 if wide else np.float32)
         np.testing.assert_allclose(slope.item(), np.cos(2.0), 1e-12 if wide else 1e-6)
+
+
+def test_an_array_that_takes_another_value_before_it_runs():
+    x = attached(2.0)
+    with autograd.record():
+        y = x * x
+        z = y * 3
+    assert local.parked is not None
+    nd.square(nd.array(3.0), out=y)
+    assert y.item() == 9.0
+    z.backward()
+    settle()
+    assert (y.item(), z.item(), x.grad.item()) == (9.0, 12.0, 12.0)
 
 
 def test_two_records_wait_at_most_one():
