@@ -1,5 +1,6 @@
 """The proofs of every operator, driven by the cases that stand beside it; no operator is named."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -20,7 +21,15 @@ from symop.testing.trial import trials
 
 GOLDEN = Path(__file__).parent / "golden" / "gradients"
 OPERATORS = list(registry.operators())
-FIRST_CASES = [(one, one.cases[0]) for one in OPERATORS if one.cases]
+HIGHEST = 2
+"""Third derivatives take as long as the first two together; ``make proofs`` has them."""
+
+
+def of_low_order(case):
+    return dataclasses.replace(case, order=min(case.order, HIGHEST))
+
+
+FIRST_CASES = [(one, of_low_order(one.cases[0])) for one in OPERATORS if one.cases]
 FURTHER_CASES = [(operator, case) for operator in OPERATORS for case in operator.cases[1:]]
 MISUSES = [(operator, misuse) for operator in OPERATORS for misuse in operator.misuses]
 LONG = ("half", "complex", "vmap", "linearity", "differences")
@@ -59,7 +68,8 @@ def test_misuse_is_refused(operator, misuse):
 
 
 class TestRules(chex.TestCase):
-    @chex.variants(with_jit=True, without_jit=True)
+    # Compiled, the proof of the doors has them.
+    @chex.variants(without_jit=True)
     @parameterized.named_parameters([(one.name, one) for one in OPERATORS])
     def test_rules_leave_the_value_as_it_is(self, operator):
         trial = trials(operator, operator.cases[0], "float32")[0]

@@ -103,12 +103,17 @@ def lowered(graph, rules, *, shapes=True):
     return lambda *args: function(**{name: args["xwb".index(name)] for name in order})
 
 
-SCALARS = [(loss, loss_graph), (penalty, penalty_graph), (image, image_graph)]
+SCALARS = [
+    *[(loss, loss_graph, rules) for rules in (True, False, None)],
+    *[(penalty, penalty_graph, rules) for rules in (True, None)],
+    *[(image, image_graph, rules) for rules in (True, None)],
+]
+NAMES_OF_RULES = {True: "makers", False: "kernels", None: "chosen"}
 
 
-@pytest.fixture(params=SCALARS, ids=lambda pair: pair[0].__name__)
-def scalars(request, rules):
-    plain, graph = request.param
+@pytest.fixture(params=SCALARS, ids=lambda one: f"{one[0].__name__}-{NAMES_OF_RULES[one[2]]}")
+def scalars(request):
+    plain, graph, rules = request.param
     return plain, lowered(graph, rules)
 
 
