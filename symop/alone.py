@@ -21,7 +21,7 @@ _concrete: set[type[Any]] = set()
 
 
 def at_once(call: Call, inputs: Sequence[Any]) -> Any:
-    """The result of a call that runs by itself; None where JAX does not take an input as it is."""
+    """The result of a call that runs by itself; None where recording has to tell what is wrong."""
     make = call.make
     values: tuple[Any, ...] | None = None
     x, y = inputs[0], inputs[-1]
@@ -35,13 +35,23 @@ def at_once(call: Call, inputs: Sequence[Any]) -> Any:
         values = _values_of(inputs, make)
     out = new(make)
     try:
-        out._value = call.alone(*values)
+        out._value = value = call.alone(*values)
     except SymopError:
-        out._value = None
-    if out._value is None:
-        call.infer(values)  # which raises the same, without what JAX adds to it
+        return None
+    if value.__class__ not in _concrete:
+        out._value = _lasting(call, values, value)
     out._type = out._segment = out._link = out._grad = None
     return out
+
+
+def _lasting(call: Call, values: tuple[Any, ...], result: Any) -> Any:
+    """``result`` as a value that outlives the trace of JAX in which the call stands."""
+    if isinstance(result, jax.core.Tracer):
+        with jax.ensure_compile_time_eval():
+            return call.alone(*values)
+    if isinstance(result, jax.Array):
+        _concrete.add(type(result))
+    return result
 
 
 def _values_of(inputs: Sequence[Any], make: type[Any]) -> tuple[Any, ...]:

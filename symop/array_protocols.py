@@ -23,10 +23,6 @@ class Convertible(Var):
 
     # Its entries
 
-    def asjax(self) -> Any:
-        """The ``jax.Array`` itself, without a copy."""
-        return self.value
-
     def asnumpy(self) -> np.ndarray:
         """The entries as a NumPy array of one's own."""
         return np.array(self.__array__())

@@ -86,8 +86,9 @@ def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[
 
 @contextmanager
 def _mode(taped: bool | None = None, training: bool | None = None) -> Iterator[None]:
-    before = _switched(taped, training)
+    before = local.taped, local.training
     try:
+        _switched(taped, training)
         yield
     finally:
         _switched(*before)
@@ -296,7 +297,14 @@ def _sources(
 
 
 def _source(what: str, head: NDArray) -> Link | NDArray:
-    source = head.source
+    source, segment = head.source, head._segment
+    if source is None and segment is not None:
+        if segment.error is not None:
+            raise segment.error
+        raise GradientError(
+            f"{what}: a head must be recorded by the thread that asks, got one that another thread "
+            "recorded and did not compute yet; ask for its value there, with wait_to_read()"
+        )
     if source is None:
         raise GradientError(
             f"{what}: a head must be computed from arrays with attach_grad() inside "

@@ -7,7 +7,7 @@ pass are the values that its gradient makers name.
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jax
@@ -191,7 +191,6 @@ class Recorded:
         residuals: the nodes whose values a backward pass reads, inputs among them.
         active: the inputs through which a derivative may flow.
         heads: the wanted values that it may reach.
-        spent: heads of backward passes in the same graph that did not keep the record.
     """
 
     def __init__(
@@ -200,25 +199,19 @@ class Recorded:
         wanted: Sequence[Node],
         active: Sequence[Node],
         training: bool,
-        spent: Sequence[tuple[Node, ...]] = (),
-        lean: bool | None = None,
+        cut: Collection[Node] = (),
     ) -> None:
-        """Find the residuals of the graph from ``inputs`` to ``wanted``.
-
-        ``spent`` are heads whose gradients were taken in the same graph: a program that has such
-        is ``lean``, it saves nothing.
-        """
+        """Find the residuals of the graph from ``inputs`` to ``wanted``; none through ``cut``."""
         self.inputs, self.wanted, self.training = list(inputs), list(wanted), training
-        self.spent = list(spent)
-        lean = bool(spent) if lean is None else lean
         order = topological(wanted, until=inputs)
-        flowing = [*inputs, *[node for node in order if carries_cotangent(node)]]
+        carrying = [node for node in order if carries_cotangent(node) and node not in cut]
+        flowing = [*inputs, *carrying]
         reached = reaching(flowing, active)
         self.flowing = {node for node in flowing if node in reached}
         self.active = [node for node in active if node in self.flowing]
         self._forward = {*order, *inputs}
         self.heads = [node for node in wanted if self.flows(node)]
-        self.residuals = [] if lean else self._closure()
+        self.residuals = self._closure()
         several = [one.operands[0] for one in self.residuals if one.op is SELECT]
         self._kept = {*self.residuals, *several}
         known = {*inputs, *wanted}
@@ -227,7 +220,6 @@ class Recorded:
         outputs = [*wanted, *self._packing.nodes]
         self.program = Program(inputs, outputs, training, leave=self._left)
         self._unpack = jax.jit(self._packing.unpacked)
-        self._whole: Recorded | None = None
         self._pullbacks: dict[Any, Pulled] = {}
         self._behind: dict[Any, list[Node]] = {}
         self._using: dict[Any, frozenset[Node]] = {}
@@ -242,13 +234,6 @@ class Recorded:
             if not new:
                 return found
             heads += new
-
-    def whole(self) -> "Recorded":
-        """The same program with its residuals."""
-        if self._whole is None:
-            given = self.inputs, self.wanted, self.active, self.training
-            self._whole = Recorded(*given, self.spent, lean=False)
-        return self._whole
 
     def flows(self, node: Node) -> bool:
         """Whether a derivative by an active input may flow through ``node``."""
@@ -417,5 +402,25 @@ class Pulled:
         """The same program, to be differentiated by the inputs at ``active``."""
         if active not in self._recorded:
             chosen = [self.inputs[i] for i in active]
-            self._recorded[active] = Recorded(self.inputs, self.nodes, chosen, self._training)
+            with jax.enable_x64(self._of.program.x64):
+                made = Recorded(self.inputs, self.nodes, chosen, self._training)
+            self._recorded[active] = made
         return self._recorded[active]
+
+
+class Lean:
+    """A program in which gradients were taken already: it gives what is wanted, and saves nothing.
+
+    Attributes:
+        program: computes the wanted outputs.
+        whole: the program that would save residuals as well.
+        spent: the calls that the backward passes in it went through.
+        done: whether no backward pass that reads values may follow.
+    """
+
+    def __init__(self, whole: Recorded, heads: Sequence[tuple[Node, ...]]) -> None:
+        """``whole`` after backward passes from ``heads`` that did not keep the record."""
+        self.whole = whole
+        self.program = Program(whole.inputs, whole.wanted, whole.training)
+        self.spent = frozenset[Node]().union(*[whole.using(one) for one in heads])
+        self.done = self.spent >= whole.using(tuple(whole.heads))

@@ -74,7 +74,8 @@ def _trace() -> Any:
 
 
 NEVER = ()
-"""In place of a link: the value is a state, no function of what is differentiated."""
+"""In place of a link: the value is no function of what is differentiated, as a new state is none,
+and a gradient that was not asked to move."""
 Source = Link | Marked | None
 """Where the gradient by a value goes: on along the tape, to an array of its own, or nowhere."""
 Origin = Link | Marked | weakref.ref[Any] | None
@@ -91,8 +92,8 @@ class Entry:
         saved: the values of its residuals; None when they were freed.
         packed: whether small ones among them lie end to end.
         spent: the calls that a backward pass went through which did not keep the record.
-        again: runs the program again, with residuals: the gradients that were asked for were
-            taken before it ran. None where it need not.
+        again: runs the program again for its residuals and whether they are packed: it saved none,
+            since gradients had been taken before it ran. None where it need not.
         serial: grows with each entry.
     """
 
@@ -110,24 +111,22 @@ class Entry:
         self.recorded, self.sources, self.packed = recorded, sources, packed
         self.saved: list[Any] | None = saved
         self.spent: frozenset[Node] = frozenset()
-        self.again: Callable[[], tuple[Recorded, list[Any], bool]] | None = None
+        self.again: Callable[[], tuple[list[Any], bool]] | None = None
         self.serial = next(serials)
         self._origins = origins
 
     def open(self) -> None:
-        """Make sure that the residuals are there, or known to be spent."""
+        """Compute the residuals, if it is still to be done."""
         if self.again is not None:
-            self.recorded, self.saved, self.packed = self.again()
+            self.saved, self.packed = self.again()
             self.again = None
-            for heads in self.recorded.spent:
-                self.spend(heads)
 
     def spend(self, heads: tuple[Node, ...]) -> None:
         """Forget what the gradients of ``heads`` read; the values go when no other needs them."""
         self.spent |= self.recorded.using(heads)
         if self.spent and self.spent >= self.recorded.using(tuple(self.recorded.heads)):
             self._origins = self.origins  # before the values are gone that tell constants apart
-            self.saved = None
+            self.saved = self.again = None
 
     def is_spent(self, heads: tuple[Node, ...]) -> bool:
         """Whether the gradients of ``heads`` read what is forgotten."""

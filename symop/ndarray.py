@@ -28,7 +28,7 @@ __all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
 
 
 class NDArray(Convertible):
-    """An array whose operators run when a value is needed, or at once after a few dozen of them.
+    """An array whose operators run when a value is needed, or at once after 128 of them.
 
     It holds a ``jax.Array`` and behaves as one: ``jax.numpy`` takes it, ``jax.jit`` takes and
     returns it, and ``asjax()`` hands the array out without a copy. Unlike a JAX array it can be
@@ -73,6 +73,14 @@ class NDArray(Convertible):
         if self._value is None:
             self._compute()
         return self._value
+
+    def asjax(self) -> Any:
+        """The ``jax.Array`` itself, without a copy.
+
+        What was recorded runs first, for whoever has the array may donate it.
+        """
+        settle()
+        return self.value
 
     def _compute(self) -> None:
         segment = self._segment
@@ -227,7 +235,12 @@ class NDArray(Convertible):
     def is_recorded(self) -> bool:
         """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
         pending = self._value is None and self._segment is not None and self._segment.taped
-        return (pending and self._link is None) or self.source is not None
+        return self.source is not None or (pending and self._flows())
+
+    def _flows(self) -> bool:
+        """Whether a derivative may flow through a value that did not run yet."""
+        segment = self._segment
+        return segment is not None and self._link is None and segment.flows(self._index)
 
     # Gradients
 
@@ -313,7 +326,7 @@ def array_of(value: Any, link: Link | None = None) -> NDArray:
 
 # JAX puts whatever it likes into a tree while it works on it.
 jax.tree_util.register_pytree_node(
-    NDArray, lambda array: ((array.value,), None), lambda _, children: array_of(children[0])
+    NDArray, lambda array: ((array.asjax(),), None), lambda _, children: array_of(children[0])
 )
 
 

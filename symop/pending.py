@@ -9,15 +9,13 @@ from collections.abc import Sequence
 import jax
 
 from registry.errors import SymopError
-from registry.table import get
 from registry.types import VarKind
 from symop.alone import TracedError
-from symop.differentiate import carries_cotangent, ones, pullback
-from symop.emission import apply
+from symop.differentiate import ones, pullback
 from symop.entries import NEVER
-from symop.graph import Node, reaching, topological
+from symop.graph import topological
 from symop.ndarray import NDArray
-from symop.recording import Segment, local
+from symop.recording import Segment, local, still
 from symop.steps import Step, tree
 
 Pairs = Sequence[tuple[NDArray, NDArray | None]]
@@ -106,7 +104,7 @@ def _step(
     ]
     order = set(topological(ends))
     reached = tuple([i for i in by if nodes[i] in order])
-    nowhere = Step(segment.step, (), False)
+    nowhere = Step(segment.step, ())
     if not every and reached != by:
         return nowhere  # and the tape says which is not connected
     try:
@@ -116,20 +114,11 @@ def _step(
     arrived = [one for one in found if one is not None]
     if not all(one.type.kind is VarKind.LOD_TENSOR for one in arrived):
         return nowhere
-    if len(arrived) < len(found) or (create_graph and not _all_move(arrived, segment)):
+    if len(arrived) < len(found) or (
+        create_graph and not segment.moving(arrived).issuperset(arrived)
+    ):
         return nowhere  # the tape keeps what a gradient is formally a function of
-    step = Step(segment.step, tuple(arrived if create_graph else map(_still, arrived)), False)
+    added = tuple(arrived if create_graph else map(still, arrived))
+    step = Step(segment.step, added, cut=() if create_graph else added)
     step.by = reached
     return step
-
-
-def _all_move(gradients: Sequence[Node], segment: Segment) -> bool:
-    """Whether each of them has a derivative by something from outside."""
-    active = [node for step in segment.step.path() if step.active for node in step.added]
-    flowing = [node for node in topological(gradients) if carries_cotangent(node)]
-    return reaching([*active, *flowing], active).issuperset(gradients)
-
-
-def _still(node: Node) -> Node:
-    """The same value, through which no gradient flows."""
-    return apply(get("stop_gradient"), (node,), get("stop_gradient").defaults)

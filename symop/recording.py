@@ -18,14 +18,25 @@ import numpy as np
 
 from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError
+from registry.table import get
 from registry.types import KEY_TYPE, VarType
 from registry.var import Var
 from symop import random
 from symop.alone import TracedError, at_once, new
-from symop.eager_programs import Program, Recorded
+from symop.differentiate import carries_cotangent
+from symop.eager_programs import Lean, Program, Recorded
 from symop.emission import apply
 from symop.entries import Entry, Link, Source, origin_of
-from symop.graph import Node, constant, placeholder, select, training_flag
+from symop.graph import (
+    TRAINING,
+    Node,
+    constant,
+    placeholder,
+    reaching,
+    select,
+    topological,
+    training_flag,
+)
 from symop.lowering import type_of
 from symop.steps import PROGRAM, Call, Step, tree
 
@@ -193,8 +204,13 @@ class Segment:
 
     # Calls
 
-    def extended(self, call: Call, key: tuple[Any, ...]) -> Step:
-        """The step of a call that nobody took here before."""
+    def extended(self, call: Call, key: tuple[Any, ...]) -> Step | None:
+        """The step of a call that nobody took here before.
+
+        None if JAX's wide flag is not what it was when the segment began: another one must begin.
+        """
+        if self.x64 != jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # set at run time
+            return None
         step = self.step
         numbers = [i for i, one in enumerate(key) if type(one) is tuple]
         if numbers and call.operator.training_index is None:
@@ -205,13 +221,40 @@ class Segment:
             call.operator.bind(tuple(key[1:]), {})  # which refuses it
         nodes = self.nodes()
         inputs = tuple([_node(one, nodes) for one in key[1:]])
-        node = apply(call.operator, inputs, call.attributes)
-        added = _values(call, node, self.training)
-        made = Step(step, added, False)
+        added = self._added(call, inputs)
+        if self.taped and not set(nodes).isdisjoint(added):
+            added = self._added(call, _distinct(inputs, len(nodes)))
+        made = Step(step, added, cut=added[len(call.shown) :])
         tree.count += 1
         return step.children.setdefault(key, made)
 
-    def _generalized(self, call: Call, key: tuple[Any, ...], numbers: Sequence[int]) -> Step:
+    def _added(self, call: Call, inputs: tuple[Node | None, ...]) -> tuple[Node, ...]:
+        """The visible outputs of a call, and in training the new states."""
+        node, operator = apply(call.operator, inputs, call.attributes), call.operator
+        if operator.single or node.op is not operator:
+            return (node,)
+        updated = sorted(operator.update_indices.values()) if self.training else []
+        states = [select(node, i) for i in updated]
+        shown = [select(node, i) for i in call.shown]
+        return (*shown, *(map(still, states) if self.taped else states))
+
+    def flows(self, place: int) -> bool:
+        """Whether a derivative may flow through the value at ``place``."""
+        node = self.nodes()[place]
+        return node in self.moving([node])
+
+    def moving(self, ends: Sequence[Node]) -> set[Node]:
+        """The nodes on the way to ``ends`` through which a derivative may flow."""
+        path = self.step.path()
+        active = [node for step in path if step.active for node in step.added]
+        cut = self._cut(path)
+        carrying = [one for one in topological(ends) if carries_cotangent(one) and one not in cut]
+        return reaching([*active, *carrying], active)
+
+    def _cut(self, path: Sequence[Step]) -> set[Node]:
+        return {node for step in path for node in step.cut}
+
+    def _generalized(self, call: Call, key: tuple[Any, ...], numbers: Sequence[int]) -> Step | None:
         """The same call on numbers that are inputs rather than constants."""
         general = list(key)
         for i in numbers:
@@ -265,8 +308,11 @@ class Segment:
         if wanted:
             try:
                 self._run([(i, outputs[i]) for i in wanted])
-            except Exception as error:  # an interrupt loses nothing: the values can be computed yet
+            except Exception as error:
                 self.error = error
+                raise
+            except BaseException:  # an interrupt loses nothing
+                local.parked = self if local.parked is None else local.parked
                 raise
         self.leaves, self.held, self.sources = [], [], []
         self.places, self.outputs = {}, []
@@ -281,22 +327,33 @@ class Segment:
             with jax.enable_x64(self.x64):
                 program = self.step.programs.setdefault(known, self._program(key))
             tree.count += PROGRAM
-        if type(program) is Program:
+        if isinstance(program, Program):
             for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
                 _settled(array, value)
             return
-        assert isinstance(program, Recorded)
-        results, saved, packed = program.run(self.leaves, called)
-        origins = [*map(origin_of, self.sources, self.leaves)]
-        entry = Entry(program, self.sources, saved, packed, origins)
-        if self.spent:
-            entry.again = functools.partial(_run_again, program, self.leaves)
-        for (_, array), node, value in zip(wanted, program.wanted, results, strict=False):
+        results, entry = self._entered(program)
+        recorded = entry.recorded
+        for (_, array), node, value in zip(wanted, recorded.wanted, results, strict=False):
             _settled(array, value)
-            if array._link is None and program.links(node):
+            if array._link is None and recorded.links(node):
                 array._link = Link(entry, node)
 
-    def _program(self, wanted: Sequence[int]) -> Program | Recorded:
+    def _entered(self, program: Recorded | Lean) -> tuple[list[Any], Entry]:
+        """The results of a program, and its entry on the tape."""
+        origins = [*map(origin_of, self.sources, self.leaves)]
+        if isinstance(program, Recorded):
+            results, saved, packed = program.run(self.leaves, called)
+            return results, Entry(program, self.sources, saved, packed, origins)
+        results = called(program.program, self.leaves)
+        entry = Entry(program.whole, self.sources, [], False, origins)
+        entry.spent = program.spent
+        if program.done and program.spent:
+            entry.saved = None
+        elif program.whole.residuals:
+            entry.again = functools.partial(_residuals, program.whole, self.leaves)
+        return results, entry
+
+    def _program(self, wanted: Sequence[int]) -> Program | Recorded | Lean:
         path = self.step.path()
         nodes = [node for step in path for node in step.added]
         inputs = [node for step in path if step.leaf for node in step.added]
@@ -304,8 +361,9 @@ class Segment:
         outputs = [nodes[i] for i in wanted]
         if not active:
             return Program(inputs, outputs, self.training)
+        recorded = Recorded(inputs, outputs, active, self.training, self._cut(path))
         spent = [tuple(nodes[i] for i in heads) for heads in self.spent]
-        return Recorded(inputs, outputs, active, self.training, spent)
+        return Lean(recorded, spent) if spent else recorded
 
     def peek(self, array: Any) -> Any:
         """A value, computed without running the segment: it belongs to another thread."""
@@ -316,15 +374,14 @@ class Segment:
         nodes = [node for step in path for node in step.added]
         if array._value is not None:  # its owner ran the segment meanwhile
             return array._value
-        program = Program(inputs, [nodes[array._index]], self.training)
+        with jax.enable_x64(self.x64):
+            program = Program(inputs, [nodes[array._index]], self.training)
         return called(program, leaves[: len(inputs)])[0]
 
 
-def _run_again(program: Recorded, leaves: list[Any]) -> tuple[Recorded, list[Any], bool]:
-    """The program with what a backward pass reads, its residuals, and whether they are packed."""
-    whole = program.whole()
-    _, saved, packed = whole.run(leaves, called)
-    return whole, saved, packed
+def _residuals(recorded: Recorded, leaves: list[Any]) -> tuple[list[Any], bool]:
+    """The residuals of a program, and whether they are packed."""
+    return recorded.run(leaves, called)[1:]
 
 
 def _settled(array: Any, value: Any) -> None:
@@ -355,13 +412,20 @@ def _node(one: Any, nodes: Sequence[Node]) -> Node | None:
     return constant(one[-1]) if type(one) is tuple else nodes[one]
 
 
-def _values(call: Call, node: Node, training: bool) -> tuple[Node, ...]:
-    """The visible outputs, and in training the new states."""
-    operator = call.operator
-    if operator.single or node.op is not operator:
-        return (node,)
-    updated = sorted(operator.update_indices.values()) if training else []
-    return tuple(select(node, i) for i in (*call.shown, *updated))
+def _distinct(inputs: tuple[Node | None, ...], number: int) -> tuple[Node | None, ...]:
+    """``inputs`` of which a call makes values of its own, not those of an equal call before.
+
+    The tape knows an array by its node, so each array on it must have one of its own.
+    """
+    for i, one in enumerate(inputs):
+        if one is not None and one.op is not TRAINING and one.type.differentiable:
+            return (*inputs[:i], apply(get("alias"), (one,), (number,)), *inputs[i + 1 :])
+    return inputs
+
+
+def still(node: Node) -> Node:
+    """The same value, through which no gradient flows."""
+    return apply(get("stop_gradient"), (node,), ())
 
 
 def one_result(call: Call, inputs: Sequence[Any]) -> Any:
@@ -396,6 +460,9 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     step = segment.step.children.get(key)
     if step is None:
         step = segment.extended(call, key)
+        if step is None:
+            segment.run()
+            return one_result(call, inputs)
     segment.step = step
     outputs = segment.outputs
     out = new(make)
@@ -412,8 +479,11 @@ def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """All values that a call adds to its segment."""
     segment = local.segment or local.opened()
     key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
-    step = segment.step.children.get(key)
-    made = segment.take(segment.extended(call, key) if step is None else step, call.make)
+    step = segment.step.children.get(key) or segment.extended(call, key)
+    if step is None:
+        segment.run()
+        return results(call, inputs)
+    made = segment.take(step, call.make)
     if len(segment.outputs) > segment.room:
         segment.run()
     return made

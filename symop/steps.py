@@ -1,6 +1,5 @@
 """The tree of steps that eager code has taken, and the programs that were run from each."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -9,7 +8,7 @@ from jax import lax
 from registry.operator import Operator
 from registry.types import VarType
 from registry.var import Attributes
-from symop.eager_programs import Program, Recorded
+from symop.eager_programs import Lean, Program, Recorded
 from symop.graph import Node
 from symop.lowering import bare_kernel, type_of
 
@@ -42,17 +41,9 @@ class Call:
         self.alone = jax.jit(self._checked)
 
     def _checked(self, *values: Any) -> Any:
-        (out,) = self.infer(values)
+        (out,) = self.operator.infer(tuple(map(type_of, values)), self.attributes)
         result = bare_kernel(self.operator, self.attributes)(*values)
         return lax.convert_element_type(result, out.dtype) if _is_weaker(result, out) else result
-
-    def infer(self, values: Sequence[Any]) -> tuple[VarType, ...]:
-        """The types of the outputs.
-
-        Raises:
-            SymopError: the inputs do not fit.
-        """
-        return tuple(self.operator.infer(tuple(map(type_of, values)), self.attributes))
 
 
 def _is_weaker(result: Any, out: VarType) -> bool:
@@ -72,24 +63,32 @@ class Step:
         type: the type of the first of them.
         leaf: whether it is an array from outside, or a random key.
         active: whether a derivative by it may be asked for.
+        cut: those of its values that are no functions of what is differentiated.
         by: of a step that takes gradients, the places by which; none where it could not.
-        programs: what was run from here, by the values that were wanted.
+        programs: what was run from here, by the values that were wanted and the heads of backward
+            passes that did not keep the record.
         numbers: for each call, how many different numbers were among its inputs.
     """
 
     __slots__ = (
-        "active", "added", "by", "children", "leaf", "numbers", "parent", "programs", "type",
+        "active", "added", "by", "children", "cut", "leaf", "numbers", "parent", "programs", "type",
     )  # fmt: skip
 
     def __init__(
-        self, parent: "Step | None", added: tuple[Node, ...], leaf: bool, active: bool = False
+        self,
+        parent: "Step | None",
+        added: tuple[Node, ...],
+        leaf: bool = False,
+        active: bool = False,
+        cut: tuple[Node, ...] = (),
     ) -> None:
         """The step after ``parent``."""
+        self.cut = cut
         self.parent, self.added, self.leaf, self.active = parent, added, leaf, active
         self.type = added[0].type if added else None
         self.by: tuple[int, ...] = ()
         self.children: dict[Any, Step] = {}
-        self.programs: dict[Any, Program | Recorded] = {}
+        self.programs: dict[Any, Program | Recorded | Lean] = {}
         self.numbers: dict[Call, int] = {}
 
     def path(self) -> list["Step"]:

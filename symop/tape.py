@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from registry.errors import DisconnectedError, GradientError, KindError
@@ -19,6 +20,7 @@ from symop.lowering import type_of
 from symop.ndarray import NDArray, array_of
 from symop.recording import called
 
+_WIDE = ("float64", "complex128")
 Contributions = dict[Node, list[Any]]
 
 
@@ -260,7 +262,10 @@ def _constant(value: Any, sources: Sequence[Source], computed: Link) -> NDArray:
 def _sum(some: list[Any], type: VarType) -> Any:
     if len(some) == 1:
         return some[0]
-    total: NDArray = get("add_n")(*[_array(one, type) for one in some])
+    # What was recorded with 64-bit dtypes stays so, also where they are switched off by now.
+    wide = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # set at run time
+    with jax.enable_x64(wide or type.dtype.name in _WIDE):
+        total: NDArray = get("add_n")(*[_array(one, type) for one in some])
     return total
 
 
