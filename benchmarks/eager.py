@@ -11,7 +11,7 @@ import numpy as np
 from measure import Figure, brief, compare, counted
 
 from symop import autograd, nd
-from symop.recording import REST, local
+from symop.segments import REST, local
 
 try:
     import torch
@@ -305,7 +305,7 @@ def _against_direct(name: str, loop: Callable[[], None], repeats: int) -> Figure
     for _ in range(20):
         loop()
     figure = compare(name, loop, directly, repeats=repeats, target=1.5, clock=brief)
-    local.rest, local.next_rest = 0, REST
+    local.state.rest, local.state.next_rest = 0, REST
     return figure
 
 

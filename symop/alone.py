@@ -23,24 +23,26 @@ _concrete: set[type[Any]] = set()
 def at_once(call: Call, inputs: Sequence[Any]) -> Any:
     """The result of a call that runs by itself; None where recording has to tell what is wrong."""
     make = call.make
-    values: tuple[Any, ...] | None = None
-    x, y = inputs[0], inputs[-1]
-    if len(inputs) < 3 and x.__class__ is make and y.__class__ is make:
-        a, b = x._value, y._value  # most calls: little stands between them and what is compiled
-        if a.__class__ in _concrete and b.__class__ in _concrete:
-            values = (a, b) if len(inputs) == 2 else (a,)
-    if values is None:
-        if any(_is_odd(x, make) for x in inputs):
-            return None
-        values = _values_of(inputs, make)
     out = new(make)
+    out._type = out._segment = out._link = out._grad = None
+    if len(inputs) == 2:  # most calls: little stands between them and what is compiled
+        x, y = inputs
+        if x.__class__ is make and y.__class__ is make:
+            a, b = x._value, y._value
+            if a.__class__ in _concrete and b.__class__ in _concrete:
+                try:
+                    out._value = value = call.alone(a, b)
+                except SymopError:
+                    return None
+                if value.__class__ in _concrete:
+                    return out
+    if any(_is_odd(x, make) for x in inputs):
+        return None
+    values = _values_of(inputs, make)
     try:
-        out._value = value = call.alone(*values)
+        out._value = _lasting(call, values, call.alone(*values))
     except SymopError:
         return None
-    if value.__class__ not in _concrete:
-        out._value = _lasting(call, values, value)
-    out._type = out._segment = out._link = out._grad = None
     return out
 
 

@@ -57,8 +57,11 @@ def array_function(operator: Operator) -> Callable[..., Any]:
     call = call_of(operator, operator.defaults)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        plain = len(args) == count and not kwargs
-        if plain and (args[0].__class__ is NDArray or NDArray in map(type, args)):
+        if (
+            len(args) == count
+            and not kwargs
+            and (args[0].__class__ is NDArray or NDArray in map(type, args))
+        ):
             try:
                 return one_result(call, args)
             except TracedError:

@@ -26,7 +26,8 @@ from symop.graph import placeholder
 from symop.ndarray import NDArray
 from symop.pending import gradients
 from symop.recorded_symbol import symbol_of
-from symop.recording import local, park, settle
+from symop.recording import park, settle
+from symop.segments import local
 from symop.symbol import Symbol
 from symop.tape import ONES, Cotangent, disconnected, pull
 
@@ -52,12 +53,12 @@ __all__ = [
 
 def is_recording() -> bool:
     """Whether calls of this thread are recorded for a backward pass."""
-    return local.taped
+    return local.state.taped
 
 
 def is_training() -> bool:
     """Whether operators that tell training from prediction train."""
-    return local.training
+    return local.state.training
 
 
 def set_recording(is_record: bool) -> bool:
@@ -71,7 +72,7 @@ def set_training(train_mode: bool) -> bool:
 
 
 def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[bool, bool]:
-    before = local.taped, local.training
+    before = local.state.taped, local.state.training
     after = (
         before[0] if taped is None else bool(taped),
         before[1] if training is None else bool(training),
@@ -80,13 +81,13 @@ def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[
         try:
             park()
         finally:  # a computation that fails leaves no mode behind
-            local.taped, local.training = after
+            local.state.taped, local.state.training = after
     return before
 
 
 @contextmanager
 def _mode(taped: bool | None = None, training: bool | None = None) -> Iterator[None]:
-    before = local.taped, local.training
+    before = local.state.taped, local.state.training
     try:
         _switched(taped, training)
         yield
@@ -462,7 +463,7 @@ class Function:
             GradientError: ``backward`` returns another number of gradients, in a backward pass.
         """
         settle()
-        recording = local.taped
+        recording = local.state.taped
         sources = [one.source if isinstance(one, NDArray) else None for one in inputs]
         plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
         with _mode(False):

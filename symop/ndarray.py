@@ -21,7 +21,8 @@ from symop.assignment import assigned
 from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
-from symop.recording import Segment, local, on_tracers, one_result, results, settle
+from symop.recording import on_tracers, one_result, results, settle
+from symop.segments import Segment, local
 from symop.steps import Call
 
 __all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
@@ -85,7 +86,7 @@ class NDArray(Convertible):
     def _compute(self) -> None:
         segment = self._segment
         assert segment is not None
-        if segment is local.segment or segment is local.parked:
+        if segment is local.state.segment or segment is local.state.parked:
             segment.run()
         else:  # another thread's, which goes on with it
             self._value = segment.peek(self)
@@ -130,7 +131,7 @@ class NDArray(Convertible):
         """
         if stream is not None:
             raise ArgumentError(f"to_device: stream must be None, got {stream!r}")
-        if local.taped and self.is_recorded:
+        if local.state.taped and self.is_recorded:
             raise GradientError("to_device: a recorded array must not be moved, it has no gradient")
         return NDArray(jax.device_put(self.value, device_of(device)))
 
@@ -141,7 +142,7 @@ class NDArray(Convertible):
 
         It has no gradient of its own, as ``attach_grad`` makes it.
         """
-        if local.taped and self.is_recorded:
+        if local.state.taped and self.is_recorded:
             return var.methods("identity")(self)  # type: ignore[misc, no-any-return]
         return NDArray(self.value)
 
@@ -189,7 +190,7 @@ class NDArray(Convertible):
             if not bool(index):
                 return
             index = ...
-        if local.taped and isinstance(value, NDArray) and value.is_recorded:
+        if local.state.taped and isinstance(value, NDArray) and value.is_recorded:
             raise GradientError(
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
@@ -225,7 +226,7 @@ class NDArray(Convertible):
             self._segment.hold(self._index, self)
 
     def _require_changeable(self, what: str) -> None:
-        if local.taped and self.is_recorded:
+        if local.state.taped and self.is_recorded:
             raise GradientError(
                 f"{what}: an array that is being recorded must not be changed in place, since its "
                 "gradient would be lost; use x = x + y"
@@ -392,11 +393,11 @@ def _require_filled(operator: Operator, inputs: Inputs) -> None:
 
 def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[NDArray]:
     """The call inside of a JAX transformation."""
-    if local.taped:
+    if local.state.taped:
         return on_tracers(call_of(operator, attributes), inputs)
     flag = operator.training_index
     values = tuple(
-        local.training
+        local.state.training
         if i == flag and one is LEFT_OUT
         else (one.value if isinstance(one, NDArray) else one)
         for i, one in enumerate(inputs)

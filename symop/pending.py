@@ -15,7 +15,7 @@ from symop.differentiate import ones, pullback
 from symop.entries import NEVER
 from symop.graph import topological
 from symop.ndarray import NDArray
-from symop.recording import Segment, local, still
+from symop.segments import Segment, local, still
 from symop.steps import Step, tree
 
 Pairs = Sequence[tuple[NDArray, NDArray | None]]
@@ -70,7 +70,7 @@ def _segment_of(heads: Pairs) -> Segment | None:
     segment = heads[0][0]._segment if heads else None
     if segment is None or not segment.taped or not segment.closed or segment.spent:
         return None
-    if segment is not local.segment and segment is not local.parked:
+    if segment is not local.state.segment and segment is not local.state.parked:
         return None
     here = all(one._segment is segment and one._link is None for one, _ in heads)
     return segment if here else None

@@ -1,431 +1,12 @@
-"""Recording of eager code: calls become steps of a segment, which runs when a value is needed.
+"""Recording of eager code: a call becomes a step of a segment, or runs by itself."""
 
-A segment is a path in a tree of steps. A step is a call of an operator on values of the segment,
-or a leaf: an array from outside of it. Who takes a step that somebody took before pays one look
-into a dictionary: the types of its results and the program so far are known.
-"""
-
-import cmath
-import functools
-import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import jax
-import numpy as np
-
-from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError
-from registry.table import get
-from registry.types import KEY_TYPE, VarType
-from registry.var import Var
-from symop import random
-from symop.alone import TracedError, at_once, new
-from symop.differentiate import carries_cotangent
-from symop.eager_programs import Lean, Program, Recorded
-from symop.emission import apply
-from symop.entries import Entry, Link, Source, origin_of
-from symop.graph import (
-    TRAINING,
-    Node,
-    constant,
-    placeholder,
-    reaching,
-    select,
-    topological,
-    training_flag,
-)
-from symop.lowering import type_of
-from symop.steps import PROGRAM, Call, Step, tree
-
-_LIMIT = 128
-"""After so many values a segment runs, so that the machine computes while Python goes on."""
-_VARIETY = 4
-"""After so many different numbers in one place, further ones are no constants but inputs."""
-_PATIENCE = 8
-"""So many programs that were never seen before, more than known ones, and calls run one by one."""
-REST = 2048
-"""For so many calls, at first; twice as many each time."""
-_LONGEST_REST = 65_536
-_cell = [object()]
-_REFERENCES = sys.getrefcount(_cell[0])
-"""What Python counts for an object to which one list alone refers. Weak references would tell the
-same, but making one takes a tenth of a call's time."""
-
-
-# Segments --------------------------------------------------------------------------------------
-
-
-class _Local(threading.local):
-    """The recording of one thread.
-
-    Attributes:
-        segment: what is recorded at the moment, or None.
-        parked: what was recorded for a backward pass and did not run yet, or None.
-        taped: whether calls are recorded for a backward pass.
-        training: what the training flag says.
-        surprise: how many programs more were new than known of late.
-        rest: how many more calls run by themselves, because programs never came again; -1 for all.
-    """
-
-    segment: "Segment | None" = None
-    parked: "Segment | None" = None
-    taped = False
-    training = False
-    surprise = 0
-    rest = 0
-    next_rest = REST
-
-    def opened(self) -> "Segment":
-        """A new segment."""
-        self.segment = made = Segment(self.taped, self.training)
-        if self.rest:
-            made.room = 0
-            self.rest -= self.rest > 0
-        return made
-
-    def count_program(self, new: bool) -> None:
-        """Count a program, and stop recording for a while where all are new."""
-        self.surprise = self.surprise + 1 if new else max(0, self.surprise - 1)
-        if self.surprise > _PATIENCE:
-            self.surprise, self.rest = 0, self.next_rest
-            self.next_rest = min(2 * self.next_rest, _LONGEST_REST)
-
-
-local = _Local()
-
-
-class Segment:
-    """Calls that did not run yet.
-
-    Attributes:
-        step: the last of them.
-        room: the value at this place, or behind it, is the last.
-        outputs: the arrays that hold its values, by place; None for those from outside. An array
-            that nobody else refers to any more need not be computed.
-        leaves: the values from outside, in the order of their steps.
-        sources: where each of them comes from on the tape, or None.
-        held: the arrays that they are the values of.
-        places: the places of arrays from outside, by identity.
-        taped: whether it is recorded for a backward pass.
-        training: what the training flag says.
-        traced: whether JAX may trace its values.
-        x64: whether JAX had 64-bit dtypes when it began.
-        closed: whether no value from outside comes from another part of the tape.
-        spent: the heads, by place, of backward passes that did not keep the record.
-        error: why it could not be run.
-    """
-
-    __slots__ = (
-        "closed", "error", "held", "leaves", "outputs", "places", "room", "sources", "spent",
-        "step", "taped", "traced", "training", "x64",
-    )  # fmt: skip
-
-    def __init__(self, taped: bool, training: bool) -> None:
-        """An empty segment."""
-        self.taped, self.training, self.traced = taped, training, False
-        self.step = tree.root(taped, training)
-        self.room = _LIMIT - 1
-        self.x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # set at run time
-        self.closed = True
-        self.spent: list[tuple[int, ...]] = []
-        self.leaves: list[Any] = []
-        self.sources: list[Source] = []
-        self.held: list[Any] = []
-        self.places: dict[int, int] = {}
-        self.outputs: list[Any] = []
-        self.error: BaseException | None = None
-
-    # Leaves
-
-    def place(self, call: Call, index: int, value: Any) -> Any:
-        """What stands in a key for an input."""
-        if value.__class__ is call.make:
-            return value._index if value._segment is self else self.leaf(value)
-        return self.foreign(call, index, value)
-
-    def leaf(self, array: Any) -> int:
-        """The place of an array from outside."""
-        value = array._value
-        if value is None:
-            value = array.value
-        source = array.source if self.taped else None
-        known = id(value) if source is None else id(array)
-        place = self.places.get(known)
-        if place is not None:
-            return place
-        if isinstance(value, jax.core.Tracer) and not self.traced:
-            raise TracedError
-        place = self.places[known] = self.add_leaf(array.type, value, source)
-        self.held.append(array)  # what has been seen must not be confused with what comes later
-        return place
-
-    def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
-        """Put a value from outside into the segment."""
-        step, active = self.step, source is not None and type.differentiable
-        if active and source.__class__ is Link:
-            self.closed = False
-        key = (type,) if active else type
-        found = step.children.get(key)
-        if found is None:
-            added = (placeholder("leaf", type),)
-            found = step.children.setdefault(key, Step(step, added, True, active))
-            tree.count += 1
-        self.step = found
-        self.leaves.append(value)
-        self.sources.append(source if active else None)
-        self.outputs.append(None)
-        return len(self.outputs) - 1
-
-    def foreign(self, call: Call, index: int, value: Any) -> Any:
-        """What stands in a key for an input that is no array of this library."""
-        if value is None:
-            return None
-        if value is LEFT_OUT:
-            if call.operator.slot_of(index).role != "key":
-                return LEFT_OUT
-            root, number = random.draw(owner=call.operator.name)
-            return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
-        kind = value.__class__
-        if kind is float or kind is int or kind is bool or kind is complex:
-            # zeros have a sign, those in complex numbers too, and NaN equals nothing
-            plain = value and kind is not complex and not cmath.isnan(value)
-            return (kind, value) if plain else (kind, repr(value), value)
-        if isinstance(value, Var):
-            raise ArgumentError(
-                f"{call.operator.name}: arrays and symbols must not be mixed, got a "
-                f"{kind.__name__} beside an NDArray"
-            )
-        if isinstance(value, np.ndarray) and value.dtype == object:
-            raise ArgumentError(f"{call.operator.name}: the entries must be numbers, got {value!r}")
-        return self.leaf(call.make(value))
-
-    # Calls
-
-    def extended(self, call: Call, key: tuple[Any, ...]) -> Step | None:
-        """The step of a call that nobody took here before.
-
-        None if JAX's wide flag is not what it was when the segment began: another one must begin.
-        """
-        if self.x64 != jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # set at run time
-            return None
-        step = self.step
-        numbers = [i for i, one in enumerate(key) if type(one) is tuple]
-        if numbers and call.operator.training_index is None:
-            count = step.numbers[call] = step.numbers.get(call, 0) + 1
-            if count > _VARIETY:
-                return self._generalized(call, key, numbers)
-        if None in key and call.plain:
-            call.operator.bind(tuple(key[1:]), {})  # which refuses it
-        nodes = self.nodes()
-        inputs = tuple([_node(one, nodes) for one in key[1:]])
-        added = self._added(call, inputs)
-        if self.taped and not set(nodes).isdisjoint(added):
-            added = self._added(call, _distinct(inputs, len(nodes)))
-        made = Step(step, added, cut=added[len(call.shown) :])
-        tree.count += 1
-        return step.children.setdefault(key, made)
-
-    def _added(self, call: Call, inputs: tuple[Node | None, ...]) -> tuple[Node, ...]:
-        """The visible outputs of a call, and in training the new states."""
-        node, operator = apply(call.operator, inputs, call.attributes), call.operator
-        if operator.single or node.op is not operator:
-            return (node,)
-        updated = sorted(operator.update_indices.values()) if self.training else []
-        states = [select(node, i) for i in updated]
-        shown = [select(node, i) for i in call.shown]
-        return (*shown, *(map(still, states) if self.taped else states))
-
-    def flows(self, place: int) -> bool:
-        """Whether a derivative may flow through the value at ``place``."""
-        node = self.nodes()[place]
-        return node in self.moving([node])
-
-    def moving(self, ends: Sequence[Node]) -> set[Node]:
-        """The nodes on the way to ``ends`` through which a derivative may flow."""
-        path = self.step.path()
-        active = [node for step in path if step.active for node in step.added]
-        cut = self._cut(path)
-        carrying = [one for one in topological(ends) if carries_cotangent(one) and one not in cut]
-        return reaching([*active, *carrying], active)
-
-    def _cut(self, path: Sequence[Step]) -> set[Node]:
-        return {node for step in path for node in step.cut}
-
-    def _generalized(self, call: Call, key: tuple[Any, ...], numbers: Sequence[int]) -> Step | None:
-        """The same call on numbers that are inputs rather than constants."""
-        general = list(key)
-        for i in numbers:
-            value = key[i][-1]
-            general[i] = self.add_leaf(type_of(value), value, None)
-        whole = tuple(general)
-        found = self.step.children.get(whole)
-        return self.extended(call, whole) if found is None else found
-
-    def nodes(self) -> list[Node]:
-        """The nodes of all values so far."""
-        return [node for step in self.step.path() for node in step.added]
-
-    def take(self, step: Step, make: type[Any]) -> list[Any]:
-        """Go on to ``step``; the values that it adds, in arrays of class ``make``."""
-        self.step = step
-        made = []
-        for node in step.added:
-            out = new(make)
-            out._value = out._link = out._grad = None
-            out._segment, out._index, out._type = self, len(self.outputs), node.type
-            self.outputs.append(out)
-            made.append(out)
-        return made
-
-    def hold(self, place: int, array: Any) -> None:
-        """Another array holds the value at ``place`` from now on."""
-        self.outputs[place] = array
-
-    def _is_held(self, place: int) -> bool:
-        """Whether an array still stands for that value: it may have taken another one since."""
-        array = self.outputs[place]
-        return array is not None and array._segment is self and array._index == place
-
-    # Running
-
-    def run(self) -> None:
-        """Compute what is still wanted.
-
-        Raises:
-            Exception: whatever a kernel raises; the values are lost, and asking for one raises it
-                again.
-        """
-        if local.segment is self:
-            local.segment = None
-        elif local.parked is self:
-            local.parked = None
-        outputs, alone = self.outputs, _REFERENCES
-        wanted = [i for i in range(len(outputs)) if sys.getrefcount(outputs[i]) > alone]
-        wanted = [i for i in wanted if self._is_held(i)]
-        if wanted:
-            try:
-                self._run([(i, outputs[i]) for i in wanted])
-            except Exception as error:
-                self.error = error
-                raise
-            except BaseException:  # an interrupt loses nothing
-                local.parked = self if local.parked is None else local.parked
-                raise
-        self.leaves, self.held, self.sources = [], [], []
-        self.places, self.outputs = {}, []
-
-    def _run(self, wanted: list[tuple[int, Any]]) -> None:
-        key = tuple([i for i, _ in wanted])
-        known = key, tuple(self.spent)
-        program = self.step.programs.get(known)
-        if not local.rest:
-            local.count_program(program is None)
-        if program is None:
-            with jax.enable_x64(self.x64):
-                program = self.step.programs.setdefault(known, self._program(key))
-            tree.count += PROGRAM
-        if isinstance(program, Program):
-            for (_, array), value in zip(wanted, called(program, self.leaves), strict=True):
-                _settled(array, value)
-            return
-        results, entry = self._entered(program)
-        recorded = entry.recorded
-        for (_, array), node, value in zip(wanted, recorded.wanted, results, strict=False):
-            _settled(array, value)
-            if array._link is None and recorded.links(node):
-                array._link = Link(entry, node)
-
-    def _entered(self, program: Recorded | Lean) -> tuple[list[Any], Entry]:
-        """The results of a program, and its entry on the tape."""
-        origins = [*map(origin_of, self.sources, self.leaves)]
-        if isinstance(program, Recorded):
-            results, saved, packed = program.run(self.leaves, called)
-            return results, Entry(program, self.sources, saved, packed, origins)
-        results = called(program.program, self.leaves)
-        entry = Entry(program.whole, self.sources, [], False, origins)
-        entry.spent = program.spent
-        if program.done and program.spent:
-            entry.saved = None
-        elif program.whole.residuals:
-            entry.again = functools.partial(_residuals, program.whole, self.leaves)
-        return results, entry
-
-    def _program(self, wanted: Sequence[int]) -> Program | Recorded | Lean:
-        path = self.step.path()
-        nodes = [node for step in path for node in step.added]
-        inputs = [node for step in path if step.leaf for node in step.added]
-        active = [node for step in path if step.active for node in step.added]
-        outputs = [nodes[i] for i in wanted]
-        if not active:
-            return Program(inputs, outputs, self.training)
-        recorded = Recorded(inputs, outputs, active, self.training, self._cut(path))
-        spent = [tuple(nodes[i] for i in heads) for heads in self.spent]
-        return Lean(recorded, spent) if spent else recorded
-
-    def peek(self, array: Any) -> Any:
-        """A value, computed without running the segment: it belongs to another thread."""
-        if self.error is not None:
-            raise self.error
-        leaves, path = self.leaves, self.step.path()
-        inputs = [node for step in path if step.leaf for node in step.added]
-        nodes = [node for step in path for node in step.added]
-        if array._value is not None:  # its owner ran the segment meanwhile
-            return array._value
-        with jax.enable_x64(self.x64):
-            program = Program(inputs, [nodes[array._index]], self.training)
-        return called(program, leaves[: len(inputs)])[0]
-
-
-def _residuals(recorded: Recorded, leaves: list[Any]) -> tuple[list[Any], bool]:
-    """The residuals of a program, and whether they are packed."""
-    return recorded.run(leaves, called)[1:]
-
-
-def _settled(array: Any, value: Any) -> None:
-    """``array`` holds ``value`` from now on; one that is traced does not know its type by heart."""
-    array._value, array._segment = value, None
-    if isinstance(value, jax.core.Tracer):
-        array._type = None
-
-
-def called(program: Program, values: Sequence[Any]) -> list[Any]:
-    """The outputs of ``program`` for arrays; computed now, also inside of a JAX transformation."""
-    if program.x64 != jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # set at run time
-        with jax.enable_x64(program.x64):
-            return called(program, values)
-    results = program(values)
-    traced = results and isinstance(results[0], jax.core.Tracer)
-    if traced and not any(isinstance(one, jax.core.Tracer) for one in values):
-        with jax.ensure_compile_time_eval():
-            return program(values)
-    return results
-
-
-def _node(one: Any, nodes: Sequence[Node]) -> Node | None:
-    if one is None:
-        return None
-    if one is LEFT_OUT:
-        return training_flag()
-    return constant(one[-1]) if type(one) is tuple else nodes[one]
-
-
-def _distinct(inputs: tuple[Node | None, ...], number: int) -> tuple[Node | None, ...]:
-    """``inputs`` of which a call makes values of its own, not those of an equal call before.
-
-    The tape knows an array by its node, so each array on it must have one of its own.
-    """
-    for i, one in enumerate(inputs):
-        if one is not None and one.op is not TRAINING and one.type.differentiable:
-            return (*inputs[:i], apply(get("alias"), (one,), (number,)), *inputs[i + 1 :])
-    return inputs
-
-
-def still(node: Node) -> Node:
-    """The same value, through which no gradient flows."""
-    return apply(get("stop_gradient"), (node,), ())
+from symop.alone import at_once, new
+from symop.segments import Segment, local
+from symop.steps import Call
 
 
 def one_result(call: Call, inputs: Sequence[Any]) -> Any:
@@ -433,15 +14,15 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
 
     The same as ``results`` for one: this is where a loop of eager code spends its time.
     """
-    segment = local.segment
+    state = local.state
+    segment = state.segment
     if segment is None:
-        rest = local.rest
-        if rest and call.plain and not local.taped:
-            if rest > 0:
-                local.rest = rest - 1
+        if state.rest and call.plain and not state.taped:
+            if state.rest > 0:
+                state.rest -= 1
             found = at_once(call, inputs)
             return results(call, inputs)[0] if found is None else found
-        segment = local.opened()
+        segment = state.opened()
     make = call.make
     if len(inputs) == 1:
         x = inputs[0]
@@ -477,7 +58,7 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
 
 def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """All values that a call adds to its segment."""
-    segment = local.segment or local.opened()
+    segment = local.state.segment or local.state.opened()
     key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
     step = segment.step.children.get(key) or segment.extended(call, key)
     if step is None:
@@ -501,14 +82,14 @@ def direct() -> Iterator[None]:
         ...     nd.array([1.0]) + 1
         NDArray([2.], dtype=float32)
     """
-    before = local.rest
+    before = local.state.rest
     settle()
-    local.rest = -1
+    local.state.rest = -1
     try:
         yield
     finally:
         settle()
-        local.rest = before
+        local.state.rest = before
 
 
 def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
@@ -517,30 +98,30 @@ def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
     It runs by itself: together with others it might outlive the trace.
     """
     settle()
-    segment = local.segment = Segment(local.taped, local.training)
+    segment = local.state.segment = Segment(local.state.taped, local.state.training)
     segment.traced, segment.room = True, 0
     try:
         return results(call, inputs)
     finally:
-        local.segment = None
+        local.state.segment = None
 
 
 def park() -> None:
     """Begin anew. What was recorded for a backward pass waits for that, or until it is needed."""
-    segment = local.segment
+    segment = local.state.segment
     if segment is None:
         return
     if not (segment.taped and segment.closed):
         segment.run()
         return
-    before, local.parked, local.segment = local.parked, segment, None
+    before, local.state.parked, local.state.segment = local.state.parked, segment, None
     if before is not None:
         before.run()
 
 
 def settle() -> None:
     """Run what this thread has recorded."""
-    parked, segment = local.parked, local.segment
+    parked, segment = local.state.parked, local.state.segment
     try:
         if parked is not None:
             parked.run()

@@ -18,7 +18,7 @@ from symop.entries import AnyEntry, Custom, Entry, Link, Origins, Source, origin
 from symop.graph import Node, placeholder
 from symop.lowering import type_of
 from symop.ndarray import NDArray, array_of
-from symop.recording import called
+from symop.segments import called
 
 _WIDE = ("float64", "complex128")
 Contributions = dict[Node, list[Any]]

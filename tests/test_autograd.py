@@ -12,7 +12,8 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, DisconnectedError, GradientError, ShapeError
 from symop import autograd, nd
-from symop.recording import local, settle
+from symop.recording import settle
+from symop.segments import local
 
 
 def attached(value, req="write", dtype=None):
@@ -41,10 +42,10 @@ def x64():
 
 @pytest.fixture(params=["fused", "direct"])
 def way(request):
-    local.rest = -1 if request.param == "direct" else 0
+    local.state.rest = -1 if request.param == "direct" else 0
     yield request.param
     settle()
-    local.rest = 0
+    local.state.rest = 0
 
 
 @pytest.mark.usefixtures("way")

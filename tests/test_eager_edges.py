@@ -16,7 +16,8 @@ import symop as so
 from registry.errors import GradientError, KindError
 from symop import assignment, autograd, nd
 from symop.entries import Custom, Entry
-from symop.recording import local, settle
+from symop.recording import settle
+from symop.segments import local
 from symop.steps import tree
 
 
@@ -29,10 +30,10 @@ def attached(value, req="write"):
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
     settle()
-    local.rest, local.surprise = -1 if request.param == "direct" else 0, 0
+    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
     settle()
-    local.rest = 0
+    local.state.rest = 0
 
 
 class TestRecords:
@@ -406,7 +407,7 @@ class TestErrors:
         assert not autograd.is_training()
 
     def test_an_interrupt_loses_nothing(self, monkeypatch):
-        local.rest = 0  # run by itself nothing is pending
+        local.state.rest = 0  # run by itself nothing is pending
         x = nd.array([1.0, 2.0])
         y = nd.exp(x)
 
@@ -414,7 +415,7 @@ class TestErrors:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr("symop.recording.called", interrupted)
+            patched.setattr("symop.segments.called", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 y.wait_to_read()
         np.testing.assert_allclose(y, np.exp([1.0, 2.0]), rtol=1e-6)
@@ -498,7 +499,7 @@ class TestCost:
         assert now == kept
 
     def test_records_that_always_change_run_one_by_one(self):
-        local.rest = 0  # what is noticed are programs of several calls
+        local.state.rest = 0  # what is noticed are programs of several calls
         x = attached(np.full(3, 0.5, np.float32))
         generator = np.random.default_rng(0)
         before = tree.count
@@ -509,4 +510,4 @@ class TestCost:
                     y = (nd.sin, nd.cos, nd.tanh)[choice](y)
             y.backward()
         assert tree.count - before < 40 * 100  # steps; a program counts for a hundred
-        local.rest = 0
+        local.state.rest = 0

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from registry.errors import DisconnectedError, GradientError
-from symop import autograd, nd, recording
-from symop.recording import local, settle
+from symop import autograd, nd, segments
+from symop.recording import settle
+from symop.segments import local
 
 
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
     settle()
-    local.rest, local.surprise = -1 if request.param == "direct" else 0, 0
+    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
     settle()
-    local.rest = 0
+    local.state.rest = 0
 
 
 def attached(value):
@@ -122,7 +123,7 @@ class TestFailures:
         assert not autograd.is_training()
 
     def fused(self):
-        return local.rest == 0
+        return local.state.rest == 0
 
     def test_an_interrupt_loses_no_record(self, monkeypatch):
         x = attached(3.0)
@@ -135,7 +136,7 @@ class TestFailures:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(recording, "called", interrupt)
+            patched.setattr(segments, "called", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 y.wait_to_read()
         assert y.item() == 9.0
@@ -146,7 +147,7 @@ class TestFailures:
         x, made = attached(3.0), []
 
         def work():
-            local.rest = -1 if way == "direct" else 0
+            local.state.rest = -1 if way == "direct" else 0
             with autograd.record():
                 made.append(x * x)
 

@@ -8,7 +8,8 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, DTypeError, ShapeError
 from symop import autograd, nd
-from symop.recording import local, settle
+from symop.recording import settle
+from symop.segments import local
 
 POINT, ALONG = np.array([0.3, -1.2, 0.8]), np.array([0.5, 1.0, -0.25])
 
@@ -22,10 +23,10 @@ def x64():
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
     settle()
-    local.rest = -1 if request.param == "direct" else 0
+    local.state.rest = -1 if request.param == "direct" else 0
     yield request.param
     settle()
-    local.rest = 0
+    local.state.rest = 0
 
 
 def loss(x):

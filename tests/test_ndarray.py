@@ -13,7 +13,8 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, AttributeValueError, ShapeError
 from symop import nd
-from symop.recording import REST, local, settle
+from symop.recording import settle
+from symop.segments import REST, local
 from symop.steps import tree
 
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -21,10 +22,10 @@ DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.fixture(params=["fused", "direct"], autouse=True)
 def way(request):
-    local.rest, local.surprise = -1 if request.param == "direct" else 0, 0
+    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
     settle()
-    local.rest = 0
+    local.state.rest = 0
 
 
 class TestValue:
@@ -389,8 +390,8 @@ class TestRecording:
             return
         x = nd.array([1.0])
         (x + 1).sin()
-        assert local.segment is not None
-        segment = local.segment
+        assert local.state.segment is not None
+        segment = local.state.segment
         y = x + 2
         y.wait_to_read()
         (program,) = segment.step.programs.values()
@@ -405,11 +406,11 @@ class TestRecording:
                 c = nd.dropout(nd.array(np.ones(8, np.float32)), rate=0.5)
             return [np.asarray(one).tolist() for one in (a, b, c)]
 
-        before = local.rest
+        before = local.state.rest
         first = drawn()
-        local.rest = 0 if before else -1
+        local.state.rest = 0 if before else -1
         second = drawn()
-        local.rest = before
+        local.state.rest = before
         assert first == second
         assert first[1] != first[2]
 
@@ -444,7 +445,7 @@ class TestRecording:
                 y = (nd.sin, nd.cos, nd.tanh)[choice](y)
             y.wait_to_read()
         if way == "fused":
-            assert local.next_rest > REST
+            assert local.state.next_rest > REST
 
     def test_threads(self):
         def work(found, number):

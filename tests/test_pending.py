@@ -7,7 +7,8 @@ import pytest
 from registry.errors import DisconnectedError, GradientError
 from symop import autograd, nd
 from symop.eager_programs import Program
-from symop.recording import local, settle
+from symop.recording import settle
+from symop.segments import local
 
 
 def attached(value, req="write"):
@@ -33,7 +34,7 @@ def runs(monkeypatch):
 @pytest.fixture(autouse=True)
 def _nothing_waits():
     settle()
-    local.rest = local.surprise = 0
+    local.state.rest = local.state.surprise = 0
     yield
     settle()
 
@@ -205,7 +206,7 @@ def test_an_array_that_takes_another_value_before_it_runs():
     with autograd.record():
         y = x * x
         z = y * 3
-    assert local.parked is not None
+    assert local.state.parked is not None
     nd.square(nd.array(3.0), out=y)
     assert y.item() == 9.0
     z.backward()
@@ -222,7 +223,7 @@ def test_two_records_wait_at_most_one():
     assert first._value is not None  # the second one needed it
     second.backward()
     assert x.grad.item() == 16.0
-    assert local.parked is None
+    assert local.state.parked is None
 
 
 def test_an_error_leaves_nothing_waiting():
