@@ -62,7 +62,7 @@ class Gradient:
         """
         if self.outlives(value):
             raise GradientError(
-                "grad: inside of a JAX transformation the array must be marked there, got one that "
+                "gradient: inside of a JAX transformation the array must be marked there, got one that "
                 "was marked outside, whose gradient would be lost with the trace; pass the array "
                 "as an argument and mark it, or use autograd.grad and return what it gives"
             )
