@@ -134,6 +134,38 @@ class TestOwnOperators:
         assert list(stored) == ["sheet_sign"]
 
 
+class TestOrders:
+    """The table shows the derivatives that something independent of the maker was compared with."""
+
+    def orders(self, name, **proofs):
+        """What the table shows, where so many cases hold for ``proofs``."""
+        operator = registry.get(name)
+        highest = testing.highest_orders(operator)
+        orders = {proof: order for proof, order in highest.items() if proof in proofs}
+        shown = sheets.rendered([operator], {name: record.Record("", proofs, orders)})[
+            "operators.md"
+        ]
+        row = next(line for line in shown.splitlines() if line.startswith(f"| [`{name}`]"))
+        return row.split(" | ")[3]
+
+    def test_of_jax_and_differences(self):
+        assert self.orders("sin", kernel=1, rules=1, differences=1) == "1–3"
+
+    def test_of_the_declared_gradient_of_a_draw(self):
+        assert self.orders("random_gamma", kernel="its own", rules=1, differences=1) == "1"
+
+    def test_of_rules_alone(self):
+        assert self.orders("random_gamma", rules=1) == "·"
+
+    def test_of_what_is_zero_by_definition(self):
+        whole = registry.get("floor")
+        assert testing.highest_orders(whole) == {"kernel": 0, "rules": 0, "differences": 0}
+
+    def test_what_is_recorded(self):
+        (_, found), *_ = record.prove([registry.get("minus")])
+        assert found.orders == {"kernel": 3, "rules": 3, "differences": 3}
+
+
 class TestFingerprint:
     def fingerprint(self, folder, text):
         """Of ``sheet_double`` in a module with that text."""
