@@ -125,6 +125,7 @@ _STATISTICS: dict[str, Any] = {
         case(data=(4, 2, 3), **_STATISTICS, axis=-1, eps=0.1, momentum=0.5, training=True, order=2),
         case(data=(4, 3), **_STATISTICS, training=False),
         case(data=(2, 3, 2), **_STATISTICS, training=False),
+        case(data=(4, 0), gamma=(0,), beta=(0,), moving_mean=(0,), moving_var=(0,), order=1),
         workload(
             data=(16, 64, 32, 32),
             gamma=(64,),
