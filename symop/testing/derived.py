@@ -97,6 +97,12 @@ class Derivatives:
             self._found[source] = self.at(source, self.trial.primals, self.seeds.heads)
         return self._found[source]
 
+    def with_seeds(self, source: Source, seeds: Seeds) -> Derived:
+        """What ``source`` computes for the drawn arrays with ``seeds``."""
+        if seeds is self.seeds:
+            return self.of(source)
+        return self.at(source, self.trial.primals, seeds.heads, seeds.tangents)
+
     def at(
         self,
         source: Source,

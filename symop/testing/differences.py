@@ -9,7 +9,7 @@ from registry.cases import Case
 from registry.differences import STENCIL
 from registry.operator import Operator
 from symop.testing.compare import expect_close
-from symop.testing.derived import Derivatives, Derived, Seeds, derivatives
+from symop.testing.derived import Derivatives, Seeds, derivatives
 from symop.testing.gradients import (
     NOT_FINITE,
     STEP,
@@ -22,7 +22,7 @@ from symop.testing.gradients import (
     without_makers,
 )
 from symop.testing.references import reference_call
-from symop.testing.trial import Arrays, Trial, trials
+from symop.testing.trial import Trial, trials
 from symop.testing.verdict import nothing_of
 
 _RTOL = 1e-6
@@ -79,7 +79,7 @@ def _check_slope(found: Derivatives, k: int) -> str | None:
     if seeds is None:
         return NOT_FINITE
     direction = seeds.tangents[min(k, 2) - 1]
-    exact = inner(_at(found, found.trial.primals, seeds).levels[k], direction)
+    exact = inner(found.with_seeds("graph", seeds).levels[k], direction)
     along = [_value_along(found, k, seeds, step * STEP) for step, _ in STENCIL]
     slope = sum(weight * value for (_, weight), value in zip(STENCIL, along, strict=True)) / STEP
     size = abs(exact) + max(map(abs, along))
@@ -95,10 +95,6 @@ def _check_slope(found: Derivatives, k: int) -> str | None:
     return None
 
 
-def _at(found: Derivatives, primals: Arrays, seeds: Seeds) -> Derived:
-    return found.at("graph", primals, seeds.heads, seeds.tangents)
-
-
 def _value_along(found: Derivatives, k: int, seeds: Seeds, step: float) -> float:
     """Level ``k - 1``, weighed with its heads, after a step."""
     primals, direction, heads = found.trial.primals, seeds.tangents[min(k, 2) - 1], [*seeds.heads]
@@ -106,8 +102,7 @@ def _value_along(found: Derivatives, k: int, seeds: Seeds, step: float) -> float
     if k > 1:
         ways = direction[len(primals) :]
         heads[0] = [head + step * way for head, way in zip(heads[0], ways, strict=True)]
-    moved_seeds = Seeds(heads, seeds.tangents)
-    return inner(_at(found, moved, moved_seeds).levels[k - 1], heads[k - 1])
+    return inner(found.at("graph", moved, heads).levels[k - 1], heads[k - 1])
 
 
 def _check_reference(found: Derivatives) -> None:

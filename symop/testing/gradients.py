@@ -148,14 +148,12 @@ def finite_seeds(found: Derivatives, source: Source, k: int) -> Seeds | None:
     """
     seeds, way = found.seeds, min(k, 2) - 1
     while True:
-        derived = found.at(source, found.trial.primals, seeds.heads, seeds.tangents)
+        derived = found.with_seeds(source, seeds)
         moved = derived.tangents[k - 1] if k <= _FORWARD_ORDERS else []
         heads = _where_finite(seeds.heads[k - 1], derived.levels[k - 1])
         heads = _where_finite(heads, moved) if moved else heads
         tangents = _where_finite(seeds.tangents[way], derived.levels[k])
-        if _count(heads) == _count(seeds.heads[k - 1]) and _count(tangents) == _count(
-            seeds.tangents[way]
-        ):
+        if _count([*heads, *tangents]) == _count([*seeds.heads[k - 1], *seeds.tangents[way]]):
             return seeds
         if not (_count(heads) and _count(tangents)):
             return None
@@ -282,7 +280,7 @@ def _check_transposed(found: Derivatives, source: Source, k: int) -> str | None:
     seeds = finite_seeds(found, source, k)
     if seeds is None:
         return NOT_FINITE
-    of_source = found.at(source, found.trial.primals, seeds.heads, seeds.tangents)
+    of_source = found.with_seeds(source, seeds)
     forward = inner(of_source.tangents[k - 1], seeds.heads[k - 1])
     reverse = inner(of_source.levels[k], seeds.tangents[k - 1])
     largest = [
