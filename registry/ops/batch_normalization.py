@@ -96,8 +96,8 @@ def _batch_norm_reference(
     last = np.moveaxis(data, axis, -1)
     mean, variance = moving_mean, moving_var
     if training:
-        flat = last.reshape(-1, last.shape[-1])
-        mean, variance = flat.mean(0), flat.var(0)
+        others = tuple(range(last.ndim - 1))
+        mean, variance = last.mean(others), last.var(others)
         moving_mean = momentum * moving_mean + (1 - momentum) * mean
         moving_var = momentum * moving_var + (1 - momentum) * variance
     out = (last - mean) / np.sqrt(variance + eps) * gamma + beta
