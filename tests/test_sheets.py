@@ -10,6 +10,7 @@ import pytest
 
 import registry
 from registry import Array, Operator
+from registry.operator import Derivative
 from symop import cli, testing
 from symop.testing import check_operator, record, sheets
 from symop.testing.fingerprint import fingerprint
@@ -160,6 +161,12 @@ class TestOrders:
     def test_of_what_is_zero_by_definition(self):
         whole = registry.get("floor")
         assert testing.highest_orders(whole) == {"kernel": 0, "rules": 0, "differences": 0}
+
+    def test_every_maker_is_compared_with_what_knows_nothing_of_it(self):
+        makers = [one for one in OPERATORS if one.derivative is Derivative.MAKER]
+        highest = {one.name: testing.highest_orders(one) for one in makers}
+        alone = [n for n, found in highest.items() if not (found["kernel"] or found["differences"])]
+        assert alone == []
 
     def test_what_is_recorded(self):
         (_, found), *_ = record.prove([registry.get("minus")])
