@@ -3,7 +3,8 @@
 A mutant is a maker with one gradient negated, or with one ``+`` for ``-`` or one minus less in its
 body or in a function of the catalogue that it calls. It is killed where a proof fails; a sign in a
 function that several makers call, where a proof of one of them does. A mutant that no proof sees
-is listed; the exit status is then 1. Run by ``make mutants``.
+is listed, and so is a maker on which a proof fails as it is, since such a proof tells nothing; the
+exit status is then 1. Run by ``make mutants``.
 
 python tests/mutants.py                 all operators
 python tests/mutants.py softmax norm    some of them
@@ -25,7 +26,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from tqdm import tqdm
@@ -61,7 +62,7 @@ def negated_gradients(operator: Operator) -> Iterator[Mutant]:
     """One mutant for each slot that the maker returns a gradient for."""
     maker = rule_of(operator).function
     for slot in operator.slot_names:
-        if returns_for(operator, slot):
+        if slot in returned(operator):
             yield Mutant(f"the gradient of {slot}", with_negated(maker, slot))
 
 
@@ -89,20 +90,32 @@ def negated(gradient: Any) -> Any:
     return -gradient
 
 
-def returns_for(operator: Operator, slot: str) -> bool:
-    """Whether a case differentiates by ``slot`` and the maker has something to say of it."""
-    seen = False
+class UnprovedError(Exception):
+    """The proofs fail on a maker as it is: they would seem to see every mutant of it."""
+
+
+@functools.cache
+def returned(operator: Operator) -> frozenset[str]:
+    """The slots of which the maker has something to say in a case.
+
+    Raises:
+        UnprovedError: a proof fails on the maker as it is.
+    """
+    seen: set[str] = set()
     maker = rule_of(operator).function
 
     @functools.wraps(maker)
     def watching(*args: Any, **kwargs: Any) -> Any:
-        nonlocal seen
         grads = maker(*args, **kwargs)
-        seen = seen or grads.get(slot) is not None
+        seen.update(slot for slot, one in grads.items() if one is not None)
         return grads
 
-    with_maker(operator, watching, lambda: killed(operator, (1,)))
-    return seen
+    failure = with_maker(operator, watching, lambda: failure_of(operator))
+    if failure is not None:
+        raise UnprovedError(
+            f"{operator.name}: the proofs must hold on the maker as it is, got {failure}"
+        )
+    return frozenset(seen)
 
 
 # Signs in the source ---------------------------------------------------------------------------
@@ -251,16 +264,16 @@ def with_maker(operator: Operator, maker: Callable[..., Any], run: Callable[[], 
         rule.function = before
 
 
-def killed(operator: Operator, orders: Iterable[int] = ORDERS) -> bool:
-    """Whether a proof of derivatives fails on a case."""
+def failure_of(operator: Operator, orders: Iterable[int] = ORDERS) -> str | None:
+    """Why a proof of derivatives fails on a case; None if none does."""
     for order, case in itertools.product(orders, operator.cases):
         fresh = dataclasses.replace(case, order=min(order, case.order))
         forget()
         try:
             check_gradient(operator, fresh)
-        except Exception:
-            return True
-    return False
+        except Exception as error:  # a mutant that crashes is seen, too
+            return f"{type(error).__name__}: {error}"
+    return None
 
 
 def forget() -> None:
@@ -272,8 +285,14 @@ def forget() -> None:
 
 
 def seen_by(operator: Operator, mutant: Mutant) -> Callable[[], bool]:
-    """Tells whether a proof of ``operator`` sees ``mutant``."""
-    return lambda: bool(with_maker(operator, mutant.maker, functools.partial(killed, operator)))
+    """Tells whether a proof of ``operator`` sees ``mutant``, and sees nothing without it."""
+
+    def seen() -> bool:
+        returned(operator)
+        run = functools.partial(failure_of, operator)
+        return with_maker(operator, mutant.maker, run) is not None
+
+    return seen
 
 
 Work = tuple[str, str | None, list[str]]
@@ -289,24 +308,52 @@ def all_work(operators: Sequence[Operator]) -> Iterator[Work]:
             yield function.__name__, function.__module__, [one.name for one in users]
 
 
-def survivors(work: Work) -> tuple[str, int, list[str]]:
+class Outcome(NamedTuple):
+    """What came of one piece of work.
+
+    Attributes:
+        name: of the function.
+        count: how many mutants there are.
+        survivors: those that no proof sees.
+        unproved: why the proofs tell nothing of them, or None.
+    """
+
+    name: str
+    count: int
+    survivors: list[str]
+    unproved: str | None = None
+
+
+def outcome_of(work: Work) -> Outcome:
     """How many mutants there are, and those that no proof sees."""
+    told: dict[str, bool] = {}
+    try:
+        for what, run in mutants_of(work):
+            told[what] = told.get(what, False) or run()
+    except UnprovedError as error:
+        return Outcome(work[0], 0, [], str(error))
+    jax.clear_caches()  # compiled programs would fill the memory
+    return Outcome(work[0], len(told), [what for what, seen in told.items() if not seen])
+
+
+def outcomes(work: Iterable[Work], workers: int) -> Iterator[Outcome]:
+    """What came of each piece of work, which several processes share."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as processes:
+        yield from processes.map(outcome_of, work)
+
+
+def mutants_of(work: Work) -> list[tuple[str, Callable[[], bool]]]:
+    """The mutants by what they flip, and whether a proof sees each."""
     name, module, users = work
     operators = [registry.get(one) for one in users]
     if module is None:
-        found = of_maker(operators[0])
-    else:
-        function = getattr(sys.modules[module], name)
-        found = [
-            (mutant.what, seen_by(one, mutant))
-            for one in operators
-            for mutant in flipped_signs(one, [function])
-        ]
-    told: dict[str, bool] = {}
-    for what, run in found:
-        told[what] = told.get(what, False) or run()
-    jax.clear_caches()  # compiled programs would fill the memory
-    return name, len(told), [what for what, seen in told.items() if not seen]
+        return of_maker(operators[0])
+    function = getattr(sys.modules[module], name)
+    return [
+        (mutant.what, seen_by(one, mutant))
+        for one in operators
+        for mutant in flipped_signs(one, [function])
+    ]
 
 
 def of_maker(operator: Operator) -> list[tuple[str, Callable[[], bool]]]:
@@ -331,21 +378,25 @@ def main() -> int:
         if one.derivative is Derivative.MAKER and one.cases
         if not arguments.names or one.name in arguments.names
     ]
-    start, count, alive = time.perf_counter(), 0, dict[str, list[str]]()
+    start, count, alive, unproved = time.perf_counter(), 0, dict[str, list[str]](), set[str]()
     work = list(all_work(operators))
-    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as processes:
-        found = processes.map(survivors, work)
-        for name, tried, living in tqdm(found, total=len(work), unit="function"):
-            count += tried
-            for what in living:
-                alive.setdefault(name, []).append(what)
-                print(f"{name}: {what}", flush=True)
+    for found in tqdm(outcomes(work, arguments.workers), total=len(work), unit="function"):
+        count += found.count
+        if found.unproved is not None:
+            unproved.add(found.unproved)
+            print(found.unproved, flush=True)
+        for what in found.survivors:
+            alive.setdefault(found.name, []).append(what)
+            print(f"{found.name}: {what}", flush=True)
     left, seconds = sum(map(len, alive.values())), time.perf_counter() - start
-    print(f"{count} mutants of {len(operators)} makers, {left} survive ({seconds:.0f} s)")
-    if not arguments.names:
+    print(
+        f"{count} mutants of {len(operators)} makers, {left} survive, {len(unproved)} makers are "
+        f"not proved as they are ({seconds:.0f} s)"
+    )
+    if not arguments.names and not unproved:
         result = {"makers": len(operators), "mutants": count, "survivors": alive}
         RESULT.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return 1 if left else 0
+    return 1 if left or unproved else 0
 
 
 if __name__ == "__main__":

@@ -210,6 +210,60 @@ class TestProofsFindFaults:
         assert "kernel        1 cases  FAILS on 1" in capsys.readouterr().out
 
 
+def square(x):
+    """A square, declared with that sample."""
+
+    @registry.op(name="infinite_square", cases=[registry.case(x=x, order=2)], native=True)
+    def kernel(x: registry.Array) -> registry.Array:
+        """``x ** 2``."""
+        return x * x
+
+    return kernel
+
+
+HALF_INFINITE = np.array([np.inf, 1.0, 2.0])
+
+
+@pytest.mark.usefixtures("temporary_operators")
+class TestWhereValuesAreInfinite:
+    """Sums are taken over what is finite; where nothing is, no proof says that it holds."""
+
+    def test_differences_see_what_is_finite(self):
+        operator = square(HALF_INFINITE)
+        operator.gradient(lambda x, d_out: {"x": 3.0 * x * d_out})
+        with pytest.raises(AssertionError, match=r"order 1, .* against finite differences"):
+            testing.check_differences(operator, operator.cases[0])
+
+    def test_differences_hold_for_what_is_finite(self):
+        operator = square(HALF_INFINITE)
+        operator.gradient(lambda x, d_out: {"x": 2.0 * x * d_out})
+        assert testing.check_differences(operator, operator.cases[0]) is None
+        assert testing.check_adjoint(operator, operator.cases[0]) is None
+
+    def test_nothing_finite_is_nothing_compared(self):
+        operator = square(np.array([np.inf, -np.inf]))
+        operator.gradient(lambda x, d_out: {"x": 2.0 * x * d_out})
+        case = dataclasses.replace(operator.cases[0], order=1)
+        assert testing.check_differences(operator, case) == "nothing finite to compare"
+        assert testing.check_adjoint(operator, case) == "nothing finite to compare"
+
+    def test_reverse_mode_that_is_not_the_adjoint_of_forward_mode(self):
+        def doubled(x):
+            """``2 x``, which is turned round as if it were ``5 x``."""
+            return jax.custom_derivatives.linear_call(
+                lambda _, x: 2.0 * x, lambda _, d: 5.0 * d, (), x
+            )
+
+        @registry.op(name="infinite_linear", cases=[registry.case(x=HALF_INFINITE)], native=True)
+        def kernel(x: registry.Array) -> registry.Array:
+            """``4 x ** 2``."""
+            return doubled(x) ** 2
+
+        kernel.gradient(lambda x, d_out: {"x": 8.0 * x * d_out})
+        with pytest.raises(AssertionError, match="must be the adjoint of reverse mode"):
+            testing.check_adjoint(kernel, kernel.cases[0])
+
+
 def test_verdict_of_a_sound_operator(capsys):
     assert testing.check_operator(OPERATORS[0]).ok
     assert "holds" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 
 import registry
 from registry import Array, Operator
+from registry.operator import Derivative
 from symop import cli, testing
 from symop.testing import check_operator, record, sheets
 from symop.testing.fingerprint import fingerprint
@@ -132,6 +133,44 @@ class TestOwnOperators:
         assert "sheet_double FAILS" in capsys.readouterr().out
         stored = json.loads((module.parent / "sheets" / "proofs.json").read_text())
         assert list(stored) == ["sheet_sign"]
+
+
+class TestOrders:
+    """The table shows the derivatives that something independent of the maker was compared with."""
+
+    def orders(self, name, **proofs):
+        """What the table shows, where so many cases hold for ``proofs``."""
+        operator = registry.get(name)
+        highest = testing.highest_orders(operator)
+        orders = {proof: order for proof, order in highest.items() if proof in proofs}
+        shown = sheets.rendered([operator], {name: record.Record("", proofs, orders)})[
+            "operators.md"
+        ]
+        row = next(line for line in shown.splitlines() if line.startswith(f"| [`{name}`]"))
+        return row.split(" | ")[3]
+
+    def test_of_jax_and_differences(self):
+        assert self.orders("sin", kernel=1, rules=1, differences=1) == "1–3"
+
+    def test_of_the_declared_gradient_of_a_draw(self):
+        assert self.orders("random_gamma", kernel="its own", rules=1, differences=1) == "1"
+
+    def test_of_rules_alone(self):
+        assert self.orders("random_gamma", rules=1) == "·"
+
+    def test_of_what_is_zero_by_definition(self):
+        whole = registry.get("floor")
+        assert testing.highest_orders(whole) == {"kernel": 0, "rules": 0, "differences": 0}
+
+    def test_every_maker_is_compared_with_what_knows_nothing_of_it(self):
+        makers = [one for one in OPERATORS if one.derivative is Derivative.MAKER]
+        highest = {one.name: testing.highest_orders(one) for one in makers}
+        alone = [n for n, found in highest.items() if not (found["kernel"] or found["differences"])]
+        assert alone == []
+
+    def test_what_is_recorded(self):
+        (_, found), *_ = record.prove([registry.get("minus")])
+        assert found.orders == {"kernel": 3, "rules": 3, "differences": 3}
 
 
 class TestFingerprint:

@@ -101,6 +101,7 @@ def _average_reference(
         case(data=(1, 2, 2), output_size=5, order=1),
         case(data=(1, 2, 2, 3, 4), output_size=(2, 1, 3), order=1),
         case(data=(0, 2, 4), output_size=2, order=1),
+        case(data=(1, 1, 3), output_size=2),
         workload(data=(16, 64, 32, 32), output_size=7),
         misuse("output_size must have 2 entries, got (1,)", data=(1, 2, 3, 3), output_size=(1,)),
         misuse("output_size must be at least 1, got 0", data=(1, 2, 3, 3), output_size=0),
@@ -150,6 +151,7 @@ def _spread_shape(cotangent: Shape, *, shape: Shape, layout: Layout | None) -> S
     cases=[
         case(cotangent=(2, 2, 3, 2), shape=(2, 2, 5, 4), order=2),
         case(cotangent=(1, 3, 2), shape=(1, 7, 2), layout="NWC", order=1),
+        case(cotangent=(1, 1, 2), shape=(1, 1, 3)),
         workload(cotangent=(16, 64, 7, 7), shape=(16, 64, 32, 32)),
         misuse("cotangent must have the batch and channels", cotangent=(1, 3, 2), shape=(1, 2, 7)),
     ],

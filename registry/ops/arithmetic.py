@@ -140,6 +140,7 @@ def _minus_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     aliases=["neg"],
     cases=[
         case(x=(3, 4)),
+        case(x=(0, 3)),
         case(x=()),
         case(x=integers(3, high=9)),
         misuse("the inputs must be numbers, got bool", x=np.zeros(3, bool)),

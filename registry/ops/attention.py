@@ -124,6 +124,7 @@ _FEW: dict[str, Any] = {"query": (2, 3, 4), "keys": (2, 5, 4), "values": (2, 5, 
         case(**_FEW, mask=(3, 5), scale=0.7, order=2),
         case(query=(1, 4, 3, 2), keys=(1, 2, 4, 2), values=(1, 2, 4, 2), causal=True, order=1),
         case(query=(2, 3), keys=(4, 3), values=(4, 0), order=1),
+        case(query=(2, 2), keys=(2, 2), values=(2, 1)),
         workload(query=(4, 8, 512, 64), keys=(4, 8, 512, 64), values=(4, 8, 512, 64)),
         misuse(
             "must have the same width, got (3, 4) and (3, 5)",

@@ -96,8 +96,8 @@ def _batch_norm_reference(
     last = np.moveaxis(data, axis, -1)
     mean, variance = moving_mean, moving_var
     if training:
-        flat = last.reshape(-1, last.shape[-1])
-        mean, variance = flat.mean(0), flat.var(0)
+        others = tuple(range(last.ndim - 1))
+        mean, variance = last.mean(others), last.var(others)
         moving_mean = momentum * moving_mean + (1 - momentum) * mean
         moving_var = momentum * moving_var + (1 - momentum) * variance
     out = (last - mean) / np.sqrt(variance + eps) * gamma + beta
@@ -125,6 +125,7 @@ _STATISTICS: dict[str, Any] = {
         case(data=(4, 2, 3), **_STATISTICS, axis=-1, eps=0.1, momentum=0.5, training=True, order=2),
         case(data=(4, 3), **_STATISTICS, training=False),
         case(data=(2, 3, 2), **_STATISTICS, training=False),
+        case(data=(4, 0), gamma=(0,), beta=(0,), moving_mean=(0,), moving_var=(0,), order=1),
         workload(
             data=(16, 64, 32, 32),
             gamma=(64,),

@@ -117,6 +117,7 @@ def _gemm_reference(
         case(a=(2, 1, 2), b=(2, 2, 1), c=(2, 1, 1), beta=0.0, order=1),
         case(a=(0, 2), b=(2, 3), c=(0, 3), order=1),
         case(a=(2, 2), b=(2, 2), c=integers(2, 2, high=9), order=1),
+        case(a=(2, 2), b=(2, 2), c=(2,), alpha=0.5, beta=2.0),
         workload(a=(16, 256, 256), b=(16, 256, 256), c=(16, 256, 256), alpha=0.5, beta=2.0),
         misuse(
             "c must broadcast to the shape of the product, (3, 2), got (2, 3)",
@@ -268,6 +269,7 @@ def _trmm_reference(
         case(a=(2, 3, 3), b=(2, 2, 3), rightside=True, order=2),
         case(a=(3, 3), b=(2, 2, 3), rightside=True, transpose=True, order=1),
         case(a=(0, 0), b=(0, 2), order=1),
+        case(a=(2, 2), b=(2, 1), alpha=0.5),
         workload(a=(16, 256, 256), b=(16, 256, 256)),
         misuse("a must be square matrices, got shape (3, 2)", a=(3, 2), b=(2, 2)),
         misuse("as many as the rows of the right one, got 3 and 2", a=(3, 3), b=(2, 3)),

@@ -105,6 +105,7 @@ def _broadcast_to_shape(x: Shape, *, shape: Shape) -> Shape:
         case(x=(), shape=(2, 2)),
         case(x=(3,), shape=(3,)),
         case(x=(1,), shape=(0,)),
+        case(x=(0, 1), shape=(2, 0, 3)),
         case(x=(), shape=3),
         case(x=integers(3, high=9), shape=(2, 3)),
         workload(x=(1024, 1), shape=(1024, 1024)),

@@ -190,7 +190,13 @@ def logical_xor(x: Array, y: Array) -> Array:
     shape=same,
     dtype=boolean,
     reference=np.logical_not,
-    cases=[case(x=booleans(8)), case(x=(3,)), case(x=integers(4, high=2)), case(x=booleans())],
+    cases=[
+        case(x=booleans(8)),
+        case(x=(3,)),
+        case(x=integers(4, high=2)),
+        case(x=booleans()),
+        case(x=(0,)),
+    ],
 )
 def logical_not(x: Array) -> Array:
     """Whether it is not true; a number counts as true unless it is zero.

@@ -278,6 +278,7 @@ def _ctc_loss_reference(
         ),
         case(logits=(2, 2, 3), labels=integers(2, 0, high=2), order=1),
         case(logits=(2, 0, 3), labels=integers(0, 1, high=2), order=1),
+        case(logits=(2, 1, 2), labels=integers(1, 1, low=1, high=2)),
         workload(logits=(64, 32, 128), labels=integers(32, 16, low=1, high=128)),
         misuse(
             "as many examples as labels, got (4, 2, 3) and (3, 2)",

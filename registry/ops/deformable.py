@@ -170,6 +170,15 @@ def _deformable_reference(
             kernel=1,
             order=1,
         ),
+        case(
+            data=(1, 1, 2, 2),
+            offset=uniform(1, 2, 1, 1, low=0.2, high=0.8),
+            weight=(1, 1, 1, 1),
+            bias=(1,),
+            channels=1,
+            kernel=1,
+            stride=2,
+        ),
         workload(
             data=(4, 32, 32, 32),
             offset=uniform(4, 18, 32, 32, low=-1.5, high=1.5),

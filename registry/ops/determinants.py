@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, definite, invertible, misuse, workload
+from registry.differences import pulled_back
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import broadcast_to, cast
@@ -134,13 +135,21 @@ def _cofactor_reference(a: np.ndarray, factors: np.ndarray, permutation: np.ndar
     return out
 
 
+def _cofactor_gradient_reference(
+    a: np.ndarray, factors: np.ndarray, permutation: np.ndarray, *, d_out: np.ndarray
+) -> dict[str, Any]:
+    return {"a": pulled_back(lambda x: _cofactor_reference(x, factors, permutation), a, d_out)}
+
+
 @op(
     shape=_cofactor_shape,
     dtype=_cofactor_dtype,
     reference=_cofactor_reference,
+    gradient_reference=_cofactor_gradient_reference,
     cases=[
-        # The factors stay as they are while finite differences would move the matrix: order 0.
-        case(**FACTORED, order=0, rtol=256),
+        # The factors stay as they are where finite differences move the matrix: order 1, which is
+        # compared with the reference alone.
+        case(**FACTORED, order=1, rtol=256),
         misuse("factors must have shape (3, 3)", **{**FACTORED, "factors": (2, 2)}),
         misuse("must be what solve keeps of a", **{**FACTORED, "factors": (3, 3)}),
     ],
@@ -195,14 +204,32 @@ def _change_reference(
     return out
 
 
+def _change_gradient_reference(
+    a: np.ndarray,
+    factors: np.ndarray,
+    permutation: np.ndarray,
+    direction: np.ndarray,
+    *,
+    d_out: np.ndarray,
+) -> dict[str, Any]:
+    def change(a: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return _change_reference(a, factors, permutation, direction)
+
+    return {
+        "a": pulled_back(lambda x: change(x, direction), a, d_out),
+        "direction": pulled_back(lambda x: change(a, x), direction, d_out),
+    }
+
+
 @op(
     shape=_change_shape,
     dtype=_change_dtype,
     reference=_change_reference,
+    gradient_reference=_change_gradient_reference,
     native=False,  # JAX does not differentiate the decomposition of singular matrices
     cases=[
-        # As cofactor has it: order 0.
-        case(**FACTORED, direction=(3, 3), order=0, rtol=256),
+        # As cofactor has it: order 1.
+        case(**FACTORED, direction=(3, 3), order=1, rtol=256),
         misuse("direction must have shape (3, 3), got (3,)", **FACTORED, direction=(3,)),
     ],
 )

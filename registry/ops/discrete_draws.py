@@ -54,6 +54,7 @@ def _bernoulli_reference(
     cases=[
         case(p=uniform(3, 4, low=0.2, high=0.8)),
         case(p=uniform(low=0.2, high=0.8), shape=(2, 3), dtype="float32"),
+        case(p=uniform(0, 3, low=0.2, high=0.8)),
         case(shape=(0,)),
         misuse("the parameters' shapes must broadcast to (2,), got (3,)", p=(3,), shape=(2,)),
     ],
@@ -100,6 +101,7 @@ def _poisson_reference(
     cases=[
         case(rate=uniform(3, 4, low=0.5, high=20.0)),
         case(rate=positive(), shape=(2, 3), dtype="float32"),
+        case(rate=positive(0, 3)),
         case(shape=(4,)),
         misuse("the parameters' shapes must broadcast to (2,), got (3,)", rate=(3,), shape=(2,)),
     ],
@@ -200,6 +202,7 @@ def _categorical_reference(
         case(logits=(3, 4)),
         case(logits=(4, 3), axis=0, dtypes=("float32",)),
         case(logits=(4,), shape=(2, 3)),
+        case(logits=(0, 3)),
         misuse("logits must be floating, got int32", logits=integers(3, high=4)),
         misuse("axis must be in [-2, 2), got 2", logits=(3, 4), axis=2),
     ],

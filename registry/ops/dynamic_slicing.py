@@ -46,6 +46,7 @@ def _slice_axis_reference(x: np.ndarray, *, axis: int, begin: int, end: int | No
         case(x=(2, 4), axis=-1, begin=0, end=-1),
         case(x=(3,), axis=0, begin=2, end=1),
         case(x=(3,), axis=0, begin=-9, end=9),
+        case(x=(0, 3), axis=1, begin=1, end=3),
         case(x=integers(4, high=9), axis=0, begin=1, end=3),
         workload(x=(1024, 2048), axis=1, begin=512, end=1536),
         misuse("axis must be in [-1, 1), got 1", x=(3,), axis=1, begin=0, end=1),

@@ -87,7 +87,12 @@ def _log_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.log1p,
-    cases=[case(x=positive(3, 4)), case(x=uniform(3, low=-0.5, high=0.5)), case(x=positive(0))],
+    cases=[
+        case(x=positive(3, 4)),
+        case(x=uniform(3, low=-0.5, high=0.5)),
+        case(x=positive(0)),
+        case(x=positive()),
+    ],
 )
 def log1p(x: Array) -> Array:
     """``log(1 + x)``, accurate near zero.

@@ -92,6 +92,7 @@ def _gamma_gradient_reference(
         case(a=positive(), shape=3, order=1),
         case(a=positive(2), dtype="float32", order=1),
         case(a=positive(0), order=1),
+        case(a=positive(2), scale=positive(2)),
         misuse("the parameters' shapes must broadcast to (2,), got (3,)", a=(3,), shape=(2,)),
     ],
 )
@@ -188,6 +189,7 @@ def _beta_gradient_reference(
         case(a=positive(), b=positive(), shape=3, order=1),
         case(a=positive(2), b=positive(2), dtype="float32", order=1),
         case(a=positive(0), b=positive(), order=1),
+        case(a=positive(2), b=positive(2)),
         misuse("shapes must broadcast to (2,), got (3,) and ()", a=(3,), b=(), shape=(2,)),
     ],
 )

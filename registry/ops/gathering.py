@@ -345,6 +345,7 @@ def _scatter_nd_reference(
         case(updates=(), indices=integers(1, high=5), shape=(5,)),
         case(updates=(3,), indices=integers(3, 1, high=5), shape=5, order=1),
         case(updates=(2, 3), indices=integers(2, 1, high=5), shape=(0, 3), order=1),
+        case(updates=(0, 2), indices=integers(0, 1, high=3), shape=(3, 2), order=1),
         case(updates=integers(3, high=9), indices=integers(3, 1, high=6), shape=(4,)),
         workload(updates=(20000, 64), indices=integers(20000, 1, high=100000), shape=(100000, 64)),
         misuse(

@@ -117,6 +117,7 @@ def _group_norm_reference(
         case(data=(2, 4), gamma=(4,), num_groups=1, use_beta=False, order=1, rtol=512),
         case(data=(2, 4), use_gamma=False, use_beta=False, num_groups=2, order=1, rtol=512),
         case(data=(0, 4, 3), gamma=(4,), beta=(4,), num_groups=2, order=1),
+        case(data=(1, 2, 2), gamma=(2,), beta=(2,), num_groups=1, rtol=512),
         workload(data=(16, 64, 32, 32), gamma=(64,), beta=(64,), num_groups=8),
         misuse(
             "num_groups must divide the 4 channels of data, got 3",
@@ -206,6 +207,7 @@ def _instance_norm_reference(
         case(data=(2, 3, 4), beta=(3,), use_gamma=False, order=1, rtol=512),
         case(data=(2, 3, 4), gamma=(3,), use_beta=False, order=1, rtol=512),
         case(data=(2, 0, 4), gamma=(0,), beta=(0,), order=1),
+        case(data=(1, 2, 3), gamma=(2,), beta=(2,), rtol=512),
         workload(data=(16, 64, 32, 32), gamma=(64,), beta=(64,)),
         misuse(
             "gamma must have shape (3,) for data of (2, 3, 4), got (4,)",

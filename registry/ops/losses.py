@@ -358,6 +358,7 @@ def _sigmoid_cross_entropy_reference(logits: np.ndarray, labels: np.ndarray) -> 
     cases=[
         case(logits=(4, 3), labels=uniform(4, 3, low=0.0, high=1.0)),
         case(logits=(), labels=uniform(low=0.0, high=1.0)),
+        case(logits=(0, 3), labels=uniform(0, 3, low=0.0, high=1.0)),
         case(logits=(4,), labels=integers(4, high=2)),
         case(logits=uniform(3, low=100.0, high=1e4), labels=integers(3, high=2), order=1),
         case(logits=uniform(3, low=-1e4, high=-100.0), labels=integers(3, high=2), order=1),

@@ -191,6 +191,7 @@ def _layer_norm_reference(
         case(data=(4, 3), gamma=(4,), axis=0, use_beta=False, order=1, rtol=512),
         case(data=(2, 5), use_gamma=False, use_beta=False, order=1, rtol=512),
         case(data=(0, 3), gamma=(3,), beta=(3,), order=1),
+        case(data=(2, 3), gamma=(3,), beta=(3,), rtol=512),
         workload(data=(2048, 512), gamma=(512,), beta=(512,)),
         misuse(
             "gamma must have shape (4,) for data of (3, 4), got (3,)",

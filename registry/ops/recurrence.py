@@ -180,6 +180,7 @@ _CASES = [
     case(**_ONE_GATE, to_gates=(3, 2, 2), order=2),
     case(**_PROJECTED, to_gates=(3, 1, 6), reverse=True, order=1),
     case(weight=(4, 2), slopes=(0, 2, 4), to_cell=(0, 2, 2), order=1),
+    case(weight=(1, 1), slopes=(2, 1, 1), decay=(2, 1, 1), to_gates=(2, 1, 1)),
     workload(
         weight=uniform(512, 128, low=-0.05, high=0.05),
         slopes=(64, 32, 512),

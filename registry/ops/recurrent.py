@@ -318,6 +318,7 @@ _GRU_WEIGHTS = [(6, 3), (6, 2), (6,), (6,)]
             order=1,
         ),
         case(data=(2, 0, 3), weights=_GRU_WEIGHTS, order=1),
+        case(data=(1, 1, 1), weights=[(3, 1), (3, 1)]),
         workload(data=(64, 32, 128), weights=usual_weights(384, 128)),
         misuse("the weights of layer 0 must", data=(2, 2, 4), weights=_GRU_WEIGHTS),
         misuse(

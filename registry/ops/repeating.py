@@ -144,6 +144,7 @@ def _tile_shape(x: Shape, *, repetitions: tuple[int, ...]) -> Shape:
         case(x=(2, 3), repetitions=2),
         case(x=(), repetitions=(2,)),
         case(x=(2, 3), repetitions=(0, 1)),
+        case(x=(0, 2), repetitions=(2, 2)),
         case(x=integers(2, high=9), repetitions=()),
         workload(x=(256, 256), repetitions=(4, 4)),
         misuse("must hold no negative number, got (-1,)", x=(2,), repetitions=(-1,)),

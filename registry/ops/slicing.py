@@ -121,6 +121,7 @@ def _slice_reference(
         case(x=(7, 4), begin=(1, None), end=(-1, 4), step=(2, 3)),
         case(x=(4,), begin=(3,), end=(1,)),
         case(x=(), begin=(), end=()),
+        case(x=(0, 4), begin=(0, 1), end=(None, 3)),
         case(x=integers(5, high=9), begin=(1,), end=(3,)),
         workload(x=(1024, 1024), begin=(2, 0), end=(1000, 1024), step=(2, 1)),
         misuse("must have one length of at most 1", x=(4,), begin=(0, 0), end=(1, 1)),

@@ -175,6 +175,7 @@ def _topk_reference(
         case(x=distinct(3, 5), k=2),
         case(x=distinct(4, 2), k=3, axis=0, largest=False),
         case(x=distinct(4), k=0, order=1),
+        case(x=(0, 3), k=2, order=1),
         case(x=integers(9, low=-4, high=4), k=4),
         case(x=integers(9, high=4, dtype="uint8"), k=4, largest=False),
         case(x=np.asarray([False, True, True]), k=2, largest=False),

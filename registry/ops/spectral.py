@@ -203,6 +203,7 @@ def _completed_reference(q: np.ndarray) -> np.ndarray:
         # Finite differences would tell the basis that LAPACK chooses for the other columns.
         case(x=(4, 2), full_matrices=True, order=0, rtol=512),
         case(x=(2, 1, 3), full_matrices=True, order=0, rtol=512),
+        case(x=invertible(2, 2), rtol=512),
         workload(x=invertible(256, 256)),
         *_REFUSED,
     ],
@@ -299,6 +300,7 @@ def _svdvals_dtype(x: VarType) -> DType:
         case(x=invertible(3, 3), order=2, rtol=512),
         case(x=(2, 2, 3), order=1, rtol=512),
         case(x=(0, 3, 2), order=1),
+        case(x=invertible(2, 2), rtol=512),
         workload(x=invertible(256, 256)),
         *_REFUSED,
     ],
@@ -347,6 +349,7 @@ def _pinv_reference(x: np.ndarray, *, rcond: float | None) -> np.ndarray:
         case(x=(2, 2, 3), order=1, rtol=2048),
         case(x=invertible(2, 2), rcond=0.25, order=2, rtol=512),
         case(x=(3, 0), order=1),
+        case(x=invertible(2, 2), rtol=512),
         workload(x=(256, 256)),
         *_REFUSED,
     ],

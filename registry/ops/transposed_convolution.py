@@ -157,6 +157,8 @@ _LINE: dict[str, Any] = {"data": (1, 2, 4), "weight": (2, 3, 3), "bias": (3,)}
         case(
             data=(1, 2, 2, 3, 2), weight=(2, 1, 2, 2, 2), bias=(1,), channels=1, kernel=2, order=1
         ),
+        case(data=(1, 1, 2), weight=(1, 1, 2), bias=(1,), channels=1, kernel=2),
+        case(data=(0, 1, 2), weight=(1, 1, 2), bias=(1,), channels=1, kernel=2, order=1),
         workload(
             data=(8, 32, 16, 16),
             weight=(32, 16, 4, 4),

@@ -16,10 +16,17 @@ from registry.cases import Case, Misuse
 from registry.operator import Operator
 from registry.table import get
 from symop.testing.deriving import derived_cases
-from symop.testing.differences import check_differences
+from symop.testing.differences import check_differences, highest_by_differences
 from symop.testing.dtypes import check_complex, check_half
-from symop.testing.gradients import check_adjoint, check_kernel, check_linearity, check_rules
+from symop.testing.gradients import (
+    check_adjoint,
+    check_kernel,
+    check_linearity,
+    check_rules,
+    highest_by,
+)
 from symop.testing.inference import check_inference
+from symop.testing.trial import Trial, trials
 from symop.testing.values import (
     check_doors,
     check_misuse,
@@ -48,6 +55,7 @@ __all__ = [
     "check_transforms",
     "check_vmap",
     "derived_cases",
+    "highest_orders",
 ]
 
 PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {
@@ -147,6 +155,26 @@ _NO_CASE = (
     "cases=[case(...)], or pass cases= to check_operator; a gradient operator needs none where the "
     "operator whose gradient calls it has some"
 )
+
+
+_HIGHEST: dict[str, Callable[[Trial], int]] = {
+    "kernel": functools.partial(highest_by, "kernel"),
+    "rules": functools.partial(highest_by, "rules"),
+    "differences": highest_by_differences,
+}
+
+
+def highest_orders(operator: Operator) -> dict[str, int]:
+    """The highest derivative that each proof of derivatives compares on some case; 0 if none.
+
+    Example:
+        >>> import registry
+        >>> highest_orders(registry.get("random_gamma"))["differences"]
+        1
+    """
+    tried = operator.cases or derived_cases(operator)
+    found = [one for case in tried for one in trials(operator, case)]
+    return {proof: max(map(highest, found), default=0) for proof, highest in _HIGHEST.items()}
 
 
 def _derivative(operator: Operator) -> str:

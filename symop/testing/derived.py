@@ -87,8 +87,7 @@ class Derivatives:
         self.trial = trial
         self.seeds = Seeds.drawn(trial)
         self.graph = Graph(trial, self.seeds)
-        transparent = trial.operator.compared and not trial.operator.opaque
-        self.sources: list[Source] = ["kernel", "rules"] if transparent else ["rules"]
+        self.sources = sources_of(trial)
         self._programs: dict[Source, Any] = {}
         self._found: dict[Source, Derived] = {}
 
@@ -98,10 +97,22 @@ class Derivatives:
             self._found[source] = self.at(source, self.trial.primals, self.seeds.heads)
         return self._found[source]
 
-    def at(self, source: Source, primals: Arrays, heads: Sequence[Arrays]) -> Derived:
-        """What ``source`` computes at ``primals`` with ``heads``."""
+    def with_seeds(self, source: Source, seeds: Seeds) -> Derived:
+        """What ``source`` computes for the drawn arrays with ``seeds``."""
+        if seeds is self.seeds:
+            return self.of(source)
+        return self.at(source, self.trial.primals, seeds.heads, seeds.tangents)
+
+    def at(
+        self,
+        source: Source,
+        primals: Arrays,
+        heads: Sequence[Arrays],
+        tangents: Sequence[Arrays] | None = None,
+    ) -> Derived:
+        """What ``source`` computes at ``primals`` with ``heads``, and with the drawn tangents."""
         run = self._program(source)
-        found: Derived = run(primals, list(heads), self.seeds.tangents)
+        found: Derived = run(primals, list(heads), list(tangents or self.seeds.tangents))
         return jax.tree_util.tree_map(np.asarray, found)  # type: ignore[no-any-return]
 
     def _program(self, source: Source) -> Any:
@@ -153,6 +164,12 @@ class Derivatives:
         if operator.training_index is not None or operator.opaque:
             return True
         return moved_by_jax(operator, identity_key(attributes), attributes, self.trial.types)
+
+
+def sources_of(trial: Trial) -> list[Source]:
+    """Who computes the declared derivative besides the makers' graph."""
+    transparent = trial.operator.compared and not trial.operator.opaque
+    return ["kernel", "rules"] if transparent else ["rules"]
 
 
 @functools.lru_cache(maxsize=4)

@@ -9,9 +9,11 @@ from registry.cases import Case
 from registry.differences import STENCIL
 from registry.operator import Operator
 from symop.testing.compare import expect_close
-from symop.testing.derived import Derivatives, derivatives
+from symop.testing.derived import Derivatives, Seeds, derivatives
 from symop.testing.gradients import (
+    NOT_FINITE,
     STEP,
+    finite_seeds,
     inner,
     program_of,
     rtol_of,
@@ -20,7 +22,7 @@ from symop.testing.gradients import (
     without_makers,
 )
 from symop.testing.references import reference_call
-from symop.testing.trial import Arrays, Trial, trials
+from symop.testing.trial import Trial, trials
 from symop.testing.verdict import nothing_of
 
 _RTOL = 1e-6
@@ -49,37 +51,53 @@ def _check(trial: Trial, order: int | None) -> str | None:
         return "native=False without gradient_reference=, so there is nothing but the maker itself"
     if trial.case.order == 0:
         return "order=0: the outputs jump, or cannot be moved, at this point"
-    found, top = derivatives(trial), min(top_of(trial, order), trial.case.order)
-    drawn = any(slot.role == "key" for slot in trial.operator.slots)
-    if drawn and trial.operator.gradient_reference is not None:
-        top = 1  # a sampler that runs anew does not keep to the path of its draw
-    for k in range(1, top + 1):
-        if k == 1 and trial.operator.gradient_reference is not None:
-            _check_reference(found)
-        else:
-            _check_order(found, k)
-    return None
+    top = min(top_of(trial, order), highest_by_differences(trial))
+    return nothing_of([_check_order(derivatives(trial), k) for k in range(1, top + 1)])
 
 
-def _check_order(found: Derivatives, k: int) -> None:
+def highest_by_differences(trial: Trial) -> int:
+    """The highest order in which a case is compared by differences; 0 if it is not."""
+    operator = trial.operator
+    declared = operator.gradient_reference is not None
+    if not trial.differentiable or not (operator.compared or declared):
+        return 0
+    drawn = any(slot.role == "key" for slot in operator.slots)
+    # A sampler that runs anew does not keep to the path of its draw.
+    return min(trial.case.order, 1) if drawn and declared else trial.case.order
+
+
+def _check_order(found: Derivatives, k: int) -> str | None:
+    if k == 1 and found.trial.operator.gradient_reference is not None:
+        _check_reference(found)
+        return None
+    return _check_slope(found, k)
+
+
+def _check_slope(found: Derivatives, k: int) -> str | None:
     """The gradient of order ``k`` along a random direction is the slope of level ``k - 1``."""
-    direction = found.seeds.tangents[min(k, 2) - 1]
-    exact = inner(found.of("graph").levels[k], direction)
-    along = [_value_along(found, k, direction, step * STEP) for step, _ in STENCIL]
+    seeds = finite_seeds(found, "graph", k)
+    if seeds is None:
+        return NOT_FINITE
+    direction = seeds.tangents[min(k, 2) - 1]
+    exact = inner(found.with_seeds("graph", seeds).levels[k], direction)
+    along = [_value_along(found, k, seeds, step * STEP) for step, _ in STENCIL]
     slope = sum(weight * value for (_, weight), value in zip(STENCIL, along, strict=True)) / STEP
     size = abs(exact) + max(map(abs, along))
     # A coarser dtype loses its digits in the difference.
     rtol = max(_RTOL, rtol_of(found.trial) / STEP)
-    if np.isfinite(size) and not abs(slope - exact) <= rtol * size:
+    if not np.isfinite(size):
+        return NOT_FINITE
+    if not abs(slope - exact) <= rtol * size:
         raise AssertionError(
             f"{found.trial}: order {k}, the gradient graph against finite differences along a "
             f"random direction: must be {slope!r}, got {exact!r}{shown(found, k)}"
         )
+    return None
 
 
-def _value_along(found: Derivatives, k: int, direction: Arrays, step: float) -> float:
+def _value_along(found: Derivatives, k: int, seeds: Seeds, step: float) -> float:
     """Level ``k - 1``, weighed with its heads, after a step."""
-    primals, heads = found.trial.primals, list(found.seeds.heads)
+    primals, direction, heads = found.trial.primals, seeds.tangents[min(k, 2) - 1], [*seeds.heads]
     moved = [one + step * way for one, way in zip(primals, direction, strict=False)]
     if k > 1:
         ways = direction[len(primals) :]

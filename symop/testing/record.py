@@ -11,7 +11,7 @@ import jax
 
 from registry.operator import Operator
 from registry.table import get
-from symop.testing import PROOFS, check_operator
+from symop.testing import PROOFS, check_operator, highest_orders
 from symop.testing.fingerprint import fingerprint
 from symop.testing.verdict import Finding, Verdict, nothing_of
 
@@ -27,10 +27,12 @@ class Record:
     Attributes:
         fingerprint: of the declaration that was proved.
         proofs: what came of each proof.
+        orders: the highest derivative that was compared, by proof of derivatives that held.
     """
 
     fingerprint: str
     proofs: Mapping[str, Outcome]
+    orders: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 Records = dict[str, Record]
@@ -88,7 +90,13 @@ def _proved(name: str) -> tuple[str, Record | str]:
     jax.clear_caches()  # type: ignore[no-untyped-call]  # compiled programs fill the memory
     if not verdict.ok:
         return name, str(verdict)
-    return name, Record(proved, _outcomes(verdict))
+    outcomes = _outcomes(verdict)
+    return name, Record(proved, outcomes, _orders(operator, outcomes))
+
+
+def _orders(operator: Operator, outcomes: Mapping[str, Outcome]) -> dict[str, int]:
+    highest = highest_orders(operator)
+    return {proof: highest[proof] for proof in highest if isinstance(outcomes.get(proof), int)}
 
 
 def _outcomes(verdict: Verdict) -> dict[str, Outcome]:

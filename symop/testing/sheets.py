@@ -13,7 +13,7 @@ from registry.audited import Entry
 from registry.operator import Derivative, Operator
 from registry.signature import Slot
 from symop.testing.derived import derivatives
-from symop.testing.record import Records
+from symop.testing.record import Record, Records
 from symop.testing.trial import Trial, trials
 
 RECORDS = "proofs.json"
@@ -42,7 +42,8 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "complex": ("complex values and gradients are the reference's and JAX's",),
     "misuse": ("what does not fit is refused, in words",),
 }
-_OF_ORDERS = ("kernel", "rules", "differences")
+_INDEPENDENT = ("kernel", "differences")
+"""The proofs that compare the gradient with what knows nothing of its maker."""
 _SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
 
 
@@ -96,7 +97,8 @@ def table(operators: Sequence[Operator], known: Known) -> str:
         "Written by `make proofs`: a tick stands where the proof was run on the operator as it is,"
         " and held on each case that it could be compared on; a dot where there is nothing to"
         " compare, and the operator's page says why. Orders are those of the derivatives that were"
-        " compared with JAX and with finite differences, on the CPU.",
+        " compared with what knows nothing of the maker: JAX's derivative of the kernel, finite"
+        " differences or the declared gradient, on the CPU.",
     ]
     family = {one.name: one.__module__ for one in operators}
     ordered = sorted(operators, key=lambda one: (family[one.name], one.name))
@@ -135,7 +137,7 @@ def _row(operator: Operator, known: Known) -> str:
         f"[`{operator.name}`]({FOLDER}/{operator.name}.md)",
         said,
         _derivative(operator, known),
-        _orders(operator) if isinstance(proofs.get("rules"), int) else "·",
+        _up_to(_independent(record)) or "·",
         *ticks,
     ]
     return _cells(cells)
@@ -151,11 +153,14 @@ def _derivative(operator: Operator, known: Known) -> str:
     return {"ZERO": "zero", "UNDEFINED": "none"}.get(operator.derivative.name, "missing")
 
 
-def _orders(operator: Operator) -> str:
-    if operator.derivative is not Derivative.MAKER:
-        return "·"
-    top = max(max(1, one.order) for one in operator.cases)
-    return "1" if top == 1 else f"1–{top}"
+def _independent(record: Record | None) -> int:
+    """The highest derivative that something independent was compared with."""
+    return max((record.orders.get(proof, 0) for proof in _INDEPENDENT), default=0) if record else 0
+
+
+def _up_to(top: int) -> str:
+    """The orders up to ``top``; nothing if that is 0."""
+    return f"1–{top}" if top > 1 else "1" * top
 
 
 def _escaped(text: str) -> str:
@@ -277,7 +282,7 @@ def _proved(operator: Operator, known: Known) -> list[str]:
     lines = ["## Proofs", ""]
     for proof, outcome in record.proofs.items():
         if isinstance(outcome, int):
-            lines += [f"- [x] {one}{_extent(operator, proof, outcome)}" for one in _shown_by(proof)]
+            lines += [f"- [x] {one}{_extent(record, proof, outcome)}" for one in _shown_by(proof)]
         else:
             lines.append(f"- {proof}: nothing to compare, {_tidy(outcome)}")
     return lines
@@ -287,11 +292,11 @@ def _shown_by(proof: str) -> tuple[str, ...]:
     return _PROOFS.get(proof, (proof,))
 
 
-def _extent(operator: Operator, proof: str, count: int) -> str:
-    orders = (
-        f", orders {_orders(operator)}" if proof in _OF_ORDERS and _orders(operator) != "·" else ""
-    )
-    return f" ({count} case{'s' * (count > 1)}{orders})"
+def _extent(record: Record, proof: str, count: int) -> str:
+    orders = _up_to(record.orders.get(proof, 0))
+    plural = "s" * (orders not in ("", "1"))
+    said = f", order{plural} {orders}" if orders else ""
+    return f" ({count} case{'s' * (count > 1)}{said})"
 
 
 def _called(operator: Operator) -> Iterator[str]:
