@@ -290,6 +290,15 @@ def test_logsumexp_of_infinities(x, value, slope):
     check(gradient(so.logsumexp, x), slope)
 
 
+@pytest.mark.parametrize("far", [-INF, INF])
+def test_logsumexp_of_complex_infinities_has_the_gradient_of_the_real_one(far):
+    for x in ([far, far], [far, 1.0]):
+        value, slope = jax.value_and_grad(so.logsumexp)(jnp.asarray(x))
+        z = jnp.asarray(x, jnp.complex64)
+        np.testing.assert_array_equal(so.logsumexp(z), value)
+        np.testing.assert_allclose(jax.grad(lambda z: so.logsumexp(z).real)(z), slope)
+
+
 def test_logsumexp_of_nothing():
     assert so.logsumexp(np.zeros(0, np.float32)) == -INF
     assert so.logsumexp(np.zeros(0, np.complex64)) == -INF
