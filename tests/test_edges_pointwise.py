@@ -268,6 +268,16 @@ def test_std_of_equal_entries_has_no_slope():
     assert math.isnan(so.std(np.float32([1.0, NAN])))
 
 
+@pytest.mark.parametrize("size", [1e20, 1e-25])
+def test_std_of_any_size(size):
+    x = np.float32([size, -size, size, -size])
+    np.testing.assert_allclose(so.std(x), np.std(x, dtype=np.float64), rtol=1e-6)
+    check(gradient(so.std, x), [0.25, -0.25, 0.25, -0.25])
+    both = np.stack([x, [0, 1, 2, 3]])
+    expected = np.std(np.float64(both), axis=1, ddof=1)
+    np.testing.assert_allclose(so.std(both, axis=1, correction=1.0), expected, rtol=1e-6)
+
+
 def test_too_few_entries_for_a_correction():
     assert math.isnan(so.variance(np.float32([1.0]), correction=1))
     assert so.variance(np.float32([1.0, 2.0]), correction=3) == INF
@@ -321,6 +331,16 @@ def test_norms_at_zero_have_finite_slopes(order):
         check(jax.grad(lambda v: so.norm.kernel(v, ord=order))(jnp.zeros(2)), [0.0, 0.0])
     one = gradient(so.norm, [0.0, 2.0], ord=order)
     check(one, [0.0, 1.0 if order >= 0.5 else 0.0])
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_negative_norm_is_zero_beside_entries_of_any_size():
+    for size in (3.0, 1e-200):
+        value, slopes = jax.value_and_grad(lambda x: so.norm(x, ord=-1.0))(
+            jnp.asarray([size, size, 0.0])
+        )
+        assert value == 0.0
+        np.testing.assert_array_equal(slopes, 0.0)
 
 
 def test_second_derivatives_of_norms_beside_zeros():

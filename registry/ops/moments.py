@@ -13,7 +13,7 @@ from registry.cases import case, distinct, integers, misuse, nonzero, uniform, w
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
-from registry.ops.comparison import equal, logical_and
+from registry.ops.comparison import equal, logical_and, logical_or
 from registry.ops.complex_parts import conj, part_dtype
 from registry.ops.complex_parts import real as real_part
 from registry.ops.elementwise import exp, stop_gradient, where
@@ -163,6 +163,7 @@ def std(
     """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``.
 
     By default over all axes; ``n`` is the number of entries, ``correction`` that of ``variance``.
+    The squares do not overflow: they are scaled where they leave the range, as those of ``norm``.
     Where the entries are all equal the derivative does not exist; it is taken as zero.
 
     Example:
@@ -172,7 +173,11 @@ def std(
         >>> jax.grad(std)(jnp.asarray([2.0, 2.0]))
         Array([0., 0.], dtype=float32)
     """
-    out = _root(_variance(_as_float(x), axis, correction, keepdims))
+    wider = _as_float(x)
+    centered = wider - jnp.mean(wider, axis=axis, keepdims=True)
+    length = euclidean(_sizes(centered) if jnp.iscomplexobj(centered) else centered, axis)
+    out = length / math.sqrt(_freedom(wider.shape, axis, correction))
+    out = out.reshape(reduced(wider.shape, axis=axis, keepdims=keepdims))
     return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
 
 
@@ -458,6 +463,8 @@ def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> G
     if ord % 2 == 0 and ord > 0 and x.dtype.kind != "c":
         return {"x": d * power(ratio, ord - 1.0)}
     none = equal(x, 0.0)
+    if ord < 0:  # one zero is enough for a norm of zero
+        none = logical_or(none, equal(spread(out, x, axis), 0.0))
     return {"x": d * (along * power(absolute(where(none, 1.0, ratio)), ord - 1.0))}
 
 

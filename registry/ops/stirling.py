@@ -8,9 +8,8 @@ Sources: Loader, "Fast and accurate computation of binomial probabilities" (2000
 Stegun, "Handbook of mathematical functions" (1964), 6.1.41 and 6.3.18.
 """
 
-import functools
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import jax.numpy as jnp
 
@@ -33,15 +32,15 @@ _ODD = tuple(1 / n for n in range(3, 19, 2))
 
 
 def _series(at: Value, coefficients: Sequence[float]) -> Value:
-    """The polynomial with these coefficients, the constant one first, by Horner's rule."""
+    """The polynomial with these coefficients, the constant one first, by Horner's rule.
+
+    Arrays and variables alike are added and multiplied.
+    """
     *others, leading = coefficients
-    # Arrays and variables alike are added and multiplied.
-    sum_of: Value = functools.reduce(
-        lambda above, one: above * at + one,  # type: ignore[operator]
-        reversed(others),
-        leading,
-    )
-    return sum_of
+    found: Any = leading
+    for one in reversed(others):
+        found = found * at + one
+    return cast(Value, found)
 
 
 # Of arrays --------------------------------------------------------------------------------------
