@@ -1,5 +1,6 @@
 """Ties, zeros, infinities and conventions of scans, products, moments and small functions."""
 
+import functools
 import itertools
 import math
 
@@ -413,3 +414,35 @@ def test_norm_of_rows_of_all_sizes_under_vmap():
     slopes = jax.vmap(jax.grad(so.norm))(rows)
     np.testing.assert_allclose(slopes, [[0.6, 0.8]] * 3 + [[0.0, 0.0]], rtol=1e-6)
     np.testing.assert_array_equal(jax.grad(so.norm)(jnp.asarray([0.0, jnp.inf]))[0], 0.0)
+
+
+# Limits at infinity, and derivatives of any size ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("silu", (0.0, 0.0), (INF, 1.0)),
+        ("gelu", (0.0, 0.0), (INF, 1.0)),
+        ("mish", (0.0, 0.0), (INF, 1.0)),
+        ("hard_swish", (0.0, 0.0), (INF, 1.0)),
+        ("softsign", (-1.0, 0.0), (1.0, 0.0)),
+    ],
+)
+def test_activations_have_their_limits_at_infinity(name, low, high):
+    operator = getattr(so, name)
+    slope = jax.grad(operator)
+    for x, expected in ((-INF, low), (INF, high)):
+        assert (operator(np.float32(x)), slope(x), jax.grad(slope)(x)) == (*expected, 0.0)
+    assert np.isnan(operator(np.float32(NAN)))
+
+
+def test_the_approximate_gelu_has_its_limits_at_infinity():
+    gelu = functools.partial(so.gelu, approximate=True)
+    assert [jax.value_and_grad(gelu)(x) for x in (-INF, INF)] == [(0.0, 0.0), (INF, 1.0)]
+
+
+def test_slopes_that_are_far_from_one_keep_their_digits():
+    np.testing.assert_allclose(jax.grad(so.expm1)(-20.0), math.exp(-20.0), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(so.acosh)(1e30), 1e-30, rtol=1e-6)
+    assert jax.grad(jax.grad(so.acosh))(INF) == 0.0

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax.numpy as jnp
@@ -174,11 +175,16 @@ def std(
         Array([0., 0.], dtype=float32)
     """
     wider = _as_float(x)
-    centered = wider - jnp.mean(wider, axis=axis, keepdims=True)
-    length = euclidean(_sizes(centered) if jnp.iscomplexobj(centered) else centered, axis)
+    length = euclidean(wider, axis, lambda x: _deviations(x, axis))
     out = length / math.sqrt(_freedom(wider.shape, axis, correction))
     out = out.reshape(reduced(wider.shape, axis=axis, keepdims=keepdims))
     return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
+
+
+def _deviations(x: Array, axis: Axis) -> Array:
+    """The distances from the mean over ``axis``, of real entries with their signs."""
+    centered = x - jnp.mean(x, axis=axis, keepdims=True)
+    return _sizes(centered) if jnp.iscomplexobj(centered) else centered
 
 
 def _root(square: Array) -> Array:
@@ -404,17 +410,18 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     return _scaled_norm(size if jnp.iscomplexobj(x) else x, ord, axis)
 
 
-def euclidean(x: Array, axis: Axis) -> Array:
+def euclidean(x: Array, axis: Axis, vector: Callable[[Array], Array] = lambda x: x) -> Array:
     """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
 
-    Its derivatives at zero are zero.
+    It is that of the real ``vector(x)``, computed again for the scaling so that it need not be
+    stored. Its derivatives at zero are zero.
     """
-    total = jnp.sum(jnp.square(x), axis=axis, keepdims=True)
-    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    total = jnp.sum(jnp.square(vector(x)), axis=axis, keepdims=True)
+    limits = jnp.finfo(total.dtype)  # type: ignore[no-untyped-call]
     beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
 
     def careful(x: Array, total: Array) -> Array:
-        return jnp.where(beyond, _scaled_norm(x, 2.0, axis), _root(total))
+        return jnp.where(beyond, _scaled_norm(vector(x), 2.0, axis), _root(total))
 
     out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
     return out

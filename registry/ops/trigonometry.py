@@ -240,8 +240,8 @@ def acosh(x: Array) -> Array:
 
 @acosh.gradient
 def _acosh_gradient(x: Var, d_out: Var) -> Grads:
-    # d acosh(x) = dx / sqrt(x^2 - 1)
-    return {"x": unbroadcast(d_out / sqrt((x - 1.0) * (x + 1.0)), x)}
+    # d acosh(x) = dx / sqrt(x^2 - 1); a product of the two would overflow
+    return {"x": unbroadcast(d_out / sqrt(x - 1.0) / sqrt(x + 1.0), x)}
 
 
 @op(
