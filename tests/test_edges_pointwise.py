@@ -446,3 +446,15 @@ def test_slopes_that_are_far_from_one_keep_their_digits():
     np.testing.assert_allclose(jax.grad(so.expm1)(-20.0), math.exp(-20.0), rtol=1e-6)
     np.testing.assert_allclose(jax.grad(so.acosh)(1e30), 1e-30, rtol=1e-6)
     assert jax.grad(jax.grad(so.acosh))(INF) == 0.0
+
+
+@pytest.mark.parametrize("name", ["atan", "asinh", "erf", "erfc"])
+def test_slopes_vanish_at_infinity_to_second_order(name):
+    slope = jax.grad(getattr(so, name))
+    for x in (-INF, INF):
+        assert (slope(x), jax.grad(slope)(x)) == (0.0, 0.0)
+    assert np.isnan(slope(NAN))
+
+
+def test_the_slope_of_asinh_does_not_overflow():
+    np.testing.assert_allclose(jax.grad(so.asinh)(1e20), 1e-20, rtol=1e-6)
