@@ -227,7 +227,8 @@ def _asinh_gradient(x: Var, d_out: Var) -> Grads:
 
 def _beyond_one(x: Var) -> float:
     """The number from which on its square plus or minus one is rounded to its square."""
-    return float(jnp.finfo(x.dtype).eps) ** -0.5  # type: ignore[no-untyped-call]  # of JAX
+    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]  # of JAX
+    return 1.0 / math.sqrt(limits.eps)
 
 
 @op(
