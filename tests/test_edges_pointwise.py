@@ -1,5 +1,6 @@
 """Ties, zeros, infinities and conventions of scans, products, moments and small functions."""
 
+import functools
 import itertools
 import math
 
@@ -268,6 +269,16 @@ def test_std_of_equal_entries_has_no_slope():
     assert math.isnan(so.std(np.float32([1.0, NAN])))
 
 
+@pytest.mark.parametrize("size", [1e20, 1e-25])
+def test_std_of_any_size(size):
+    x = np.float32([size, -size, size, -size])
+    np.testing.assert_allclose(so.std(x), np.std(x, dtype=np.float64), rtol=1e-6)
+    check(gradient(so.std, x), [0.25, -0.25, 0.25, -0.25])
+    both = np.stack([x, [0, 1, 2, 3]])
+    expected = np.std(np.float64(both), axis=1, ddof=1)
+    np.testing.assert_allclose(so.std(both, axis=1, correction=1.0), expected, rtol=1e-6)
+
+
 def test_too_few_entries_for_a_correction():
     assert math.isnan(so.variance(np.float32([1.0]), correction=1))
     assert so.variance(np.float32([1.0, 2.0]), correction=3) == INF
@@ -288,6 +299,15 @@ def test_too_few_entries_for_a_correction():
 def test_logsumexp_of_infinities(x, value, slope):
     check(so.logsumexp(np.float32(x)), value)
     check(gradient(so.logsumexp, x), slope)
+
+
+@pytest.mark.parametrize("far", [-INF, INF])
+def test_logsumexp_of_complex_infinities_has_the_gradient_of_the_real_one(far):
+    for x in ([far, far], [far, 1.0]):
+        value, slope = jax.value_and_grad(so.logsumexp)(jnp.asarray(x))
+        z = jnp.asarray(x, jnp.complex64)
+        np.testing.assert_array_equal(so.logsumexp(z), value)
+        np.testing.assert_allclose(jax.grad(lambda z: so.logsumexp(z).real)(z), slope)
 
 
 def test_logsumexp_of_nothing():
@@ -312,6 +332,16 @@ def test_norms_at_zero_have_finite_slopes(order):
         check(jax.grad(lambda v: so.norm.kernel(v, ord=order))(jnp.zeros(2)), [0.0, 0.0])
     one = gradient(so.norm, [0.0, 2.0], ord=order)
     check(one, [0.0, 1.0 if order >= 0.5 else 0.0])
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_negative_norm_is_zero_beside_entries_of_any_size():
+    for size in (3.0, 1e-200):
+        value, slopes = jax.value_and_grad(lambda x: so.norm(x, ord=-1.0))(
+            jnp.asarray([size, size, 0.0])
+        )
+        assert value == 0.0
+        np.testing.assert_array_equal(slopes, 0.0)
 
 
 def test_second_derivatives_of_norms_beside_zeros():
@@ -384,3 +414,47 @@ def test_norm_of_rows_of_all_sizes_under_vmap():
     slopes = jax.vmap(jax.grad(so.norm))(rows)
     np.testing.assert_allclose(slopes, [[0.6, 0.8]] * 3 + [[0.0, 0.0]], rtol=1e-6)
     np.testing.assert_array_equal(jax.grad(so.norm)(jnp.asarray([0.0, jnp.inf]))[0], 0.0)
+
+
+# Limits at infinity, and derivatives of any size ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("silu", (0.0, 0.0), (INF, 1.0)),
+        ("gelu", (0.0, 0.0), (INF, 1.0)),
+        ("mish", (0.0, 0.0), (INF, 1.0)),
+        ("hard_swish", (0.0, 0.0), (INF, 1.0)),
+        ("softsign", (-1.0, 0.0), (1.0, 0.0)),
+    ],
+)
+def test_activations_have_their_limits_at_infinity(name, low, high):
+    operator = getattr(so, name)
+    slope = jax.grad(operator)
+    for x, expected in ((-INF, low), (INF, high)):
+        assert (operator(np.float32(x)), slope(x), jax.grad(slope)(x)) == (*expected, 0.0)
+    assert np.isnan(operator(np.float32(NAN)))
+
+
+def test_the_approximate_gelu_has_its_limits_at_infinity():
+    gelu = functools.partial(so.gelu, approximate=True)
+    assert [jax.value_and_grad(gelu)(x) for x in (-INF, INF)] == [(0.0, 0.0), (INF, 1.0)]
+
+
+def test_slopes_that_are_far_from_one_keep_their_digits():
+    np.testing.assert_allclose(jax.grad(so.expm1)(-20.0), math.exp(-20.0), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(so.acosh)(1e30), 1e-30, rtol=1e-6)
+    assert jax.grad(jax.grad(so.acosh))(INF) == 0.0
+
+
+@pytest.mark.parametrize("name", ["atan", "asinh", "erf", "erfc"])
+def test_slopes_vanish_at_infinity_to_second_order(name):
+    slope = jax.grad(getattr(so, name))
+    for x in (-INF, INF):
+        assert (slope(x), jax.grad(slope)(x)) == (0.0, 0.0)
+    assert np.isnan(slope(NAN))
+
+
+def test_the_slope_of_asinh_does_not_overflow():
+    np.testing.assert_allclose(jax.grad(so.asinh)(1e20), 1e-20, rtol=1e-6)

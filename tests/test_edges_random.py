@@ -302,3 +302,57 @@ def test_dirichlet_at_the_edge_of_the_simplex():
     outside = jnp.asarray([-0.1, 0.35, 0.75])
     assert so.dirichlet_log_density(outside, a) == -np.inf
     np.testing.assert_array_equal(jax.grad(so.dirichlet_log_density)(outside, a), 0.0)
+
+
+# Densities of large parameters -----------------------------------------------------------------
+
+
+def _log_gamma_density(x, a, scale):
+    z = x / scale
+    return (a - 1) * mpmath.log(z) - z - mpmath.loggamma(a) - mpmath.log(scale)
+
+
+def _log_beta_density(x, a, b):
+    powers = (a - 1) * mpmath.log(x) + (b - 1) * mpmath.log(1 - x)
+    return powers - mpmath.loggamma(a) - mpmath.loggamma(b) + mpmath.loggamma(a + b)
+
+
+def _log_poisson_density(x, rate):
+    return x * mpmath.log(rate) - rate - mpmath.loggamma(x + 1)
+
+
+def _log_t_density(x, df, loc, scale):
+    z, half = (x - loc) / scale, df / 2
+    normal = mpmath.loggamma(half + 0.5) - mpmath.loggamma(half) - mpmath.log(df * mpmath.pi) / 2
+    return normal - mpmath.log(scale) - (half + 0.5) * mpmath.log1p(z * z / df)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(
+    ("name", "exact", "values"),
+    [
+        *[("student_t", _log_t_density, (1.0, df, 0.0, 1.0)) for df in (40.0, 1e4, 1e6, 1e15)],
+        ("student_t", _log_t_density, (50.0, 1e4, 0.0, 1.0)),
+        *[("beta", _log_beta_density, (0.5, a, a)) for a in (40.0, 1e4, 1e5, 1e6)],
+        ("beta", _log_beta_density, (0.25, 2500.0, 7600.0)),
+        ("beta", _log_beta_density, (3e-6, 2.0, 1e6)),
+        ("gamma", _log_gamma_density, (40.0, 41.0, 2.0)),
+        ("gamma", _log_gamma_density, (10100.0, 1e4, 1.0)),
+        ("gamma", _log_gamma_density, (1e15, 1e15, 1.0)),
+        *[("poisson", _log_poisson_density, (x, 1.001 * x)) for x in (40.0, 1e4, 1e6)],
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_densities_of_large_parameters_keep_their_digits(name, exact, values, dtype):
+    operator = getattr(so, f"{name}_log_density")
+    with mpmath.workdps(60):
+        given = [mpmath.mpf(float(dtype(value))) for value in values]
+        expected = exact(*given)
+        # By the shape alone: the other slopes may vanish.
+        step = given[1] * mpmath.mpf(10) ** -25
+        slope = mpmath.diff(lambda a: exact(given[0], a, *given[2:]), given[1], h=step)
+    found, slopes = jax.value_and_grad(operator, 1)(*map(dtype, values))
+    epsilon = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(found, float(expected), rtol=16 * epsilon)
+    rounded = epsilon if name == "poisson" else 0.0  # rate times that, in the quotient
+    np.testing.assert_allclose(slopes, float(slope), rtol=256 * epsilon, atol=rounded)

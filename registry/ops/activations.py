@@ -10,6 +10,7 @@ from jax import lax
 from registry.cases import case, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp, sigmoid, tanh, where
+from registry.ops.rounding import isinf
 from registry.ops.special import erf
 from registry.shapes import REFUSES_INTEGERS, real_inexact, same
 from registry.signature import Array
@@ -93,17 +94,29 @@ def softsign(x: Array) -> Array:
         >>> softsign(jnp.asarray([0.0, -1.0]))
         Array([ 0. , -0.5], dtype=float32)
     """
-    return jax.nn.soft_sign(x)
+    # The limit: infinity over infinity is not a number.
+    return jnp.where(jnp.isinf(x), jnp.sign(x), jax.nn.soft_sign(x))
 
 
 @softsign.gradient
 def _softsign_gradient(x: Var, d_out: Var) -> Grads:
     # d out = dx / (1 + |x|)^2
-    size = abs(x) + 1.0
-    return {"x": d_out / (size * size)}
+    share = 1.0 / (abs(x) + 1.0)
+    return {"x": d_out * (share * share)}
 
 
 # Self-gated -------------------------------------------------------------------------------------
+
+
+def _closed(x: Array, gated: Array) -> Array:
+    """``gated``, and its limit zero at minus infinity, where the gate is shut."""
+    return jnp.where(x == -jnp.inf, 0.0, gated)
+
+
+def _finite(x: Var) -> Var:
+    """``x``, and zero for an infinite one, as a factor of what vanishes faster than it grows."""
+    chosen: Var = where(isinf(x), 0.0, x)
+    return chosen
 
 
 @op(
@@ -121,14 +134,14 @@ def silu(x: Array) -> Array:
         >>> silu(jnp.asarray([0.0, 1000.0]))
         Array([   0., 1000.], dtype=float32)
     """
-    return jax.nn.silu(x)
+    return _closed(x, jax.nn.silu(x))
 
 
 @silu.gradient
 def _silu_gradient(x: Var, d_out: Var) -> Grads:
     # d (x s) = s + x s (1 - s), where s = sigmoid(x)
     gate = sigmoid(x)
-    return {"x": d_out * (gate * (1.0 + x * (1.0 - gate)))}
+    return {"x": d_out * (gate * (1.0 + _finite(x) * (1.0 - gate)))}
 
 
 @op(
@@ -147,14 +160,14 @@ def mish(x: Array) -> Array:
         >>> mish(jnp.asarray([0.0, 1000.0]))
         Array([   0., 1000.], dtype=float32)
     """
-    return jax.nn.mish(x)
+    return _closed(x, jax.nn.mish(x))
 
 
 @mish.gradient
 def _mish_gradient(x: Var, d_out: Var) -> Grads:
     # d (x t) = t + x (1 - t^2) sigmoid(x), where t = tanh(softplus(x))
     gate = tanh(softplus(x))
-    return {"x": d_out * (gate + x * (1.0 - gate * gate) * sigmoid(x))}
+    return {"x": d_out * (gate + _finite(x) * (1.0 - gate * gate) * sigmoid(x))}
 
 
 # Exponential below zero -------------------------------------------------------------------------
@@ -325,8 +338,9 @@ def gelu(x: Array, *, approximate: bool = False) -> Array:
     """
     z = jnp.asarray(x)
     if approximate:
-        return 0.5 * z * (1.0 + jnp.tanh(math.sqrt(2.0 / math.pi) * (z + 0.044715 * z**3)))
-    return 0.5 * z * lax.erfc(-math.sqrt(0.5) * z)
+        gate = 1.0 + jnp.tanh(math.sqrt(2.0 / math.pi) * (z + 0.044715 * z**3))
+        return _closed(z, 0.5 * z * gate)
+    return _closed(z, 0.5 * z * lax.erfc(-math.sqrt(0.5) * z))
 
 
 @gelu.gradient
@@ -335,12 +349,14 @@ def _gelu_gradient(x: Var, d_out: Var, *, approximate: bool) -> Grads:
         # gate = (1 + t) / 2 with t = tanh(c (x + a x^3)); gate' = (1 - t^2) / 2 c (1 + 3 a x^2)
         c = math.sqrt(2.0 / math.pi)
         t = tanh((x + x * x * x * 0.044715) * c)
-        slope = (1.0 - t * t) * (x * x * (3 * 0.044715) + 1.0) * (0.5 * c)
-        return {"x": d_out * ((t + 1.0) * 0.5 + x * slope)}
+        at = _finite(x)
+        slope = (1.0 - t * t) * (at * at * (3 * 0.044715) + 1.0) * (0.5 * c)
+        return {"x": d_out * ((t + 1.0) * 0.5 + at * slope)}
     # d (x Phi) = Phi + x phi, where phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
     gate = (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
-    density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
-    return {"x": d_out * (gate + x * density)}
+    at = _finite(x)
+    density = exp(at * at * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
+    return {"x": d_out * (gate + at * density)}
 
 
 # Clipped lines ----------------------------------------------------------------------------------
@@ -421,7 +437,7 @@ def hard_swish(x: Array) -> Array:
         >>> hard_swish(jnp.asarray([-9.0, 0.0, 9.0]))
         Array([-0.,  0.,  9.], dtype=float32)
     """
-    return jax.nn.hard_silu(x)
+    return _closed(x, jax.nn.hard_silu(x))
 
 
 @hard_swish.gradient

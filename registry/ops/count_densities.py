@@ -18,6 +18,7 @@ from registry.ops.comparison import greater_equal, less, less_equal, logical_and
 from registry.ops.counting import all as all_of
 from registry.ops.densities import (
     APART,
+    LOG_2_PI,
     density_dtype,
     divisor,
     of_scipy,
@@ -29,6 +30,7 @@ from registry.ops.elementwise import log, sigmoid, where
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims
 from registry.ops.special import digamma
+from registry.ops.stirling import LARGE, deviance, log_minus_digamma, remainder
 from registry.shapes import broadcast
 from registry.signature import Array
 from registry.table import op
@@ -62,8 +64,11 @@ def poisson_log_density(x: Array, rate: Array) -> Array:
     (x, rate), dtype = widened(x, rate)
     inside = (x >= 0) & (x < jnp.inf)
     at = jnp.where(inside, x, 0.0)
-    density = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
-    return supported(inside, density, dtype)
+    close = jax.scipy.special.xlogy(at, rate) - rate - lax.lgamma(at + 1.0)
+    large = (at >= LARGE) & (rate > 0) & (rate < jnp.inf)
+    count, mean = jnp.where(large, at, LARGE), jnp.where(large, rate, LARGE)
+    far = -0.5 * (jnp.log(count) + LOG_2_PI) - remainder(count) - deviance(count, mean)
+    return supported(inside, jnp.where(large, far, close), dtype)
 
 
 @poisson_log_density.gradient
@@ -71,7 +76,7 @@ def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
     inside = logical_and(greater_equal(x, 0), less(x, math.inf))
     at = where(inside, x, 0)
     return {
-        "x": lambda: unbroadcast(within(inside, d_out * (log(rate) - digamma(at + 1.0))), x),
+        "x": lambda: unbroadcast(within(inside, d_out * log_minus_digamma(rate, at + 1.0)), x),
         "rate": unbroadcast(within(inside, d_out * (at / divisor(rate, at) - 1.0)), rate),
     }
 

@@ -27,7 +27,16 @@ from registry.ops.elementwise import log, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
 from registry.ops.powers import sqrt, square
-from registry.ops.special import digamma
+from registry.ops.stirling import (
+    LARGE,
+    deviance,
+    half_step_of_digamma,
+    log_and_digamma_step,
+    log_gamma_step,
+    log_minus_digamma,
+    remainder,
+    share_minus_log1p,
+)
 from registry.shapes import at_least_single, broadcast, float_for, real, strong
 from registry.signature import Array
 from registry.table import op
@@ -242,7 +251,12 @@ def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Arra
     """
     (x, df, loc, scale), dtype = widened(x, df, loc, scale)
     z = (x - loc) / scale
-    out = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df * math.pi)
+    # log Gamma(h + 1/2) - log Gamma(h) - log(h) / 2, where h = df / 2, vanishes for large h.
+    large = (df >= 2.0 * LARGE) & (df < jnp.inf)
+    half = jnp.where(large, df / 2.0, LARGE)
+    far = log_gamma_step(half, 0.5) + 0.5 * jnp.log1p(0.5 / half)
+    close = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df / 2.0)
+    out = jnp.where(large, far, close) - 0.5 * LOG_2_PI
     near, size = _folded(z / jnp.sqrt(df))
     tail = jnp.log1p(jnp.square(near)) + 2.0 * jnp.log(size)
     out = out - jnp.log(scale) - (df + 1.0) / 2.0 * tail
@@ -254,15 +268,18 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
     # With u = z / sqrt(df) and q = (df + 1) / (df + z^2): d/dx = -q z / scale, d/dscale =
     # (q z^2 - 1) / scale, and d/ddf = (psi((df + 1) / 2) - psi(df / 2) - 1 / df - log(1 + u^2)
     # + q z^2 / df) / 2. In t = u or 1 / u, q z^2 = (df + 1) u^2 / (1 + u^2) has no large number.
+    # The last derivative is about 1 / df^2 for a large df: its terms are taken together in pairs.
     root = sqrt(df)
     t, size, far = _folded_var((x - loc) / scale / root)
     over = 1.0 + square(t)
     slope = d_out * ((df + 1.0) / root * (t / over)) / scale
-    pull = (df + 1.0) * (where(far, 1.0, square(t)) / over)
+    share = where(far, 1.0, square(t)) / over
+    pull = (df + 1.0) * share
 
     def by_df() -> Var | None:
-        parts = digamma((df + 1.0) / 2.0) - digamma(df / 2.0) - 1.0 / df
-        parts = parts - log(over) - 2.0 * log(absolute(size)) + pull / df
+        outside = share - log(over) - 2.0 * log(absolute(size))
+        tail = where(far, outside, share_minus_log1p(where(far, 0.0, square(t))))
+        parts = half_step_of_digamma(df / 2.0) + tail + share / df
         return unbroadcast(d_out * (parts * 0.5), df)
 
     return {
@@ -365,8 +382,11 @@ def gamma_log_density(x: Array, a: Array, scale: Array) -> Array:
     (x, a, scale), dtype = widened(x, a, scale)
     inside = (x >= 0) & (x < jnp.inf)
     z = jnp.where(inside, x, 1.0) / scale
-    density = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a) - jnp.log(scale)
-    return supported(inside, density, dtype)
+    close = jax.scipy.special.xlogy(a - 1.0, z) - z - lax.lgamma(a)
+    large = (a >= LARGE) & (a < jnp.inf) & (z > 0) & (z < jnp.inf)
+    at, mean = jnp.where(large, a, LARGE), jnp.where(large, z, LARGE)
+    far = 0.5 * (jnp.log(at) - LOG_2_PI) - jnp.log(mean) - remainder(at) - deviance(at, mean)
+    return supported(inside, jnp.where(large, far, close) - jnp.log(scale), dtype)
 
 
 @gamma_log_density.gradient
@@ -379,7 +399,7 @@ def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads
     pull = (a - 1.0) / divisor(at, a - 1.0)
     return {
         "x": unbroadcast(within(inside, d_out * (pull - 1.0 / scale)), x),
-        "a": lambda: unbroadcast(within(inside, d_out * (log(z) - digamma(a))), a),
+        "a": lambda: unbroadcast(within(inside, d_out * log_minus_digamma(z, a)), a),
         "scale": lambda: unbroadcast(within(inside, d_out * (z - a) / scale), scale),
     }
 
@@ -408,8 +428,29 @@ def beta_log_density(x: Array, a: Array, b: Array) -> Array:
     (x, a, b), dtype = widened(x, a, b)
     inside = (x >= 0) & (x <= 1)
     at = jnp.where(inside, x, 0.5)
-    density = jax.scipy.special.xlogy(a - 1.0, at) + jax.scipy.special.xlog1py(b - 1.0, -at)
-    return supported(inside, density + lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b), dtype)
+    powers = jax.scipy.special.xlogy(a - 1.0, at) + jax.scipy.special.xlog1py(b - 1.0, -at)
+    narrow = (jnp.minimum(a, b) >= LARGE) & (a + b < jnp.inf) & (at > 0) & (at < 1)
+    far = _narrow_beta(*(jnp.where(narrow, *one) for one in ((at, 0.5), (a, LARGE), (b, LARGE))))
+    return supported(inside, jnp.where(narrow, far, powers - _log_beta(a, b)), dtype)
+
+
+def _narrow_beta(x: Array, a: Array, b: Array) -> Array:
+    """The logarithm of the density where both parameters are ``LARGE``."""
+    total = a + b
+    away = deviance(a, total * x) + deviance(b, total * (1.0 - x))
+    rest = remainder(total) - remainder(a) - remainder(b)
+    width = jnp.log(a) + jnp.log(b / total) - LOG_2_PI
+    return 0.5 * width - jnp.log(x) - jnp.log1p(-x) + rest - away
+
+
+def _log_beta(a: Array, b: Array) -> Array:
+    """``log B(a, b)``, accurate where one of the two is large."""
+    swap = a < b
+    a, b = jnp.where(swap, b, a), jnp.where(swap, a, b)
+    large = (a >= LARGE) & (a + b < jnp.inf)
+    at, step = jnp.where(large, a, LARGE), jnp.where(large, b, 1.0)
+    far = log_gamma_step(at, step) + step * jnp.log(at + step)
+    return lax.lgamma(b) - jnp.where(large, far, lax.lgamma(a + b) - lax.lgamma(a))
 
 
 @beta_log_density.gradient
@@ -419,7 +460,7 @@ def _beta_log_density_gradient(x: Var, a: Var, b: Var, d_out: Var) -> Grads:
     at = where(inside, x, 0.5)
 
     def by(parameter: Var, place: Var) -> Var | None:
-        slope = log(place) + digamma(a + b) - digamma(parameter)
+        slope = log_and_digamma_step(place, parameter, a + b)
         return unbroadcast(within(inside, d_out * slope), parameter)
 
     rest = 1.0 - at

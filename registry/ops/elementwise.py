@@ -57,8 +57,9 @@ def expm1(x: Array) -> Array:
 
 
 @expm1.gradient
-def _expm1_gradient(x: Var, out: Var, d_out: Var) -> Grads:
-    return {"x": unbroadcast(d_out * (out + 1.0), x)}
+def _expm1_gradient(x: Var, d_out: Var) -> Grads:
+    # Not out + 1, which loses its digits where out is near -1.
+    return {"x": unbroadcast(d_out * exp(x), x)}
 
 
 @op(
@@ -166,6 +167,8 @@ def _cos_gradient(x: Var, d_out: Var) -> Grads:
 def tanh(x: Array) -> Array:
     """Hyperbolic tangent.
 
+    The derivative is ``1 - out^2``, which is rounded to zero where ``out`` is to one.
+
     Example:
         >>> import jax.numpy as jnp
         >>> tanh(jnp.asarray([0.0, jnp.inf]))
@@ -202,6 +205,8 @@ def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
 )
 def sigmoid(x: Array) -> Array:
     """Logistic function ``1 / (1 + exp(-x))``, which does not overflow.
+
+    The derivative is ``out (1 - out)``, which is rounded to zero where ``out`` is to one.
 
     Example:
         >>> import jax.numpy as jnp

@@ -98,6 +98,8 @@ def lp_pooling(
     The other attributes are those of ``max_pooling``; padding adds nothing. Derivatives that
     do not exist are zero: those of a window of zeros, where the norm has a corner, and further ones
     at a zero for a ``p`` that is not even. The sum is computed in float32 at least.
+    The powers are not scaled, which would take a second pass over each window: where they leave the
+    range of the dtype, the sum is infinite or zero.
 
     Example:
         >>> import jax.numpy as jnp

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from registry.cases import case, distinct, integers, misuse, nonzero, uniform, w
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import cast, unbroadcast
-from registry.ops.comparison import equal, logical_and
+from registry.ops.comparison import equal, logical_and, logical_or
 from registry.ops.complex_parts import conj, part_dtype
 from registry.ops.complex_parts import real as real_part
 from registry.ops.elementwise import exp, stop_gradient, where
@@ -163,6 +164,7 @@ def std(
     """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``.
 
     By default over all axes; ``n`` is the number of entries, ``correction`` that of ``variance``.
+    The squares do not overflow: they are scaled where they leave the range, as those of ``norm``.
     Where the entries are all equal the derivative does not exist; it is taken as zero.
 
     Example:
@@ -172,8 +174,17 @@ def std(
         >>> jax.grad(std)(jnp.asarray([2.0, 2.0]))
         Array([0., 0.], dtype=float32)
     """
-    out = _root(_variance(_as_float(x), axis, correction, keepdims))
+    wider = _as_float(x)
+    length = euclidean(wider, axis, lambda x: _deviations(x, axis))
+    out = length / math.sqrt(_freedom(wider.shape, axis, correction))
+    out = out.reshape(reduced(wider.shape, axis=axis, keepdims=keepdims))
     return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
+
+
+def _deviations(x: Array, axis: Axis) -> Array:
+    """The distances from the mean over ``axis``, of real entries with their signs."""
+    centered = x - jnp.mean(x, axis=axis, keepdims=True)
+    return _sizes(centered) if jnp.iscomplexobj(centered) else centered
 
 
 def _root(square: Array) -> Array:
@@ -271,7 +282,8 @@ def logsumexp(
 
     Of no entries it is minus infinity. Where the result is infinite, the entries equal to it share
     the gradient evenly, as in ``logaddexp``. Of complex entries it is the principal logarithm, its
-    imaginary part between -pi and pi; the gradient is not a number where that is infinite.
+    imaginary part between -pi and pi; the real parts say which are infinite, and the imaginary part
+    of an infinite result is zero.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -285,13 +297,10 @@ def logsumexp(
     if count(x.shape, axis) == 0:
         return jnp.full(shape, -math.inf, x.dtype)
     given, x = x.dtype, wide(x)
-    top = lax.stop_gradient(jnp.max(jnp.real(x), axis=axis, keepdims=True))
-    if jnp.iscomplexobj(x):
-        top = jnp.where(jnp.isinf(top), 0.0, top)
-        powers = jnp.exp(x - top)
-    else:
-        same_infinity = jnp.isinf(x) & (x == top)
-        powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
+    size = jnp.real(x)
+    top = lax.stop_gradient(jnp.max(size, axis=axis, keepdims=True))
+    same_infinity = jnp.isinf(size) & (size == top)
+    powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
     out = top + jnp.log(jnp.sum(powers, axis=axis, keepdims=True))
     return out.reshape(shape).astype(given)
 
@@ -305,13 +314,10 @@ def _logsumexp_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     if count(x.shape, axis) == 0:
         return {"x": None}
     given, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
-    if x.dtype.kind == "c":
-        top = stop_gradient(max(real_part(x), axis=axis, keepdims=True))
-        powers = exp(x - where(isinf(top), 0.0, top))
-    else:
-        top = stop_gradient(max(x, axis=axis, keepdims=True))
-        same_infinity = logical_and(isinf(x), equal(x, top))
-        powers = exp(where(same_infinity, 0.0, x - top))
+    size = real_part(x) if x.dtype.kind == "c" else x
+    top = stop_gradient(max(size, axis=axis, keepdims=True))
+    same_infinity = logical_and(isinf(size), equal(size, top))
+    powers = exp(where(same_infinity, 0.0, x - top))
     total = sum(powers, axis=axis, keepdims=True)
     return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), given)}
 
@@ -404,17 +410,18 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     return _scaled_norm(size if jnp.iscomplexobj(x) else x, ord, axis)
 
 
-def euclidean(x: Array, axis: Axis) -> Array:
+def euclidean(x: Array, axis: Axis, vector: Callable[[Array], Array] = lambda x: x) -> Array:
     """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
 
-    Its derivatives at zero are zero.
+    It is that of the real ``vector(x)``, computed again for the scaling so that it need not be
+    stored. Its derivatives at zero are zero.
     """
-    total = jnp.sum(jnp.square(x), axis=axis, keepdims=True)
-    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]
+    total = jnp.sum(jnp.square(vector(x)), axis=axis, keepdims=True)
+    limits = jnp.finfo(total.dtype)  # type: ignore[no-untyped-call]
     beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
 
     def careful(x: Array, total: Array) -> Array:
-        return jnp.where(beyond, _scaled_norm(x, 2.0, axis), _root(total))
+        return jnp.where(beyond, _scaled_norm(vector(x), 2.0, axis), _root(total))
 
     out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
     return out
@@ -463,6 +470,8 @@ def _norm_gradient(x: Var, out: Var, d_out: Var, *, ord: float, axis: Axis) -> G
     if ord % 2 == 0 and ord > 0 and x.dtype.kind != "c":
         return {"x": d * power(ratio, ord - 1.0)}
     none = equal(x, 0.0)
+    if ord < 0:  # one zero is enough for a norm of zero
+        none = logical_or(none, equal(spread(out, x, axis), 0.0))
     return {"x": d * (along * power(absolute(where(none, 1.0, ratio)), ord - 1.0))}
 
 

@@ -14,7 +14,8 @@ from jax import lax
 from registry.attributes import Check
 from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
-from registry.ops.elementwise import exp
+from registry.ops.elementwise import exp, where
+from registry.ops.rounding import isinf
 from registry.shapes import REFUSES_INTEGERS, real_inexact, same, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
@@ -54,7 +55,15 @@ def erf(x: Array) -> Array:
 
 @erf.gradient
 def _erf_gradient(x: Var, d_out: Var) -> Grads:
-    return {"x": d_out * (exp(-(x * x)) * (2.0 / math.sqrt(math.pi)))}
+    return {"x": d_out * (_bell(x) * (2.0 / math.sqrt(math.pi)))}
+
+
+def _bell(x: Var) -> Var:
+    """``exp(-x^2)``, whose derivatives at infinity are zero."""
+    far = isinf(x)
+    at = where(far, 0.0, x)
+    bell: Var = where(far, 0.0, exp(-(at * at)))
+    return bell
 
 
 @op(
@@ -81,7 +90,7 @@ def erfc(x: Array) -> Array:
 
 @erfc.gradient
 def _erfc_gradient(x: Var, d_out: Var) -> Grads:
-    return {"x": d_out * (exp(-(x * x)) * (-2.0 / math.sqrt(math.pi)))}
+    return {"x": d_out * (_bell(x) * (-2.0 / math.sqrt(math.pi)))}
 
 
 @op(

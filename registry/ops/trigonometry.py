@@ -8,7 +8,9 @@ import numpy as np
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.elementwise import where
 from registry.ops.powers import sqrt
+from registry.ops.rounding import isinf
 from registry.shapes import float_for, floating, real, same
 from registry.signature import Array
 from registry.table import op
@@ -135,7 +137,9 @@ def atan(x: Array) -> Array:
 @atan.gradient
 def _atan_gradient(x: Var, d_out: Var) -> Grads:
     # d atan(x) = dx / (1 + x^2)
-    return {"x": unbroadcast(d_out / (1.0 + x * x), x)}
+    far = isinf(x)
+    at = where(far, 0.0, x)
+    return {"x": unbroadcast(where(far, 0.0, d_out / (1.0 + at * at)), x)}
 
 
 # Hyperbolic functions -------------------------------------------------------------------------
@@ -213,7 +217,18 @@ def asinh(x: Array) -> Array:
 @asinh.gradient
 def _asinh_gradient(x: Var, d_out: Var) -> Grads:
     # d asinh(x) = dx / sqrt(x^2 + 1)
-    return {"x": unbroadcast(d_out / sqrt(x * x + 1.0), x)}
+    if x.dtype.kind == "c":
+        return {"x": d_out / sqrt(x * x + 1.0)}
+    size = abs(x)
+    far = size > _beyond_one(d_out)
+    at = where(far, 1.0, size)
+    return {"x": unbroadcast(d_out / where(far, size, sqrt(at * at + 1.0)), x)}
+
+
+def _beyond_one(x: Var) -> float:
+    """The number from which on its square plus or minus one is rounded to its square."""
+    limits = jnp.finfo(x.dtype)  # type: ignore[no-untyped-call]  # of JAX
+    return 1.0 / math.sqrt(limits.eps)
 
 
 @op(
@@ -241,7 +256,11 @@ def acosh(x: Array) -> Array:
 @acosh.gradient
 def _acosh_gradient(x: Var, d_out: Var) -> Grads:
     # d acosh(x) = dx / sqrt(x^2 - 1)
-    return {"x": unbroadcast(d_out / sqrt((x - 1.0) * (x + 1.0)), x)}
+    if x.dtype.kind == "c":
+        return {"x": d_out / sqrt((x - 1.0) * (x + 1.0))}
+    far = x > _beyond_one(d_out)
+    at = where(far, 2.0, x)
+    return {"x": unbroadcast(d_out / where(far, x, sqrt((at - 1.0) * (at + 1.0))), x)}
 
 
 @op(
