@@ -62,9 +62,9 @@ class Gradient:
         """
         if self.outlives(value):
             raise GradientError(
-                "gradient: inside of a JAX transformation the array must be marked there, got one that "
-                "was marked outside, whose gradient would be lost with the trace; pass the array "
-                "as an argument and mark it, or use autograd.grad and return what it gives"
+                "gradient: inside of a JAX transformation the array must be marked there, got one "
+                "that was marked outside, whose gradient would be lost with the trace; pass the "
+                "array as an argument and mark it, or use autograd.grad and return what it gives"
             )
 
 
