@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from registry.errors import DisconnectedError, GradientError
-from symop import autograd, nd, segments
+from symop import autograd, nd
 from symop.recording import settle
 from symop.segments import local
 
@@ -109,40 +109,7 @@ class TestMemory:
         assert np.isfinite(sum(one.item() for one in losses))
 
 
-class TestFailures:
-    HUGE = (1 << 42, 2)
-
-    def test_a_scope_that_cannot_be_entered(self):
-        waiting = nd.broadcast_to(nd.array([[1.0, 2.0]]), shape=self.HUGE) if self.fused() else None
-        if waiting is None:
-            return
-        scope = autograd.record()
-        with pytest.raises(Exception, match=r"RESOURCE_EXHAUSTED|[Oo]ut of memory"):
-            scope.__enter__()
-        assert not autograd.is_recording()
-        assert not autograd.is_training()
-
-    def fused(self):
-        return local.state.rest == 0
-
-    def test_an_interrupt_loses_no_record(self, monkeypatch):
-        x = attached(3.0)
-        with autograd.record():
-            y = x * x
-        if y._value is not None:
-            return  # it ran when it was called
-
-        def interrupt(program, values):
-            raise KeyboardInterrupt
-
-        with monkeypatch.context() as patched:
-            patched.setattr(segments, "called", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                y.wait_to_read()
-        assert y.item() == 9.0
-        y.backward()
-        assert x.grad.item() == 6.0
-
+class TestThreads:
     def test_what_another_thread_did_not_compute(self, way):
         x, made = attached(3.0), []
 

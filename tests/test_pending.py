@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from registry.errors import DisconnectedError, GradientError
-from symop import autograd, nd
+from symop import autograd, nd, segments
 from symop.eager_programs import Program
 from symop.recording import settle
 from symop.segments import local
@@ -241,3 +241,30 @@ def test_an_error_leaves_nothing_waiting():
     assert not autograd.is_recording()
     y.backward()
     assert x.grad.item() == 4.0
+
+
+def test_a_scope_that_cannot_be_entered():
+    waiting = nd.broadcast_to(nd.array([[1.0, 2.0]]), shape=(1 << 42, 2))
+    scope = autograd.record()
+    with pytest.raises(Exception, match=r"RESOURCE_EXHAUSTED|[Oo]ut of memory"):
+        scope.__enter__()
+    assert not autograd.is_recording()
+    assert not autograd.is_training()
+    assert waiting.shape == (1 << 42, 2)
+
+
+def test_an_interrupt_loses_no_record(monkeypatch):
+    x = attached(3.0)
+    with autograd.record():
+        y = x * x
+
+    def interrupt(program, values):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, "called", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            y.wait_to_read()
+    assert y.item() == 9.0
+    y.backward()
+    assert x.grad.item() == 6.0
