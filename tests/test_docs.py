@@ -82,7 +82,9 @@ class TestDocstrings:
         monkeypatch.chdir(tmp_path)
         module = importlib.import_module(name)
         for test in doctest.DocTestFinder(exclude_empty=True).find(module):
-            if test.examples:
+            # so.nd keeps the operators that somebody asked for; their examples have a test below.
+            found = vars(module).get(test.name.rpartition(".")[2])
+            if test.examples and not hasattr(found, "operator"):
                 run(test)
 
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda operator: operator.name)

@@ -175,8 +175,8 @@ def std(
         Array([0., 0.], dtype=float32)
     """
     wider = _as_float(x)
-    length = euclidean(wider, axis, lambda x: _deviations(x, axis))
-    out = length / math.sqrt(_freedom(wider.shape, axis, correction))
+    freedom = _freedom(wider.shape, axis, correction)
+    out = euclidean(wider, axis, lambda x: _deviations(x, axis), freedom)
     out = out.reshape(reduced(wider.shape, axis=axis, keepdims=keepdims))
     return out.astype(_size_dtype(VarType(jnp.shape(x), jnp.result_type(x))))
 
@@ -410,20 +410,23 @@ def _norm(x: Array, ord: float, axis: Axis) -> Array:
     return _scaled_norm(size if jnp.iscomplexobj(x) else x, ord, axis)
 
 
-def euclidean(x: Array, axis: Axis, vector: Callable[[Array], Array] = lambda x: x) -> Array:
+def euclidean(
+    x: Array, axis: Axis, vector: Callable[[Array], Array] = lambda x: x, count: float = 1.0
+) -> Array:
     """The length over ``axis``, which is kept. Only where squares leave the range are they scaled.
 
     It is that of the real ``vector(x)``, computed again for the scaling so that it need not be
-    stored. Its derivatives at zero are zero.
+    stored. Its derivatives at zero are zero. The sum of squares is divided by ``count``.
     """
     total = jnp.sum(jnp.square(vector(x)), axis=axis, keepdims=True)
     limits = jnp.finfo(total.dtype)  # type: ignore[no-untyped-call]
     beyond = (total < limits.tiny / limits.eps) | (total > limits.max)
 
     def careful(x: Array, total: Array) -> Array:
-        return jnp.where(beyond, _scaled_norm(vector(x), 2.0, axis), _root(total))
+        scaled = _scaled_norm(vector(x), 2.0, axis) / math.sqrt(count)
+        return jnp.where(beyond, scaled, _root(total / count))
 
-    out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total), x, total)
+    out: Array = lax.cond(jnp.any(beyond), careful, lambda _, total: _root(total / count), x, total)
     return out
 
 
