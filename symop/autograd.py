@@ -12,8 +12,7 @@ Example:
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -23,10 +22,21 @@ from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
 from symop.entries import Custom, Gradient, Link, Source
 from symop.graph import placeholder
+from symop.modes import (
+    is_recording,
+    is_training,
+    mode,
+    pause,
+    predict_mode,
+    record,
+    set_recording,
+    set_training,
+    train_mode,
+)
 from symop.ndarray import NDArray
 from symop.pending import gradients
 from symop.recorded_symbol import symbol_of
-from symop.recording import park, settle
+from symop.recording import settle
 from symop.segments import local
 from symop.symbol import Symbol
 from symop.tape import ONES, Cotangent, disconnected, pull
@@ -47,80 +57,6 @@ __all__ = [
     "set_training",
     "train_mode",
 ]
-
-# What is recorded, and how ------------------------------------------------------------------------
-
-
-def is_recording() -> bool:
-    """Whether calls of this thread are recorded for a backward pass."""
-    return local.state.taped
-
-
-def is_training() -> bool:
-    """Whether operators that tell training from prediction train."""
-    return local.state.training
-
-
-def set_recording(is_record: bool) -> bool:
-    """Switch recording on or off; returns what it was."""
-    return _switched(taped=is_record)[0]
-
-
-def set_training(train_mode: bool) -> bool:
-    """Switch training on or off; returns what it was."""
-    return _switched(training=train_mode)[1]
-
-
-def _switched(taped: bool | None = None, training: bool | None = None) -> tuple[bool, bool]:
-    before = local.state.taped, local.state.training
-    after = (
-        before[0] if taped is None else bool(taped),
-        before[1] if training is None else bool(training),
-    )
-    if after != before:
-        try:
-            park()
-        finally:  # a computation that fails leaves no mode behind
-            local.state.taped, local.state.training = after
-    return before
-
-
-@contextmanager
-def _mode(taped: bool | None = None, training: bool | None = None) -> Iterator[None]:
-    before = local.state.taped, local.state.training
-    try:
-        _switched(taped, training)
-        yield
-    finally:
-        _switched(*before)
-
-
-def record(train_mode: bool = True) -> Any:
-    """A scope in which calls are recorded, in training mode unless told otherwise.
-
-    Example:
-        >>> from symop import autograd
-        >>> with autograd.record():
-        ...     autograd.is_recording(), autograd.is_training()
-        (True, True)
-    """
-    return _mode(True, train_mode)
-
-
-def pause(train_mode: bool = False) -> Any:
-    """A scope in which calls are not recorded, in prediction mode unless told otherwise."""
-    return _mode(False, train_mode)
-
-
-def train_mode() -> Any:
-    """A scope in training mode, recorded or not."""
-    return _mode(training=True)
-
-
-def predict_mode() -> Any:
-    """A scope in prediction mode, recorded or not."""
-    return _mode(training=False)
-
 
 # Gradients ---------------------------------------------------------------------------------------
 
@@ -172,13 +108,13 @@ def backward(
     given = _heads("backward", _listed(heads), head_grads)
     found = gradients(given, None, create_graph=False, retain_graph=retain_graph)
     if found is not None:
-        with _mode(False):
+        with mode(False):
             for array, gradient in found:
                 if array._grad is not None:
                     _store(array._grad, gradient)
         return
     sources = _sources("backward", given)
-    with _mode(False):
+    with mode(False):
         walk = pull(sources, None, create_graph=False)
         pairs = [(one._grad, walk.gradient(one)) for one in walk.arrays]
         arrived = [(kept, one) for kept, one in pairs if kept is not None and one is not None]
@@ -242,7 +178,7 @@ def grad(
         return [gradient for _, gradient in recorded]
     sources = _sources("grad", given)
     targets = [_target(one) for one in asked]
-    with _mode(create_graph):
+    with mode(create_graph):
         walk = pull(sources, targets, create_graph=create_graph)
         found = [_arrived(walk.gradient(one)) for one in targets]
     if not keep:
@@ -383,7 +319,7 @@ def jvp(
     def run(*values: NDArray) -> Any:
         return jax.tree_util.tree_map(_value, function(*values), is_leaf=_is_array)
 
-    with _mode(False):
+    with mode(False):
         moved = jax.jvp(
             run, tuple(given), tuple(_cotangent(*pair) for pair in zip(given, moving, strict=True))
         )
@@ -466,7 +402,7 @@ class Function:
         recording = local.state.taped
         sources = [one.source if isinstance(one, NDArray) else None for one in inputs]
         plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
-        with _mode(False):
+        with mode(False):
             found = self.forward(*plain)
             made = found if isinstance(found, tuple) else (found,)
             outputs = [_unshared(one) for one in made]
