@@ -1,11 +1,19 @@
-"""Fixtures that all tests share; JAX runs on the CPU, which plays two devices."""
+"""Fixtures that all tests share; JAX runs on the CPU, which plays two devices.
+
+XLA's older emitters compile fusions in half the time of those it has by default, and most of what
+tests wait for is its compiler. Proofs and benchmarks run with the default.
+"""
 
 import itertools
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["XLA_FLAGS"] = (
-    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+os.environ["XLA_FLAGS"] = " ".join(
+    [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_force_host_platform_device_count=2",
+        "--xla_cpu_use_fusion_emitters=false",
+    ]
 )
 
 import jax  # the flags above are read when JAX is imported

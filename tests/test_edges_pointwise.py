@@ -458,3 +458,17 @@ def test_slopes_vanish_at_infinity_to_second_order(name):
 
 def test_the_slope_of_asinh_does_not_overflow():
     np.testing.assert_allclose(jax.grad(so.asinh)(1e20), 1e-20, rtol=1e-6)
+
+
+def test_zero_wins_over_an_infinite_logarithm():
+    assert so.xlogy(0.0, 0.0) == so.xlogy(0.0, np.inf) == so.xlog1py(0.0, -1.0) == 0.0
+    assert np.isnan(so.xlogy(0.0, np.nan))
+    assert np.isnan(so.xlog1py(0.0, np.nan))
+    # d(x log y) = log(y) dx + x dy / y, whose second term is zero for all y where x is.
+    assert jax.grad(so.xlogy, (0, 1))(0.0, 0.0) == (-np.inf, 0.0)
+    assert jax.grad(so.xlog1py, (0, 1))(0.0, -1.0) == (-np.inf, 0.0)
+    np.testing.assert_allclose(jax.grad(so.xlogy, (0, 1))(3.0, 2.0), (np.log(2.0), 1.5), rtol=1e-6)
+    # The slope of the entropy.
+    shares = jnp.asarray([0.25, 0.75])
+    slopes = jax.grad(lambda p: -jnp.sum(so.xlogy(p, p)))(shares)
+    np.testing.assert_allclose(slopes, -np.log(shares) - 1.0, rtol=1e-6)

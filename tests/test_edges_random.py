@@ -290,6 +290,14 @@ def test_gradients_of_densities_at_the_ends_of_the_support():
     # A second derivative by the parameter beside the one where a zero would be divided by zero.
     mixed = jax.grad(jax.grad(so.gamma_log_density), 1)(2.0, 1.0, 1.0)
     assert mixed == 0.5
+    # At the end itself it is one over zero, or a number that stands for it.
+    for density, values in [
+        (so.gamma_log_density, (0.0, 1.0, 2.0)),
+        (so.beta_log_density, (0.0, 1.0, 3.0)),
+    ]:
+        assert jax.grad(jax.grad(density), 1)(*values) > 1e30
+        assert jax.grad(jax.grad(density, 1))(*values) > 1e30
+        assert np.isfinite(jax.grad(jax.grad(density))(*values))
 
 
 def test_dirichlet_at_the_edge_of_the_simplex():
@@ -356,3 +364,29 @@ def test_densities_of_large_parameters_keep_their_digits(name, exact, values, dt
     np.testing.assert_allclose(found, float(expected), rtol=16 * epsilon)
     rounded = epsilon if name == "poisson" else 0.0  # rate times that, in the quotient
     np.testing.assert_allclose(slopes, float(slope), rtol=256 * epsilon, atol=rounded)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(
+    "a", [(20.0, 30.0, 50.0), (1e3, 2e3, 0.5), (1e6, 3e6, 4e6), (1e10, 3e10, 2.0), (0.1, 0.2, 20.0)]
+)
+def test_dirichlet_of_large_parameters_keeps_its_digits(a):
+    x = np.array([0.25, 0.5, 0.25])  # they sum to one without rounding
+    if min(a) < 1e-2 * max(a):
+        x = np.asarray(a, np.float64) / np.sum(a)
+        x = np.round(x * 2.0**40) / 2.0**40
+        x[0] = 1.0 - x[1] - x[2]
+    with mpmath.workdps(60):
+        places, given = [[mpmath.mpf(float(one)) for one in each] for each in (x, a)]
+        total = mpmath.fsum(given)
+        terms = [
+            (b - 1) * mpmath.log(y) - mpmath.loggamma(b) for y, b in zip(places, given, strict=True)
+        ]
+        expected = mpmath.fsum(terms) + mpmath.loggamma(total)
+        slopes = [
+            mpmath.log(y) - mpmath.digamma(b) + mpmath.digamma(total)
+            for y, b in zip(places, given, strict=True)
+        ]
+    found, by_a = jax.value_and_grad(so.dirichlet_log_density, 1)(x, np.asarray(a))
+    np.testing.assert_allclose(found, float(expected), rtol=1e-11)
+    np.testing.assert_allclose(by_a, np.asarray(slopes, np.float64), rtol=1e-11, atol=1e-15)

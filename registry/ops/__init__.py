@@ -46,6 +46,7 @@ from registry.ops import (
     group_normalization,
     indexing,
     joining,
+    length_softmax,
     linear,
     losses,
     lp_pooling,
@@ -90,6 +91,7 @@ from registry.ops import (
     triangular,
     trigonometry,
     warping,
+    zero_products,
 )
 
 __all__ = [
@@ -138,6 +140,7 @@ __all__ = [
     "group_normalization",
     "indexing",
     "joining",
+    "length_softmax",
     "linear",
     "losses",
     "lp_pooling",
@@ -182,4 +185,5 @@ __all__ = [
     "triangular",
     "trigonometry",
     "warping",
+    "zero_products",
 ]

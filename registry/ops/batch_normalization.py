@@ -161,7 +161,8 @@ def batch_norm(
     In training, mean and (biased) variance are those of the batch over all axes but ``axis``, and
     ``moving = momentum * moving + (1 - momentum) * batch`` updates the running statistics. In
     prediction the running statistics are used and stay. Statistics are computed in the wider of
-    the dtypes of ``data`` and the running statistics; ``out`` has the dtype of ``data``.
+    the dtypes of ``data`` and the running statistics; ``out`` has the dtype of ``data``. Those of
+    an empty batch are NaN, as means of nothing are.
 
     Source: Ioffe and Szegedy, Batch normalization: accelerating deep network training by reducing
     internal covariate shift, 2015.

@@ -20,17 +20,22 @@ from registry.ops.densities import (
     APART,
     LOG_2_PI,
     density_dtype,
-    divisor,
     of_scipy,
     supported,
     widened,
     within,
 )
-from registry.ops.elementwise import log, sigmoid, where
+from registry.ops.elementwise import sigmoid, where
 from registry.ops.reductions import sum as sum_over
 from registry.ops.shape import expand_dims
-from registry.ops.special import digamma
-from registry.ops.stirling import LARGE, deviance, log_minus_digamma, remainder
+from registry.ops.stirling import (
+    LARGE,
+    deviance,
+    log_and_digamma_step,
+    log_minus_digamma,
+    remainder,
+)
+from registry.ops.zero_products import divisor
 from registry.shapes import broadcast
 from registry.signature import Array
 from registry.table import op
@@ -164,9 +169,36 @@ def dirichlet_log_density(x: Array, a: Array) -> Array:
     """
     (x, a), dtype = widened(x, a)
     inside = jnp.all(x >= 0, -1)
-    powers = jax.scipy.special.xlogy(a - 1.0, jnp.where(x >= 0, x, 1.0))
-    density = jnp.sum(powers - lax.lgamma(a), -1) + lax.lgamma(jnp.sum(a, -1))
-    return supported(inside, density, dtype)
+    at = jnp.where(x >= 0, x, 1.0)
+    total = jnp.sum(a, -1)
+    large = (total >= LARGE) & (total < jnp.inf)
+    far = _narrow_dirichlet(at, a, jnp.where(large, total, LARGE))
+    close = jnp.sum(_power_over_gamma(at, a), -1) + lax.lgamma(total)
+    return supported(inside, jnp.where(large, far, close), dtype)
+
+
+def _power_over_gamma(x: Array, a: Array) -> Array:
+    """``log(x^(a - 1) / Gamma(a))``."""
+    return jax.scipy.special.xlogy(a - 1.0, x) - lax.lgamma(a)
+
+
+def _narrow_dirichlet(x: Array, a: Array, total: Array) -> Array:
+    """The logarithm of the density where the parameters' ``total`` is ``LARGE`` or more.
+
+    ``log Gamma(total)`` is ``total log(total) - total`` and small terms; ``total log(total)`` goes
+    to the parameters, ``a log(total)`` to each. Of those, a large one leaves
+    ``a log(total x / a) + a = total x - deviance(a, total x)`` and small terms.
+    """
+    mean = total[..., None] * x
+    large = (a >= LARGE) & (mean > 0)
+    count, middle = jnp.where(large, a, LARGE), jnp.where(large, mean, LARGE)
+    far = 0.5 * (jnp.log(count) - LOG_2_PI) - remainder(count) - deviance(count, middle)
+    far -= jnp.log(jnp.where(large, x, 1.0))
+    small = jnp.where(large, 1.0, a)
+    close = _power_over_gamma(jnp.where(large, 1.0, x), small) + small * jnp.log(total)[..., None]
+    terms = jnp.sum(jnp.where(large, far, close), -1)
+    excess = total * (jnp.sum(jnp.where(large, x, 0.0), -1) - 1.0)
+    return terms + excess + 0.5 * (LOG_2_PI - jnp.log(total)) + remainder(total)
 
 
 @dirichlet_log_density.gradient
@@ -176,6 +208,6 @@ def _dirichlet_log_density_gradient(x: Var, a: Var, d_out: Var) -> Grads:
     return {
         "x": unbroadcast(d * ((a - 1.0) / divisor(at, a - 1.0)), x),
         "a": lambda: unbroadcast(
-            d * (log(at) - digamma(a) + digamma(sum_over(a, axis=-1, keepdims=True))), a
+            d * log_and_digamma_step(at, a, sum_over(a, axis=-1, keepdims=True)), a
         ),
     }

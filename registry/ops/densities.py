@@ -22,7 +22,7 @@ from jax import lax
 from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
+from registry.ops.comparison import greater, greater_equal, less, less_equal, logical_and
 from registry.ops.elementwise import log, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
@@ -37,6 +37,7 @@ from registry.ops.stirling import (
     remainder,
     share_minus_log1p,
 )
+from registry.ops.zero_products import divisor
 from registry.shapes import at_least_single, broadcast, float_for, real, strong
 from registry.signature import Array
 from registry.table import op
@@ -85,12 +86,6 @@ def of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
 def within(condition: Var, gradient: Var) -> Var:
     """``gradient`` within the support, zero elsewhere."""
     chosen: Var = where(condition, gradient, 0.0)
-    return chosen
-
-
-def divisor(at: Var, factor: Var) -> Var:
-    """``at``, but one where ``factor / at`` would divide zero by zero."""
-    chosen: Var = where(logical_and(equal(at, 0.0), equal(factor, 0.0)), 1.0, at)
     return chosen
 
 

@@ -362,6 +362,7 @@ stop_gradient.zero_gradient("it stops gradients on purpose")
         case(x=()),
         case(x=(0,), number=2),
         case(x=integers(3, high=4)),
+        misuse("attribute 'number' must be", x=(2,), number="first"),
     ],
 )
 def alias(x: Array, *, number: int = 0) -> Array:

@@ -84,7 +84,7 @@ def _rms_norm_reference(
     outputs=("out", "rstd"),
     hidden=("rstd",),
     cases=[
-        case(data=(3, 6), gamma=(6,), order=2),
+        case(data=(3, 6), gamma=(6,)),
         case(data=(2, 3, 4), gamma=(2, 4), axis=(0, -1), eps=0.1, order=2),
         case(data=(2, 5), use_gamma=False, order=1),
         case(data=(0, 3), gamma=(3,), order=1),
@@ -279,7 +279,7 @@ def _local_response_norm_reference(
     hidden=("norm",),
     aliases=["LRN"],
     cases=[
-        case(data=(2, 5, 3), nsize=3, alpha=0.5, order=2),
+        case(data=(2, 5, 3), nsize=3, alpha=0.5),
         case(data=(2, 2, 6), nsize=5, alpha=0.5, beta=0.5, knorm=1.0, axis=-1, order=1),
         case(data=(3, 2), nsize=7, order=1),
         case(data=(0, 3), nsize=3, order=1),

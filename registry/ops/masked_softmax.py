@@ -1,4 +1,4 @@
-"""Softmin, and the softmax of what a mask or a length leaves of each row."""
+"""Softmin, and the softmax, softmin and their logarithm of what a mask leaves of each row."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from registry.ops.elementwise import where
 from registry.ops.neural import SOFTMAX_CASES, Axis, divided, has_axis, through_softmax
 from registry.ops.normalization import statistics_dtype
 from registry.ops.reductions import sum as sum_over
-from registry.shapes import normalize_axes, normalize_axis, strong_real_inexact
+from registry.shapes import normalize_axes, strong_real_inexact
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -24,11 +24,11 @@ from registry.var import Var
 
 def exponentials_over_sum(x: Array, axis: Axis) -> Array:
     """The softmax, and zeros where all of ``x`` along ``axis`` is minus infinity."""
-    powers, total, _ = _exponentials(x, axis)
+    powers, total, _ = exponentials(x, axis)
     return powers / total
 
 
-def _exponentials(x: Array, axis: Axis) -> tuple[Array, Array, Array]:
+def exponentials(x: Array, axis: Axis) -> tuple[Array, Array, Array]:
     """``exp(x - largest)``, its sum or one for a zero sum, and ``largest`` or zero for none."""
     largest = lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
     largest = jnp.where(largest == -jnp.inf, 0, largest)
@@ -37,11 +37,12 @@ def _exponentials(x: Array, axis: Axis) -> tuple[Array, Array, Array]:
     return powers, jnp.where(total == 0, 1, total), largest
 
 
-def _dtype_of_x(x: VarType) -> DType:
+def dtype_of_x(x: VarType) -> DType:
+    """The dtype of ``x``, which must be real and floating."""
     return strong_real_inexact(x)
 
 
-def _softmax(x: np.ndarray, axis: Axis) -> np.ndarray:
+def softmax_reference(x: np.ndarray, axis: Axis) -> np.ndarray:
     """The softmax in NumPy, and zeros where all is minus infinity."""
     largest = np.max(x, axis, keepdims=True, initial=-np.inf)
     powers = np.exp(x - np.where(np.isinf(largest), 0, largest))
@@ -53,12 +54,12 @@ def _softmax(x: np.ndarray, axis: Axis) -> np.ndarray:
 
 
 def _softmin_reference(x: np.ndarray, *, axis: Axis, temperature: float) -> np.ndarray:
-    return _softmax(-x / temperature, axis)
+    return softmax_reference(-x / temperature, axis)
 
 
 @op(
     shape=has_axis,
-    dtype=_dtype_of_x,
+    dtype=dtype_of_x,
     reference=_softmin_reference,
     cases=SOFTMAX_CASES,
 )
@@ -100,19 +101,27 @@ def _masked_shape(x: Shape, mask: Shape, *, axis: Axis) -> Shape:
 def _masked_dtype(x: VarType, mask: VarType) -> DType:
     if mask.dtype != np.bool_:
         raise DTypeError(f"mask must be boolean, got {mask.dtype.name}")
-    return _dtype_of_x(x)
+    return dtype_of_x(x)
 
 
-def _masked(x: Array, mask: Array, temperature: float) -> Array:
+def masked(x: Array, mask: Array, temperature: float) -> Array:
     """``x / temperature`` in float32 at least, minus infinity where the mask is false."""
     wide = x.astype(statistics_dtype(x.dtype))
     return jnp.where(mask, divided(wide, temperature), -jnp.inf)
 
 
+def log_of_masked(x: Array, mask: Array, axis: Axis, temperature: float) -> Array:
+    """The logarithm of the softmax over what the mask leaves, minus infinity elsewhere."""
+    scaled = masked(x, mask, temperature)
+    _, total, largest = exponentials(scaled, axis)
+    logs = jnp.where(mask, scaled, 0) - largest - jnp.log(total)
+    return jnp.where(mask, logs, -jnp.inf).astype(x.dtype)
+
+
 def _masked_softmax_reference(
     x: np.ndarray, mask: np.ndarray, *, axis: Axis, temperature: float
 ) -> np.ndarray:
-    return _softmax(np.where(mask, x / temperature, -np.inf), axis)
+    return softmax_reference(np.where(mask, x / temperature, -np.inf), axis)
 
 
 def _masked_log_softmax_reference(x: np.ndarray, mask: np.ndarray, **how: Any) -> np.ndarray:
@@ -135,13 +144,19 @@ _MISUSES = [
     misuse("the inputs must be floating, got int32", x=integers(3, high=4), mask=booleans(3)),
     misuse("the inputs must be real", x=np.ones(3, np.complex64), mask=booleans(3)),
 ]
+_MASKED_CASES = [
+    case(**_MASKED[0]),
+    *(case(**call, order=2) for call in _MASKED[1:]),
+    case(**_WHOLE, order=1),
+    *_MISUSES,
+]
 
 
 @op(
     shape=_masked_shape,
     dtype=_masked_dtype,
     reference=_masked_softmax_reference,
-    cases=[*(case(**call, order=2) for call in _MASKED), case(**_WHOLE, order=1), *_MISUSES],
+    cases=_MASKED_CASES,
 )
 def masked_softmax(
     x: Array,
@@ -162,13 +177,41 @@ def masked_softmax(
         Array([[0.5, 0.5, 0. ],
                [0. , 0. , 0. ]], dtype=float32)
     """
-    return exponentials_over_sum(_masked(x, mask, temperature), axis).astype(x.dtype)
+    return exponentials_over_sum(masked(x, mask, temperature), axis).astype(x.dtype)
 
 
 @masked_softmax.gradient
 def _masked_softmax_gradient(out: Var, d_out: Var, *, axis: Axis, temperature: float) -> Grads:
     # That of the softmax: what is masked is zero in out, and so is its factor.
     return {"x": through_softmax(out, d_out, axis, temperature), "mask": None}
+
+
+@op(
+    shape=_masked_shape,
+    dtype=_masked_dtype,
+    reference=lambda x, mask, **how: _masked_softmax_reference(-x, mask, **how),
+    cases=_MASKED_CASES,
+)
+def masked_softmin(
+    x: Array,
+    mask: Array,
+    *,
+    axis: int | tuple[int, ...] = -1,
+    temperature: Annotated[float, Check("be positive", lambda value: value > 0)] = 1.0,
+) -> Array:
+    """``masked_softmax(-x, mask)``: the smallest entry has the largest share.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> masked_softmin(jnp.asarray([0.0, 1000.0, -5.0]), jnp.asarray([True, True, False]))
+        Array([1., 0., 0.], dtype=float32)
+    """
+    return exponentials_over_sum(masked(-x, mask, temperature), axis).astype(x.dtype)
+
+
+@masked_softmin.gradient
+def _masked_softmin_gradient(out: Var, d_out: Var, *, axis: Axis, temperature: float) -> Grads:
+    return {"x": -through_softmax(out, d_out, axis, temperature), "mask": None}
 
 
 @op(
@@ -194,93 +237,20 @@ def masked_log_softmax(
         >>> masked_log_softmax(jnp.asarray([0.0, 1000.0, 5.0]), jnp.asarray([True, True, False]))
         Array([-1000.,     0.,   -inf], dtype=float32)
     """
-    masked = _masked(x, mask, temperature)
-    _, total, largest = _exponentials(masked, axis)
-    logs = jnp.where(mask, masked, 0) - largest - jnp.log(total)
-    return jnp.where(mask, logs, -jnp.inf).astype(x.dtype)
+    return log_of_masked(x, mask, axis, temperature)
 
 
 @masked_log_softmax.gradient
 def _masked_log_softmax_gradient(
     x: Var, mask: Var, d_out: Var, *, axis: Axis, temperature: float
 ) -> Grads:
+    return {"x": through_masked_logarithm(x, mask, d_out, axis, temperature), "mask": None}
+
+
+def through_masked_logarithm(x: Var, mask: Var, d_out: Var, axis: Axis, temperature: float) -> Any:
+    """The gradient of ``log_of_masked`` by ``x``."""
     # As without a mask, over the cotangents of what is left; the softmax is zero elsewhere.
     d = where(mask, d_out, 0.0)
     shares = masked_softmax(x, mask, axis=axis, temperature=temperature)
     by_scaled = d - shares * sum_over(d, axis=axis, keepdims=True)
-    return {"x": divided(by_scaled, temperature), "mask": None}
-
-
-# With a length ---------------------------------------------------------------------------------
-
-
-def _length_shape(x: Shape, length: Shape, *, axis: int) -> Shape:
-    at = normalize_axis(axis, len(x))
-    rows = (*x[:at], *x[at + 1 :])
-    if length != rows:
-        raise ShapeError(f"length must have shape {rows} for x of {x}, got {length}")
-    return x
-
-
-def _length_dtype(x: VarType, length: VarType) -> DType:
-    if length.dtype.kind not in "iu":
-        raise DTypeError(f"length must be integers, got {length.dtype.name}")
-    return _dtype_of_x(x)
-
-
-def _length_reference(
-    x: np.ndarray, length: np.ndarray, *, axis: int, temperature: float
-) -> np.ndarray:
-    rows = np.moveaxis(x, axis, -1)
-    kept = np.arange(rows.shape[-1]) < length[..., None]
-    return np.moveaxis(_softmax(np.where(kept, rows / temperature, -np.inf), -1), -1, axis)
-
-
-@op(
-    shape=_length_shape,
-    dtype=_length_dtype,
-    reference=_length_reference,
-    cases=[
-        case(x=(3, 4), length=integers(3, high=6), order=2),
-        case(x=(2, 4, 3), length=integers(2, 3, high=5), axis=1, temperature=0.5, order=1),
-        case(x=(4,), length=integers(low=2, high=3, dtype="uint8"), order=1),
-        case(x=(0, 3), length=integers(0, high=3), order=1),
-        workload(x=(1024, 1000), length=integers(1024, high=1001)),
-        misuse("length must have shape (3,) for x of (3, 4)", x=(3, 4), length=integers(4, high=3)),
-        misuse("length must be integers, got float", x=(3, 4), length=(3,)),
-        misuse("axis must be in [-2, 2), got 2", x=(3, 4), length=integers(3, high=3), axis=2),
-        misuse(
-            "attribute 'temperature' must be positive",
-            x=(3, 4),
-            length=integers(3, high=3),
-            temperature=-1.0,
-        ),
-        misuse("the inputs must be floating", x=integers(2, 3, high=4), length=integers(2, high=3)),
-    ],
-)
-def softmax_with_length(
-    x: Array,
-    length: Array,
-    *,
-    axis: int = -1,
-    temperature: Annotated[float, Check("be positive", lambda value: value > 0)] = 1.0,
-) -> Array:
-    """The softmax of ``x / temperature`` over the first ``length`` entries along ``axis``.
-
-    The others are zero, and so is their gradient; a length of zero leaves zeros alone. ``length``
-    has the shape of ``x`` without ``axis``. The sum is computed in float32 at least.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> softmax_with_length(jnp.zeros((2, 3)), jnp.asarray([2, 1]))
-        Array([[0.5, 0.5, 0. ],
-               [1. , 0. , 0. ]], dtype=float32)
-    """
-    places = lax.broadcasted_iota(np.int32, x.shape, axis % x.ndim)
-    kept = places < jnp.expand_dims(length, axis)
-    return exponentials_over_sum(_masked(x, kept, temperature), axis).astype(x.dtype)
-
-
-@softmax_with_length.gradient
-def _softmax_with_length_gradient(out: Var, d_out: Var, *, axis: int, temperature: float) -> Grads:
-    return {"x": through_softmax(out, d_out, axis, temperature), "length": None}
+    return divided(by_scaled, temperature)

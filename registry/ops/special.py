@@ -74,6 +74,7 @@ def _bell(x: Var) -> Var:
         case(x=(3, 4)),
         case(x=()),
         case(x=uniform(3, low=3, high=5), rtol=512),
+        case(x=(0,)),
         REFUSES_INTEGERS,
     ],
 )
@@ -280,6 +281,7 @@ def _digamma_gradient(x: Var, d_out: Var) -> Grads:
         case(x=uniform(3, 4, low=1.5, high=5), n=1, rtol=512),
         case(x=uniform(low=1.5, high=5), n=2, rtol=512),
         case(x=uniform(4, low=-2.8, high=-2.2), n=2, rtol=512, order=2),
+        case(x=(0,), n=1),
         misuse("attribute 'n' must be at least 1, got 0", x=(3,), n=0),
     ],
 )
