@@ -16,8 +16,8 @@ class TracedError(Exception):
     """An input is traced by JAX, so the call cannot be recorded."""
 
 
-_concrete: set[type[Any]] = set()
-"""Classes of arrays that no JAX transformation traces, as they are met."""
+_concrete: type[Any] | None = None
+"""JAX's class of arrays that no transformation traces, when one was met."""
 
 
 def at_once(call: Call, inputs: Sequence[Any]) -> Any:
@@ -29,12 +29,12 @@ def at_once(call: Call, inputs: Sequence[Any]) -> Any:
         x, y = inputs
         if x.__class__ is make and y.__class__ is make:
             a, b = x._value, y._value
-            if a.__class__ in _concrete and b.__class__ in _concrete:
+            if a.__class__ is _concrete and b.__class__ is _concrete:
                 try:
                     out._value = value = call.alone(a, b)
                 except SymopError:
                     return None
-                if value.__class__ in _concrete:
+                if value.__class__ is _concrete:
                     return out
     if any(_is_odd(x, make) for x in inputs):
         return None
@@ -51,9 +51,13 @@ def _lasting(call: Call, values: tuple[Any, ...], result: Any) -> Any:
     if isinstance(result, jax.core.Tracer):
         with jax.ensure_compile_time_eval():
             return call.alone(*values)
-    if isinstance(result, jax.Array):
-        _concrete.add(type(result))
+    _meet(result)
     return result
+
+
+def _meet(value: Any) -> None:
+    if _concrete is None and isinstance(value, jax.Array):
+        globals()["_concrete"] = type(value)
 
 
 def _values_of(inputs: Sequence[Any], make: type[Any]) -> tuple[Any, ...]:
@@ -66,7 +70,6 @@ def _values_of(inputs: Sequence[Any], make: type[Any]) -> tuple[Any, ...]:
     values = tuple([x.value if x.__class__ is make else x for x in arrays])
     if any(isinstance(x, jax.core.Tracer) for x in values):
         raise TracedError
-    _concrete.update(type(x) for x in values if isinstance(x, jax.Array))
     return values
 
 

@@ -58,8 +58,8 @@ def array_function(operator: Operator) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if (
-            len(args) == count
-            and not kwargs
+            not kwargs
+            and len(args) == count
             and (args[0].__class__ is NDArray or NDArray in map(type, args))
         ):
             try:

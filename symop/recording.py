@@ -17,9 +17,10 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
     state = local.state
     segment = state.segment
     if segment is None:
-        if state.rest and call.plain and not state.taped:
-            if state.rest > 0:
-                state.rest -= 1
+        rest = state.rest
+        if rest and call.plain and not state.taped:
+            if rest > 0:
+                state.rest = rest - 1
             found = at_once(call, inputs)
             return results(call, inputs)[0] if found is None else found
         segment = state.opened()

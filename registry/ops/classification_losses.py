@@ -313,8 +313,8 @@ def _kl_divergence_gradient(
     else:
         # The terms are p (log p - q): d_q = -p and d_p = log p - q + 1, the one only if p > 0.
         none, p = equal(targets, 0.0), targets
-        logs = log(where(none, 1.0, p)) + where(none, 0.0, 1.0)
-        d_targets = logs - finite_beside(p, log_predictions)
+        gap = log(where(none, 1.0, p)) - finite_beside(p, log_predictions)
+        d_targets = gap + where(none, 0.0, 1.0)
     return {
         "log_predictions": unbroadcast(-(d * p), log_predictions),
         "targets": unbroadcast(d * d_targets, targets),
