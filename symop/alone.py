@@ -16,6 +16,10 @@ class TracedError(Exception):
     """An input is traced by JAX, so the call cannot be recorded."""
 
 
+class ApartError(Exception):
+    """An input cannot be computed together with what was recorded before."""
+
+
 _concrete: type[Any] | None = None
 """JAX's class of arrays that no transformation traces, when one was met."""
 
@@ -32,7 +36,7 @@ def at_once(call: Call, inputs: Sequence[Any]) -> Any:
             if a.__class__ is _concrete and b.__class__ is _concrete:
                 try:
                     out._value = value = call.alone(a, b)
-                except SymopError:
+                except (SymopError, ValueError):  # JAX's, if they lie on different devices
                     return None
                 if value.__class__ is _concrete:
                     return out
@@ -41,7 +45,7 @@ def at_once(call: Call, inputs: Sequence[Any]) -> Any:
     values = _values_of(inputs, make)
     try:
         out._value = _lasting(call, values, call.alone(*values))
-    except SymopError:
+    except (SymopError, ValueError):
         return None
     return out
 
@@ -77,8 +81,11 @@ _NUMBERS = (float, int, bool, complex)
 _LARGE = 2**31
 
 
+def is_large(x: Any) -> bool:
+    """Whether a number may not fit the dtype of integers."""
+    return x.__class__ is int and not -_LARGE <= x < _LARGE
+
+
 def _is_odd(x: Any, make: type[Any]) -> bool:
     """Whether an input is none that JAX takes as it is: recorded, it is refused, or a constant."""
-    if x.__class__ is int:
-        return not -_LARGE <= x < _LARGE
-    return x is None or (isinstance(x, Var) and x.__class__ is not make)
+    return is_large(x) or x is None or (isinstance(x, Var) and x.__class__ is not make)

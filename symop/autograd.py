@@ -11,17 +11,13 @@ Example:
     NDArray([ 3., 12.], dtype=float32)
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import OpReqType
-from symop.entries import Custom, Gradient, Link, Source
-from symop.graph import placeholder
+from symop.custom import Function
+from symop.entries import Gradient, Link
 from symop.modes import (
     is_recording,
     is_training,
@@ -37,8 +33,8 @@ from symop.ndarray import NDArray
 from symop.pending import gradients
 from symop.recorded_symbol import symbol_of
 from symop.recording import settle
-from symop.segments import local
 from symop.symbol import Symbol
+from symop.tangents import moved
 from symop.tape import ONES, Cotangent, disconnected, pull
 
 __all__ = [
@@ -305,154 +301,15 @@ def jvp(
     Returns:
         What the function returns, and the tangents in the same form.
 
+    Raises:
+        ArgumentError, ShapeError, DTypeError, GradientError: as ``so.jvp`` of a function does.
+
     Example:
         >>> from symop import autograd, nd
         >>> autograd.jvp(lambda x: x * x, nd.array(3.0), nd.array(1.0))
         (NDArray(9., dtype=float32), NDArray(6., dtype=float32))
     """
-    given, moving = _listed(primals), _listed(tangents)
-    if len(given) != len(moving):
-        raise ArgumentError(
-            f"jvp: there must be a tangent for each of {len(given)} arrays, got {len(moving)}"
-        )
-
-    def run(*values: NDArray) -> Any:
-        return jax.tree_util.tree_map(_value, function(*values), is_leaf=_is_array)
-
-    with mode(False):
-        moved = jax.jvp(
-            run, tuple(given), tuple(_cotangent(*pair) for pair in zip(given, moving, strict=True))
-        )
-    return tuple(jax.tree_util.tree_map(NDArray, one) for one in moved)
-
-
-def _is_array(one: Any) -> bool:
-    return isinstance(one, NDArray)
-
-
-def _value(one: Any) -> Any:
-    return one.value if isinstance(one, NDArray) else one
-
-
-# Functions of one's own --------------------------------------------------------------------------
-
-
-class Function:
-    """A function whose gradient is a function, too: both are eager code on arrays.
-
-    A subclass defines ``forward(*inputs)`` and ``backward(*cotangents)``, which returns a gradient
-    for each input. Where ``backward`` is made of operators, the gradient can be differentiated
-    again. An object serves one call.
-
-    ``forward`` is not recorded. What ``backward`` needs of its inputs and results must go through
-    ``save_for_backward``: these are on the record, so that the derivatives of higher order see
-    them move. An array that is kept otherwise, say as an attribute, is a constant for
-    ``backward``: the first derivative is right, the second lacks what comes by way of it. So is
-    an array that is saved, but is neither an input nor a result.
-
-    Example:
-        >>> from symop import autograd, nd
-        >>> class Sigmoid(autograd.Function):
-        ...     def forward(self, x):
-        ...         y = 1 / (1 + nd.exp(-x))
-        ...         self.save_for_backward(y)
-        ...         return y
-        ...     def backward(self, d_y):
-        ...         (y,) = self.saved_tensors
-        ...         return d_y * y * (1 - y)
-        >>> x = nd.array(0.0)
-        >>> x.attach_grad()
-        >>> with autograd.record():
-        ...     y = Sigmoid()(x)
-        >>> y.backward()
-        >>> x.grad
-        NDArray(0.25, dtype=float32)
-    """
-
-    def __init__(self) -> None:
-        """A function that was not called yet."""
-        self._saved: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *arrays: Any) -> None:
-        """Keep arrays for ``backward``; inputs and results of ``forward``, as they were given."""
-        self._saved = arrays
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``forward`` kept."""
-        return self._saved
-
-    def forward(self, *inputs: Any) -> Any:
-        """The results for ``inputs``."""
-        # Abstract: Python's word for what a subclass must define.
-        raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
-
-    def backward(self, *cotangents: Any) -> Any:
-        """A gradient for each input of ``forward``, or None."""
-        # Abstract like ``forward``, but one that is never differentiated may do without.
-        raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
-
-    def __call__(self, *inputs: Any) -> Any:
-        """Run ``forward``, and put ``backward`` on the record.
-
-        Raises:
-            GradientError: ``backward`` returns another number of gradients, in a backward pass.
-        """
-        settle()
-        recording = local.state.taped
-        sources = [one.source if isinstance(one, NDArray) else None for one in inputs]
-        plain = [one.detach() if isinstance(one, NDArray) else one for one in inputs]
-        with mode(False):
-            found = self.forward(*plain)
-            made = found if isinstance(found, tuple) else (found,)
-            outputs = [_unshared(one) for one in made]
-        if recording and any(one is not None for one in sources):
-            self._enter(inputs, sources, outputs)
-            # What ``forward`` kept of its inputs and outputs is on the record from now on.
-            known = {
-                id(one): own for one, own in zip([*plain, *made], [*inputs, *outputs], strict=True)
-            }
-            self._saved = tuple(known.get(id(one), one) for one in self._saved)
-        return tuple(outputs) if isinstance(found, tuple) else outputs[0]
-
-    def _enter(self, inputs: Any, sources: Sequence[Source], outputs: list[NDArray]) -> None:
-        nodes = [placeholder("output", one.type.strong()) for one in outputs]
-        entry = Custom(sources, nodes, functools.partial(self._pulled, inputs, outputs))
-        for one, node in zip(outputs, nodes, strict=True):
-            if one.type.differentiable:
-                one._link = Link(entry, node)
-
-    def _pulled(
-        self, inputs: Any, outputs: list[NDArray], cotangents: list[NDArray | None]
-    ) -> list[NDArray | None]:
-        heads = [
-            NDArray(jnp.zeros(one.shape, one.dtype)) if head is None else head
-            for one, head in zip(outputs, cotangents, strict=True)
-        ]
-        found = self.backward(*heads)
-        gradients = list(found) if isinstance(found, (tuple, list)) else [found]
-        if len(gradients) != len(inputs):
-            raise GradientError(
-                f"{type(self).__name__}: backward must return a gradient for each of "
-                f"{len(inputs)} inputs, got {len(gradients)}"
-            )
-        return [self._fitting(*pair) for pair in zip(inputs, gradients, strict=True)]
-
-    def _fitting(self, given: Any, gradient: Any) -> NDArray | None:
-        """A gradient as an array of its input's shape and dtype."""
-        if gradient is None or not isinstance(given, NDArray):
-            return None
-        made = gradient if isinstance(gradient, NDArray) else NDArray(gradient)
-        if made.shape != given.shape or made.dtype != given.dtype:
-            raise GradientError(
-                f"{type(self).__name__}: a gradient that backward returns must be of its input's "
-                f"type {given.type}, got {made.type}"
-            )
-        return made
-
-
-def _unshared(one: Any) -> NDArray:
-    return NDArray(one.value) if isinstance(one, NDArray) else NDArray(one)
+    return moved(function, primals, tangents)
 
 
 NDArray.pass_back = staticmethod(backward)

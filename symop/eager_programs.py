@@ -414,13 +414,14 @@ class Lean:
     Attributes:
         program: computes the wanted outputs.
         whole: the program that would save residuals as well.
-        spent: the calls that the backward passes in it went through.
-        done: whether no backward pass that reads values may follow.
+        spent: the calls that the backward passes in it went through, and their heads.
+        done: whether a backward pass would read values, but no more may follow.
     """
 
     def __init__(self, whole: Recorded, heads: Sequence[tuple[Node, ...]]) -> None:
         """``whole`` after backward passes from ``heads`` that did not keep the record."""
         self.whole = whole
         self.program = Program(whole.inputs, whole.wanted, whole.training)
-        self.spent = frozenset[Node]().union(*[whole.using(one) for one in heads])
-        self.done = self.spent >= whole.using(tuple(whole.heads))
+        self.spent = frozenset[Node]().union(*[whole.using(one) | set(one) for one in heads])
+        reading = whole.using(tuple(whole.heads))
+        self.done = bool(reading) and self.spent >= reading

@@ -91,7 +91,8 @@ class Entry:
         sources: where its inputs come from; None where no derivative flows.
         saved: the values of its residuals; None when they were freed.
         packed: whether small ones among them lie end to end.
-        spent: the calls that a backward pass went through which did not keep the record.
+        spent: the calls that a backward pass went through which did not keep the record, and the
+            heads that one began at.
         again: runs the program again for its residuals and whether they are packed: it saved none,
             since gradients had been taken before it ran. None where it need not.
         serial: grows with each entry.
@@ -121,16 +122,21 @@ class Entry:
             self.saved, self.packed = self.again()
             self.again = None
 
-    def spend(self, heads: tuple[Node, ...]) -> None:
-        """Forget what the gradients of ``heads`` read; the values go when no other needs them."""
-        self.spent |= self.recorded.using(heads)
-        if self.spent and self.spent >= self.recorded.using(tuple(self.recorded.heads)):
+    def spend(self, heads: tuple[Node, ...], first: frozenset[Node]) -> None:
+        """Forget what the gradients of ``heads`` read; the values go when no other needs them.
+
+        A backward pass began at those in ``first``: none may begin there again, also where
+        gradients read nothing.
+        """
+        self.spent |= self.recorded.using(heads) | first
+        reading = self.recorded.using(tuple(self.recorded.heads))
+        if reading and self.spent >= reading:
             self._origins = self.origins  # before the values are gone that tell constants apart
             self.saved = self.again = None
 
-    def is_spent(self, heads: tuple[Node, ...]) -> bool:
-        """Whether the gradients of ``heads`` read what is forgotten."""
-        return not self.spent.isdisjoint(self.recorded.using(heads))
+    def is_spent(self, heads: tuple[Node, ...], first: frozenset[Node]) -> bool:
+        """Whether the gradients of ``heads`` read what is forgotten, or began there before."""
+        return not self.spent.isdisjoint(self.recorded.using(heads) | first)
 
     @property
     def origins(self) -> Origins:
@@ -162,10 +168,11 @@ class Custom:
         backward: from the cotangents of all outputs to the gradients of all inputs.
         nodes: what stands for its outputs.
         computed: where a graph computes its only output; None where it is Python that does.
+        spent: whether a backward pass went through that did not keep the record.
         serial: grows with each entry.
     """
 
-    __slots__ = ("backward", "computed", "nodes", "serial", "sources")
+    __slots__ = ("backward", "computed", "nodes", "serial", "sources", "spent")
 
     def __init__(
         self,
@@ -176,8 +183,13 @@ class Custom:
     ) -> None:
         """Enter a function on the tape."""
         self.sources, self.nodes, self.backward = sources, nodes, backward
-        self.computed = computed
+        self.computed, self.spent = computed, False
         self.serial = next(serials)
+
+    def spend(self) -> None:
+        """Forget the function, and what it holds, where it is Python's."""
+        if self.computed is None:
+            self.spent, self.backward = True, _forgotten
 
     def gradients(self, cotangents: dict[Node, Any]) -> Sequence[Any]:
         """What arrives at the inputs for the cotangents of outputs, which are arrays."""
@@ -190,6 +202,11 @@ class Custom:
                 f"got {len(found)}"
             )
         return found
+
+
+def _forgotten(_cotangents: list[Any]) -> Sequence[Any]:
+    """In place of a function that is not there any more, nor asked for."""
+    return []
 
 
 AnyEntry = Entry | Custom

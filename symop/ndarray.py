@@ -54,7 +54,7 @@ class NDArray(Convertible):
     _segment: Segment | None
     _index: int
     _type: VarType | None
-    _link: Link | tuple[()] | None
+    _link: "Link | NDArray | tuple[()] | None"
     _grad: Gradient | None
 
     def __init__(self, data: Any) -> None:
@@ -86,7 +86,8 @@ class NDArray(Convertible):
     def _compute(self) -> None:
         segment = self._segment
         assert segment is not None
-        if segment is local.state.segment or segment is local.state.parked:
+        own = segment is local.state.segment or segment is local.state.parked
+        if own or not segment.owner.thread.is_alive():
             segment.run()
         else:  # another thread's, which goes on with it
             self._value = segment.peek(self)
@@ -104,7 +105,14 @@ class NDArray(Convertible):
     @property
     def source(self) -> "Link | NDArray | None":
         """Where a gradient by this array goes: to the tape, to the array itself, or nowhere."""
-        return self if self._grad is not None else self._link or None
+        if self._grad is not None:
+            return self
+        link = self._link
+        return link if isinstance(link, (Link, NDArray)) else None
+
+    def at_present(self) -> "NDArray":
+        """Another array with this value and source, which later changes in place pass by."""
+        return array_of(self.value, self.source)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         if api_version not in (None, "2022.12", "2023.12", "2024.12"):
@@ -235,13 +243,15 @@ class NDArray(Convertible):
     @property
     def is_recorded(self) -> bool:
         """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
-        pending = self._value is None and self._segment is not None and self._segment.taped
-        return self.source is not None or (pending and self._flows())
+        return self.source is not None or (self._value is None and self.flows)
 
-    def _flows(self) -> bool:
-        """Whether a derivative may flow through a value that did not run yet."""
+    @property
+    def flows(self) -> bool:
+        """Whether it is a value of a segment that did not run yet and a derivative may flow by."""
         segment = self._segment
-        return segment is not None and self._link is None and segment.flows(self._index)
+        if segment is None or not segment.taped:
+            return False
+        return self._link is None and segment.flows(self._index)
 
     # Gradients
 
@@ -318,7 +328,7 @@ class NDArray(Convertible):
     __hash__ = object.__hash__
 
 
-def array_of(value: Any, link: Link | None = None) -> NDArray:
+def array_of(value: Any, link: Link | NDArray | None = None) -> NDArray:
     """An array that holds ``value`` as it is, whatever it is, and comes from ``link``."""
     made = object.__new__(NDArray)
     made._value, made._segment, made._type, made._link, made._grad = value, None, None, link, None

@@ -10,7 +10,7 @@ import jax
 
 from registry.errors import SymopError
 from registry.types import VarKind
-from symop.alone import TracedError
+from symop.alone import ApartError, TracedError
 from symop.differentiate import ones, pullback
 from symop.entries import NEVER
 from symop.graph import topological
@@ -43,7 +43,7 @@ def gradients(
         return None
     try:
         along = tuple([None if one is None else _leaf(one, segment) for _, one in heads])
-    except TracedError:
+    except (TracedError, ApartError):
         return None
     places = tuple([head._index for head, _ in heads])
     how = places, along, by, create_graph, targets is None
@@ -80,7 +80,7 @@ def _place(array: NDArray, segment: Segment, own: dict[int, NDArray]) -> int | N
     """Where an array stands in the segment through which a gradient by it flows."""
     if array._segment is segment:
         return array._index if array._link is None else None
-    return segment.places[id(array)] if id(array) in own else None
+    return segment.places.get(id(array)) if id(array) in own else None
 
 
 def _leaf(array: NDArray, segment: Segment) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from symop.alone import at_once, new
+from registry.errors import ArgumentError
+from symop.alone import ApartError, at_once, new
 from symop.segments import Segment, local
 from symop.steps import Call
 
@@ -25,20 +26,23 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
             return results(call, inputs)[0] if found is None else found
         segment = state.opened()
     make = call.make
-    if len(inputs) == 1:
-        x = inputs[0]
-        pending = x.__class__ is make and x._segment is segment
-        key: tuple[Any, ...] = (call, x._index if pending else segment.place(call, 0, x))
-    else:
-        key = (
-            call,
-            *[
-                x._index
-                if x.__class__ is make and x._segment is segment
-                else segment.place(call, i, x)
-                for i, x in enumerate(inputs)
-            ],
-        )
+    try:
+        if len(inputs) == 1:
+            x = inputs[0]
+            pending = x.__class__ is make and x._segment is segment
+            key: tuple[Any, ...] = (call, x._index if pending else segment.place(call, 0, x))
+        else:
+            key = (
+                call,
+                *[
+                    x._index
+                    if x.__class__ is make and x._segment is segment
+                    else segment.place(call, i, x)
+                    for i, x in enumerate(inputs)
+                ],
+            )
+    except ApartError:
+        return _apart(call, inputs, segment)[0]
     step = segment.step.children.get(key)
     if step is None:
         step = segment.extended(call, key)
@@ -60,6 +64,34 @@ def one_result(call: Call, inputs: Sequence[Any]) -> Any:
 def results(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """All values that a call adds to its segment."""
     segment = local.state.segment or local.state.opened()
+    try:
+        return _added(call, inputs, segment)
+    except ApartError:
+        return _apart(call, inputs, segment)
+
+
+def _apart(call: Call, inputs: Sequence[Any], segment: Segment) -> list[Any]:
+    """The results of a call that cannot run together with what was recorded before.
+
+    Raises:
+        ArgumentError: nor can its inputs with each other.
+    """
+    segment.run()
+    alone = local.state.opened()
+    alone.room = 0
+    try:
+        return _added(call, inputs, alone)
+    except ApartError:
+        local.state.segment = None
+        places = [getattr(getattr(one, "value", one), "sharding", None) for one in inputs]
+        raise ArgumentError(
+            f"{call.operator.name}: the inputs must lie on the same devices, got "
+            f"{' and '.join(str(one) for one in places if one is not None)}; use to_device"
+        ) from None
+
+
+def _added(call: Call, inputs: Sequence[Any], segment: Segment) -> list[Any]:
+    """What a call adds to ``segment``, which runs if it is full then."""
     key = (call, *[segment.place(call, i, one) for i, one in enumerate(inputs)])
     step = segment.step.children.get(key) or segment.extended(call, key)
     if step is None:
@@ -99,7 +131,7 @@ def on_tracers(call: Call, inputs: Sequence[Any]) -> list[Any]:
     It runs by itself: together with others it might outlive the trace.
     """
     settle()
-    segment = local.state.segment = Segment(local.state.taped, local.state.training)
+    segment = local.state.segment = Segment(local.state)
     segment.traced, segment.room = True, 0
     try:
         return results(call, inputs)

@@ -6,6 +6,7 @@ into a dictionary: the types of its results and the program so far are known.
 """
 
 import cmath
+import contextlib
 import functools
 import sys
 import threading
@@ -16,12 +17,12 @@ import jax
 import numpy as np
 
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError
+from registry.errors import ArgumentError, GradientError
 from registry.table import get
 from registry.types import KEY_TYPE, VarType
 from registry.var import Var
 from symop import random
-from symop.alone import TracedError, new
+from symop.alone import ApartError, TracedError, is_large, new
 from symop.differentiate import carries_cotangent
 from symop.eager_programs import Lean, Program, Recorded
 from symop.emission import apply
@@ -61,6 +62,7 @@ class _State:
     """The recording of one thread.
 
     Attributes:
+        thread: whose state it is.
         segment: what is recorded at the moment, or None.
         parked: what was recorded for a backward pass and did not run yet, or None.
         taped: whether calls are recorded for a backward pass.
@@ -69,10 +71,13 @@ class _State:
         rest: how many more calls run by themselves, because programs never came again; -1 for all.
     """
 
-    __slots__ = ("next_rest", "parked", "rest", "segment", "surprise", "taped", "training")
+    __slots__ = (
+        "next_rest", "parked", "rest", "segment", "surprise", "taped", "thread", "training",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Nothing is recorded."""
+        self.thread = threading.current_thread()
         self.segment: Segment | None = None
         self.parked: Segment | None = None
         self.taped = self.training = False
@@ -80,7 +85,7 @@ class _State:
 
     def opened(self) -> "Segment":
         """A new segment."""
-        self.segment = made = Segment(self.taped, self.training)
+        self.segment = made = Segment(self)
         if self.rest:
             made.room = 0
             self.rest -= self.rest > 0
@@ -108,6 +113,7 @@ class Segment:
     """Calls that did not run yet.
 
     Attributes:
+        owner: the state of the thread that records it.
         step: the last of them.
         room: the value at this place, or behind it, is the last.
         outputs: the arrays that hold its values, by place; None for those from outside. An array
@@ -120,22 +126,26 @@ class Segment:
         training: what the training flag says.
         traced: whether JAX may trace its values.
         x64: whether JAX had 64-bit dtypes when it began.
+        device: JAX's default device at that time.
+        devices: where the arrays from outside lie that are bound to a place; None if none is.
         closed: whether no value from outside comes from another part of the tape.
         spent: the heads, by place, of backward passes that did not keep the record.
         error: why it could not be run.
     """
 
     __slots__ = (
-        "closed", "error", "held", "leaves", "outputs", "places", "room", "sources", "spent",
-        "step", "taped", "traced", "training", "x64",
+        "closed", "device", "devices", "error", "held", "leaves", "outputs", "owner", "places",
+        "room", "sources", "spent", "step", "taped", "traced", "training", "x64",
     )  # fmt: skip
 
-    def __init__(self, taped: bool, training: bool) -> None:
+    def __init__(self, owner: _State) -> None:
         """An empty segment."""
-        self.taped, self.training, self.traced = taped, training, False
-        self.step = tree.root(taped, training)
+        self.owner = owner
+        self.taped, self.training, self.traced = owner.taped, owner.training, False
+        self.step = tree.root(self.taped, self.training)
         self.room = _LIMIT - 1
-        self.x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]  # set at run time
+        self.x64, self.device = surroundings()
+        self.devices: Any = None
         self.closed = True
         self.spent: list[tuple[int, ...]] = []
         self.leaves: list[Any] = []
@@ -158,6 +168,11 @@ class Segment:
         value = array._value
         if value is None:
             value = array.value
+        if self.taped and array._segment is not None and array.flows:
+            raise GradientError(
+                "record: a value that another thread recorded must be computed there before it is "
+                "differentiated here; ask for its value there"
+            )
         source = array.source if self.taped else None
         known = id(value) if source is None else id(array)
         place = self.places.get(known)
@@ -165,9 +180,25 @@ class Segment:
             return place
         if isinstance(value, jax.core.Tracer) and not self.traced:
             raise TracedError
+        self._require_near(value)
         place = self.places[known] = self.add_leaf(array.type, value, source)
         self.held.append(array)  # what has been seen must not be confused with what comes later
         return place
+
+    def _require_near(self, value: Any) -> None:
+        """What runs together must lie together, under the same flags of JAX.
+
+        Raises:
+            ApartError: another segment must begin.
+        """
+        if surroundings() != (self.x64, self.device):
+            raise ApartError
+        if not self.traced and getattr(value, "committed", False):
+            devices = value.sharding.device_set
+            if self.devices is None:
+                self.devices = devices
+            elif devices != self.devices:
+                raise ApartError
 
     def add_leaf(self, type: VarType, value: Any, source: Source) -> int:
         """Put a value from outside into the segment."""
@@ -193,10 +224,13 @@ class Segment:
         if value is LEFT_OUT:
             if call.operator.slot_of(index).role != "key":
                 return LEFT_OUT
+            self._require_near(None)
             root, number = random.draw(owner=call.operator.name)
             return self.add_leaf(KEY_TYPE, (root, np.uint32(number)), None)
         kind = value.__class__
         if kind is float or kind is int or kind is bool or kind is complex:
+            if is_large(value) and self.room:
+                raise ApartError  # it may not fit the dtype, which is to be told at once
             # zeros have a sign, those in complex numbers too, and NaN equals nothing
             plain = value and kind is not complex and not cmath.isnan(value)
             return (kind, value) if plain else (kind, repr(value), value)
@@ -214,9 +248,10 @@ class Segment:
     def extended(self, call: Call, key: tuple[Any, ...]) -> Step | None:
         """The step of a call that nobody took here before.
 
-        None if JAX's wide flag is not what it was when the segment began: another one must begin.
+        None if the flags of JAX are not what they were when the segment began: another one must
+        begin.
         """
-        if self.x64 != jax.config.jax_enable_x64:  # type: ignore[attr-defined]  # set at run time
+        if surroundings() != (self.x64, self.device):
             return None
         step = self.step
         numbers = [i for i, one in enumerate(key) if type(one) is tuple]
@@ -314,15 +349,30 @@ class Segment:
         wanted = [i for i in wanted if self._is_held(i)]
         if wanted:
             try:
-                self._run([(i, outputs[i]) for i in wanted])
+                with self._at_its_device():
+                    self._run([(i, outputs[i]) for i in wanted])
             except Exception as error:
                 self.error = error
+                self._rescue([(i, outputs[i]) for i in wanted])
                 raise
             except BaseException:  # an interrupt loses nothing
                 local.state.parked = self if local.state.parked is None else local.state.parked
                 raise
         self.leaves, self.held, self.sources = [], [], []
         self.places, self.outputs = {}, []
+
+    def _rescue(self, wanted: Sequence[tuple[int, Any]]) -> None:
+        """Compute one by one what does not depend on what failed."""
+        for one in wanted:
+            with contextlib.suppress(Exception), self._at_its_device():
+                self._run([one])
+
+    def _at_its_device(self) -> contextlib.AbstractContextManager[None]:
+        """A scope in which JAX's default device is that of the segment."""
+        if self.device is surroundings()[1]:
+            return contextlib.nullcontext()
+        scope: contextlib.AbstractContextManager[None] = jax.default_device(self.device)
+        return scope
 
     def _run(self, wanted: list[tuple[int, Any]]) -> None:
         key = tuple([i for i, _ in wanted])
@@ -354,7 +404,7 @@ class Segment:
         results = called(program.program, self.leaves)
         entry = Entry(program.whole, self.sources, [], False, origins)
         entry.spent = program.spent
-        if program.done and program.spent:
+        if program.done:
             entry.saved = None
         elif program.whole.residuals:
             entry.again = functools.partial(_residuals, program.whole, self.leaves)
@@ -384,6 +434,12 @@ class Segment:
         with jax.enable_x64(self.x64):
             program = Program(inputs, [nodes[array._index]], self.training)
         return called(program, leaves[: len(inputs)])[0]
+
+
+def surroundings() -> tuple[bool, Any]:
+    """The flags of JAX on which results depend: 64-bit dtypes, and the default device."""
+    config: Any = jax.config
+    return bool(config.jax_enable_x64), config.jax_default_device
 
 
 def _residuals(recorded: Recorded, leaves: list[Any]) -> tuple[list[Any], bool]:

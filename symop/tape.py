@@ -53,6 +53,7 @@ def pull(
     """
     walk = Walk(targets, create_graph)
     for source, cotangent in heads:
+        walk.begin(source)
         walk.arrive(source, cotangent)
     walk.run()
     return walk
@@ -65,6 +66,8 @@ class Walk:
         self.create_graph = create_graph
         self.entries: dict[int, AnyEntry] = {}
         self._visited: list[tuple[Entry, tuple[Node, ...]]] = []
+        self._called: list[Custom] = []
+        self._first: dict[int, frozenset[Node]] = defaultdict(frozenset)
         self._waiting: list[int] = []
         self._cotangents: dict[int, Contributions] = {}
         self._arrays: dict[int, list[Cotangent]] = defaultdict(list)
@@ -77,6 +80,11 @@ class Walk:
             if isinstance(one, Link):
                 self._wanted_values[one.entry.serial].append(one.node)
         self._of_values: dict[tuple[int, Node], NDArray | None] = {}
+
+    def begin(self, source: Source) -> None:
+        """The walk starts at ``source``."""
+        if isinstance(source, Link):
+            self._first[source.entry.serial] |= {source.node}
 
     def arrive(self, source: Source, cotangent: Cotangent | None) -> None:
         """A cotangent reaches where a value comes from; None for one that is zero."""
@@ -106,7 +114,9 @@ class Walk:
     def free(self) -> None:
         """Forget the residuals that the walk has read."""
         for entry, reached in self._visited:
-            entry.spend(reached)
+            entry.spend(reached, self._first[entry.serial])
+        for function in self._called:
+            function.spend()
 
     def _visit(
         self, entry: AnyEntry, reached: tuple[Node, ...], cotangents: dict[Node, Cotangent]
@@ -115,6 +125,9 @@ class Walk:
         if not inner and not any(map(self.is_useful, entry.sources)):
             return
         if isinstance(entry, Custom):
+            if entry.spent:
+                raise _freed()
+            self._called.append(entry)
             given = {node: _array(one, node.type) for node, one in cotangents.items()}
             self._of_values |= {(entry.serial, node): given.get(node) for node in inner}
             found = entry.gradients(given)
@@ -129,11 +142,8 @@ class Walk:
         arrived = dict[Node, NDArray]()
         if cotangents and by:
             heads = tuple(sorted(cotangents, key=lambda node: node.serial))
-            if entry.is_spent(heads):
-                raise GradientError(
-                    "backward: the record must still be there, but an earlier backward pass freed "
-                    "it; pass retain_graph=True to that one"
-                )
+            if entry.is_spent(heads, self._first[entry.serial]):
+                raise _freed()
             self._visited.append((entry, heads))
             bare = tuple(node for node in heads if cotangents[node] is ONES)
             pulled = entry.recorded.pulled(heads, by, bare)
@@ -233,7 +243,7 @@ class Walk:
 
 def _unshared(gradient: NDArray) -> NDArray:
     """The same value in an array that nobody else holds."""
-    return array_of(gradient.value, gradient._link or None)
+    return gradient.at_present()
 
 
 def _zeros(type: VarType) -> NDArray:
@@ -288,6 +298,13 @@ def _array(cotangent: Any, type: VarType) -> NDArray:
     if isinstance(cotangent, NDArray):
         return cotangent
     return NDArray(jnp.ones(type.shape, type.dtype))
+
+
+def _freed() -> GradientError:
+    return GradientError(
+        "backward: the record must still be there, but an earlier backward pass freed it; pass "
+        "retain_graph=True to that one"
+    )
 
 
 def disconnected(what: str) -> DisconnectedError:

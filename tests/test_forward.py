@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, DTypeError, ShapeError
+from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from symop import autograd, nd
 from symop.recording import settle
 from symop.segments import local
@@ -77,7 +77,6 @@ class TestFunctions:
 
     def test_no_tape_is_kept(self):
         x = nd.array(POINT)
-        x.attach_grad()
         seen = []
 
         def function(x):
@@ -88,6 +87,14 @@ class TestFunctions:
             value, moved = so.jvp(function, x, nd.array(ALONG))
         assert seen == [False]
         assert not value.is_recorded
+        assert not moved.is_recorded
+
+    def test_a_recorded_array_is_refused(self):
+        x = nd.array(POINT)
+        x.attach_grad()
+        with autograd.record(), pytest.raises(GradientError, match="must not be recorded"):
+            so.jvp(nd.sin, x, nd.array(ALONG))
+        _, moved = so.jvp(nd.sin, x, nd.array(ALONG))
         assert not moved.is_recorded
 
     def test_in_itself(self):
