@@ -369,6 +369,7 @@ _NUMPY: _Names = {
 _JAX: _Names = {
     "approx_max_k": ("topk", "operand and k as here; it is exact"),
     "approx_min_k": ("topk", "largest=False; it is exact"),
+    "beta": ("random_beta", "shape is that of one draw for each a and b"),
     "broadcast": ("broadcast_to", "shape is the whole result's"),
     "broadcast_in_dim": ("broadcast_to", "axes are aligned at the end: reshape before"),
     "clamp": ("clip", "the array comes first, then low and high"),

@@ -6,6 +6,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -472,3 +473,26 @@ def test_zero_wins_over_an_infinite_logarithm():
     shares = jnp.asarray([0.25, 0.75])
     slopes = jax.grad(lambda p: -jnp.sum(so.xlogy(p, p)))(shares)
     np.testing.assert_allclose(slopes, -np.log(shares) - 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("x", [-5.5, -6.0, -10.0])
+def test_slope_of_gelu_keeps_its_digits_in_the_lower_tail(x):
+    with mpmath.workdps(30):
+        exact = mpmath.diff(lambda t: t * mpmath.ncdf(t), mpmath.mpf(x))
+    np.testing.assert_allclose(jax.grad(so.gelu)(jnp.float32(x)), float(exact), rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [so.gelu, lambda x: so.gelu(x, approximate=True), so.silu, so.mish],
+    ids=["gelu", "gelu by tanh", "silu", "mish"],
+)
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
+def test_self_gated_activations_are_straight_far_out(activation, dtype):
+    largest = float(jnp.finfo(dtype).max)
+    for size in (100.0, 1e3, 6e4, 0.5 * largest):
+        for x, slope in ((size, 1.0), (-size, 0.0)):
+            first = jax.grad(activation)
+            second = jax.grad(first)
+            found = [one(jnp.asarray(x, dtype)) for one in (first, second, jax.grad(second))]
+            assert [float(one) for one in found] == [slope, 0.0, 0.0]

@@ -10,8 +10,8 @@ from jax import lax
 from registry.cases import case, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.elementwise import exp, sigmoid, tanh, where
-from registry.ops.rounding import isinf
-from registry.ops.special import erf
+from registry.ops.rounding import clip
+from registry.ops.special import erfc, gaussian
 from registry.shapes import REFUSES_INTEGERS, real_inexact, same
 from registry.signature import Array
 from registry.table import op
@@ -113,10 +113,13 @@ def _closed(x: Array, gated: Array) -> Array:
     return jnp.where(x == -jnp.inf, 0.0, gated)
 
 
-def _finite(x: Var) -> Var:
-    """``x``, and zero for an infinite one, as a factor of what vanishes faster than it grows."""
-    chosen: Var = where(isinf(x), 0.0, x)
-    return chosen
+def _finite(x: Var, far: float = 800.0) -> Var:
+    """``x``, no further than ``far`` from zero, as a factor of what vanishes before it is there.
+
+    From 800 on ``exp(-x)`` is zero in double precision.
+    """
+    bounded: Var = clip(x, low=-far, high=far)
+    return bounded
 
 
 @op(
@@ -348,15 +351,15 @@ def _gelu_gradient(x: Var, d_out: Var, *, approximate: bool) -> Grads:
     if approximate:
         # gate = (1 + t) / 2 with t = tanh(c (x + a x^3)); gate' = (1 - t^2) / 2 c (1 + 3 a x^2)
         c = math.sqrt(2.0 / math.pi)
-        t = tanh((x + x * x * x * 0.044715) * c)
-        at = _finite(x)
+        at = _finite(x, 32.0)  # tanh is one long before
+        t = tanh((at + at * at * at * 0.044715) * c)
         slope = (1.0 - t * t) * (at * at * (3 * 0.044715) + 1.0) * (0.5 * c)
         return {"x": d_out * ((t + 1.0) * 0.5 + at * slope)}
     # d (x Phi) = Phi + x phi, where phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
-    gate = (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
-    at = _finite(x)
-    density = exp(at * at * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
-    return {"x": d_out * (gate + at * density)}
+    # Phi is half of erfc(z), which keeps its digits where it is small.
+    z = x * -math.sqrt(0.5)
+    density = gaussian(z) * (1.0 / math.sqrt(2.0 * math.pi))
+    return {"x": d_out * (erfc(z) * 0.5 + _finite(x) * density)}
 
 
 # Clipped lines ----------------------------------------------------------------------------------

@@ -223,7 +223,7 @@ _MAX_MISUSES = [
     dtype=strong_real,
     reference=_max_reference,
     cases=[
-        case(data=distinct(2, 2, 5, 4), output_size=(3, 2), order=2),
+        case(data=distinct(2, 2, 5, 4), output_size=(3, 2)),
         case(data=distinct(1, 7, 2), output_size=3, layout="NWC", order=1),
         case(data=distinct(1, 2, 2), output_size=5, order=1),
         case(data=distinct(1, 2, 2, 3, 4), output_size=(2, 1, 3), order=1),

@@ -51,6 +51,7 @@ def _bernoulli_reference(
     shape=_bernoulli_shape,
     dtype=_bernoulli_dtype,
     reference=_bernoulli_reference,
+    aliases=["bernoulli"],
     cases=[
         case(p=uniform(3, 4, low=0.2, high=0.8)),
         case(p=uniform(low=0.2, high=0.8), shape=(2, 3), dtype="float32"),
@@ -98,6 +99,7 @@ def _poisson_reference(
     shape=_poisson_shape,
     dtype=_poisson_dtype,
     reference=_poisson_reference,
+    aliases=["poisson"],
     cases=[
         case(rate=uniform(3, 4, low=0.5, high=20.0)),
         case(rate=positive(), shape=(2, 3), dtype="float32"),
@@ -198,6 +200,7 @@ def _categorical_reference(
     shape=_categorical_shape,
     dtype=_categorical_dtype,
     reference=_categorical_reference,
+    aliases=["categorical"],
     cases=[
         case(logits=(3, 4)),
         case(logits=(4, 3), axis=0, dtypes=("float32",)),
@@ -244,7 +247,7 @@ def _permutation_reference(x: np.ndarray, key: Any, *, axis: int, inverse: bool)
     shape=along_axis,
     dtype=_permutation_dtype,
     reference=_permutation_reference,
-    aliases=["shuffle"],
+    aliases=["permutation", "shuffle"],
     cases=[
         case(x=(5, 3)),
         case(x=(3, 4), axis=1, inverse=True),

@@ -17,7 +17,7 @@ from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 
-Method = Literal["nearest", "linear"]
+Method = Literal["nearest", "linear", "bilinear"]
 """How an entry follows from its neighbors."""
 _UNROLLED = 8
 """How many entries of a row are added in one expression; more are added one after the other."""
@@ -143,6 +143,7 @@ def _interpolated(at: np.ndarray, row: np.ndarray) -> np.ndarray:
         case(data=(2, 1, 4, 3), size=(7, 5)),
         case(data=(1, 2, 5, 4), size=(3, 7), align_corners=True, order=2),
         case(data=(1, 2, 3, 4), size=(6, 3), method="nearest"),
+        case(data=(1, 1, 3, 4), size=(5, 3), method="bilinear", order=1),
         case(data=(1, 5, 4), size=8, method="nearest", align_corners=True, order=1),
         case(data=(2, 5, 1), size=(3,), layout="NWC", order=2),
         case(data=(1, 1, 2, 3, 2), size=(3, 2, 4), order=1),
@@ -156,14 +157,14 @@ def _interpolated(at: np.ndarray, row: np.ndarray) -> np.ndarray:
         misuse("size must be at least 1, got 0", data=(1, 1, 4), size=0),
         misuse("the spatial axes of data must not be empty", data=(1, 1, 0), size=2),
         misuse("the inputs must be floating, got bool", data=booleans(1, 1, 4), size=2),
-        misuse("must be one of 'nearest', 'linear'", data=(1, 1, 4), size=2, method="cubic"),
+        misuse("must be one of 'nearest', 'linear', 'bil", data=(1, 1, 4), size=2, method="cubic"),
     ],
 )
 def resize(
     data: Array,
     *,
     size: int | tuple[int, ...],
-    method: Literal["nearest", "linear"] = "linear",
+    method: Literal["nearest", "linear", "bilinear"] = "linear",
     align_corners: bool = False,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
 ) -> Array:
@@ -174,9 +175,9 @@ def resize(
     ``align_corners`` it is that at ``i * (length - 1) / (size - 1)``, the first where ``size`` is
     1: the centers of the outermost pixels meet. Beyond these the outermost entries continue.
 
-    ``"linear"`` interpolates between two neighbors along each axis (bilinear for two axes), and
-    does not smooth first where the size shrinks. ``"nearest"`` takes the nearest entry, the later
-    of two that are equally near; it takes any dtype.
+    ``"linear"``, also called ``"bilinear"`` after the case of two axes, interpolates between two
+    neighbors along each axis, and does not smooth first where the size shrinks. ``"nearest"`` takes
+    the nearest entry, the later of two that are equally near; it takes any dtype.
 
     Source: ONNX, operator ``Resize``, with ``half_pixel`` or ``align_corners``, and
     ``round_prefer_ceil`` for the nearest; the same as PyTorch's ``interpolate`` with ``linear``,
@@ -188,7 +189,7 @@ def resize(
         Array([[[0., 1., 3., 4.]]], dtype=float32)
     """
     data = jnp.asarray(data)
-    out = _wide(data) if method == "linear" else data
+    out = _wide(data) if method != "nearest" else data
     for axis in _spatial(data.shape, layout):
         n = _resized_shape(data.shape, size=size, layout=layout)[axis]
         parts = _parts(data.shape[axis], n, method=method, align_corners=align_corners)
@@ -258,7 +259,7 @@ def resize_gradient(
     cotangent: Array,
     *,
     shape: tuple[int, ...],
-    method: Literal["nearest", "linear"] = "linear",
+    method: Literal["nearest", "linear", "bilinear"] = "linear",
     align_corners: bool = False,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
 ) -> Array:

@@ -275,6 +275,7 @@ def _truncated_reference(
     shape=_pair_shape,
     dtype=_pair_dtype,
     reference=_truncated_reference,
+    aliases=["truncated_normal"],
     cases=[
         *_LOC_AND_SCALE,
         case(loc=(3,), low=-1.0, high=0.5),

@@ -98,7 +98,8 @@ def table(operators: Sequence[Operator], known: Known) -> str:
         " and held on each case that it could be compared on; a dot where there is nothing to"
         " compare, and the operator's page says why. Orders are those of the derivatives that were"
         " compared with what knows nothing of the maker: JAX's derivative of the kernel, finite"
-        " differences or the declared gradient, on the CPU.",
+        " differences or the declared gradient, on the CPU. They end early where a result is"
+        " infinite, and at the first where only a declared gradient is there to compare with.",
     ]
     family = {one.name: one.__module__ for one in operators}
     ordered = sorted(operators, key=lambda one: (family[one.name], one.name))
