@@ -158,6 +158,8 @@ def real(*types: VarType) -> Weak:
 
 REFUSES_INTEGERS = misuse("the inputs must be floating, got int32", x=integers(3, high=4))
 """The misuse of a function of ``x`` whose dtype rule is ``inexact``."""
+HAS_NO_AXIS = misuse("attributes among none, got 'axis'", x=(3,), axis=0)
+"""The misuse of a function of ``x``, entry by entry, that takes all arrays and nothing else."""
 
 
 def real_inexact(*types: VarType) -> Weak:

@@ -9,6 +9,7 @@ from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.shapes import (
+    HAS_NO_AXIS,
     broadcast,
     default_float,
     floating,
@@ -372,7 +373,7 @@ def _scale_simplify(x: Var, *, scale: float) -> Var | None:
     dtype=promote,
     reference=np.positive,
     aliases=["assign", "positive", "clone"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9)), HAS_NO_AXIS],
 )
 def identity(x: Array) -> Array:
     """``x`` itself.

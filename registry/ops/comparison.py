@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import booleans, case, integers, misuse
-from registry.shapes import boolean, broadcast, same
+from registry.shapes import HAS_NO_AXIS, boolean, broadcast, same
 from registry.signature import Array
 from registry.table import op
 from registry.var import Var, filled
@@ -196,6 +196,7 @@ def logical_xor(x: Array, y: Array) -> Array:
         case(x=integers(4, high=2)),
         case(x=booleans()),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def logical_not(x: Array) -> Array:

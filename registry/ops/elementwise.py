@@ -8,7 +8,17 @@ from jax import lax
 from registry.cases import booleans, case, integers, misuse, nonzero, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.shapes import broadcast, canonical, floating, inexact, numeric, promote, real, same
+from registry.shapes import (
+    HAS_NO_AXIS,
+    broadcast,
+    canonical,
+    floating,
+    inexact,
+    numeric,
+    promote,
+    real,
+    same,
+)
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -21,7 +31,7 @@ from registry.var import Var, filled
     shape=same,
     dtype=floating,
     reference=np.exp,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def exp(x: Array) -> Array:
     """Exponential function.
@@ -43,7 +53,7 @@ def _exp_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.expm1,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), HAS_NO_AXIS],
 )
 def expm1(x: Array) -> Array:
     """``exp(x) - 1``, accurate near zero.
@@ -66,7 +76,7 @@ def _expm1_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.log,
-    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2))],
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2)), HAS_NO_AXIS],
 )
 def log(x: Array) -> Array:
     """Natural logarithm; minus infinity at zero, not a number below.
@@ -93,6 +103,7 @@ def _log_gradient(x: Var, d_out: Var) -> Grads:
         case(x=uniform(3, low=-0.5, high=0.5)),
         case(x=positive(0)),
         case(x=positive()),
+        HAS_NO_AXIS,
     ],
 )
 def log1p(x: Array) -> Array:
@@ -118,7 +129,7 @@ def _log1p_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.sin,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def sin(x: Array) -> Array:
     """Sine of an angle in radians.
@@ -140,7 +151,7 @@ def _sin_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.cos,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def cos(x: Array) -> Array:
     """Cosine of an angle in radians.
@@ -162,7 +173,7 @@ def _cos_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.tanh,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def tanh(x: Array) -> Array:
     """Hyperbolic tangent.
@@ -337,7 +348,7 @@ _LIKE_CASES = [
     dtype=promote,
     reference=lambda x: x,
     aliases=["block_grad", "BlockGrad", "detach"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def stop_gradient(x: Array) -> Array:
     """``x`` itself, through which no gradient passes.

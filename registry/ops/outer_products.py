@@ -90,6 +90,7 @@ def _kron_shape(x: Shape, y: Shape) -> Shape:
         case(x=(2, 0), y=(1, 3), order=1),
         case(x=(2, 2), y=integers(2, 3, high=9), order=1),
         workload(x=(32, 32), y=(32, 32)),
+        misuse("attributes among none, got 'axis'", x=(3,), y=(3,), axis=0),
     ],
 )
 def kron(x: Array, y: Array) -> Array:

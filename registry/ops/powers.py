@@ -9,6 +9,7 @@ from registry.ops.broadcasting import unbroadcast
 from registry.ops.comparison import equal, logical_and
 from registry.ops.elementwise import log, where
 from registry.shapes import (
+    HAS_NO_AXIS,
     broadcast,
     floating,
     numeric,
@@ -25,7 +26,7 @@ from registry.var import Var, filled
     shape=same,
     dtype=floating,
     reference=np.reciprocal,
-    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=positive(0))],
+    cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=positive(0)), HAS_NO_AXIS],
 )
 def reciprocal(x: Array) -> Array:
     """``out = 1 / x``.
@@ -78,7 +79,7 @@ def _square_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.sqrt,
-    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0))],
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0)), HAS_NO_AXIS],
 )
 def sqrt(x: Array) -> Array:
     """Square root; not a number below zero. At zero the derivative is infinite.

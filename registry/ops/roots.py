@@ -10,7 +10,7 @@ from registry.cases import case, integers, nonzero, positive
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.powers import square
-from registry.shapes import REFUSES_INTEGERS, floating, inexact, real_inexact, same
+from registry.shapes import HAS_NO_AXIS, REFUSES_INTEGERS, floating, inexact, real_inexact, same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, VarType
@@ -100,7 +100,7 @@ def _rcbrt_gradient(out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.exp2,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def exp2(x: Array) -> Array:
     """``2^x``.
@@ -122,7 +122,7 @@ def _exp2_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=_logarithm,
     reference=np.log2,
-    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2))],
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2)), HAS_NO_AXIS],
 )
 def log2(x: Array) -> Array:
     """Logarithm to the base 2; minus infinity at zero, not a number below.
@@ -144,7 +144,7 @@ def _log2_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=_logarithm,
     reference=np.log10,
-    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2))],
+    cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0, 2)), HAS_NO_AXIS],
 )
 def log10(x: Array) -> Array:
     """Logarithm to the base 10; minus infinity at zero, not a number below.

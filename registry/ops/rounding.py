@@ -14,7 +14,7 @@ from registry.errors import AttributeValueError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.extrema import Ties, larger, maximum, parted, smaller
-from registry.shapes import boolean, broadcast, promote, real, same, strong_real
+from registry.shapes import HAS_NO_AXIS, boolean, broadcast, promote, real, same, strong_real
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_inexact
@@ -131,7 +131,7 @@ round.zero_gradient("it is constant between the jumps")
 # Questions --------------------------------------------------------------------------------------
 
 
-@op(shape=same, dtype=boolean, reference=np.isnan, cases=_CASES)
+@op(shape=same, dtype=boolean, reference=np.isnan, cases=[*_CASES, HAS_NO_AXIS])
 def isnan(x: Array) -> Array:
     """Whether each entry is not a number.
 
@@ -143,7 +143,7 @@ def isnan(x: Array) -> Array:
     return jnp.isnan(x)
 
 
-@op(shape=same, dtype=boolean, reference=np.isinf, cases=_CASES)
+@op(shape=same, dtype=boolean, reference=np.isinf, cases=[*_CASES, HAS_NO_AXIS])
 def isinf(x: Array) -> Array:
     """Whether each entry is infinite.
 
@@ -155,7 +155,13 @@ def isinf(x: Array) -> Array:
     return jnp.isinf(x)
 
 
-@op(shape=same, dtype=boolean, reference=np.isfinite, aliases=["is_finite"], cases=_CASES)
+@op(
+    shape=same,
+    dtype=boolean,
+    reference=np.isfinite,
+    aliases=["is_finite"],
+    cases=[*_CASES, HAS_NO_AXIS],
+)
 def isfinite(x: Array) -> Array:
     """Whether each entry is a number and not infinite.
 

@@ -2,6 +2,7 @@
 
 from registry.cases import case, workload
 from registry.operator import Grads
+from registry.shapes import HAS_NO_AXIS
 from registry.signature import Array
 from registry.table import op
 from registry.types import Shape, VarKind, VarType
@@ -20,7 +21,11 @@ def _dtype_of_x(x: VarType) -> object:
     shape=_shape_of_x,
     dtype=_dtype_of_x,
     reference=lambda x, *others: x,
-    cases=[case(x=(3, 4), others=[(2,), ()]), workload(x=(1024, 1024), others=[(2,), ()])],
+    cases=[
+        case(x=(3, 4), others=[(2,), ()]),
+        workload(x=(1024, 1024), others=[(2,), ()]),
+        HAS_NO_AXIS,
+    ],
 )
 def keep(x: Array, *others: Array) -> Array:
     """``x`` itself, in a graph that goes on reaching ``others``.

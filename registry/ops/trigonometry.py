@@ -11,7 +11,7 @@ from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import where
 from registry.ops.powers import sqrt
 from registry.ops.rounding import isinf
-from registry.shapes import float_for, floating, real, same
+from registry.shapes import HAS_NO_AXIS, float_for, floating, real, same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, VarType, is_inexact
@@ -41,6 +41,7 @@ def _times(x: Array, factor: float) -> Array:
         case(x=uniform(3, 4, low=-1.2, high=1.2)),
         case(x=uniform(low=-1.0, high=1.0)),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def tan(x: Array) -> Array:
@@ -69,6 +70,7 @@ def _tan_gradient(x: Var, out: Var, d_out: Var) -> Grads:
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=-0.9, high=0.9)),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def asin(x: Array) -> Array:
@@ -97,6 +99,7 @@ def _asin_gradient(x: Var, d_out: Var) -> Grads:
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=-0.9, high=0.9)),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def acos(x: Array) -> Array:
@@ -121,7 +124,7 @@ def _acos_gradient(x: Var, d_out: Var) -> Grads:
     dtype=floating,
     reference=np.arctan,
     aliases=["arctan"],
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def atan(x: Array) -> Array:
     """Angle in ``[-pi/2, pi/2]`` whose tangent is ``x``.
@@ -149,7 +152,7 @@ def _atan_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.sinh,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def sinh(x: Array) -> Array:
     """Hyperbolic sine.
@@ -172,7 +175,7 @@ def _sinh_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.cosh,
-    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4))],
+    cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def cosh(x: Array) -> Array:
     """Hyperbolic cosine.
@@ -201,6 +204,7 @@ def _cosh_gradient(x: Var, d_out: Var) -> Grads:
         case(x=nonzero()),
         case(x=(0, 2)),
         case(x=integers(3, low=1, high=4)),
+        HAS_NO_AXIS,
     ],
 )
 def asinh(x: Array) -> Array:
@@ -240,6 +244,7 @@ def _beyond_one(x: Var) -> float:
         case(x=uniform(3, 4, low=1.5, high=4.0)),
         case(x=uniform(low=1.5, high=4.0)),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def acosh(x: Array) -> Array:
@@ -272,6 +277,7 @@ def _acosh_gradient(x: Var, d_out: Var) -> Grads:
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=-0.9, high=0.9)),
         case(x=(0,)),
+        HAS_NO_AXIS,
     ],
 )
 def atanh(x: Array) -> Array:
