@@ -139,8 +139,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> N
 
 def astype(x: NDArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> NDArray:
     """``x`` in another dtype."""
-    made = x.astype(dtype, copy)
-    return made if device is None else made.to_device(device)
+    return x.astype(dtype, copy, device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

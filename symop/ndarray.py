@@ -153,13 +153,20 @@ class NDArray(Convertible):
         other[...] = self
         return other
 
-    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> "NDArray":
-        """The entries in another dtype; itself where it has that dtype and ``copy`` is false."""
-        del options
+    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> "NDArray":
+        """The entries in another dtype, recorded, where this array is.
+
+        Args:
+            dtype: the dtype.
+            copy: whether an array that has it already is copied; without, it is returned itself.
+            device: where to put the result, as ``to_device`` does.
+        """
         wanted = np.dtype(as_dtype(dtype))
-        if wanted == self.dtype:
-            return self.copy() if copy and self.source is None else self
-        return var.methods("cast")(self, dtype=wanted)  # type: ignore[misc, no-any-return]
+        if wanted != self.dtype:
+            made = var.methods("cast")(self, dtype=wanted)  # type: ignore[misc]
+        else:
+            made = self.copy() if copy else self
+        return made if device is None else made.to_device(device)  # type: ignore[no-any-return]
 
     def to_dense(self) -> "NDArray":
         """The entries in a dense array; itself where it is dense.

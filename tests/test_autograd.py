@@ -435,6 +435,24 @@ class TestInsideJax:
 
 
 @pytest.mark.usefixtures("way")
+class TestCopies:
+    def test_casts_to_the_same_dtype_are_copies(self):
+        x = attached([1.0, 2.0])
+        other = x.astype("float32")
+        assert other is not x
+        other += 1
+        assert x.tolist() == [1.0, 2.0]
+        with autograd.record():
+            y = x * 2
+            z, itself = y.astype("float32"), y.astype("float32", copy=False)
+            loss = (z * x.astype("float32")).sum()
+        assert z is not y
+        assert itself is y
+        loss.backward()
+        assert x.grad.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.usefixtures("way")
 class TestSymbols:
     def test_a_recorded_computation_is_a_graph(self):
         x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])

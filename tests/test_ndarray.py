@@ -86,6 +86,11 @@ class TestValue:
         assert x.astype("int32").tolist() == [1, -2]
         assert x.astype(np.float32, copy=False) is x
         assert x.astype("float32") is not x
+        assert x.astype("int32", device="cpu:0").tolist() == [1, -2]
+        with pytest.raises(ArgumentError, match="must be one of cpu:0"):
+            x.astype("float32", device="cpu:7")
+        with pytest.raises(TypeError, match="casting"):
+            x.astype("int32", casting="safe")
 
     def test_places(self):
         x = nd.array([1.0], ctx="cpu:0")
