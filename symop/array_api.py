@@ -22,6 +22,7 @@ from registry.table import get
 from registry.types import as_dtype
 from symop.array_calls import array_function
 from symop.ndarray import NDArray, device_of
+from symop.nested import refuse_recorded
 
 Shape = int | Sequence[int]
 Axis = int | tuple[int, ...] | None
@@ -47,8 +48,11 @@ def _raw(x: Any) -> Any:
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> NDArray:
     """``obj`` as an array; itself where it is one already, of that dtype and on that device.
 
+    A copy of a recorded array, or one of another dtype, is recorded.
+
     Raises:
         ValueError: ``copy`` is false and a copy is needed.
+        GradientError: it is a list with recorded arrays, or a recorded array that would be moved.
     """
     kept = isinstance(obj, NDArray) and _dtype(dtype) in (None, obj.dtype) and device is None
     if kept and not copy:
@@ -57,7 +61,19 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         raise ValueError(
             f"asarray: copy must not be False for {type(obj).__name__}, which needs one"
         )
-    return _made(jnp.asarray(_raw(obj), _dtype(dtype)), device)
+    return made_of("asarray", obj, dtype, device)
+
+
+def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
+    """An array of its own with the entries of ``data``; recorded, where ``data`` is.
+
+    Raises:
+        GradientError: ``data`` is a list with recorded arrays, or would be moved while recorded.
+    """
+    if isinstance(data, NDArray):
+        return data.astype(data.dtype if dtype is None else dtype, device=device)
+    refuse_recorded(what, data)
+    return _made(jnp.asarray(data, _dtype(dtype)), device)
 
 
 def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:

@@ -21,6 +21,7 @@ from symop.assignment import assigned
 from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
+from symop.nested import refuse_recorded
 from symop.recording import on_tracers, one_result, results, settle
 from symop.segments import Segment, local
 from symop.steps import Call
@@ -202,6 +203,7 @@ class NDArray(Convertible):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        refuse_recorded("x[...] = value", value)
         if isinstance(self.value, SelectedRows):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         entries = entries_of(index, self.shape)

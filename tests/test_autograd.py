@@ -451,6 +451,38 @@ class TestCopies:
         loss.backward()
         assert x.grad.tolist() == [4.0, 8.0]
 
+    @pytest.mark.parametrize(
+        "copied",
+        [
+            nd.array,
+            lambda x: nd.array(x, dtype="float16"),
+            lambda x: nd.asarray(x, copy=True),
+            lambda x: nd.asarray(x, dtype="float16"),
+        ],
+    )
+    def test_copies_are_recorded(self, copied):
+        x = attached([1.0, 2.0])
+        with autograd.record():
+            y = x * x
+            loss = (copied(y) * 2 + copied(x)).sum()
+        loss.backward()
+        assert x.grad.tolist() == [5.0, 9.0]
+        assert copied(x) is not x
+        assert not copied(x).is_recorded
+
+    @pytest.mark.parametrize("made", [nd.array, nd.asarray])
+    def test_lists_of_recorded_arrays_are_refused(self, made):
+        x, constant = attached(1.0), nd.array(2.0)
+        with autograd.record():
+            y = x * 2
+            assert made([constant, 3.0]).tolist() == [2.0, 3.0]
+            for data in ([x, y], [constant, y], [[1.0], (y,)]):
+                with pytest.raises(GradientError, match=r"recorded arrays would lose .* use stack"):
+                    made(data)
+            with pytest.raises(GradientError, match=r"recorded arrays would lose .* use stack"):
+                nd.zeros(2)[:] = [y, 1.0]
+        assert made([x, y]).tolist() == [1.0, 2.0]
+
 
 @pytest.mark.usefixtures("way")
 class TestSymbols:
