@@ -148,9 +148,15 @@ class NDArray(Convertible):
         return NDArray(self.value)
 
     def copyto(self, other: Any) -> "NDArray":
-        """Write the entries into ``other``, an array of the same shape, or onto a device."""
+        """Write the entries into ``other``, an array of the same shape, or onto a device.
+
+        Raises:
+            ShapeError: ``other`` is of another shape; its dtype may differ.
+        """
         if not isinstance(other, NDArray):
             return self.to_device(other)
+        if other.shape != self.shape:
+            raise ShapeError(f"copyto: the shape must be {self.shape}, got {other.shape}")
         other[...] = self
         return other
 

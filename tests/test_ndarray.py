@@ -101,6 +101,10 @@ class TestValue:
         y = nd.array([0.0])
         assert x.copyto(y) is y
         assert y.tolist() == [1.0]
+        assert x.copyto(nd.array([0])).dtype == np.int32
+        for shape in ((2,), (1, 1), ()):
+            with pytest.raises(ShapeError, match=r"copyto: the shape must be \(1,\), got"):
+                x.copyto(nd.zeros(shape))
 
     def test_dlpack(self):
         assert np.array_equal(np.from_dlpack(nd.array([1.0, 2.0]) * 2), [2.0, 4.0])
