@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, AttributeValueError, ShapeError
+from registry.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from symop import nd
 from symop.recording import settle
 from symop.segments import REST, local
@@ -310,6 +310,8 @@ class TestParts:
             (0, 7.0), ((1, slice(None), 2), [1.0, 2.0, 3.0]), (slice(None, None, -1), DATA),
             (..., 5), (DATA > 5, 0.0), (([0, 1], [2, 0]), 9.0), ((None, 0), 1.0),
             (np.array([1, 0]), DATA), ((0, 0), nd.array([1.0, 2.0, 3.0, 4.0])),
+            (slice(None), np.ones((1, 1, 2, 3, 4))), ((0, 0), [[[1.0]]]),
+            (([0, 1], [2, 0]), np.ones((1, 2, 4))), ((0, 1), np.ones((1, 4))),
         ],
         ids=str,
     )  # fmt: skip
@@ -323,8 +325,32 @@ class TestParts:
         x = nd.array([1, 2, 3])
         x[0] = 2.9
         assert x.tolist() == [2, 2, 3]
-        with pytest.raises(ShapeError, match="value"):
-            x[:2] = [1, 2, 3]
+        for value in ([1, 2, 3], [[1], [2]], [[[1, 2, 3]]], [[1], [2, 3]]):
+            with pytest.raises(ShapeError, match="value"):
+                x[:2] = value
+
+    @pytest.mark.parametrize(
+        "value", ["a", ["a", "b"], None, [1.0, None], {}, np.array(["a"]), object()], ids=repr
+    )
+    def test_writes_numbers_alone(self, value):
+        x = nd.zeros(2)
+        with pytest.raises(ArgumentError, match=r"x\[...\] = value: the value must be an array or"):
+            x[:] = value
+        assert x.tolist() == [0.0, 0.0]
+
+    @pytest.mark.parametrize(
+        "value", [1j, np.complex64(1), [1.0, 1j], nd.array([1j, 2.0])], ids=str
+    )
+    def test_writes_no_complex_numbers_among_real_ones(self, value):
+        x = nd.zeros(2)
+        with pytest.raises(DTypeError, match="the value must be real where x is float32, got"):
+            x[:] = value
+        assert x.tolist() == [0.0, 0.0]
+        z = nd.zeros(2, "complex64")
+        z[:] = value
+        np.testing.assert_array_equal(z, np.broadcast_to(np.asarray(value), 2))
+        z[0] = 2.0
+        assert z.tolist()[0] == 2.0
 
     def test_rows(self):
         assert [row.tolist() for row in nd.array(DATA[0])] == DATA[0].tolist()
