@@ -93,6 +93,8 @@ class Convertible(Var):
     def __repr__(self) -> str:
         if isinstance(self.value, SelectedRows):
             return f"NDArray({self.value!r})"
+        if isinstance(self.value, jax.core.Tracer):
+            return f"NDArray(traced, shape={self.shape}, dtype={self.dtype.name})"
         text = np.array2string(np.asarray(self.value), separator=", ", prefix="NDArray(")
         empty = f", shape={self.shape}" if self.size == 0 and self.shape != (0,) else ""
         return f"NDArray({text}{empty}, dtype={self.dtype.name})"

@@ -68,6 +68,18 @@ class TestValue:
         assert repr(nd.array(np.ones((0, 2)))) == "NDArray([], shape=(0, 2), dtype=float32)"
         assert repr(nd.array([1.0]) + 1) == "NDArray([2.], dtype=float32)"
 
+    def test_looks_while_traced(self):
+        seen = []
+
+        def run(x):
+            y = x * 2
+            seen.extend([repr(x), str(y), f"{y}"])
+            return y
+
+        jax.jit(run)(nd.array([1.0, 2.0]))
+        so.jvp(run, nd.array([1.0, 2.0]), nd.array([1.0, 0.0]))
+        assert seen == ["NDArray(traced, shape=(2,), dtype=float32)"] * 6
+
     def test_numpy_gets_a_copy_of_its_own(self):
         x = nd.array([1.0, 2.0])
         y = x.asnumpy()
