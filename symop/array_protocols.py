@@ -54,7 +54,7 @@ class Convertible(Var):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self.value
         dense = value.to_dense() if isinstance(value, SelectedRows) else value
-        return np.array(dense, dtype) if copy else np.asarray(dense, dtype)
+        return np.asarray(dense, dtype, copy=copy)
 
     def __jax_array__(self) -> Any:
         return self.value

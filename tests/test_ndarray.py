@@ -85,6 +85,16 @@ class TestValue:
         y = x.asnumpy()
         y[0] = 9
         assert x.tolist() == [1.0, 2.0]
+        z = np.array(x)
+        z[0] = 9
+        assert x.tolist() == [1.0, 2.0]
+
+    def test_numpy_copies_just_where_it_may(self):
+        x = nd.array([1.0, 2.0])
+        assert np.asarray(x, dtype="float64").dtype == np.float64
+        assert np.asarray(x, dtype="float32", copy=False).tolist() == [1.0, 2.0]
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(x, dtype="float64", copy=False)
 
     def test_copies(self):
         x = nd.array([1.0, 2.0]) * 2
