@@ -68,6 +68,8 @@ def mark_variables(
 ) -> None:
     """Give arrays gradients of their own, as ``attach_grad`` does, in the arrays that are given.
 
+    With the request ``null`` there is no room for a gradient, so the one that is given is not used.
+
     Raises:
         ArgumentError: there must be one gradient for each variable.
     """
@@ -80,7 +82,8 @@ def mark_variables(
         )
     for one, gradient, req in zip(marked, given, reqs, strict=True):
         one.attach_grad(req)
-        one.grad = gradient
+        if one.grad_req is not OpReqType.NULL:
+            one.grad = gradient
 
 
 def backward(

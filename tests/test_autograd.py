@@ -158,6 +158,19 @@ class TestBackward:
         with pytest.raises(GradientError, match="attach_grad"):
             y.backward()
 
+    @pytest.mark.parametrize("req", ["null", nd.OpReqType.NULL, ["null"]])
+    def test_a_null_request_leaves_the_gradient_that_is_given(self, req):
+        x, room = nd.array([1.0]), nd.array([5.0])
+        autograd.mark_variables([x], [room], req)
+        assert (x.grad, room.tolist()) == (None, [5.0])
+        y, more = nd.array([2.0]), nd.array([7.0])
+        autograd.mark_variables([x, y], [room, more], ["null", "add"])
+        with autograd.record():
+            z = x * y
+        z.backward()
+        assert x.grad is None
+        assert (y.grad.tolist(), more.tolist(), room.tolist()) == ([8.0], [8.0], [5.0])
+
     def test_a_gradient_that_was_handed_out_is_written(self):
         x, held = attached([1.0, 2.0]), nd.array([7.0, 7.0])
         autograd.mark_variables(x, held)
