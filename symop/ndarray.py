@@ -23,10 +23,14 @@ from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.nested import refuse_recorded
 from symop.recording import on_tracers, one_result, results, settle
+from symop.requesting import as_request
 from symop.segments import Segment, local
 from symop.steps import Call
 
 __all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
+
+_GRAD_REQS = (OpReqType.NULL, OpReqType.WRITE, OpReqType.ADD)
+"""What a backward pass may do with a gradient."""
 
 
 class NDArray(Convertible):
@@ -268,12 +272,13 @@ class NDArray(Convertible):
         their own: mark them anew.
 
         Raises:
+            ArgumentError: there is no such request.
             GradientError: the dtype has no derivatives.
         """
+        req = as_request("attach_grad", grad_req, _GRAD_REQS)
         if not self.type.differentiable:
             raise GradientError(f"attach_grad: the dtype must be floating, got {self.dtype.name}")
         settle()
-        req = OpReqType(grad_req)
         self._link = None
         self._grad = None if req is OpReqType.NULL else Gradient(req)
 

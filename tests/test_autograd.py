@@ -171,6 +171,17 @@ class TestBackward:
         assert x.grad is None
         assert (y.grad.tolist(), more.tolist(), room.tolist()) == ([8.0], [8.0], [5.0])
 
+    @pytest.mark.parametrize("req", ["wrte", "write_inplace", nd.OpReqType.WRITE_INPLACE, 3, []])
+    def test_requests_that_are_none(self, req):
+        x = attached([1.0], "add")
+        with pytest.raises(
+            ArgumentError, match=r"attach_grad: req must be one of null, write, add"
+        ):
+            x.attach_grad(req)
+        assert x.grad_req == "add"
+        with pytest.raises(ArgumentError, match="got 'wrte'; did you mean 'write'"):
+            autograd.mark_variables([x], [x], "wrte")
+
     def test_a_gradient_that_was_handed_out_is_written(self):
         x, held = attached([1.0, 2.0]), nd.array([7.0, 7.0])
         autograd.mark_variables(x, held)
