@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.errors import ArgumentError
 from registry.shapes import default_int
 from registry.table import get
 from registry.types import as_dtype
@@ -120,6 +121,12 @@ def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> NDArray:
     """``start``, ``start + step``, ... up to and without ``stop``; from 0 if only one is given."""
+    start, stop, step = map(_raw, (start, stop, step))
+    for one in (start, stop, step):
+        if np.ndim(one):
+            raise ArgumentError(
+                f"arange: start, stop and step must be numbers, got shape {np.shape(one)}"
+            )
     return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
 
 
@@ -251,7 +258,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) 
     return _call("reshape", x, shape=shape, **options)
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, **options: Any) -> Any:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None, **options: Any) -> Any:
     """Each entry along ``axis`` as often as ``repeats`` says; of the flat array if it is None."""
     if isinstance(repeats, int):
         return _call("repeat", x, repeats=repeats, axis=axis, **options)
@@ -273,7 +280,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     return list(_call("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """The entries of ``x`` along ``axis``, each by itself."""
     return () if x.shape[axis] == 0 else tuple(_call("unstack", x, axis=axis))
 
@@ -331,8 +338,9 @@ def prod(
 
 def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> Any:
     """Computed from entries of ``dtype``; an operator's result may be wider than them."""
-    if dtype is None:
-        return _call(name, x, **options)
+    if dtype is None:  # a call without options is the quickest
+        given = {key: one for key, one in options.items() if one is not None and one is not False}
+        return _call(name, x, **given)
     return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
@@ -351,11 +359,18 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 
 def _call(name: str, *args: Any, **options: Any) -> Any:
-    return array_function(get(name))(*args, **options)
+    operator = get(name)
+    eager = bool(args) and isinstance(args[0], NDArray)
+    if eager and options and options.keys().isdisjoint(_PLACES):
+        return operator(*args, **options)  # nothing is asked that it does not do itself
+    return array_function(operator)(*args, **options)
+
+
+_PLACES = ("out", "req")
 
 
 def var(
-    x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> NDArray:
     """The variance over ``axis``; ``correction`` is subtracted from the count."""
     found: NDArray = get("variance")(x, axis=axis, correction=float(correction), keepdims=keepdims)
@@ -375,14 +390,14 @@ def _cumulated(
 
 
 def cumulative_sum(
-    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
     """Running sums along ``axis``; with ``include_initial`` a zero comes first."""
     return _cumulated("cumsum", 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
-    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
     """Running products along ``axis``; with ``include_initial`` a one comes first."""
     return _cumulated("cumprod", 1, x, axis, dtype, include_initial)

@@ -12,7 +12,9 @@ import pytest
 
 import symop as so
 from registry.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from registry.table import find
 from symop import nd
+from symop.array_api import FUNCTIONS
 from symop.recording import settle
 from symop.segments import REST, local
 from symop.steps import tree
@@ -190,6 +192,49 @@ class TestOperators:
         np.testing.assert_allclose(x.reshape((6, 4)).softmax().sum(axis=-1), np.ones(6), rtol=1e-6)
         with pytest.raises(AttributeError, match="no attribute or operator 'sinn'"):
             x.sinn()
+
+    def test_methods_are_the_functions_of_nd(self):
+        for name in FUNCTIONS:
+            operator = find(name)
+            if operator is not None and operator.slots and name != "astype":
+                own = getattr(nd, name)
+                assert vars(so.NDArray)[name] is own or name in ("reshape", "transpose")
+        x, data = nd.array(DATA), np.array(DATA)
+        assert x.sum(dtype="int32").dtype == x.prod(dtype="int32").dtype == np.int32
+        np.testing.assert_allclose(x.sum(1, keepdims=True), data.sum(1, keepdims=True))
+        np.testing.assert_allclose(x.var(), data.var(), rtol=1e-6)
+        np.testing.assert_allclose(x.var(0, correction=1.0), data.var(0, ddof=1), rtol=1e-6)
+        np.testing.assert_array_equal(x.diff(axis=1), np.diff(data, axis=1))
+        np.testing.assert_array_equal(x.repeat(nd.array([1, 0, 2]), 1), data.repeat([1, 0, 2], 1))
+        np.testing.assert_array_equal(x.repeat(repeats=2), data.repeat(2))
+        np.testing.assert_array_equal(x.clip(nd.array(3.0), 5), data.clip(3, 5))
+        np.testing.assert_array_equal(x.cumulative_sum(0), data.cumsum(0))
+        assert [one.shape for one in x.unstack(1)] == [(2, 4)] * 3
+        assert [one.tolist() for one in nd.array([0, 3]).nonzero()] == [[1]]
+        total = nd.array(0.0)
+        assert x.sum(out=total) is total
+        assert total.item() == data.sum()
+
+    def test_shapes_and_axes_one_by_one(self):
+        x, data = nd.array(DATA), np.array(DATA)
+        for shape in ((6, 4), (-1,), (3, 2, -1)):
+            for made in (x.reshape(*shape), x.reshape(shape), x.reshape(shape=shape)):
+                np.testing.assert_array_equal(made, data.reshape(shape))
+        for made in (x.transpose(1, 0, 2), x.transpose((1, 0, 2)), x.transpose(axes=[1, 0, 2])):
+            np.testing.assert_array_equal(made, data.transpose(1, 0, 2))
+        for made in (x.transpose(), x.transpose(None)):
+            np.testing.assert_array_equal(made, data.transpose())
+        assert nd.array([1.0, 2.0]).transpose(0).tolist() == [1.0, 2.0]
+        with pytest.raises(ShapeError, match="reshape"):
+            x.reshape(5, 5)
+        with pytest.raises(TypeError, match="axes"):
+            x.transpose(1, 0, 2, axes=(1, 0, 2))
+
+    def test_ranges_to_an_array(self):
+        assert nd.arange(nd.array(3)).tolist() == [0, 1, 2]
+        assert nd.arange(nd.array(1), nd.array(6), nd.array(2)).tolist() == [1, 3, 5]
+        with pytest.raises(ArgumentError, match=r"arange: .* must be numbers, got shape \(2,\)"):
+            nd.arange(nd.array([1, 2]))
 
     def test_every_front_door(self):
         x = nd.array([0.5])
