@@ -7,7 +7,6 @@ left to ``jax.numpy``.
 Source: Python array API standard 2024.12.
 """
 
-import builtins
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -302,9 +301,10 @@ def diff(
     """Differences of neighbors along ``axis``, ``n`` times over."""
     parts = [one for one in (prepend, x, append) if one is not None]
     whole = concat(parts, axis=axis) if len(parts) > 1 else x
-    before = (builtins.slice(None),) * (axis % whole.ndim)
+    before = (slice(None),) * (axis % whole.ndim)
     for _ in range(n):
-        later, earlier = whole[(*before, builtins.slice(1, None))], whole[(*before, slice(-1))]
+        later = whole[(*before, slice(1, None))]
+        earlier = whole[(*before, slice(-1))]
         whole = later != earlier if whole.dtype == np.bool_ else later - earlier
     return whole
 
