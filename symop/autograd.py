@@ -266,10 +266,12 @@ def _cotangent(head: NDArray, given: Any) -> NDArray | None:
     return one
 
 
-def get_symbol(x: NDArray) -> Symbol:
+def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
     """The recorded computation of ``x`` as a symbol, gradients that were recorded included.
 
-    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from.
+    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from; those that
+    an operator updates, as ``batch_norm`` its moving statistics, are auxiliary states. An array
+    with a gradient of its own is a variable. Of several arrays it is a group.
 
     Raises:
         GradientError: nothing was recorded, or a ``Function`` lies on the way.
@@ -283,11 +285,15 @@ def get_symbol(x: NDArray) -> Symbol:
         >>> autograd.get_symbol(y).list_arguments()
         ['var0']
     """
+    arrays = _listed(x)
+    if not arrays:
+        raise ArgumentError("get_symbol: at least one array must be given, got none")
     settle()
-    link = x.source
-    if not isinstance(link, Link):
+    sources = [one.source for one in arrays]
+    found = [one for one in sources if one is not None]
+    if len(found) < len(sources):
         raise GradientError("get_symbol: the array must be recorded, got one that was not")
-    return symbol_of(link)
+    return symbol_of(found)
 
 
 # Forward mode ------------------------------------------------------------------------------------

@@ -570,6 +570,62 @@ class TestSymbols:
         expected = np.sin(at) * np.cos(at) * c**4
         np.testing.assert_allclose(symbol.eval(var0=at, var1=c), expected, rtol=1e-5)
 
+    def test_several_values_are_a_group(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x)
+            y.wait_to_read()
+            z = y * w
+        symbol = autograd.get_symbol([z, x, y])
+        assert symbol.list_arguments() == ["var0", "var1"]
+        assert len(symbol.list_outputs()) == 3
+        found = symbol.eval(var0=x.asnumpy(), var1=w.asnumpy())
+        for one, other in zip(found, (z, x, y), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+        with pytest.raises(ArgumentError, match="at least one array"):
+            autograd.get_symbol([])
+        with pytest.raises(ArgumentError, match="takes eager arrays, got int"):
+            autograd.get_symbol([z, 3])
+
+    def test_an_array_with_a_gradient_is_a_variable(self):
+        symbol = autograd.get_symbol(attached([[1.0, 2.0]], dtype="float16"))
+        assert symbol.list_arguments() == symbol.list_outputs() == ["var0"]
+        assert (symbol.type.shape, symbol.type.dtype) == ((1, 2), np.float16)
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_moving_statistics_are_auxiliary_states(self, times, way):
+        def layer(data, *rest):
+            for _ in range(times):
+                data = so.batch_norm(data, *rest)
+            return data
+
+        x = attached(np.random.default_rng(0).normal(3, 2, (6, 2)).astype(np.float32))
+        parameters = [attached([1.5, 0.5]), attached([0.1, 0.2])]
+        states = [nd.zeros(2), nd.ones(2)]
+        fed = {"var0": x.asnumpy()} | {f"var{i + 1}": p.asnumpy() for i, p in enumerate(parameters)}
+        aux = {f"var{i + 3}": state.asnumpy() for i, state in enumerate(states)}
+        with autograd.record():
+            loss = (layer(x, *parameters, *states) ** 2).sum()
+        symbol = autograd.get_symbol(loss)
+        loss.backward()
+        assert symbol.list_arguments() == [*fed]
+        if (way, times) == ("direct", 2):  # from one part of the record to the next it is another
+            assert symbol.list_auxiliary_states() == ["var3", "var4", "var5", "var6"]
+            return
+        assert symbol.list_auxiliary_states() == [*aux]
+        shapes = [so.var(name, shape=one.shape) for name, one in fed.items()]
+        held = [so.var(name, shape=one.shape, state=True) for name, one in aux.items()]
+        for one in (symbol, (layer(*shapes, *held) ** 2).sum()):
+            bound = one.simple_bind()
+            bound.copy_params_from(fed, aux)
+            (found,) = bound.forward(is_train=True)
+            np.testing.assert_allclose(found, loss, rtol=1e-6)
+            bound.backward()
+            for name, array in zip(fed, (x, *parameters), strict=True):
+                np.testing.assert_allclose(bound.grad_dict[name], array.grad, rtol=1e-3, atol=1e-4)
+            for name, state in zip(aux, states, strict=True):
+                np.testing.assert_allclose(bound.aux_dict[name], state, rtol=1e-6)
+
     def test_what_is_no_graph_is_refused(self):
         with pytest.raises(GradientError, match="must be recorded"):
             autograd.get_symbol(nd.array([1.0]))
