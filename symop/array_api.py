@@ -7,7 +7,6 @@ left to ``jax.numpy``.
 Source: Python array API standard 2024.12.
 """
 
-import builtins
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -17,11 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.errors import ArgumentError
 from registry.shapes import default_int
 from registry.table import get
 from registry.types import as_dtype
 from symop.array_calls import array_function
 from symop.ndarray import NDArray, device_of
+from symop.nested import refuse_recorded
 
 Shape = int | Sequence[int]
 Axis = int | tuple[int, ...] | None
@@ -47,8 +48,11 @@ def _raw(x: Any) -> Any:
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> NDArray:
     """``obj`` as an array; itself where it is one already, of that dtype and on that device.
 
+    A copy of a recorded array, or one of another dtype, is recorded.
+
     Raises:
         ValueError: ``copy`` is false and a copy is needed.
+        GradientError: it is a list with recorded arrays, or a recorded array that would be moved.
     """
     kept = isinstance(obj, NDArray) and _dtype(dtype) in (None, obj.dtype) and device is None
     if kept and not copy:
@@ -57,7 +61,19 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         raise ValueError(
             f"asarray: copy must not be False for {type(obj).__name__}, which needs one"
         )
-    return _made(jnp.asarray(_raw(obj), _dtype(dtype)), device)
+    return made_of("asarray", obj, dtype, device)
+
+
+def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
+    """An array of its own with the entries of ``data``; recorded, where ``data`` is.
+
+    Raises:
+        GradientError: ``data`` is a list with recorded arrays, or would be moved while recorded.
+    """
+    if isinstance(data, NDArray):
+        return data.astype(data.dtype if dtype is None else dtype, device=device)
+    refuse_recorded(what, data)
+    return _made(jnp.asarray(data, _dtype(dtype)), device)
 
 
 def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
@@ -104,6 +120,12 @@ def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> NDArray:
     """``start``, ``start + step``, ... up to and without ``stop``; from 0 if only one is given."""
+    start, stop, step = map(_raw, (start, stop, step))
+    for one in (start, stop, step):
+        if np.ndim(one):
+            raise ArgumentError(
+                f"arange: start, stop and step must be numbers, got shape {np.shape(one)}"
+            )
     return _made(jnp.arange(start, stop, step, dtype=_dtype(dtype)), device)
 
 
@@ -139,8 +161,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> N
 
 def astype(x: NDArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> NDArray:
     """``x`` in another dtype."""
-    made = x.astype(dtype, copy)
-    return made if device is None else made.to_device(device)
+    return x.astype(dtype, copy, device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -236,7 +257,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) 
     return _call("reshape", x, shape=shape, **options)
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, **options: Any) -> Any:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None, **options: Any) -> Any:
     """Each entry along ``axis`` as often as ``repeats`` says; of the flat array if it is None."""
     if isinstance(repeats, int):
         return _call("repeat", x, repeats=repeats, axis=axis, **options)
@@ -258,7 +279,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     return list(_call("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
     """The entries of ``x`` along ``axis``, each by itself."""
     return () if x.shape[axis] == 0 else tuple(_call("unstack", x, axis=axis))
 
@@ -280,9 +301,10 @@ def diff(
     """Differences of neighbors along ``axis``, ``n`` times over."""
     parts = [one for one in (prepend, x, append) if one is not None]
     whole = concat(parts, axis=axis) if len(parts) > 1 else x
-    before = (builtins.slice(None),) * (axis % whole.ndim)
+    before = (slice(None),) * (axis % whole.ndim)
     for _ in range(n):
-        later, earlier = whole[(*before, builtins.slice(1, None))], whole[(*before, slice(-1))]
+        later = whole[(*before, slice(1, None))]
+        earlier = whole[(*before, slice(-1))]
         whole = later != earlier if whole.dtype == np.bool_ else later - earlier
     return whole
 
@@ -316,8 +338,9 @@ def prod(
 
 def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> Any:
     """Computed from entries of ``dtype``; an operator's result may be wider than them."""
-    if dtype is None:
-        return _call(name, x, **options)
+    if dtype is None:  # a call without options is the quickest
+        given = {key: one for key, one in options.items() if one is not None and one is not False}
+        return _call(name, x, **given)
     return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
@@ -336,11 +359,18 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 
 def _call(name: str, *args: Any, **options: Any) -> Any:
-    return array_function(get(name))(*args, **options)
+    operator = get(name)
+    eager = bool(args) and isinstance(args[0], NDArray)
+    if eager and options and options.keys().isdisjoint(_PLACES):
+        return operator(*args, **options)  # nothing is asked that it does not do itself
+    return array_function(operator)(*args, **options)
+
+
+_PLACES = ("out", "req")
 
 
 def var(
-    x: NDArray, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: NDArray, /, axis: Axis = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> NDArray:
     """The variance over ``axis``; ``correction`` is subtracted from the count."""
     found: NDArray = get("variance")(x, axis=axis, correction=float(correction), keepdims=keepdims)
@@ -360,14 +390,14 @@ def _cumulated(
 
 
 def cumulative_sum(
-    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
     """Running sums along ``axis``; with ``include_initial`` a zero comes first."""
     return _cumulated("cumsum", 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
-    x: NDArray, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
     """Running products along ``axis``; with ``include_initial`` a one comes first."""
     return _cumulated("cumprod", 1, x, axis, dtype, include_initial)

@@ -12,7 +12,7 @@ import numpy as np
 from registry import var
 from registry.attributes import Attribute, identity_key
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError, DTypeError, ShapeError, nearest
+from registry.errors import ArgumentError, DTypeError, ShapeError
 from registry.operator import Operator
 from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
@@ -23,6 +23,7 @@ from symop.lowering import Call, type_of
 from symop.memory import is_alive, memory_of
 from symop.ndarray import NDArray, call_of
 from symop.recording import one_result
+from symop.requesting import as_request
 
 
 @functools.lru_cache(maxsize=4096)
@@ -142,21 +143,6 @@ def _without_lone_defaults(parameters: Sequence[inspect.Parameter]) -> list[insp
 def _must_be_given(parameter: inspect.Parameter) -> bool:
     spread = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     return parameter.default is parameter.empty and not spread
-
-
-def as_request(owner: str, given: Any) -> OpReqType:
-    """The request that ``given`` is or names; None stands for ``write``.
-
-    Raises:
-        ArgumentError: there is no such request.
-    """
-    try:
-        return OpReqType.WRITE if given is None else OpReqType(given)
-    except ValueError:
-        legal = [one.value for one in OpReqType]
-        raise ArgumentError(
-            f"{owner}: req must be one of {', '.join(legal)}, got {given!r}{nearest(given, legal)}"
-        ) from None
 
 
 def _refuse_symbols(operator: Operator, values: Sequence[Any]) -> None:

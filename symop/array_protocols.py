@@ -54,7 +54,7 @@ class Convertible(Var):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self.value
         dense = value.to_dense() if isinstance(value, SelectedRows) else value
-        return np.array(dense, dtype) if copy else np.asarray(dense, dtype)
+        return np.asarray(dense, dtype, copy=copy)
 
     def __jax_array__(self) -> Any:
         return self.value
@@ -93,6 +93,8 @@ class Convertible(Var):
     def __repr__(self) -> str:
         if isinstance(self.value, SelectedRows):
             return f"NDArray({self.value!r})"
+        if isinstance(self.value, jax.core.Tracer):
+            return f"NDArray(traced, shape={self.shape}, dtype={self.dtype.name})"
         text = np.array2string(np.asarray(self.value), separator=", ", prefix="NDArray(")
         empty = f", shape={self.shape}" if self.size == 0 and self.shape != (0,) else ""
         return f"NDArray({text}{empty}, dtype={self.dtype.name})"

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import ShapeError
+from registry.errors import ArgumentError, DTypeError, ShapeError
 
 _INPUT = "input"
 
@@ -18,17 +18,58 @@ def assigned(x: Any, index: tuple[Any, ...], value: Any) -> Any:
     Integers and arrays among the index are inputs of what is compiled, slices are not.
 
     Raises:
-        ShapeError: ``value`` does not fit.
+        ArgumentError: ``value`` holds no numbers.
+        DTypeError: it is complex, and ``x`` is not.
+        ShapeError: it does not fit.
     """
+    value = _real_enough(x, _numbers(value))
     index = _movable(index, x.shape)
     form = tuple(_INPUT if _is_input(one) else one for one in index)
     given = [_as_index(one) for one in index if _is_input(one)]
-    if isinstance(x, jax.core.Tracer):
-        return x.at[index].set(jnp.asarray(value).astype(x.dtype))
     try:
-        return _compiled(_hashed(form))(x, given, jnp.asarray(value))
+        if isinstance(x, jax.core.Tracer):
+            return _put(x, index, value)
+        return _compiled(_hashed(form))(x, given, value)
     except (ValueError, IndexError) as error:
         raise ShapeError(f"x[...] = value: {error}") from None
+
+
+def _numbers(value: Any) -> jax.Array:
+    try:
+        if not _holds_text(value):
+            return jnp.asarray(value)
+    except ValueError as error:  # a list of lists of several lengths
+        raise ShapeError(f"x[...] = value: {error}") from None
+    except TypeError:
+        pass
+    raise ArgumentError(f"x[...] = value: the value must be an array or numbers, got {value!r}")
+
+
+def _holds_text(value: Any) -> bool:
+    """Whether there is text or nothing among the entries, which JAX takes for names of dtypes."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_text, value))
+    return value is None or isinstance(value, (str, bytes))
+
+
+def _real_enough(x: jax.Array, value: jax.Array) -> jax.Array:
+    """``value``, of which ``x`` can hold the imaginary parts, if there are any."""
+    if jnp.iscomplexobj(value) and not jnp.iscomplexobj(x):
+        raise DTypeError(
+            f"x[...] = value: the value must be real where x is {x.dtype}, got {value.dtype}; "
+            "use real(value)"
+        )
+    return value
+
+
+def _put(x: jax.Array, index: tuple[Any, ...], value: jax.Array) -> jax.Array:
+    """Like NumPy, it drops leading axes of length one that the place does not have."""
+    if value.shape[:1] == (1,):
+        room = jax.eval_shape(lambda: x[index]).ndim
+        extra = max(value.ndim - room, 0)
+        if value.shape[:extra] == (1,) * extra:
+            value = value.reshape(value.shape[extra:])
+    return x.at[index].set(value.astype(x.dtype))
 
 
 def _movable(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -68,6 +109,6 @@ def _compiled(form: tuple[Any, ...]) -> Any:
             slice(*one) if isinstance(one, tuple) else next(supply) if one is _INPUT else one
             for one in form
         )
-        return x.at[index].set(value.astype(x.dtype))
+        return _put(x, index, value)
 
     return jax.jit(run)

@@ -64,6 +64,8 @@ def mark_variables(
 ) -> None:
     """Give arrays gradients of their own, as ``attach_grad`` does, in the arrays that are given.
 
+    With the request ``null`` there is no room for a gradient, so the one that is given is not used.
+
     Raises:
         ArgumentError: there must be one gradient for each variable.
     """
@@ -76,7 +78,8 @@ def mark_variables(
         )
     for one, gradient, req in zip(marked, given, reqs, strict=True):
         one.attach_grad(req)
-        one.grad = gradient
+        if one.grad_req is not OpReqType.NULL:
+            one.grad = gradient
 
 
 def backward(
@@ -259,10 +262,12 @@ def _cotangent(head: NDArray, given: Any) -> NDArray | None:
     return one
 
 
-def get_symbol(x: NDArray) -> Symbol:
+def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
     """The recorded computation of ``x`` as a symbol, gradients that were recorded included.
 
-    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from.
+    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from; those that
+    an operator updates, as ``batch_norm`` its moving statistics, are auxiliary states. An array
+    with a gradient of its own is a variable. Of several arrays it is a group.
 
     Raises:
         GradientError: nothing was recorded, or a ``Function`` lies on the way.
@@ -276,11 +281,15 @@ def get_symbol(x: NDArray) -> Symbol:
         >>> autograd.get_symbol(y).list_arguments()
         ['var0']
     """
+    arrays = _listed(x)
+    if not arrays:
+        raise ArgumentError("get_symbol: at least one array must be given, got none")
     settle()
-    link = x.source
-    if not isinstance(link, Link):
+    sources = [one.source for one in arrays]
+    found = [one for one in sources if one is not None]
+    if len(found) < len(sources):
         raise GradientError("get_symbol: the array must be recorded, got one that was not")
-    return symbol_of(link)
+    return symbol_of(found)
 
 
 # Forward mode ------------------------------------------------------------------------------------

@@ -4,16 +4,14 @@ import sys as _sys
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-import jax.numpy as _jnp
-
 from registry.foreign_names import foreign as _foreign
 from registry.table import find as _find
 from registry.table import get as _get
 from registry.table import listeners as _listeners
 from registry.table import names as _names
 from registry.types import OpReqType
-from registry.types import as_dtype as _as_dtype
 from symop import array_api as _api
+from symop import array_methods as _methods  # arrays have the functions as methods from here on
 from symop import linalg
 from symop.array_calls import array_function as _array_function
 from symop.fourier import fft
@@ -29,21 +27,22 @@ def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
 
     Numbers and lists of floats are of JAX's default float dtype, float32 unless x64 is on. A
     ``jax.Array`` is taken without a copy; it cannot change, so nothing that is done to the eager
-    array is seen in it.
+    array is seen in it. Of an eager array it is a copy, recorded where that array is.
 
     Args:
         data: the entries.
         dtype: the dtype; by default that of the data.
         ctx: the device to put it on, such as ``"cpu:0"``.
 
+    Raises:
+        GradientError: the data are a list with recorded arrays, or a recorded array to be moved.
+
     Example:
         >>> array([[1, 2], [3, 4]], dtype="float32")
         NDArray([[1., 2.],
                  [3., 4.]], dtype=float32)
     """
-    value = data.value if isinstance(data, NDArray) else data
-    made = NDArray(_jnp.asarray(value, None if dtype is None else _as_dtype(dtype)))
-    return made if ctx is None else made.to_device(ctx)
+    return _api.made_of("array", data, dtype, ctx)
 
 
 def waitall() -> None:
@@ -85,4 +84,5 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *_api.FUNCTIONS, *_names(aliases=True)})
 
 
+del _methods
 NDArray.namespace = _sys.modules[__name__]

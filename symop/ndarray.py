@@ -21,11 +21,16 @@ from symop.assignment import assigned
 from symop.entries import NEVER, Gradient, Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
+from symop.nested import refuse_recorded
 from symop.recording import on_tracers, one_result, results, settle
+from symop.requesting import as_request
 from symop.segments import Segment, local
 from symop.steps import Call
 
 __all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
+
+_GRAD_REQS = (OpReqType.NULL, OpReqType.WRITE, OpReqType.ADD)
+"""What a backward pass may do with a gradient."""
 
 
 class NDArray(Convertible):
@@ -155,19 +160,32 @@ class NDArray(Convertible):
         return NDArray(self.value)
 
     def copyto(self, other: Any) -> "NDArray":
-        """Write the entries into ``other``, an array of the same shape, or onto a device."""
+        """Write the entries into ``other``, an array of the same shape, or onto a device.
+
+        Raises:
+            ShapeError: ``other`` is of another shape; its dtype may differ.
+        """
         if not isinstance(other, NDArray):
             return self.to_device(other)
+        if other.shape != self.shape:
+            raise ShapeError(f"copyto: the shape must be {self.shape}, got {other.shape}")
         other[...] = self
         return other
 
-    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> "NDArray":
-        """The entries in another dtype; itself where it has that dtype and ``copy`` is false."""
-        del options
+    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> "NDArray":
+        """The entries in another dtype, recorded, where this array is.
+
+        Args:
+            dtype: the dtype.
+            copy: whether an array that has it already is copied; without, it is returned itself.
+            device: where to put the result, as ``to_device`` does.
+        """
         wanted = np.dtype(as_dtype(dtype))
-        if wanted == self.dtype:
-            return self.copy() if copy and self.source is None else self
-        return var.methods("cast")(self, dtype=wanted)  # type: ignore[misc, no-any-return]
+        if wanted != self.dtype:
+            made = var.methods("cast")(self, dtype=wanted)  # type: ignore[misc]
+        else:
+            made = self.copy() if copy else self
+        return made if device is None else made.to_device(device)  # type: ignore[no-any-return]
 
     def to_dense(self) -> "NDArray":
         """The entries in a dense array; itself where it is dense.
@@ -203,6 +221,7 @@ class NDArray(Convertible):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        refuse_recorded("x[...] = value", value)
         if isinstance(self.value, SelectedRows):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
         entries = entries_of(index, self.shape)
@@ -263,12 +282,13 @@ class NDArray(Convertible):
         their own: mark them anew.
 
         Raises:
+            ArgumentError: there is no such request.
             GradientError: the dtype has no derivatives.
         """
+        req = as_request("attach_grad", grad_req, _GRAD_REQS)
         if not self.type.differentiable:
             raise GradientError(f"attach_grad: the dtype must be floating, got {self.dtype.name}")
         settle()
-        req = OpReqType(grad_req)
         self._link = None
         self._grad = None if req is OpReqType.NULL else Gradient(req)
 

@@ -158,6 +158,30 @@ class TestBackward:
         with pytest.raises(GradientError, match="attach_grad"):
             y.backward()
 
+    @pytest.mark.parametrize("req", ["null", nd.OpReqType.NULL, ["null"]])
+    def test_a_null_request_leaves_the_gradient_that_is_given(self, req):
+        x, room = nd.array([1.0]), nd.array([5.0])
+        autograd.mark_variables([x], [room], req)
+        assert (x.grad, room.tolist()) == (None, [5.0])
+        y, more = nd.array([2.0]), nd.array([7.0])
+        autograd.mark_variables([x, y], [room, more], ["null", "add"])
+        with autograd.record():
+            z = x * y
+        z.backward()
+        assert x.grad is None
+        assert (y.grad.tolist(), more.tolist(), room.tolist()) == ([8.0], [8.0], [5.0])
+
+    @pytest.mark.parametrize("req", ["wrte", "write_inplace", nd.OpReqType.WRITE_INPLACE, 3, []])
+    def test_requests_that_are_none(self, req):
+        x = attached([1.0], "add")
+        with pytest.raises(
+            ArgumentError, match=r"attach_grad: req must be one of null, write, add"
+        ):
+            x.attach_grad(req)
+        assert x.grad_req == "add"
+        with pytest.raises(ArgumentError, match="got 'wrte'; did you mean 'write'"):
+            autograd.mark_variables([x], [x], "wrte")
+
     def test_a_gradient_that_was_handed_out_is_written(self):
         x, held = attached([1.0, 2.0]), nd.array([7.0, 7.0])
         autograd.mark_variables(x, held)
@@ -435,6 +459,56 @@ class TestInsideJax:
 
 
 @pytest.mark.usefixtures("way")
+class TestCopies:
+    def test_casts_to_the_same_dtype_are_copies(self):
+        x = attached([1.0, 2.0])
+        other = x.astype("float32")
+        assert other is not x
+        other += 1
+        assert x.tolist() == [1.0, 2.0]
+        with autograd.record():
+            y = x * 2
+            z, itself = y.astype("float32"), y.astype("float32", copy=False)
+            loss = (z * x.astype("float32")).sum()
+        assert z is not y
+        assert itself is y
+        loss.backward()
+        assert x.grad.tolist() == [4.0, 8.0]
+
+    @pytest.mark.parametrize(
+        "copied",
+        [
+            nd.array,
+            lambda x: nd.array(x, dtype="float16"),
+            lambda x: nd.asarray(x, copy=True),
+            lambda x: nd.asarray(x, dtype="float16"),
+        ],
+    )
+    def test_copies_are_recorded(self, copied):
+        x = attached([1.0, 2.0])
+        with autograd.record():
+            y = x * x
+            loss = (copied(y) * 2 + copied(x)).sum()
+        loss.backward()
+        assert x.grad.tolist() == [5.0, 9.0]
+        assert copied(x) is not x
+        assert not copied(x).is_recorded
+
+    @pytest.mark.parametrize("made", [nd.array, nd.asarray])
+    def test_lists_of_recorded_arrays_are_refused(self, made):
+        x, constant = attached(1.0), nd.array(2.0)
+        with autograd.record():
+            y = x * 2
+            assert made([constant, 3.0]).tolist() == [2.0, 3.0]
+            for data in ([x, y], [constant, y], [[1.0], (y,)]):
+                with pytest.raises(GradientError, match=r"recorded arrays would lose .* use stack"):
+                    made(data)
+            with pytest.raises(GradientError, match=r"recorded arrays would lose .* use stack"):
+                nd.zeros(2)[:] = [y, 1.0]
+        assert made([x, y]).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.usefixtures("way")
 class TestSymbols:
     def test_a_recorded_computation_is_a_graph(self):
         x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
@@ -495,6 +569,62 @@ class TestSymbols:
         at, c = np.array([0.2, 0.3], np.float32), np.array([0.4, 0.1], np.float32)
         expected = np.sin(at) * np.cos(at) * c**4
         np.testing.assert_allclose(symbol.eval(var0=at, var1=c), expected, rtol=1e-5)
+
+    def test_several_values_are_a_group(self):
+        x, w = attached([0.5, 1.0]), nd.array([2.0, 3.0])
+        with autograd.record():
+            y = nd.sin(x)
+            y.wait_to_read()
+            z = y * w
+        symbol = autograd.get_symbol([z, x, y])
+        assert symbol.list_arguments() == ["var0", "var1"]
+        assert len(symbol.list_outputs()) == 3
+        found = symbol.eval(var0=x.asnumpy(), var1=w.asnumpy())
+        for one, other in zip(found, (z, x, y), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+        with pytest.raises(ArgumentError, match="at least one array"):
+            autograd.get_symbol([])
+        with pytest.raises(ArgumentError, match="takes eager arrays, got int"):
+            autograd.get_symbol([z, 3])
+
+    def test_an_array_with_a_gradient_is_a_variable(self):
+        symbol = autograd.get_symbol(attached([[1.0, 2.0]], dtype="float16"))
+        assert symbol.list_arguments() == symbol.list_outputs() == ["var0"]
+        assert (symbol.type.shape, symbol.type.dtype) == ((1, 2), np.float16)
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_moving_statistics_are_auxiliary_states(self, times, way):
+        def layer(data, *rest):
+            for _ in range(times):
+                data = so.batch_norm(data, *rest)
+            return data
+
+        x = attached(np.random.default_rng(0).normal(3, 2, (6, 2)).astype(np.float32))
+        parameters = [attached([1.5, 0.5]), attached([0.1, 0.2])]
+        states = [nd.zeros(2), nd.ones(2)]
+        fed = {"var0": x.asnumpy()} | {f"var{i + 1}": p.asnumpy() for i, p in enumerate(parameters)}
+        aux = {f"var{i + 3}": state.asnumpy() for i, state in enumerate(states)}
+        with autograd.record():
+            loss = (layer(x, *parameters, *states) ** 2).sum()
+        symbol = autograd.get_symbol(loss)
+        loss.backward()
+        assert symbol.list_arguments() == [*fed]
+        if (way, times) == ("direct", 2):  # from one part of the record to the next it is another
+            assert symbol.list_auxiliary_states() == ["var3", "var4", "var5", "var6"]
+            return
+        assert symbol.list_auxiliary_states() == [*aux]
+        shapes = [so.var(name, shape=one.shape) for name, one in fed.items()]
+        held = [so.var(name, shape=one.shape, state=True) for name, one in aux.items()]
+        for one in (symbol, (layer(*shapes, *held) ** 2).sum()):
+            bound = one.simple_bind()
+            bound.copy_params_from(fed, aux)
+            (found,) = bound.forward(is_train=True)
+            np.testing.assert_allclose(found, loss, rtol=1e-6)
+            bound.backward()
+            for name, array in zip(fed, (x, *parameters), strict=True):
+                np.testing.assert_allclose(bound.grad_dict[name], array.grad, rtol=1e-3, atol=1e-4)
+            for name, state in zip(aux, states, strict=True):
+                np.testing.assert_allclose(bound.aux_dict[name], state, rtol=1e-6)
 
     def test_what_is_no_graph_is_refused(self):
         with pytest.raises(GradientError, match="must be recorded"):

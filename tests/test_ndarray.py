@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, AttributeValueError, ShapeError
+from registry.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from registry.table import find
 from symop import nd
+from symop.array_api import FUNCTIONS
 from symop.recording import settle
 from symop.segments import REST, local
 from symop.steps import tree
@@ -68,11 +70,33 @@ class TestValue:
         assert repr(nd.array(np.ones((0, 2)))) == "NDArray([], shape=(0, 2), dtype=float32)"
         assert repr(nd.array([1.0]) + 1) == "NDArray([2.], dtype=float32)"
 
+    def test_looks_while_traced(self):
+        seen = []
+
+        def run(x):
+            y = x * 2
+            seen.extend([repr(x), str(y), f"{y}"])
+            return y
+
+        jax.jit(run)(nd.array([1.0, 2.0]))
+        so.jvp(run, nd.array([1.0, 2.0]), nd.array([1.0, 0.0]))
+        assert seen == ["NDArray(traced, shape=(2,), dtype=float32)"] * 6
+
     def test_numpy_gets_a_copy_of_its_own(self):
         x = nd.array([1.0, 2.0])
         y = x.asnumpy()
         y[0] = 9
         assert x.tolist() == [1.0, 2.0]
+        z = np.array(x)
+        z[0] = 9
+        assert x.tolist() == [1.0, 2.0]
+
+    def test_numpy_copies_just_where_it_may(self):
+        x = nd.array([1.0, 2.0])
+        assert np.asarray(x, dtype="float64").dtype == np.float64
+        assert np.asarray(x, dtype="float32", copy=False).tolist() == [1.0, 2.0]
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(x, dtype="float64", copy=False)
 
     def test_copies(self):
         x = nd.array([1.0, 2.0]) * 2
@@ -86,6 +110,11 @@ class TestValue:
         assert x.astype("int32").tolist() == [1, -2]
         assert x.astype(np.float32, copy=False) is x
         assert x.astype("float32") is not x
+        assert x.astype("int32", device="cpu:0").tolist() == [1, -2]
+        with pytest.raises(ArgumentError, match="must be one of cpu:0"):
+            x.astype("float32", device="cpu:7")
+        with pytest.raises(TypeError, match="casting"):
+            x.astype("int32", casting="safe")
 
     def test_places(self):
         x = nd.array([1.0], ctx="cpu:0")
@@ -96,6 +125,10 @@ class TestValue:
         y = nd.array([0.0])
         assert x.copyto(y) is y
         assert y.tolist() == [1.0]
+        assert x.copyto(nd.array([0])).dtype == np.int32
+        for shape in ((2,), (1, 1), ()):
+            with pytest.raises(ShapeError, match=r"copyto: the shape must be \(1,\), got"):
+                x.copyto(nd.zeros(shape))
 
     def test_dlpack(self):
         assert np.array_equal(np.from_dlpack(nd.array([1.0, 2.0]) * 2), [2.0, 4.0])
@@ -159,6 +192,49 @@ class TestOperators:
         np.testing.assert_allclose(x.reshape((6, 4)).softmax().sum(axis=-1), np.ones(6), rtol=1e-6)
         with pytest.raises(AttributeError, match="no attribute or operator 'sinn'"):
             x.sinn()
+
+    def test_methods_are_the_functions_of_nd(self):
+        for name in FUNCTIONS:
+            operator = find(name)
+            if operator is not None and operator.slots and name != "astype":
+                own = getattr(nd, name)
+                assert vars(so.NDArray)[name] is own or name in ("reshape", "transpose")
+        x, data = nd.array(DATA), np.array(DATA)
+        assert x.sum(dtype="int32").dtype == x.prod(dtype="int32").dtype == np.int32
+        np.testing.assert_allclose(x.sum(1, keepdims=True), data.sum(1, keepdims=True))
+        np.testing.assert_allclose(x.var(), data.var(), rtol=1e-6)
+        np.testing.assert_allclose(x.var(0, correction=1.0), data.var(0, ddof=1), rtol=1e-6)
+        np.testing.assert_array_equal(x.diff(axis=1), np.diff(data, axis=1))
+        np.testing.assert_array_equal(x.repeat(nd.array([1, 0, 2]), 1), data.repeat([1, 0, 2], 1))
+        np.testing.assert_array_equal(x.repeat(repeats=2), data.repeat(2))
+        np.testing.assert_array_equal(x.clip(nd.array(3.0), 5), data.clip(3, 5))
+        np.testing.assert_array_equal(x.cumulative_sum(0), data.cumsum(0))
+        assert [one.shape for one in x.unstack(1)] == [(2, 4)] * 3
+        assert [one.tolist() for one in nd.array([0, 3]).nonzero()] == [[1]]
+        total = nd.array(0.0)
+        assert x.sum(out=total) is total
+        assert total.item() == data.sum()
+
+    def test_shapes_and_axes_one_by_one(self):
+        x, data = nd.array(DATA), np.array(DATA)
+        for shape in ((6, 4), (-1,), (3, 2, -1)):
+            for made in (x.reshape(*shape), x.reshape(shape), x.reshape(shape=shape)):
+                np.testing.assert_array_equal(made, data.reshape(shape))
+        for made in (x.transpose(1, 0, 2), x.transpose((1, 0, 2)), x.transpose(axes=[1, 0, 2])):
+            np.testing.assert_array_equal(made, data.transpose(1, 0, 2))
+        for made in (x.transpose(), x.transpose(None)):
+            np.testing.assert_array_equal(made, data.transpose())
+        assert nd.array([1.0, 2.0]).transpose(0).tolist() == [1.0, 2.0]
+        with pytest.raises(ShapeError, match="reshape"):
+            x.reshape(5, 5)
+        with pytest.raises(TypeError, match="axes"):
+            x.transpose(1, 0, 2, axes=(1, 0, 2))
+
+    def test_ranges_to_an_array(self):
+        assert nd.arange(nd.array(3)).tolist() == [0, 1, 2]
+        assert nd.arange(nd.array(1), nd.array(6), nd.array(2)).tolist() == [1, 3, 5]
+        with pytest.raises(ArgumentError, match=r"arange: .* must be numbers, got shape \(2,\)"):
+            nd.arange(nd.array([1, 2]))
 
     def test_every_front_door(self):
         x = nd.array([0.5])
@@ -301,6 +377,8 @@ class TestParts:
             (0, 7.0), ((1, slice(None), 2), [1.0, 2.0, 3.0]), (slice(None, None, -1), DATA),
             (..., 5), (DATA > 5, 0.0), (([0, 1], [2, 0]), 9.0), ((None, 0), 1.0),
             (np.array([1, 0]), DATA), ((0, 0), nd.array([1.0, 2.0, 3.0, 4.0])),
+            (slice(None), np.ones((1, 1, 2, 3, 4))), ((0, 0), [[[1.0]]]),
+            (([0, 1], [2, 0]), np.ones((1, 2, 4))), ((0, 1), np.ones((1, 4))),
         ],
         ids=str,
     )  # fmt: skip
@@ -314,8 +392,32 @@ class TestParts:
         x = nd.array([1, 2, 3])
         x[0] = 2.9
         assert x.tolist() == [2, 2, 3]
-        with pytest.raises(ShapeError, match="value"):
-            x[:2] = [1, 2, 3]
+        for value in ([1, 2, 3], [[1], [2]], [[[1, 2, 3]]], [[1], [2, 3]]):
+            with pytest.raises(ShapeError, match="value"):
+                x[:2] = value
+
+    @pytest.mark.parametrize(
+        "value", ["a", ["a", "b"], None, [1.0, None], {}, np.array(["a"]), object()], ids=repr
+    )
+    def test_writes_numbers_alone(self, value):
+        x = nd.zeros(2)
+        with pytest.raises(ArgumentError, match=r"x\[...\] = value: the value must be an array or"):
+            x[:] = value
+        assert x.tolist() == [0.0, 0.0]
+
+    @pytest.mark.parametrize(
+        "value", [1j, np.complex64(1), [1.0, 1j], nd.array([1j, 2.0])], ids=str
+    )
+    def test_writes_no_complex_numbers_among_real_ones(self, value):
+        x = nd.zeros(2)
+        with pytest.raises(DTypeError, match="the value must be real where x is float32, got"):
+            x[:] = value
+        assert x.tolist() == [0.0, 0.0]
+        z = nd.zeros(2, "complex64")
+        z[:] = value
+        np.testing.assert_array_equal(z, np.broadcast_to(np.asarray(value), 2))
+        z[0] = 2.0
+        assert z.tolist()[0] == 2.0
 
     def test_rows(self):
         assert [row.tolist() for row in nd.array(DATA[0])] == DATA[0].tolist()
