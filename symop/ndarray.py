@@ -300,7 +300,11 @@ class NDArray(Convertible):
             return None
         gradient: NDArray | None = kept.value
         if gradient is None:
-            gradient = NDArray(jnp.zeros(self.shape, self.dtype))
+            value = self.value
+            dense = isinstance(value, jax.Array)  # whose place the zeros share
+            gradient = NDArray(
+                jnp.zeros_like(value) if dense else jnp.zeros(self.shape, self.dtype)
+            )
             if not kept.outlives(gradient.value):
                 kept.value = gradient
         return gradient

@@ -39,6 +39,7 @@ class TestDevices:
         a, b = on(0, 1.0, 2.0), on(1, 3.0)
         a.attach_grad()
         b.attach_grad()
+        assert str(b.grad.device) == "cpu:1"
         for _ in range(3):
             with autograd.record():
                 squares, cubes = a * a, b * b * b
