@@ -85,7 +85,9 @@ def cumprod(
 def _running(x: Array, axis: int, *, reverse: bool, exclusive: bool) -> Array:
     if exclusive:
         x = shifted_array(x, axis, reverse=reverse, fill=1)
-    return lax.cumprod(x, axis, reverse=reverse)
+    # lax.cumprod is this tree, too, but a compiler would not find that a gradient has it as well.
+    out: Array = lax.associative_scan(lax.mul, x, reverse=reverse, axis=axis)
+    return out
 
 
 @cumprod.gradient
@@ -109,7 +111,7 @@ def _in_front(axis: int, *arrays: np.ndarray) -> list[np.ndarray]:
 
 def _mixed(rows: np.ndarray, *ways: np.ndarray) -> np.ndarray:
     """The derivative of the product of all rows along all ways: each moves a row of its own."""
-    total = np.zeros_like(rows[:1].sum(axis=0))
+    total: np.ndarray = np.zeros_like(rows[:1].sum(axis=0))
     for places in itertools.permutations(range(len(rows)), len(ways)):
         moved = [way[place] for way, place in zip(ways, places, strict=True)]
         kept = np.delete(rows, list(places), 0)
@@ -199,8 +201,8 @@ def cumprod_gradient(
     dtype = jnp.result_type(x, *along)
     x, cotangent, *ways = (wide(jnp.asarray(one).astype(dtype)) for one in (x, *along))
     at = scanned_axis(axis, x.ndim)
-    # JAX multiplies in a tree, so that there are no more products than entries, and not one of
-    # all that come before an entry, which may overflow where the entry does not matter.
+    # Back through the tree of products of the kernel: a recurrence along the axis would carry
+    # products of factors beside the sums.
     running = partial(_running, axis=at, reverse=reverse, exclusive=exclusive)
     (out,) = jax.vjp(_derivative(running, ways), x)[1](cotangent)
     return jnp.asarray(out).astype(dtype)
@@ -212,9 +214,8 @@ def _cumprod_gradient_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: 
     # all tangents, which is linear in each of them.
     cotangent, *tangents = along
 
-    def given(*ways: Var, to: Var) -> Var:
-        slope: Var = unbroadcast(cumprod_gradient(x, cotangent, *ways, **how), to)
-        return slope
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(cumprod_gradient(x, cotangent, *ways, **how), to)
 
     return {
         "x": given(*tangents, d_out, to=x),
@@ -262,9 +263,8 @@ def cumprod_tangent(
 
 @cumprod_tangent.gradient
 def _cumprod_tangent_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: Any) -> Grads:
-    def given(*ways: Var, to: Var) -> Var:
-        slope: Var = unbroadcast(cumprod_gradient(x, d_out, *ways, **how), to)
-        return slope
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(cumprod_gradient(x, d_out, *ways, **how), to)
 
     return {
         "x": given(*along, to=x),
@@ -374,9 +374,8 @@ def _product_of_others_tangent_gradient(
     # sum(d_out * out) is the mixed derivative of the product along d_out and all tangents, and
     # symmetric in them. Its gradient in x is its derivative along one more; it is linear in each
     # tangent, whose own gradient leaves it out.
-    def given(*ways: Var, to: Var) -> Var:
-        slope: Var = unbroadcast(product_of_others_tangent(x, *ways, axis=axis), to)
-        return slope
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(product_of_others_tangent(x, *ways, axis=axis), to)
 
     return {
         "x": given(*along, d_out, to=x),
