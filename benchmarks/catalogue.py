@@ -36,8 +36,6 @@ REASONS: dict[str, str] = {
     "convolution_data_gradient": "its second convolution takes image and kernel in the order in "
     "which a convolution's weight gradient does, JAX's transposition in the other one, and XLA's "
     "library for the CPU is faster in that one for this shape",
-    "product_of_others": "this is the second derivative of prod: four scans, whose program does "
-    "not grow with the length, where JAX transposes a tree of products unrolled for the length",
     "svdvals": "without a gradient it computes no vectors, so the gradient decomposes anew; "
     "JAX decomposes once, with vectors, as soon as a gradient is asked for",
 }

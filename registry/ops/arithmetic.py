@@ -304,6 +304,10 @@ floor_divide.zero_gradient("it is piecewise constant")
 def remainder(x: Array, y: Array) -> Array:
     """What the division rounded down leaves: ``out = x % y``, of the sign of ``y``.
 
+    The derivative with respect to ``x`` is one, and the one with respect to ``y`` is the quotient
+    rounded down, negated. So it is also where the result jumps: at a multiple of ``y`` the quotient
+    is the exact one.
+
     Example:
         >>> import jax.numpy as jnp
         >>> remainder(jnp.asarray([7, -7]), jnp.asarray(4))

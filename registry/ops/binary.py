@@ -36,6 +36,8 @@ _MISUSES = [
 def atan2(x: Array, y: Array) -> Array:
     """Angle in ``[-pi, pi]`` of the point at ``y`` along the first axis and ``x`` along the second.
 
+    All its derivatives at the origin, where they do not exist, are zero, as those of ``hypot``.
+
     Example:
         >>> import jax.numpy as jnp
         >>> atan2(jnp.asarray([0.0, 1.0]), jnp.asarray([1.0, 0.0]))
@@ -46,9 +48,11 @@ def atan2(x: Array, y: Array) -> Array:
 
 @atan2.gradient
 def _atan2_gradient(x: Var, y: Var, d_out: Var) -> Grads:
-    # d atan(x / y) = (y dx - x dy) / (x^2 + y^2), whose squares would overflow
-    length = hypot(x, y)
-    scaled = d_out / length
+    # d atan(x / y) = (y dx - x dy) / (x^2 + y^2), whose squares would overflow; zero at the origin
+    distance = hypot(x, y)
+    at_origin = equal(distance, 0.0)
+    length = where(at_origin, 1.0, distance)
+    scaled = where(at_origin, 0.0, d_out) / length
     return {
         "x": unbroadcast(scaled * (y / length), x),
         "y": unbroadcast(-(scaled * (x / length)), y),

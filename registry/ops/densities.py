@@ -22,7 +22,7 @@ from jax import lax
 from registry.cases import case, misuse, positive, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import greater, greater_equal, less, less_equal, logical_and
+from registry.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
 from registry.ops.elementwise import log, where
 from registry.ops.extrema import abs as absolute
 from registry.ops.extrema import sign
@@ -237,24 +237,28 @@ def _cauchy_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Gr
 def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Array:
     """``log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(df pi) / 2 - log(scale) - ...``.
 
-    The last term is ``(df + 1) / 2 log(1 + z^2 / df)`` with ``z = (x - loc) / scale``.
+    The last term is ``(df + 1) / 2 log(1 + z^2 / df)`` with ``z = (x - loc) / scale``. For an
+    infinite ``df`` it is the logarithm of the normal density, and the derivative with respect to
+    ``df`` is zero.
 
     Example:
         >>> import jax.numpy as jnp
         >>> student_t_log_density(jnp.asarray([0.0]), 1.0, 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, df, loc, scale), dtype = widened(x, df, loc, scale)
+    (x, given, loc, scale), dtype = widened(x, df, loc, scale)
     z = (x - loc) / scale
+    endless = given == jnp.inf
+    df = jnp.where(endless, 1.0, given)
     # log Gamma(h + 1/2) - log Gamma(h) - log(h) / 2, where h = df / 2, vanishes for large h.
-    large = (df >= 2.0 * LARGE) & (df < jnp.inf)
+    large = df >= 2.0 * LARGE
     half = jnp.where(large, df / 2.0, LARGE)
     far = log_gamma_step(half, 0.5) + 0.5 * jnp.log1p(0.5 / half)
     close = lax.lgamma((df + 1.0) / 2.0) - lax.lgamma(df / 2.0) - 0.5 * jnp.log(df / 2.0)
-    out = jnp.where(large, far, close) - 0.5 * LOG_2_PI
     near, size = _folded(z / jnp.sqrt(df))
     tail = jnp.log1p(jnp.square(near)) + 2.0 * jnp.log(size)
-    out = out - jnp.log(scale) - (df + 1.0) / 2.0 * tail
+    out = jnp.where(large, far, close) - (df + 1.0) / 2.0 * tail
+    out = jnp.where(endless, -0.5 * jnp.square(z), out) - 0.5 * LOG_2_PI - jnp.log(scale)
     return lax.convert_element_type(out, dtype)
 
 
@@ -264,18 +268,21 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
     # (q z^2 - 1) / scale, and d/ddf = (psi((df + 1) / 2) - psi(df / 2) - 1 / df - log(1 + u^2)
     # + q z^2 / df) / 2. In t = u or 1 / u, q z^2 = (df + 1) u^2 / (1 + u^2) has no large number.
     # The last derivative is about 1 / df^2 for a large df: its terms are taken together in pairs.
+    # For an infinite df, q is 1.
+    endless, given, z = equal(df, math.inf), df, (x - loc) / scale
+    df = where(endless, 1.0, df)
     root = sqrt(df)
-    t, size, far = _folded_var((x - loc) / scale / root)
+    t, size, far = _folded_var(z / root)
     over = 1.0 + square(t)
-    slope = d_out * ((df + 1.0) / root * (t / over)) / scale
+    slope = d_out * where(endless, z, (df + 1.0) / root * (t / over)) / scale
     share = where(far, 1.0, square(t)) / over
-    pull = (df + 1.0) * share
+    pull = where(endless, square(z), (df + 1.0) * share)
 
     def by_df() -> Var | None:
         outside = share - log(over) - 2.0 * log(absolute(size))
         tail = where(far, outside, share_minus_log1p(where(far, 0.0, square(t))))
         parts = half_step_of_digamma(df / 2.0) + tail + share / df
-        return unbroadcast(d_out * (parts * 0.5), df)
+        return unbroadcast(d_out * where(endless, 0.0, parts * 0.5), given)
 
     return {
         "x": unbroadcast(-slope, x),
@@ -305,7 +312,11 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
     ],
 )
 def uniform_log_density(x: Array, low: Array, high: Array) -> Array:
-    """``-log(high - low)`` for ``low <= x <= high``.
+    """``-log(high - low)`` for ``low <= x <= high``, minus infinity for any other ``x``.
+
+    The derivative with respect to ``x`` is zero everywhere. Those with respect to ``low`` and
+    ``high`` are ``1 / (high - low)`` and its negative also where ``x`` is one of the two, as from
+    within, and zero outside.
 
     Example:
         >>> import jax.numpy as jnp

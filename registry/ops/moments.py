@@ -195,17 +195,12 @@ def _root(square: Array) -> Array:
 
 @std.gradient
 def _std_gradient(x: Var, out: Var, d_out: Var, *, axis: Axis, correction: float) -> Grads:
-    # d sqrt(v) = dv / (2 sqrt(v))
-    freedom = _freedom(x.shape, axis, correction)
-    factor = averaged(_quotient(d_out, out), freedom)
-    return {"x": conj(_centered(x, axis)) * spread(factor, x, axis)}
-
-
-def _quotient(d_out: Var, out: Var) -> Var:
-    """``d_out / out``, and zero where ``out`` is."""
+    # d sqrt(v) = dv / (2 sqrt(v)), where no division by zero must be. The deviations are divided
+    # by out, which is of their size: d_out / out would have a derivative of the size of 1 / out^2.
     at_zero = equal(out, 0.0)
-    quotient: Var = where(at_zero, 0.0, d_out / where(at_zero, 1.0, out))
-    return quotient
+    factor = averaged(where(at_zero, 0.0, d_out), _freedom(x.shape, axis, correction))
+    divisor = spread(where(at_zero, 1.0, out), x, axis)
+    return {"x": conj(_centered(x, axis) / divisor) * spread(factor, x, axis)}
 
 
 # Sums -------------------------------------------------------------------------------------------

@@ -128,7 +128,9 @@ def power(x: Array, y: Array) -> Array:
     """``out = x ** y``; not a number for a negative ``x`` and a ``y`` that is no integer.
 
     ``x ** 0`` is one for every ``x``. At ``x = 0`` the derivative with respect to ``x`` is zero
-    where ``y = 0``, and the one with respect to ``y`` is taken as zero.
+    where ``y = 0``, and the one with respect to ``y`` is taken as zero for ``y >= 0``; for a
+    negative ``y`` it is not a number. At a negative ``x`` the derivative with respect to ``y`` is
+    not a number, also where ``y`` is an integer, for there is no power beside it.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,30 +1,44 @@
 """Products of entries: reduced, cumulative, and over what is a number."""
 
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from registry.cases import case, integers, misuse, workload
 from registry.operator import Grads
+from registry.ops.broadcasting import unbroadcast
 from registry.ops.elementwise import where
 from registry.ops.reductions import Axis, count, spread, sum_dtype
 from registry.ops.rounding import isnan
 from registry.ops.scans import (
     NEEDS_AXIS,
     by_numpy,
-    linear_scan,
     scanned,
     scanned_axis,
-    shifted,
     shifted_array,
     wide,
 )
 from registry.ops.shape import permute_dims, reshape
-from registry.shapes import along_axis, normalize_axes, normalize_axis, reduced, strong_inexact
+from registry.shapes import (
+    along_axis,
+    normalize_axes,
+    normalize_axis,
+    reduced,
+    same,
+    strong_inexact,
+)
 from registry.signature import Array
 from registry.table import op
-from registry.types import VarType
+from registry.types import DType, Shape, VarType
 from registry.var import Var
+
+_ZEROS = np.array([[2.0, 0.0, 3.0], [0.0, 5.0, 0.0]])
 
 # Cumulative -------------------------------------------------------------------------------------
 
@@ -65,35 +79,207 @@ def cumprod(
     dtype = sum_dtype(VarType(array.shape, array.dtype))
     at = scanned_axis(axis, array.ndim)
     array = wide(lax.convert_element_type(array, dtype))
+    return _running(array, at, reverse=reverse, exclusive=exclusive).astype(dtype)
+
+
+def _running(x: Array, axis: int, *, reverse: bool, exclusive: bool) -> Array:
     if exclusive:
-        array = shifted_array(array, at, reverse=reverse, fill=1)
-    return lax.cumprod(array, at, reverse=reverse).astype(dtype)
+        x = shifted_array(x, axis, reverse=reverse, fill=1)
+    # lax.cumprod is this tree, too, but a compiler would not find that a gradient has it as well.
+    out: Array = lax.associative_scan(lax.mul, x, reverse=reverse, axis=axis)
+    return out
 
 
 @cumprod.gradient
-def _cumprod_gradient(
-    x: Var, out: Var, d_out: Var, *, axis: int | None, reverse: bool, exclusive: bool
-) -> Grads:
-    # d x[k] = sum over i >= k of d_out[i] times the product over j <= i without k: the product
-    # before k, times what comes back to k by d[k] = d_out[k] + x[k + 1] d[k + 1]. If x[i] is left
-    # out of out[i], d_out comes from one place further on.
-    at, back = scanned_axis(axis, x.ndim), not reverse
-    before = out if exclusive else shifted(out, at, reverse=reverse, fill=1.0)
-    given = shifted(d_out, at, reverse=back) if exclusive else d_out
-    return {"x": before * linear_scan(given, shifted(x, at, reverse=back), axis=axis, reverse=back)}
+def _cumprod_gradient(x: Var, d_out: Var, **how: Any) -> Grads:
+    return {"x": cumprod_gradient(x, d_out, **how)}
+
+
+def _along_shape(x: Shape, along: Sequence[Shape], *, axis: int | None) -> Shape:
+    return scanned(same(x, *along), axis=axis)
+
+
+def _along_dtype(x: VarType, along: Sequence[VarType]) -> DType:
+    return strong_inexact(x, *along)
+
+
+def _in_front(axis: int, *arrays: np.ndarray) -> list[np.ndarray]:
+    """The arrays in their common dtype, the axis first."""
+    dtype = np.result_type(*arrays)
+    return [np.moveaxis(one.astype(dtype), axis, 0) for one in arrays]
+
+
+def _mixed(rows: np.ndarray, *ways: np.ndarray) -> np.ndarray:
+    """The derivative of the product of all rows along all ways: each moves a row of its own."""
+    total: np.ndarray = np.zeros_like(rows[:1].sum(axis=0))
+    for places in itertools.permutations(range(len(rows)), len(ways)):
+        moved = [way[place] for way, place in zip(ways, places, strict=True)]
+        kept = np.delete(rows, list(places), 0)
+        total = total + np.prod([*moved, *kept], axis=0, initial=1.0)
+    return total
+
+
+def _reached(n: int, i: int, *, reverse: bool, exclusive: bool) -> list[int]:
+    """The places of the entries that are multiplied in the i-th of ``n`` running products."""
+    return list(range(i + exclusive, n) if reverse else range(i + 1 - exclusive))
+
+
+def _tangent_reference(
+    x: np.ndarray, *along: np.ndarray, axis: int | None = None, **how: bool
+) -> np.ndarray:
+    at = -1 if axis is None else axis
+    rows = _in_front(at, x, *along)
+    out = np.zeros_like(rows[0])
+    for i in range(len(out)):
+        out[i] = _mixed(*(one[_reached(len(out), i, **how)] for one in rows))
+    return np.moveaxis(out, 0, at)
+
+
+def _gradient_reference(
+    x: np.ndarray, *along: np.ndarray, axis: int | None = None, **how: bool
+) -> np.ndarray:
+    at = -1 if axis is None else axis
+    first, cotangent, *rest = _in_front(at, x, *along)
+    rows, out = [first, *rest], np.zeros_like(first)
+    for i, d in enumerate(cotangent):
+        reached = _reached(len(out), i, **how)
+        for k in reached:
+            out[k] += d * _mixed(*(one[[j for j in reached if j != k]] for one in rows))
+    return np.moveaxis(out, 0, at)
+
+
+def _derivative(
+    function: Callable[[Array], Array], tangents: Sequence[Array]
+) -> Callable[[Array], Array]:
+    """The mixed derivative of ``function`` along all tangents."""
+    for one in tangents:
+        function = _slope(function, one)
+    return function
+
+
+def _slope(function: Callable[[Array], Array], tangent: Array) -> Callable[[Array], Array]:
+    return lambda x: jax.jvp(function, (x,), (tangent,))[1]
+
+
+def _each_left_out(tangents: Sequence[Var]) -> list[tuple[Var, tuple[Var, ...]]]:
+    """Each tangent, and the others."""
+    return [(one, (*tangents[:i], *tangents[i + 1 :])) for i, one in enumerate(tangents)]
+
+
+@op(
+    shape=_along_shape,
+    dtype=_along_dtype,
+    reference=_gradient_reference,
+    cases=[
+        case(x=(2, 4), along=[(2, 4)], axis=1, order=2),
+        case(x=_ZEROS, along=[(2, 3)], axis=1, reverse=True, order=2),
+        case(x=(2, 3), along=[(2, 3), (2, 3)], axis=1, exclusive=True, order=2),
+        case(x=(4, 2), along=[(4, 2), (4, 2), (4, 2)], axis=0, order=1),
+        case(x=(0,), along=[(0,)]),
+        workload(x=(1000, 1000), along=[(1000, 1000)], axis=1),
+        misuse("must have the same shape", x=(3,), along=[(4,)]),
+        misuse("must be floating", x=integers(3, high=4), along=[integers(3, high=4)]),
+    ],
+)
+def cumprod_gradient(
+    x: Array,
+    *along: Array,
+    axis: int | None = None,
+    reverse: bool = False,
+    exclusive: bool = False,
+) -> Array:
+    """The gradient of ``cumprod``, whose first one ``along`` is the gradient of the result.
+
+    No division is made. With more of them it is its mixed derivative along those. All have the
+    shape of ``x``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cumprod_gradient(jnp.asarray([2.0, 0.0, 3.0]), jnp.ones(3))
+        Array([1., 8., 0.], dtype=float32)
+    """
+    dtype = jnp.result_type(x, *along)
+    x, cotangent, *ways = (wide(jnp.asarray(one).astype(dtype)) for one in (x, *along))
+    at = scanned_axis(axis, x.ndim)
+    # Back through the tree of products of the kernel: a recurrence along the axis would carry
+    # products of factors beside the sums.
+    running = partial(_running, axis=at, reverse=reverse, exclusive=exclusive)
+    (out,) = jax.vjp(_derivative(running, ways), x)[1](cotangent)
+    return jnp.asarray(out).astype(dtype)
+
+
+@cumprod_gradient.gradient
+def _cumprod_gradient_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: Any) -> Grads:
+    # sum(d_out * out) is the sum of the cotangent times the derivative of cumprod along d_out and
+    # all tangents, which is linear in each of them.
+    cotangent, *tangents = along
+
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(cumprod_gradient(x, cotangent, *ways, **how), to)
+
+    return {
+        "x": given(*tangents, d_out, to=x),
+        "along": [
+            unbroadcast(cumprod_tangent(x, *tangents, d_out, **how), cotangent),
+            *[given(*others, d_out, to=left) for left, others in _each_left_out(tangents)],
+        ],
+    }
+
+
+@op(
+    shape=_along_shape,
+    dtype=_along_dtype,
+    reference=_tangent_reference,
+    cases=[
+        case(x=(2, 4), along=[(2, 4)], axis=1, order=2),
+        case(x=_ZEROS, along=[(2, 3)], axis=1, reverse=True, exclusive=True, order=2),
+        case(x=(4, 2), along=[(4, 2), (4, 2)], axis=0, order=1),
+        case(x=(0,), along=[(0,)]),
+        workload(x=(1000, 1000), along=[(1000, 1000)], axis=1),
+        misuse("must have the same shape", x=(3,), along=[(4,)]),
+        misuse("must be floating", x=integers(3, high=4), along=[integers(3, high=4)]),
+    ],
+)
+def cumprod_tangent(
+    x: Array,
+    *along: Array,
+    axis: int | None = None,
+    reverse: bool = False,
+    exclusive: bool = False,
+) -> Array:
+    """The mixed derivative of ``cumprod`` along all arrays ``along``, of the shape of ``x``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cumprod_tangent(jnp.asarray([2.0, 0.0, 3.0]), jnp.asarray([0.0, 1.0, 0.0]))
+        Array([0., 2., 6.], dtype=float32)
+    """
+    dtype = jnp.result_type(x, *along)
+    x, *ways = (wide(jnp.asarray(one).astype(dtype)) for one in (x, *along))
+    at = scanned_axis(axis, x.ndim)
+    running = partial(_running, axis=at, reverse=reverse, exclusive=exclusive)
+    return _derivative(running, ways)(x).astype(dtype)
+
+
+@cumprod_tangent.gradient
+def _cumprod_tangent_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: Any) -> Grads:
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(cumprod_gradient(x, d_out, *ways, **how), to)
+
+    return {
+        "x": given(*along, to=x),
+        "along": [given(*others, to=left) for left, others in _each_left_out(along)],
+    }
 
 
 # Reduced ----------------------------------------------------------------------------------------
 
 
-_ZEROS = np.array([[2.0, 0.0, 3.0], [0.0, 5.0, 0.0]])
-
-
-def _others_reference(x: np.ndarray, *, axis: int = -1) -> np.ndarray:
-    rows = np.moveaxis(x, axis, 0)
-    out = np.ones_like(rows)
-    for i in range(len(rows)):
-        out[i] = np.prod(np.delete(rows, i, 0), 0)
+def _others_reference(x: np.ndarray, *along: np.ndarray, axis: int = -1) -> np.ndarray:
+    rows = _in_front(axis, x, *along)
+    out = np.zeros_like(rows[0])
+    for k in range(len(out)):
+        out[k] = _mixed(*(np.delete(one, k, 0) for one in rows))
     return np.moveaxis(out, 0, axis)
 
 
@@ -140,17 +326,61 @@ def _others(x: Array, axis: int) -> Array:
 
 @product_of_others.gradient
 def _product_of_others_gradient(x: Var, d_out: Var, *, axis: int) -> Grads:
-    # d x[k] = sum over i != k of d_out[i] times the product without i and k. With the products
-    # p[k] before and q[k] after k, the i before k add up to s[k] q[k], where s[k + 1] =
-    # x[k] s[k] + p[k] d_out[k] is the sum over i <= k of d_out[i] times the product before k + 1
-    # without i; and the i after k in the same way from the other end.
-    def side(reverse: bool) -> tuple[Var, Var]:
-        products = cumprod(x, axis=axis, reverse=reverse, exclusive=True)
-        sums = linear_scan(products * d_out, x, axis=axis, reverse=reverse)
-        return products, shifted(sums, axis, reverse=reverse)
+    # The second derivative of the product is symmetric.
+    return {"x": product_of_others_tangent(x, d_out, axis=axis)}
 
-    (before, sums_before), (after, sums_after) = side(reverse=False), side(reverse=True)
-    return {"x": sums_before * after + before * sums_after}
+
+def _others_tangent_shape(x: Shape, along: Sequence[Shape], *, axis: int) -> Shape:
+    return along_axis(same(x, *along), axis=axis)
+
+
+@op(
+    shape=_others_tangent_shape,
+    dtype=_along_dtype,
+    reference=_others_reference,
+    cases=[
+        case(x=(2, 4), along=[(2, 4)], order=2),
+        case(x=_ZEROS, along=[(2, 3)], order=2),
+        case(x=(5, 2), along=[(5, 2), (5, 2)], axis=0, order=1),
+        case(x=(1,), along=[(1,)]),
+        case(x=(0,), along=[(0,)]),
+        workload(x=(1000, 1000), along=[(1000, 1000)]),
+        misuse("axis must be in [-2, 2), got 2", x=(3, 4), along=[(3, 4)], axis=2),
+        misuse("must be floating, got int32", x=integers(1, high=4), along=[integers(1, high=4)]),
+        misuse("must have the same shape, got (3,) and (4,)", x=(3,), along=[(4,)]),
+    ],
+)
+def product_of_others_tangent(x: Array, *along: Array, axis: int = -1) -> Array:
+    """The mixed derivative of ``product_of_others`` along all arrays ``along``.
+
+    They have the shape of ``x``. ``out[i]`` is the derivative of the product of all entries by
+    ``x[i]`` and along each of them.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> product_of_others_tangent(jnp.asarray([2.0, 0.0, 3.0]), jnp.asarray([0.0, 1.0, 0.0]))
+        Array([3., 0., 2.], dtype=float32)
+    """
+    dtype = jnp.result_type(x, *along)
+    x, *ways = (wide(jnp.asarray(one).astype(dtype)) for one in (x, *along))
+    at = normalize_axis(axis, x.ndim)
+    return _derivative(partial(_others, axis=at), ways)(x).astype(dtype)
+
+
+@product_of_others_tangent.gradient
+def _product_of_others_tangent_gradient(
+    x: Var, along: Sequence[Var], d_out: Var, *, axis: int
+) -> Grads:
+    # sum(d_out * out) is the mixed derivative of the product along d_out and all tangents, and
+    # symmetric in them. Its gradient in x is its derivative along one more; it is linear in each
+    # tangent, whose own gradient leaves it out.
+    def given(*ways: Var, to: Var) -> Var | None:
+        return unbroadcast(product_of_others_tangent(x, *ways, axis=axis), to)
+
+    return {
+        "x": given(*along, d_out, to=x),
+        "along": [given(*others, d_out, to=left) for left, others in _each_left_out(along)],
+    }
 
 
 def _others_over(x: Var, axis: Axis) -> Var:

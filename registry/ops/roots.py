@@ -9,7 +9,7 @@ from jax import lax
 from registry.cases import case, integers, nonzero, positive
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.powers import square
+from registry.ops.powers import reciprocal, square
 from registry.shapes import HAS_NO_AXIS, REFUSES_INTEGERS, floating, inexact, real_inexact, same
 from registry.signature import Array
 from registry.table import op
@@ -66,8 +66,9 @@ def cbrt(x: Array) -> Array:
 
 @cbrt.gradient
 def _cbrt_gradient(out: Var, d_out: Var) -> Grads:
-    # d x^(1/3) = 1/3 x^(-2/3) dx = dx / (3 out^2)
-    return {"x": d_out / (square(out) * 3.0)}
+    # d x^(1/3) = 1/3 x^(-2/3) dx = 1/3 (1 / out)^2 dx: a power of what vanishes at infinity, where
+    # the derivatives of a quotient by out^2 would be an infinity by another.
+    return {"x": d_out * (square(reciprocal(out)) * (1.0 / 3.0))}
 
 
 @op(

@@ -32,6 +32,11 @@ def keep(x: Array, *others: Array) -> Array:
 
     A gradient that no longer needs one of the random keys of its forward graph keeps it, so that
     both graphs number their keys alike. ``others`` may be of any kind and cost nothing.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> keep(jnp.asarray([1.0, 2.0]), jnp.zeros(3))
+        Array([1., 2.], dtype=float32)
     """
     del others
     return x

@@ -7,7 +7,7 @@ import numpy as np
 
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
-from registry.ops.broadcasting import unbroadcast
+from registry.ops.broadcasting import cast, unbroadcast
 from registry.ops.elementwise import where
 from registry.ops.powers import sqrt
 from registry.ops.rounding import isinf
@@ -140,9 +140,16 @@ def atan(x: Array) -> Array:
 @atan.gradient
 def _atan_gradient(x: Var, d_out: Var) -> Grads:
     # d atan(x) = dx / (1 + x^2)
-    far = isinf(x)
-    at = where(far, 0.0, x)
+    wide = _single(x)
+    far = isinf(wide)
+    at = where(far, 0.0, wide)
     return {"x": unbroadcast(where(far, 0.0, d_out / (1.0 + at * at)), x)}
+
+
+def _single(x: Var) -> Var:
+    """``x``, halves as float32, in which their squares do not overflow."""
+    wide: Var = cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
+    return wide
 
 
 # Hyperbolic functions -------------------------------------------------------------------------
@@ -223,7 +230,7 @@ def _asinh_gradient(x: Var, d_out: Var) -> Grads:
     # d asinh(x) = dx / sqrt(x^2 + 1)
     if x.dtype.kind == "c":
         return {"x": d_out / sqrt(x * x + 1.0)}
-    size = abs(x)
+    size = abs(_single(x))
     far = size > _beyond_one(d_out)
     at = where(far, 1.0, size)
     return {"x": unbroadcast(d_out / where(far, size, sqrt(at * at + 1.0)), x)}
@@ -263,9 +270,10 @@ def _acosh_gradient(x: Var, d_out: Var) -> Grads:
     # d acosh(x) = dx / sqrt(x^2 - 1)
     if x.dtype.kind == "c":
         return {"x": d_out / sqrt((x - 1.0) * (x + 1.0))}
-    far = x > _beyond_one(d_out)
-    at = where(far, 2.0, x)
-    return {"x": unbroadcast(d_out / where(far, x, sqrt((at - 1.0) * (at + 1.0))), x)}
+    wide = _single(x)
+    far = wide > _beyond_one(d_out)
+    at = where(far, 2.0, wide)
+    return {"x": unbroadcast(d_out / where(far, wide, sqrt((at - 1.0) * (at + 1.0))), x)}
 
 
 @op(
