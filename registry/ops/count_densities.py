@@ -48,8 +48,12 @@ from registry.var import Var
 @op(
     shape=broadcast,
     dtype=density_dtype,
-    reference=of_scipy("poisson", lambda d, x, rate: d.logpmf(x, rate)),
+    # Between whole numbers, too: the density of a gamma at the rate.
+    reference=of_scipy(
+        "gamma", lambda d, x, rate: np.where(x < 0, -np.inf, d.logpdf(rate, np.maximum(x, 0) + 1))
+    ),
     cases=[
+        case(x=positive(3, 4), rate=positive(4), rtol=256),
         case(x=integers(3, 4, high=6), rate=positive(4), rtol=256),
         case(x=integers(high=6), rate=positive(), rtol=256),
         case(x=integers(3, low=-3, high=0), rate=positive(), order=1),
@@ -90,9 +94,10 @@ def _poisson_log_density_gradient(x: Var, rate: Var, d_out: Var) -> Grads:
     shape=broadcast,
     dtype=density_dtype,
     reference=of_scipy(
-        "bernoulli", lambda d, x, logits: d.logpmf(x.astype(int), 1 / (1 + np.exp(-logits)))
+        "logistic", lambda d, x, logits: x * d.logcdf(logits) + (1 - x) * d.logcdf(-logits)
     ),
     cases=[
+        case(x=uniform(3, 4, low=0.1, high=0.9), logits=(4,)),
         case(x=integers(3, 4, high=2), logits=(4,)),
         case(x=integers(high=2), logits=()),
         case(x=integers(0, high=2), logits=()),
