@@ -71,6 +71,13 @@ def negated_gradients(operator: Operator) -> Iterator[Mutant]:
             yield Mutant(f"the gradient of {slot}", with_negated(maker, slot))
 
 
+def says_something(gradient: Any) -> bool:
+    """Whether there is a gradient, of one of several inputs at least."""
+    if isinstance(gradient, (list, tuple)):
+        return any(map(says_something, gradient))
+    return gradient is not None
+
+
 def with_negated(maker: Callable[..., Any], slot: str) -> Callable[..., Any]:
     """``maker`` with the gradient of ``slot`` negated."""
 
@@ -112,7 +119,7 @@ def returned(operator: Operator) -> frozenset[str]:
     @functools.wraps(maker)
     def watching(*args: Any, **kwargs: Any) -> Any:
         grads = maker(*args, **kwargs)
-        seen.update(slot for slot, one in grads.items() if one is not None)
+        seen.update(slot for slot, one in grads.items() if says_something(one))
         return grads
 
     failure = with_maker(operator, watching, lambda: failure_of(operator))

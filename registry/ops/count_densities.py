@@ -42,6 +42,8 @@ from registry.table import op
 from registry.types import Shape
 from registry.var import Var
 
+_LARGE_NUMBERS = uniform(3, low=40, high=60)
+
 # Counts and classes -----------------------------------------------------------------------------
 
 
@@ -54,6 +56,7 @@ from registry.var import Var
     ),
     cases=[
         case(x=positive(3, 4), rate=positive(4), rtol=256),
+        case(x=_LARGE_NUMBERS, rate=_LARGE_NUMBERS, rtol=1024, order=1),
         case(x=integers(3, 4, high=6), rate=positive(4), rtol=256),
         case(x=integers(high=6), rate=positive(), rtol=256),
         case(x=integers(3, low=-3, high=0), rate=positive(), order=1),

@@ -45,6 +45,7 @@ from registry.types import DType, VarType, is_inexact
 from registry.var import Var
 
 LOG_2_PI = math.log(2.0 * math.pi)
+_LARGE_NUMBERS = uniform(3, low=40, high=60)
 
 
 # What densities share --------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def _normal_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Gr
     reference=of_scipy("laplace", lambda d, x, loc, scale: d.logpdf(x, loc, scale)),
     cases=[
         case(x=uniform(3, 4, low=2, high=3), loc=uniform(4, low=0, high=1), scale=positive(3, 1)),
-        case(x=uniform(low=-2, high=-1), loc=uniform(low=0, high=1), scale=positive()),
+        case(x=uniform(low=-2, high=-1), loc=uniform(low=2, high=3), scale=positive()),
         case(x=(0,), loc=(), scale=positive()),
         misuse(APART, x=(3,), loc=(4,), scale=(3,)),
     ],
@@ -230,6 +231,7 @@ def _cauchy_log_density_gradient(x: Var, loc: Var, scale: Var, d_out: Var) -> Gr
     reference=of_scipy("t", lambda d, x, df, loc, scale: d.logpdf(x, df, loc, scale)),
     cases=[
         case(x=(3, 4), df=positive(4), loc=(), scale=positive(3, 1), rtol=256),
+        case(x=(3,), df=_LARGE_NUMBERS, loc=(), scale=positive(), rtol=1024, half_rtol=64, order=1),
         case(x=(), df=positive(), loc=(), scale=positive(), rtol=256),
         misuse(APART, x=(3,), df=(4,), loc=(), scale=(3,)),
     ],
@@ -373,6 +375,14 @@ def _exponential_log_density_gradient(x: Var, scale: Var, d_out: Var) -> Grads:
     cases=[
         case(x=positive(3, 4), a=positive(4), scale=positive(3, 1), rtol=256),
         case(x=positive(), a=positive(), scale=positive(), rtol=256),
+        case(
+            x=_LARGE_NUMBERS,
+            a=_LARGE_NUMBERS,
+            scale=positive(),
+            rtol=1024,
+            half_rtol=64,
+            order=1,
+        ),
         case(x=uniform(2, low=-2, high=-1), a=positive(), scale=positive(), order=1),
         misuse(APART, x=(3,), a=(4,), scale=()),
     ],
@@ -417,6 +427,14 @@ def _gamma_log_density_gradient(x: Var, a: Var, scale: Var, d_out: Var) -> Grads
     cases=[
         case(x=uniform(3, 4, low=0.2, high=0.8), a=positive(4), b=positive(3, 1), rtol=256),
         case(x=uniform(low=0.2, high=0.8), a=uniform(low=2, high=3), b=positive(), rtol=512),
+        case(
+            x=uniform(3, low=0.4, high=0.6),
+            a=_LARGE_NUMBERS,
+            b=_LARGE_NUMBERS,
+            rtol=1024,
+            half_rtol=64,
+            order=1,
+        ),
         case(x=uniform(2, low=2, high=3), a=positive(), b=positive(), order=1),
         misuse(APART, x=(3,), a=(4,), b=()),
     ],
