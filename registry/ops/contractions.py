@@ -243,7 +243,7 @@ def _along(x: Shape, y: Shape, axis: int) -> int:
     """The axis of the vectors, counted from the end: it is equally long in both arrays."""
     ndim = max(len(x), len(y))
     at = normalize_axis(axis, ndim) - ndim
-    lengths = [shape[at] if len(shape) >= -at else None for shape in (x, y)]
+    lengths = [shape[at] if len(shape) >= abs(at) else None for shape in (x, y)]
     if lengths[0] != lengths[1] or None in lengths:
         raise ShapeError(f"x and y must be equally long along axis {axis}, got {x} and {y}")
     return at

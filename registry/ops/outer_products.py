@@ -67,7 +67,7 @@ def _interleaved(x: Shape, y: Shape) -> tuple[Shape, Shape]:
     The shorter shape has leading axes of length 1.
     """
     ndim = max(len(x), len(y))
-    x, y = ((1,) * (ndim - len(shape)) + shape for shape in (x, y))
+    x, y = (np.broadcast_shapes(shape, (1,) * ndim) for shape in (x, y))
     left = [n for length in x for n in (length, 1)]
     return tuple(left), tuple(n for length in y for n in (1, length))
 
