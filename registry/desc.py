@@ -38,8 +38,15 @@ class VarDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     dtype: str | None = None
     kind: str = "lod_tensor"
     role: str = "intermediate"
-    """``argument``, ``state`` or ``intermediate``."""
+    """``argument`` (fed), ``parameter`` (kept, trained), ``state`` (kept) or ``intermediate``."""
+    stop_gradient: bool = False
+    """Whether no gradient flows through it."""
     attrs: dict[str, str] = {}
+
+    @property
+    def persistable(self) -> bool:
+        """Whether its value outlives a run."""
+        return self.role in ("parameter", "state")
 
 
 class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -48,6 +55,10 @@ class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     vars: list[VarDesc] = []
     ops: list[OpDesc] = []
     parent: int = -1
+    updates: dict[str, str] = {}
+    """For a variable that outlives a run, the variable whose value it holds after the run."""
+    fetch: Names = []
+    """What a sub-block computes; that of the first block stands in the program."""
 
     def find_var(self, name: str) -> VarDesc | None:
         """The variable called ``name``, or None."""

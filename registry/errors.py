@@ -76,6 +76,10 @@ class FormatError(SymopError, ValueError):
     """A file or text is not what its format says; the message tells where."""
 
 
+class ProgramError(SymopError, ValueError):
+    """A program contradicts itself, or one is asked for what it does not hold."""
+
+
 class MissingExtraError(SymopError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

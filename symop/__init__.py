@@ -10,12 +10,15 @@ from registry.operator import Operator
 from registry.table import find, get
 from symop import autograd, nd, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
+from symop.backward import append_backward
 from symop.building import Group, grad, load, var
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.forward import jvp
 from symop.naming import name_scope
 from symop.ndarray import NDArray
+from symop.program import Program, data, parameter, program_guard
+from symop.program_block import Variable
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json
 
@@ -25,9 +28,13 @@ __all__ = [
     "Executor",
     "Group",
     "NDArray",
+    "Program",
     "Symbol",
     "SymopError",
+    "Variable",
+    "append_backward",
     "autograd",
+    "data",
     "from_desc",
     "grad",
     "jvp",
@@ -36,6 +43,8 @@ __all__ = [
     "load_parameters",
     "name_scope",
     "nd",
+    "parameter",
+    "program_guard",
     "random",
     "save_parameters",
     "sym",

@@ -140,7 +140,22 @@ def typed_grad(
     unreachable: Unreachable,
     arguments: Sequence[Node] = (),
 ) -> list[Node | None]:
-    """Gradients of ``sum(ys * heads)`` when all types are known; ones stand in for no head."""
+    """Gradients of ``sum(ys * heads)`` when all types are known; ones stand in for no head.
+
+    They reach the random keys that ``ys`` reach, which number their keys in a graph.
+    """
+    found = known_gradients(ys, xs, heads, unreachable, arguments)
+    return _with_all_keys(topological(ys), found)
+
+
+def known_gradients(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node | None],
+    unreachable: Unreachable,
+    arguments: Sequence[Node] = (),
+) -> list[Node | None]:
+    """``typed_grad`` for programs, which number their random keys themselves."""
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
     found = pullback(ys, xs, given)
     order = topological(ys)
@@ -150,7 +165,7 @@ def typed_grad(
             gradients.append(zeros(x.type.strong()))
         else:
             gradients.append(one)
-    return _with_all_keys(order, gradients)
+    return gradients
 
 
 def typed_jvp(

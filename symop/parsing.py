@@ -1,8 +1,9 @@
 """Programs as text, read back: ``parse(text(outputs))`` is the same graph; see ``symop.text``."""
 
+import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -13,10 +14,11 @@ from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, SymopError
 from registry.operator import Operator
 from registry.table import get
+from symop.definitions import Place
 from symop.graph import ARRAY, CONSTANT, TRAINING, Node
 from symop.rebuilding import fetched, rebuild
 from symop.records import INPUTS, LEAVES, ArrayAttrs, ConstantAttrs
-from symop.text import DEFAULT_FLOAT, GRADIENT, RESERVED, WORD, looks_automatic
+from symop.text import BECOMES, DEFAULT_FLOAT, GRADIENT, RESERVED, STOP, WORD, looks_automatic
 
 _TOKEN = re.compile(
     rf"""
@@ -27,7 +29,7 @@ _TOKEN = re.compile(
   | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
   | (?P<number>-inf\b|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)
   | (?P<word>{WORD})
-  | (?P<sign>->|\.\.\.|[(){{}}\[\],:=?])
+  | (?P<sign>->|:=|\.\.\.|[(){{}}\[\],:=?])
   | (?P<end>\Z)
   | (?P<other>.)
     )
@@ -40,15 +42,43 @@ _DEPTH_LIMIT = 32
 _SHOWN_FILE = "<text>"
 
 
-def parse(text: str) -> list[Node]:
-    """The outputs of the graph that ``text`` printed; nodes that exist already are shared.
+class Parsed(NamedTuple):
+    """A program that was read.
+
+    Attributes:
+        desc: its records.
+        place: says where each of them stands.
+        check: refuses a value that is not of the type that is written beside it.
+    """
+
+    desc: ProgramDesc
+    place: Place
+    check: Callable[[Mapping[str, Node]], None]
+
+
+def parsed(text: str) -> Parsed:
+    """The records of the program that ``text`` printed.
 
     Raises:
         FormatError: the text is no such program; the message tells the line and the column.
     """
     parser = _Parser(text)
     parser.program()
-    return parser.build()
+    return Parsed(parser.desc(), parser.place, parser.check)
+
+
+def parse(text: str) -> list[Node]:
+    """The outputs of the graph that ``text`` printed; nodes that exist already are shared.
+
+    Raises:
+        FormatError: the text is no such program; the message tells the line and the column.
+    """
+    desc, place, check = parsed(text)
+    if desc.blocks[0].updates:
+        raise FormatError("a graph must update nothing, got a program; use Program.parse")
+    values = rebuild(desc, place)
+    check(values)
+    return fetched(desc, values, place)
 
 
 class _Spot(NamedTuple):
@@ -72,8 +102,10 @@ class _Parser:
         self.vars: list[VarDesc] = []
         self.ops: list[OpDesc] = []
         self.fetch: list[str] = []
+        self.updates: dict[str, str] = {}
         self.spots: dict[str, list[_Spot]] = {"vars": [], "ops": [], "fetch": []}
         self.inline: dict[str, str] = {}
+        self.renamed: dict[str, str] = {}
         self.annotations: list[tuple[str, str, _Spot]] = []
         self.mark: str | None = None
         self.advance()
@@ -205,6 +237,9 @@ class _Parser:
         if self.take("{"):
             for _ in self.listed("}"):
                 key = self.name()
+                if key == STOP and not self.at("="):
+                    var.stop_gradient = True
+                    continue
                 self.need("=")
                 if self.kind != "string":
                     self.expected("a string")
@@ -236,9 +271,12 @@ class _Parser:
             self.expected("the end of the line")
 
     def targets(self) -> tuple[list[str], bool]:
-        """The names that a line defines, and whether the first is in quotes."""
+        """The names that a call defines, none of an update; and whether the first is in quotes."""
         quoted = self.kind == "string"
-        names = [self.target()]
+        spot, names = self.spot, [self.target()]
+        if self.take(BECOMES):
+            self.becomes(names[0], spot)
+            return [], quoted
         while self.take(","):
             names.append(self.target())
         self.need("=")
@@ -254,11 +292,26 @@ class _Parser:
                 words.append(self.advance())
             shape = ",".join(map(str, self.lengths() or []))
             self.annotations.append((name, f"{' '.join(words)}[{shape}]", spot))
+        if self.take("{"):
+            spot = self.spot
+            if self.name() != STOP:
+                self.fail(f"{STOP} must stand here", spot)
+            self.need("}")
+            self.spots["vars"].append(spot)
+            self.vars.append(VarDesc(name, stop_gradient=True))
         return name
+
+    def becomes(self, state: str, spot: _Spot) -> None:
+        """A line that tells what a variable holds after a run."""
+        if state in self.updates:
+            self.fail(f"{state!r} must be updated once, got it twice", spot)
+        self.updates[state] = self.operand()
 
     def call(self) -> None:
         spot = self.spot
         names, quoted = self.targets()
+        if not names:
+            return
         kind_spot, kind = self.spot, self.name()
         op = OpDesc(kind, site=f"{_SHOWN_FILE}:{spot.line}", gradient_of=self.mark)
         keys = [str(self.integer()) for _ in self.listed("]")] if self.take("[") else ["out"]
@@ -401,15 +454,29 @@ class _Parser:
     def place(self, part: str, index: int) -> str:
         return str(self.spots[part][index])
 
-    def build(self) -> list[Node]:
-        desc = ProgramDesc(blocks=[BlockDesc(vars=self.vars, ops=self.ops)], fetch=self.fetch)
-        values = rebuild(desc, self.place)
+    def desc(self) -> ProgramDesc:
+        """What was read; what stood there as a value has a name of its own from here on."""
+        names = {one for op in self.ops for given in op.outputs.values() for one in given}
+        names |= {var.name for var in self.vars}
+        numbers = itertools.count()
+        for inline in self.inline.values():
+            free = next(one for one in map("constant{}".format, numbers) if one not in names)
+            self.renamed[inline] = free
+        for op in self.ops:
+            for groups in (op.inputs, op.outputs):
+                for key, given in groups.items():
+                    groups[key] = [self.renamed.get(one, one) for one in given]
+        self.fetch = [self.renamed.get(one, one) for one in self.fetch]
+        self.updates = {key: self.renamed.get(one, one) for key, one in self.updates.items()}
+        block = BlockDesc(vars=self.vars, ops=self.ops, updates=self.updates)
+        return ProgramDesc(blocks=[block], fetch=self.fetch)
+
+    def check(self, values: Mapping[str, Node]) -> None:
         for name, shown, spot in self.annotations:
             types = values[name].types
             if types is None or str(types[0]) != shown:
                 got = "a type that is not known yet" if types is None else str(types[0])
                 self.fail(f"{name!r} must be of the type that is written, {shown}, got {got}", spot)
-        return fetched(desc, values, self.place)
 
 
 def _unquoted(shown: str) -> str:

@@ -19,6 +19,7 @@ from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import ArgumentError, NameConflictError
 from registry.operator import Operator
 from registry.types import VarKind, VarType
+from registry.var import Attributes
 from symop.graph import (
     ARRAY,
     CONSTANT,
@@ -111,26 +112,37 @@ def describe(
     outputs: Sequence[Node], also: Sequence[Node] = (), *, array_limit: float = math.inf
 ) -> Description:
     """``to_desc`` with the types of the values; arrays of more entries leave out their data."""
-    writer = _Writer(topological([*also, *outputs]), array_limit)
+    order = topological([*also, *outputs])
+    keys = sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
+    ranks = {node: rank for rank, node in enumerate(keys)}
+    writer = Writer(_labels(order), ranks, array_limit)
     for i, node in enumerate(outputs):
         if isinstance(node.op, Operator) and not node.op.single:
             raise ArgumentError(
                 f"{node.op.name}: output {i} must be one value, got all {len(node.op.outputs)} "
                 "outputs of a node; select one"
             )
-    desc = ProgramDesc(blocks=[writer.block()], fetch=[writer.label(node) for node in outputs])
+    desc = ProgramDesc(blocks=[writer.block(order)], fetch=[writer.label(node) for node in outputs])
     return Description(desc, writer.types())
 
 
-class _Writer:
-    """Writes records of the nodes of one graph."""
+class Writer:
+    """Writes records of nodes whose values have names.
 
-    def __init__(self, order: Sequence[Node], array_limit: float) -> None:
-        self.order = order
-        self.array_limit = array_limit
-        self.labels = _labels(order)
-        keys = sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
-        self.ranks = {node: rank for rank, node in enumerate(keys)}
+    Attributes:
+        labels: for each node the names of its outputs, by their index.
+        ranks: places of random keys in the order in which they were made.
+        array_limit: of arrays with more entries the data is left out.
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[Node, dict[int, str]],
+        ranks: Mapping[Node, int],
+        array_limit: float = math.inf,
+    ) -> None:
+        """Write by these names."""
+        self.labels, self.ranks, self.array_limit = labels, ranks, array_limit
 
     def label(self, node: Node) -> str:
         """The name of one value."""
@@ -140,6 +152,7 @@ class _Writer:
         return self.labels[node][0]
 
     def types(self) -> dict[str, VarType]:
+        """Types of all values by name, where known."""
         return {
             label: node.types[i]
             for node, labels in self.labels.items()
@@ -147,21 +160,23 @@ class _Writer:
             for i, label in labels.items()
         }
 
-    def block(self) -> BlockDesc:
+    def block(self, order: Sequence[Node]) -> BlockDesc:
+        """The records of a whole graph."""
         return BlockDesc(
-            vars=[_var_desc(node) for node in self.order if node.op is VARIABLE],
-            ops=[self._op_desc(n) for n in self.order if n.op not in (VARIABLE, SELECT)],
+            vars=[_var_desc(node) for node in order if node.op is VARIABLE],
+            ops=[self.op_desc(n) for n in order if n.op not in (VARIABLE, SELECT)],
         )
 
-    def _op_desc(self, node: Node) -> OpDesc:
+    def op_desc(self, node: Node) -> OpDesc:
+        """The record of a call or of a leaf."""
         outputs = {
-            key: [self.labels[node][i]] for i, key in _ports(node, self.labels[node]).items()
+            key: [self.labels[node][i]] for i, key in ports_of(node, self.labels[node]).items()
         }
         desc = OpDesc(node.op.name, self._inputs(node), outputs, self._attrs(node), node.name)
         # One constant serves graphs that have nothing else in common: where it was built first
         # says nothing of this one, and would make files differ that hold the same graph.
         if node.op not in (CONSTANT, TRAINING) and node.origin is not None:
-            desc.site = _site(node.origin)
+            desc.site = site_of(node.origin)
             # Nor does it for any other node without inputs, but such a node has a place.
             desc.gradient_of = node.origin.forward if node.inputs else None
         return desc
@@ -177,11 +192,7 @@ class _Writer:
 
     def _attrs(self, node: Node) -> dict[str, Any]:
         if isinstance(node.op, Operator):
-            if node.op.name in LEAVES:
-                raise NameConflictError(
-                    f"{node.op.name}: an operator of this name cannot be saved, the name is taken"
-                )
-            return {k: to_plain(v) for k, v in node.op.attribute_dict(node.attributes).items()}
+            return plain_attributes(node.op, node.attributes)
         if node.op is DEFERRED:
             return _expansion_attrs(node.attributes[0])
         attrs: dict[str, Any] = msgspec.to_builtins(self._leaf(node))
@@ -193,6 +204,15 @@ class _Writer:
         if node.op is ARRAY:
             return _array_attrs(np.asarray(node.attributes[0].value), self.array_limit)
         return KeyAttrs(self.ranks[node]) if node.op is KEY else NoAttrs()
+
+
+def plain_attributes(operator: Operator, attributes: Attributes) -> dict[str, Any]:
+    """All attributes of a call, defaults too, as JSON can hold them."""
+    if operator.name in LEAVES:
+        raise NameConflictError(
+            f"{operator.name}: an operator of this name cannot be saved, the name is taken"
+        )
+    return {key: to_plain(one) for key, one in operator.attribute_dict(attributes).items()}
 
 
 def _labels(order: Sequence[Node]) -> dict[Node, dict[int, str]]:
@@ -210,7 +230,7 @@ def _labels(order: Sequence[Node]) -> dict[Node, dict[int, str]]:
         if node.op is not DEFERRED and (isinstance(node.op, Structure) or node.op.single):
             labels[node] = {0: names[node]}
             continue
-        ports = _ports(node, sorted(selected[node]))
+        ports = ports_of(node, sorted(selected[node]))
         labels[node] = {i: _free(f"{names[node]}.{key}", taken) for i, key in ports.items()}
     return labels
 
@@ -223,14 +243,15 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def _ports(node: Node, selected: Sequence[int] | Mapping[int, str]) -> dict[int, str]:
+def ports_of(node: Node, selected: Sequence[int] | Mapping[int, str]) -> dict[int, str]:
     """What a record calls the outputs of ``node``; only of a deferred one are some unknown."""
     if isinstance(node.op, Operator):
         return dict(enumerate(node.op.outputs))
     return {i: str(i) for i in selected} if node.op is DEFERRED else {0: "out"}
 
 
-def _site(origin: Origin) -> str | None:
+def site_of(origin: Origin) -> str | None:
+    """The place as a record tells it: the file without its folders."""
     if origin.file in ("", UNKNOWN_FILE):
         return None
     name = re.split(r"[/\\]", origin.file)[-1]

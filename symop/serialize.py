@@ -59,7 +59,12 @@ def encode(desc: ProgramDesc) -> str:
 
 def _block(block: BlockDesc) -> str:
     parent = "" if block.parent == BlockDesc().parent else f'   "parent": {block.parent},\n'
-    return f'  {{\n{parent}   "vars": {_lines(block.vars)},\n   "ops": {_lines(block.ops)}\n  }}'
+    updates = f',\n   "updates": {_line(block.updates)}' if block.updates else ""
+    fetch = f',\n   "fetch": {_line(block.fetch)}' if block.fetch else ""
+    return (
+        f'  {{\n{parent}   "vars": {_lines(block.vars)},\n'
+        f'   "ops": {_lines(block.ops)}{updates}{fetch}\n  }}'
+    )
 
 
 def _lines(records: Iterable[Any]) -> str:

@@ -1,7 +1,7 @@
 """Symbol: the front door to graphs; one or several values that are not computed yet."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -58,6 +58,7 @@ class Symbol(Var):
     nodes: tuple[Node, ...]
     also: tuple[Node, ...]
     """What the values are functions of although they may not need it (any more)."""
+    program_of: ClassVar[Callable[["Symbol"], Any]]
 
     def __init__(self, nodes: Sequence[Node], also: tuple[Node, ...] = ()) -> None:
         """The values ``nodes``; users call ``so.var`` and operators instead.
@@ -354,6 +355,14 @@ class Symbol(Var):
             OSError: the file cannot be written.
         """
         write_atomically(path, self.tojson().encode())
+
+    def to_program(self) -> Any:
+        """The graph as a ``so.Program``, whose ``to_symbol`` gives this symbol again.
+
+        Raises:
+            FormatError: a shape is not known yet.
+        """
+        return Symbol.program_of(self)
 
     # Running ------------------------------------------------------------------------------------
 

@@ -43,6 +43,10 @@ RESERVED = frozenset(["True", "False", "None", "inf", "nan", "training", "_"])
 DEFAULT_FLOAT = "float"
 """The dtype of a variable that declares none."""
 GRADIENT = "# gradient of "
+STOP = "stop_gradient"
+"""Behind a variable, in braces: no gradient flows through it."""
+BECOMES = ":="
+"""Between a variable that is kept and the value that it holds after a run."""
 
 
 # Printing --------------------------------------------------------------------------------------
@@ -86,8 +90,9 @@ def _variable(var: VarDesc) -> str:
     if var.shape is not None or var.dtype is not None:
         shape = "?" if var.shape is None else ",".join(map(str, var.shape))
         declared = f": {var.dtype or DEFAULT_FLOAT}[{shape}]"
-    extra = ", ".join([f"{_name(key)}={_quoted(value)}" for key, value in var.attrs.items()])
-    return f"{role}{_name(var.name)}{declared}" + (f" {{{extra}}}" if extra else "")
+    extra = [STOP] if var.stop_gradient else []
+    extra += [f"{_name(key)}={_quoted(value)}" for key, value in var.attrs.items()]
+    return f"{role}{_name(var.name)}{declared}" + (f" {{{', '.join(extra)}}}" if extra else "")
 
 
 class _Printer:
@@ -97,6 +102,7 @@ class _Printer:
         self.block = block
         self.types = types
         self.inline: dict[str, str] = {}
+        self.stops = {var.name for var in block.vars if var.stop_gradient}
 
     def lines(self) -> Iterator[str]:
         mark: str | None = None
@@ -113,6 +119,10 @@ class _Printer:
                     yield f"  {GRADIENT}{_name(mark)}"
             yield f"  {self._targets(op)} = {self._call(op)}"
             first = False
+        if self.block.updates and mark is not None:
+            yield ""
+        for state, value in self.block.updates.items():
+            yield f"  {_name(state)} {BECOMES} {self.operand(value)}"
 
     def operand(self, name: str) -> str:
         return self.inline.get(name) or _name(name)
@@ -148,7 +158,8 @@ class _Printer:
             VarKind.LOD_TENSOR,
             VarKind.SELECTED_ROWS,
         )
-        return f"{shown}: {known}" if is_tensor else shown
+        stops = f" {{{STOP}}}" if name in self.stops else ""
+        return (f"{shown}: {known}" if is_tensor else shown) + stops
 
     def _call(self, op: OpDesc) -> str:
         if op.type == ARRAY.name:

@@ -30,6 +30,7 @@ from symop.building import Group, grad
 from symop.function import GraphFunction
 from symop.graph import Node
 from symop.inference import typed
+from symop.initial import initial_value
 from symop.naming import require_known, variables_of
 from symop.symbol import Symbol
 
@@ -257,9 +258,9 @@ def _bar(total: int, *, enabled: bool) -> Any:
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Arrays for every variable of ``symbol``: what each declares, or random numbers.
 
-    A variable with the attribute ``initial`` starts at that number. Any other is drawn normally
-    with variance 2 / fan-in, where fan-in is the product of all axes but the first (He et al.,
-    "Delving Deep into Rectifiers", 2015); integer variables start at zero.
+    A variable with the attribute ``initial`` starts at that number or distribution. Any other is
+    drawn normally with variance 2 / fan-in, where fan-in is the product of all axes but the first
+    (He et al., "Delving Deep into Rectifiers", 2015); integer variables start at zero.
     """
     require_known("init", shapes, symbol.list_inputs())
     nodes = typed(symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()})
@@ -272,12 +273,8 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
 
 
 def _initial(node: Node, key: Any) -> Any:
-    shape, dtype = node.type.shape, node.type.dtype
     declared = dict(node.attributes[3]).get("initial")
-    if declared is not None or not jnp.issubdtype(dtype, jnp.floating):
-        return jnp.full(shape, float(declared or 0.0), dtype)
-    fan_in = int(np.prod(shape[1:])) if len(shape) > 1 else node.type.size
-    return jax.random.normal(key, shape, dtype) * np.sqrt(2.0 / max(fan_in, 1)).astype(dtype)
+    return initial_value(declared, node.type.shape, node.type.dtype, key)
 
 
 def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:

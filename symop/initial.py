@@ -1,0 +1,107 @@
+"""What a variable holds before the first step: a number, or random numbers of a distribution."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import ArgumentError, nearest
+from registry.types import DType, Shape, is_inexact
+
+Drawn = Callable[[Any, Shape, DType], Any]
+
+
+def initial_value(spec: str | None, shape: Shape, dtype: DType, key: Any) -> Any:
+    """The value that ``spec`` tells.
+
+    Args:
+        spec: a number; a distribution, as ``require_initial`` lists them; or None, which is zero
+            for integers and ``he_normal`` otherwise.
+        shape: of the array.
+        dtype: of the array.
+        key: a random key.
+
+    Raises:
+        ArgumentError: there is no such distribution.
+    """
+    if spec is None:
+        spec = "he_normal" if is_inexact(dtype) else "0"
+    return require_initial(spec)(key, shape, dtype)
+
+
+def require_initial(spec: str) -> Drawn:
+    """The distribution that ``spec`` names.
+
+    ``normal(deviation)`` and ``uniform(low, high)``; and those whose spread follows from the shape:
+    ``glorot_normal``, ``glorot_uniform`` (Glorot and Bengio, "Understanding the difficulty of
+    training deep feedforward neural networks", 2010), ``he_normal``, ``he_uniform`` (He et al.,
+    "Delving Deep into Rectifiers", 2015), ``lecun_normal`` and ``lecun_uniform`` (LeCun et al.,
+    "Efficient BackProp", 1998). The first axis is that of the outputs, the others those of the
+    inputs.
+
+    Raises:
+        ArgumentError: there is no such distribution.
+    """
+    number = _number(spec)
+    if number is not None:
+        return lambda key, shape, dtype: jnp.full(shape, number, dtype)
+    name, _, inner = spec.partition("(")
+    given = _numbers(inner)
+    if name in _SPREAD and given == ():
+        return _scaled(*_SPREAD[name])
+    if name == "normal" and given is not None and len(given) == 1:
+        return lambda key, shape, dtype: (
+            jax.random.normal(key, shape, dtype) * np.asarray(given[0], dtype)
+        )
+    if name == "uniform" and given is not None and len(given) == 2:
+        return lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, *given)
+    legal = ["normal(deviation)", "uniform(low, high)", *_SPREAD]
+    raise ArgumentError(
+        f"initial: it must be a number or one of {', '.join(legal)}, got {spec!r}"
+        f"{nearest(name, legal)}"
+    )
+
+
+_SPREAD = {
+    f"{name}_{distribution}": (scale, mode, distribution)
+    for name, scale, mode in (
+        ("glorot", 1.0, "fan_avg"),
+        ("he", 2.0, "fan_in"),
+        ("lecun", 1.0, "fan_in"),
+    )
+    for distribution in ("normal", "uniform")
+}
+
+
+def _scaled(scale: float, mode: str, distribution: str) -> Drawn:
+    def drawn(key: Any, shape: Shape, dtype: DType) -> Any:
+        fan_out = shape[0] if shape else 1
+        fan_in = int(np.prod(shape[1:])) if len(shape) > 1 else int(np.prod(shape))
+        fan = fan_in if mode == "fan_in" else (fan_in + fan_out) / 2
+        deviation = (scale / max(fan, 1)) ** 0.5
+        if distribution == "normal":
+            return jax.random.normal(key, shape, dtype) * np.asarray(deviation, dtype)
+        bound = 3**0.5 * deviation
+        return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+    return drawn
+
+
+def _number(spec: str) -> float | None:
+    try:
+        return float(spec)
+    except ValueError:
+        return None
+
+
+def _numbers(inner: str) -> tuple[float, ...] | None:
+    """The numbers in parentheses; None for what is none."""
+    if not inner:
+        return ()
+    if not re.fullmatch(r"[^()]*\)", inner):
+        return None
+    found = [_number(one) for one in inner[:-1].split(",")]
+    return None if None in found else tuple([one for one in found if one is not None])

@@ -1,0 +1,507 @@
+"""Program: named variables and ordered calls, complete with backward and update, run as one."""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax
+import msgspec
+
+from registry.desc import OpDesc, ProgramDesc, VarDesc
+from registry.errors import ArgumentError, ProgramError
+from registry.shapes import canonical, default_float
+from registry.table import get
+from registry.types import as_dtype
+from symop import random
+from symop.draw import html
+from symop.files import PathLike, read_bounded, write_atomically
+from symop.initial import initial_value, require_initial
+from symop.naming import scoped
+from symop.parsing import parsed
+from symop.program_block import Block, Variable
+from symop.program_run import Runner
+from symop.program_symbol import from_symbol_desc, to_symbol_desc
+from symop.serialize import LIMIT, decode, encode
+from symop.symbol import Symbol
+from symop.symbol_calls import from_desc
+from symop.text import program_text
+from symop.verifying import checked_block
+
+Given = Variable | str
+
+
+class Program:
+    """A program: data that is built, printed, saved and differentiated, and run when it is whole.
+
+    Attributes:
+        scope: the values of parameters and states by name. A run donates those that it updates:
+            copy what shall be kept.
+
+    Example:
+        >>> import numpy as np
+        >>> import symop as so
+        >>> program = so.Program()
+        >>> x, w = program.data("x", (2,)), program.parameter("w", (2,), initial="1")
+        >>> loss = so.sum(so.square(x * w))
+        >>> ((_, slope),) = so.append_backward(loss)
+        >>> program.update(w, w - slope * 0.25)
+        >>> print(program)
+        (x: float[2], parameter w: float[2] {initial="1"}) {
+          multiply0: float32[2] = multiply(x, w)
+          square0: float32[2] = square(multiply0)
+          sum0: float32[] = sum(square0)
+        <BLANKLINE>
+          # gradient of square
+          scale0: float32[2] = scale(multiply0, scale=2.0)
+        <BLANKLINE>
+          # gradient of multiply
+          "w@GRAD": float32[2] = multiply(x, scale0)
+        <BLANKLINE>
+          multiply2: float32[2] = multiply("w@GRAD", 0.25)
+          subtract0: float32[2] = subtract(w, multiply2)
+          w := subtract0
+        } ->
+        >>> [float(program.run({"x": [1.0, 0.0]}, loss)) for _ in range(3)]
+        [1.0, 0.25, 0.0625]
+    """
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]  # what changes has none
+
+    def __init__(self) -> None:
+        """An empty program."""
+        self._block = Block()
+        self.scope: dict[str, Any] = {}
+        self._runners: dict[Any, Runner] = {}
+
+    @classmethod
+    def _of(cls, block: Block) -> "Program":
+        made = cls()
+        made._block = block
+        return made
+
+    # Variables
+
+    def data(
+        self,
+        name: str,
+        shape: Sequence[int] | int,
+        dtype: Any = None,
+        *,
+        stop_gradient: bool = False,
+    ) -> Variable:
+        """A variable that every run is fed."""
+        return self._declared("argument", name, shape, dtype, None, stop_gradient)
+
+    def parameter(
+        self,
+        name: str,
+        shape: Sequence[int] | int,
+        dtype: Any = None,
+        *,
+        initial: float | str | None = None,
+        trainable: bool = True,
+    ) -> Variable:
+        """A variable that outlives runs, and that ``append_backward`` and optimizers train.
+
+        Args:
+            name: its name.
+            shape: its shape.
+            dtype: its dtype; JAX's default float without one.
+            initial: a number, or a distribution such as ``"normal(0.01)"``, ``"uniform(-1, 1)"``,
+                ``"glorot_uniform"``, ``"he_normal"``; without it, ``"he_normal"``.
+            trainable: whether gradients are taken by it unless others are asked for.
+        """
+        return self._declared("parameter", name, shape, dtype, initial, not trainable)
+
+    def state(
+        self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, initial: float | str = 0
+    ) -> Variable:
+        """A variable that outlives runs and that no gradient reaches: a counter, a moving mean."""
+        return self._declared("state", name, shape, dtype, initial, True)
+
+    def _declared(
+        self,
+        role: str,
+        name: str,
+        shape: Sequence[int] | int,
+        dtype: Any,
+        initial: float | str | None,
+        stops: bool,
+    ) -> Variable:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"program: a name must be a non-empty str, got {name!r}")
+        lengths = _lengths(name, shape)
+        chosen = default_float() if dtype is None else canonical(as_dtype(dtype))
+        attrs = {} if initial is None else {"initial": _spec(initial)}
+        self._block.require_free(role, scoped(name))
+        var = VarDesc(
+            scoped(name),
+            lengths,
+            None if dtype is None else chosen.name,
+            role=role,
+            stop_gradient=stops,
+            attrs=attrs,
+        )
+        return self._block.add_variable(var)
+
+    def var(self, name: str) -> Variable:
+        """The variable called ``name``.
+
+        Raises:
+            FeedError: there is none.
+        """
+        return self._block.variable(name)
+
+    __getitem__ = var
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._block.values
+
+    @property
+    def variables(self) -> list[Variable]:
+        """All variables, in the order in which they were made."""
+        return [Variable(self._block, name) for name in self._block.variables]
+
+    def _of_role(self, role: str) -> list[Variable]:
+        return [one for one in self.variables if one.desc.role == role]
+
+    @property
+    def inputs(self) -> list[Variable]:
+        """The variables that are fed."""
+        return self._of_role("argument")
+
+    @property
+    def parameters(self) -> list[Variable]:
+        """The variables that are trained."""
+        return self._of_role("parameter")
+
+    @property
+    def states(self) -> list[Variable]:
+        """The variables that are kept and not trained."""
+        return self._of_role("state")
+
+    @property
+    def ops(self) -> list[OpDesc]:
+        """The calls in their order; constants among them."""
+        return list(self._block.desc.ops)
+
+    # Building
+
+    def update(self, variable: Given, value: Any) -> None:
+        """After each run, ``variable`` holds what ``value`` is in it.
+
+        Args:
+            variable: a parameter or a state.
+            value: a variable of the program, of the same type.
+
+        Raises:
+            ProgramError: ``variable`` does not outlive a run, or the types differ.
+        """
+        self._block.set_update(self._named(variable), self._named(value))
+
+    def _named(self, given: Any) -> str:
+        if isinstance(given, Variable):
+            if given.block is not self._block:
+                raise ProgramError(
+                    f"program: a variable must be of this program, got {given.name!r} of another"
+                )
+            return given.name
+        if not isinstance(given, str):
+            raise ArgumentError(
+                f"program: a variable or its name must be given, got {type(given).__name__}"
+            )
+        return self._block.variable(given).name
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Given] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Append a call by the operator's name; where ``outputs`` names what is kept, update it.
+
+        Args:
+            type: the operator's name.
+            inputs: by slot a variable, a number or an array, or a list of them.
+            outputs: by output the parameter or state that holds it after a run.
+            attrs: attributes by name.
+
+        Returns:
+            What the operator returns: a variable, or a tuple of them.
+
+        Example:
+            >>> import symop as so
+            >>> program = so.Program()
+            >>> w, slope = program.parameter("w", (2,)), program.data("slope", (2,))
+            >>> program.append_op("subtract", {"x": w, "y": slope}, {"out": w})
+            <Variable subtract0: float32[2]>
+            >>> program.desc().blocks[0].updates
+            {'w': 'subtract0'}
+        """
+        operator = get(type)
+        result = operator(**{**inputs, **(attrs or {})})
+        made = result if isinstance(result, tuple) else (result,)
+        shown = {operator.outputs[i]: one for i, one in zip(operator.visible, made, strict=False)}
+        for output, kept in (outputs or {}).items():
+            if output not in shown:
+                raise ArgumentError(
+                    f"{type}: the outputs must be among {', '.join(shown)}, got {output!r}"
+                )
+            self.update(kept, shown[output])
+        return result
+
+    # Records
+
+    def desc(self) -> ProgramDesc:
+        """The program as records, which are the caller's own."""
+        return msgspec.convert(
+            msgspec.to_builtins(ProgramDesc(blocks=[self._block.desc])), ProgramDesc
+        )
+
+    @classmethod
+    def from_desc(cls, desc: ProgramDesc) -> "Program":
+        """The program that ``desc`` records, checked: the verifier.
+
+        Every name is defined once and before it is used, types are inferred again and compared with
+        what is declared, slots and attributes are checked against the operators.
+
+        Raises:
+            FormatError: something in the records is wrong; the message shows where.
+        """
+        return cls._of(checked_block(desc))
+
+    def verify(self) -> None:
+        """Check the whole program anew, as ``from_desc`` does.
+
+        Raises:
+            FormatError: it contradicts itself.
+        """
+        checked_block(self.desc())
+
+    def __str__(self) -> str:
+        """The program as text that ``Program.parse`` reads."""
+        return program_text(self.desc(), self._block.types()).rstrip()
+
+    @classmethod
+    def parse(cls, text: str) -> "Program":
+        """The program that ``str(program)`` printed.
+
+        Raises:
+            FormatError: the text is no such program; the message tells the line and the column.
+        """
+        desc, place, check = parsed(text)
+        block = checked_block(desc, place)
+        check(block.values)
+        return cls._of(block)
+
+    def __repr__(self) -> str:
+        desc = self._block.desc
+        return f"<Program of {len(desc.ops)} calls, {len(self.parameters)} parameters>"
+
+    def _repr_html_(self) -> str:
+        """The drawing that a notebook shows."""
+        ends = self._ends()
+        return html([self._block.values[name] for name in ends], ends)
+
+    def _ends(self) -> list[str]:
+        """What the program computes that nothing in it reads."""
+        read = {name for op in self.ops for names in op.inputs.values() for name in names}
+        return [name for name in self._block.variables if name not in read]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same program, wherever it was built."""
+        return isinstance(other, Program) and str(self) == str(other)
+
+    def tojson(self) -> str:
+        """The program as JSON, without the values of parameters."""
+        return encode(self.desc())
+
+    def save(self, path: PathLike) -> None:
+        """Write the program as JSON; the file is replaced whole or not at all.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        write_atomically(path, self.tojson().encode())
+
+    @classmethod
+    def load(cls, path: PathLike, *, limit: int = LIMIT) -> "Program":
+        """The program that ``save`` wrote; nothing in the file is executed.
+
+        Raises:
+            FormatError: the file is damaged, too large or of a newer version.
+            OSError: the file cannot be read.
+        """
+        return cls.from_desc(decode(read_bounded(path, limit), limit=limit))
+
+    def clone(self, *, updates: bool = True) -> "Program":
+        """A program of its own with the same records, over the same values of parameters.
+
+        Without ``updates`` it leaves parameters and states as they are: for evaluation.
+        """
+        desc = self.desc()
+        if not updates:
+            desc.blocks[0].updates = {}
+        made = Program.from_desc(desc)
+        made.scope = self.scope
+        return made
+
+    # Symbols
+
+    @classmethod
+    def from_symbol(cls, symbol: Symbol) -> "Program":
+        """The program that computes ``symbol``; users call ``symbol.to_program()``."""
+        return cls.from_desc(from_symbol_desc(symbol.to_desc()))
+
+    def to_symbol(self, fetch: Given | Sequence[Given]) -> Symbol:
+        """The values ``fetch`` as a symbol, whose variables are those of the program.
+
+        Updates of auxiliary states follow from the operators that make them; what else the program
+        updates is no part of a symbol.
+        """
+        listed = fetch if isinstance(fetch, (list, tuple)) else [fetch]
+        return from_desc(to_symbol_desc(self.desc(), [self._named(one) for one in listed]))
+
+    # Running
+
+    def initialize(self, seed: int | None = None) -> None:
+        """Give every parameter and state its initial value.
+
+        Args:
+            seed: of the random numbers; without it they are drawn from ``so.random.seed``.
+        """
+        self._fill([one.name for one in self.variables if one.persistable], seed)
+
+    def _fill(self, names: Sequence[str], seed: int | None = None) -> None:
+        if not names:
+            return
+        if seed is None:
+            root, number = random.draw(owner="program")
+            key = jax.random.fold_in(root, number)
+        else:
+            key = jax.random.key(seed)
+        for i, name in enumerate(names):
+            type, attrs = self._block.values[name].type, self._block.variables[name].attrs
+            own = jax.random.fold_in(key, i)
+            self.scope[name] = initial_value(attrs.get("initial"), type.shape, type.dtype, own)
+
+    def run(
+        self,
+        feed: Mapping[str, Any] | None = None,
+        fetch: Given | Sequence[Given] = (),
+        *,
+        training: bool | None = None,
+    ) -> Any:
+        """Run all of it once: compute ``fetch``, and replace what the program updates.
+
+        Compiled once for each ``fetch``. Parameters and states that have no value yet get their
+        initial one first. Random operators draw from ``so.random.seed``.
+
+        Args:
+            feed: an array for each variable that is fed and needed.
+            fetch: variables or their names, one or a list. A parameter or a state is given as it is
+                after the run.
+            training: what the training flag says; by default, whether a parameter is updated.
+
+        Returns:
+            The value of the one that is fetched, or a list.
+
+        Raises:
+            FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
+        """
+        single = isinstance(fetch, (str, Variable))
+        names = (self._named(fetch),) if single else tuple([self._named(one) for one in fetch])
+        runner = self._runner(names, training)
+        missing = [name for name in runner.kept if name not in self.scope]
+        if missing:
+            self._fill(missing)
+        found = runner(feed or {}, self.scope)
+        return found[0] if single else found
+
+    def _runner(self, names: tuple[str, ...], training: bool | None) -> Runner:
+        key = names, training, self._block.serial
+        found = self._runners.get(key)
+        if found is None:
+            if training is None:
+                roles = {
+                    name: self._block.variables[name].role for name in self._block.desc.updates
+                }
+                training = "parameter" in roles.values()
+            stale = [one for one in self._runners if one[2] != self._block.serial]
+            for one in stale:
+                del self._runners[one]
+            found = self._runners[key] = Runner(self._block, names, training)
+        return found
+
+
+def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
+    lengths = [shape] if isinstance(shape, int) else list(shape)
+    if not all(isinstance(one, int) and one >= 0 for one in lengths):
+        raise ArgumentError(
+            f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
+            f"is built, got {shape!r}"
+        )
+    return lengths
+
+
+def _spec(initial: float | str) -> str:
+    spec = initial if isinstance(initial, str) else repr(initial)
+    require_initial(spec)
+    return spec
+
+
+Symbol.program_of = staticmethod(Program.from_symbol)
+
+
+# The current program ---------------------------------------------------------------------------
+
+
+class _Current(threading.local):
+    """This thread's current program."""
+
+    def __init__(self) -> None:
+        self.program: Program | None = None
+
+
+_current = _Current()
+
+
+@contextlib.contextmanager
+def program_guard(program: Program) -> Iterator[Program]:
+    """Within it, ``so.data`` and ``so.parameter`` make variables of ``program``.
+
+    Example:
+        >>> import symop as so
+        >>> with so.program_guard(so.Program()) as program:
+        ...     y = so.data("x", (2,)) * 2.0
+        >>> program.run({"x": [1.0, 2.0]}, y).tolist()
+        [2.0, 4.0]
+    """
+    before, _current.program = _current.program, program
+    try:
+        yield program
+    finally:
+        _current.program = before
+
+
+def current_program() -> Program:
+    """The program of the innermost ``program_guard``.
+
+    Raises:
+        ProgramError: there is none around.
+    """
+    if _current.program is None:
+        raise ProgramError("program: there must be a program_guard around the call, and is none")
+    return _current.program
+
+
+def data(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
+    """``Program.data`` of the current program."""
+    return current_program().data(name, shape, dtype, **kwargs)
+
+
+def parameter(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
+    """``Program.parameter`` of the current program."""
+    return current_program().parameter(name, shape, dtype, **kwargs)

@@ -1,0 +1,526 @@
+"""The block of a program: records of calls, and the nodes that they stand for."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from registry.binding import LEFT_OUT
+from registry.desc import BlockDesc, OpDesc, VarDesc
+from registry.errors import ArgumentError, FeedError, ProgramError, nearest
+from registry.operator import Operator
+from registry.types import VarType
+from registry.var import Attributes, Inputs, Var, infix
+from symop.definitions import Definitions, Place
+from symop.emission import apply
+from symop.graph import (
+    ARRAY,
+    CONSTANT,
+    KEY,
+    SELECT,
+    TRAINING,
+    Node,
+    as_node,
+    built_at,
+    constant,
+    select,
+    training_flag,
+    user_origin,
+)
+from symop.listing import excerpt
+from symop.naming import scoped
+from symop.records import Writer, plain_attributes, site_of
+
+
+class Variable(Var):
+    """A named value of a program; operators that are called on it are appended to the program.
+
+    A variable that outlives a run (a parameter, a state) reads as it was when the run began,
+    wherever it stands; ``program.update`` says what it holds afterwards.
+
+    Example:
+        >>> import symop as so
+        >>> program = so.Program()
+        >>> x = program.data("x", (2,))
+        >>> y = so.sin(x) * 2.0
+        >>> y.name, y.shape
+        ('multiply0', (2,))
+    """
+
+    __slots__ = ("__weakref__", "block", "name")
+    block: "Block"
+    name: str
+
+    def __init__(self, block: "Block", name: str) -> None:
+        """The variable ``name`` of ``block``; users call ``program.data`` and operators."""
+        self.block, self.name = block, name
+
+    @property
+    def node(self) -> Node:
+        """The value as a node of a graph."""
+        return self.block.values[self.name]
+
+    @property
+    def desc(self) -> VarDesc:
+        """Its record."""
+        return self.block.variables[self.name]
+
+    @property
+    def type(self) -> VarType:
+        """Shape, dtype and kind."""
+        return self.node.type
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        """The number that fills it, when the program knows it."""
+        return self.node.constant
+
+    @property
+    def persistable(self) -> bool:
+        """Whether its value outlives a run."""
+        return self.desc.persistable
+
+    @property
+    def stop_gradient(self) -> bool:
+        """Whether gradients end here; it may be set until ``append_backward`` is called."""
+        return self.desc.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stops: bool) -> None:
+        self.desc.stop_gradient = bool(stops)
+
+    def __getitem__(self, index: Any) -> Any:
+        return infix["[]"](self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> Any:
+        return infix["=="](self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return infix["!="](self, other)
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<Variable {self.name}: {self.type}>"
+
+
+class _Filled(Var):
+    """A number in every entry of a type, which belongs to no program yet."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @property
+    def type(self) -> VarType:
+        return self.node.type
+
+    @property
+    def constant(self) -> bool | int | float | complex | None:
+        return self.node.constant
+
+
+class Block:
+    """Records of variables and calls in the order of the calls, each with its nodes.
+
+    Every variable is assigned once. What a call that updates a state makes of it has a name of its
+    own; ``desc.updates`` tells what the state holds after a run.
+
+    Attributes:
+        desc: the records.
+        variables: records of all variables by name, computed ones too.
+        serial: grows with each change.
+    """
+
+    def __init__(self, desc: BlockDesc | None = None, place: Place | None = None) -> None:
+        """An empty block, or the one that ``desc`` records.
+
+        Raises:
+            FormatError: something in the records is wrong.
+        """
+        self.desc = BlockDesc() if desc is None else desc
+        self._definitions = Definitions(self.desc, place or self.place)
+        self._definitions.load()
+        self.variables = {var.name: var for var in self.desc.vars}
+        self._counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+        self._leaves: dict[Node, str] = {}
+        self.serial = 0
+        for name, node in self.values.items():
+            if node.op in (CONSTANT, ARRAY, TRAINING) and name not in self.variables:
+                self._leaves[node] = name
+            self._declare(name)
+
+    def place(self, part: str, index: int) -> str:
+        """Where a record stands, for a message."""
+        return f"{part}[{index}]" if part != "ops" else excerpt(self.desc, index)
+
+    @property
+    def values(self) -> dict[str, Node]:
+        """The nodes of all variables, by name."""
+        return self._definitions.values
+
+    @property
+    def key_nodes(self) -> dict[int, Node]:
+        """The random keys by the places of their records, in the order of their numbers."""
+        return self._definitions.keys
+
+    def variable(self, name: str) -> Variable:
+        """The variable called ``name``.
+
+        Raises:
+            FeedError: there is none.
+        """
+        if name not in self.values:
+            raise FeedError(
+                f"program: a variable must be in it, got {name!r}{nearest(name, self.values)}"
+            )
+        return Variable(self, name)
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has: ``stem`` and a number."""
+        while True:
+            name = f"{stem}{next(self._counters[stem])}"
+            if not self._is_taken(name):
+                return name
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self.values or name in self._definitions.given
+
+    def free(self, name: str) -> str:
+        """``name``, or if something has it already, ``name`` and a number."""
+        return self.fresh(name) if self._is_taken(name) else name
+
+    # Variables
+
+    def add_variable(self, var: VarDesc) -> Variable:
+        """A variable that is fed, or kept between runs.
+
+        Raises:
+            FormatError: the record is wrong, or the name is taken.
+        """
+        self._definitions.load_variable(var)
+        self.desc.vars.append(var)
+        self.variables[var.name] = var
+        self.serial += 1
+        return Variable(self, var.name)
+
+    def _declare(self, name: str) -> None:
+        """Record what is known of a computed value."""
+        node = self.values[name]
+        if name in self.variables or node.op in (CONSTANT, ARRAY, KEY, TRAINING):
+            return
+        type = node.type
+        var = VarDesc(name, list(type.shape), type.dtype.name, type.kind.value)
+        self.desc.vars.append(var)
+        self.variables[name] = var
+
+    def set_update(self, state: str, value: str) -> None:
+        """After a run, ``state`` holds what ``value`` is.
+
+        Raises:
+            ProgramError: ``state`` does not outlive a run, or is of another type.
+        """
+        if state not in self.variables or not self.variables[state].persistable:
+            raise ProgramError(f"update: {state!r} must be a parameter or a state, and is neither")
+        kept, given = self.values[state].type, self.values[value].type
+        if kept.strong() is not given.strong():
+            raise ProgramError(f"update: {state!r} must become a value of type {kept}, got {given}")
+        self.desc.updates[state] = value
+        self.serial += 1
+
+    # Calls
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All of what is recorded within, or nothing of it."""
+        ops, names, count = len(self.desc.ops), len(self.desc.vars), len(self.values)
+        updates = dict(self.desc.updates)
+        try:
+            yield
+        except BaseException:
+            del self.desc.ops[ops:]
+            for var in self.desc.vars[names:]:
+                del self.variables[var.name]
+            del self.desc.vars[names:]
+            for name in list(self.values)[count:]:
+                del self.values[name]
+            keys = self._definitions.keys
+            for index in [one for one in keys if one >= ops]:
+                del keys[index]
+            self._leaves = {node: one for node, one in self._leaves.items() if one in self.values}
+            self.desc.updates = updates
+            raise
+        self.serial += 1
+
+    def call(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> list[Variable]:
+        """Record a call; its visible outputs.
+
+        Raises:
+            SymopError: the inputs do not fit the operator.
+        """
+        with self._whole():
+            if name is not None:
+                name = scoped(name)
+                self.require_free(operator.name, name)
+            if operator.creates and any(one is LEFT_OUT for one in inputs):
+                name = name or self.fresh(operator.name)
+                inputs = self._with_parameters(operator, inputs, attributes, name)
+            names = [self._operand(operator, i, one) for i, one in enumerate(inputs)]
+            desc = self._recorded(operator, names, attributes, name)
+            return [self.variable(desc.outputs[operator.outputs[i]][0]) for i in operator.visible]
+
+    def _recorded(
+        self,
+        operator: Operator,
+        names: Sequence[str | None],
+        attributes: Attributes,
+        name: str | None,
+    ) -> OpDesc:
+        nodes = tuple([None if one is None else self.values[one] for one in names])
+        node = apply(operator, nodes, attributes, name)
+        outputs = self._output_names(operator, name or self.fresh(operator.name))
+        groups = operator.input_groups(names)
+        desc = OpDesc(
+            operator.name,
+            {slot.name: list(given) for slot, given in groups if given},
+            {key: [one] for key, one in outputs.items()},
+            plain_attributes(operator, attributes),
+            name,
+            site_of(user_origin()),
+        )
+        single = operator.single or node.op is not operator
+        values = {
+            key: node if single else select(node, i) for i, key in enumerate(operator.outputs)
+        }
+        self.desc.ops.append(desc)
+        self._definitions.define_outputs(desc, values)
+        if name is not None:
+            self._definitions.give(name)
+        for one in outputs.values():
+            self._declare(one)
+        for i, output in operator.update_indices.items():
+            self._keep_state(names[i], outputs[operator.outputs[output]])
+        return desc
+
+    def _output_names(self, operator: Operator, base: str) -> dict[str, str]:
+        if operator.single:
+            return {operator.outputs[0]: base}
+        return {key: self.free(f"{base}.{key}") for key in operator.outputs}
+
+    def _keep_state(self, state: str | None, new: str) -> None:
+        """A call made a new value of a state, or of what an earlier call made of it."""
+        origin = {value: kept for kept, value in self.desc.updates.items()}.get(state or "", state)
+        if origin is not None and origin in self.variables and self.variables[origin].persistable:
+            self.set_update(origin, new)
+
+    def types(self) -> dict[str, VarType]:
+        """Types of the computed variables by name."""
+        computed = [n for n, var in self.variables.items() if var.role == "intermediate"]
+        return {name: self.values[name].type for name in computed}
+
+    def require_free(self, owner: str, name: str) -> None:
+        """Refuse a name that something has already."""
+        if self._is_taken(name):
+            raise ProgramError(
+                f"{owner}: the name must be free, but the program has {name!r} already"
+                f"{built_at(user_origin())}"
+            )
+
+    # Inputs
+
+    def _operand(self, operator: Operator, index: int, value: Any) -> str | None:
+        """The name of what fills a slot; numbers and arrays get records of their own."""
+        if value is None:
+            return None
+        slot = operator.slot_of(index)
+        if value is LEFT_OUT:
+            if slot.role == "key":
+                return self._drawn()
+            if slot.role == "training":
+                return self.leaf(training_flag())
+            raise ArgumentError(f"{operator.name}: slot {slot.name!r} must be filled, got nothing")
+        if isinstance(value, Variable):
+            if value.block is not self:
+                raise ProgramError(
+                    f"{operator.name}: the inputs must be of one program, got {value.name!r} of "
+                    "another"
+                )
+            changing = slot.name in operator.updates
+            return self.desc.updates.get(value.name, value.name) if changing else value.name
+        if isinstance(value, _Filled):
+            return self.leaf(value.node)
+        if isinstance(value, Var):
+            raise ArgumentError(
+                f"{operator.name}: variables of a program and other values must not be mixed, got "
+                f"a {type(value).__name__}; feed it, or make it a parameter"
+            )
+        return self.leaf(as_node(value))
+
+    def leaf(self, node: Node) -> str:
+        """The name of a constant, an array, the training flag or a new random key."""
+        if node.op is KEY:
+            return self._drawn()
+        known = self._leaves.get(node)
+        if known is None:
+            known = self._leaves[node] = self.fresh(node.op.name)
+            self.desc.ops.append(Writer({node: {0: known}}, {}).op_desc(node))
+            self._definitions.define_outputs(self.desc.ops[-1], {"out": node})
+        return known
+
+    def _drawn(self) -> str:
+        """The name of a new random key."""
+        name, index = self.fresh(KEY.name), len(self.desc.ops)
+        keys = self._definitions.keys
+        attrs = {"rank": len(keys)}
+        self.desc.ops.append(OpDesc(KEY.name, outputs={"out": [name]}, attrs=attrs))
+        self._definitions.load_key(index)
+        self._definitions.load_op(self.desc.ops[-1], index)
+        return name
+
+    def _with_parameters(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str
+    ) -> Inputs:
+        """``inputs`` with a new parameter or state in each slot of a layer that was left out."""
+        types = tuple([_type_of(one) for one in inputs])
+        dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
+        unknown = (None,) * len(operator.outputs)
+        shapes = operator.inference.complete(types, attributes, unknown)
+        made = list(inputs)
+        for i, slot in enumerate(operator.slots[: operator.n_fixed]):
+            if made[i] is not LEFT_OUT or not slot.created:
+                continue
+            if i not in shapes or dtype is None:
+                raise ArgumentError(
+                    f"{operator.name}: the shape of {slot.name!r} must follow from the other "
+                    "inputs, and does not; pass it"
+                )
+            role = "state" if slot.role == "state" else "parameter"
+            attrs = {} if slot.initial is None else {"initial": repr(slot.initial)}
+            full = f"{name}_{slot.name}"
+            var = VarDesc(full, list(shapes[i]), dtype.name, role=role, attrs=attrs)
+            made[i] = self.add_variable(var)
+        return tuple(made)
+
+    # Nodes of a graph, written as calls
+
+    def write(
+        self, wanted: Mapping[str, Node], labels: dict[Node, dict[int, str]]
+    ) -> dict[str, Variable]:
+        """Record what computes ``wanted``, from nodes that have names already.
+
+        Args:
+            wanted: nodes by the names that their values shall have; a taken name gets a number.
+            labels: names of the outputs of nodes; extended by those of the new nodes.
+
+        Returns:
+            The variables by the names that were asked for.
+        """
+        names = {asked: self.free(asked) for asked in wanted}
+        with self._whole():
+            _Transcript(self, labels).write(wanted, names)
+        return {asked: self.variable(name) for asked, name in names.items()}
+
+    def append(self, desc: OpDesc) -> None:
+        """Add the record of a call, with what it defines.
+
+        Raises:
+            FormatError: something in it is wrong.
+        """
+        index = len(self.desc.ops)
+        self.desc.ops.append(desc)
+        with self._definitions.placed("ops", index):
+            self._definitions.load_op(desc, index)
+        for names in desc.outputs.values():
+            for name in names:
+                self._declare(name)
+
+
+class _Transcript:
+    """Writes nodes of a graph into a block, each just before its first use."""
+
+    def __init__(self, block: Block, labels: dict[Node, dict[int, str]]) -> None:
+        self.block, self.labels = block, labels
+        self.writer = Writer(labels, {})
+
+    def write(self, wanted: Mapping[str, Node], names: Mapping[str, str]) -> None:
+        """Write what computes ``wanted``, whose values get ``names``."""
+        chosen: dict[Node, str] = {}
+        for asked, node in wanted.items():
+            chosen.setdefault(node, names[asked])
+        for node in self._new(list(wanted.values())):
+            self._write(node, chosen)
+        for asked, node in wanted.items():
+            source = self.writer.label(node)
+            if source != names[asked]:
+                self.block.append(
+                    OpDesc("identity", {"x": [source]}, {"out": [names[asked]]}, gradient_of=asked)
+                )
+
+    def _new(self, ends: Sequence[Node]) -> list[Node]:
+        """What has no name yet, in the order in which it was made."""
+        found: dict[Node, None] = {}
+        waiting = list(ends)
+        while waiting:
+            node = waiting.pop()
+            source = node.operands[0] if node.op is SELECT else node
+            if source not in found and not self._is_named(node, source):
+                found[source] = None
+                waiting += source.operands
+        return sorted(found, key=lambda node: node.serial)
+
+    def _is_named(self, node: Node, source: Node) -> bool:
+        index = node.attributes[0] if node.op is SELECT else 0
+        return index in self.labels.get(source, {})
+
+    def _write(self, node: Node, chosen: Mapping[Node, str]) -> None:
+        if not isinstance(node.op, Operator):
+            self.labels[node] = {0: self.block.leaf(node)}
+            return
+        if node.op.single:
+            self.labels[node] = {0: chosen.get(node) or self.block.fresh(node.op.name)}
+        else:
+            base = self.block.fresh(node.op.name)
+            self.labels[node] = {
+                i: chosen.get(select(node, i)) or self.block.free(f"{base}.{key}")
+                for i, key in enumerate(node.op.outputs)
+            }
+        desc = self.writer.op_desc(node)
+        desc.name = None
+        self.block.append(desc)
+
+
+def _type_of(value: Any) -> VarType | None:
+    if value is None or value is LEFT_OUT:
+        return None
+    return value.type if isinstance(value, Var) else as_node(value).type
+
+
+# Calls -----------------------------------------------------------------------------------------
+
+
+class VariableEmitter:
+    """Calling an operator on variables of a program appends the call to it."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Any:
+        """The variable that holds the result, or a tuple when there are several."""
+        blocks = [one.block for one in inputs if isinstance(one, Variable)]
+        if not blocks:
+            raise ArgumentError(f"{operator.name}: an input must be a variable, got none")
+        made = blocks[0].call(operator, inputs, attributes, name)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> _Filled:
+        """A number in every entry of ``type``."""
+        return _Filled(constant(value, type))
+
+
+Variable.emitter = _Filled.emitter = VariableEmitter()

@@ -1,0 +1,56 @@
+"""Symbols as programs and back: what a state becomes is implied in a symbol, told in a program."""
+
+from collections.abc import Mapping, Sequence
+
+from registry.desc import OpDesc, ProgramDesc
+from registry.errors import FormatError
+from registry.operator import Operator
+from registry.table import get
+from symop.records import LEAVES
+
+
+def from_symbol_desc(desc: ProgramDesc) -> ProgramDesc:
+    """The records of a symbol as those of a program.
+
+    Operators that share a state update it one after the other, as running the symbol does: each
+    reads what the one before made of it.
+    """
+    (block,) = desc.blocks
+    states = {var.name for var in block.vars if var.role == "state"}
+    for op in block.ops:
+        for slot, output in _updates(op).items():
+            (state,) = op.inputs.get(slot) or [""]
+            if state in states:
+                op.inputs[slot] = [block.updates.get(state, state)]
+                (block.updates[state],) = op.outputs[output]
+    return desc
+
+
+def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
+    """The records of a symbol of the values ``fetch``."""
+    (block,) = desc.blocks
+    block.updates = {}
+    origins: dict[str, str] = {}
+    for op in block.ops:
+        for slot, output in _updates(op).items():
+            (given,) = op.inputs.get(slot) or [""]
+            state = origins.get(given, given)
+            op.inputs[slot] = [state]
+            origins[op.outputs[output][0]] = state
+    block.vars = [var for var in block.vars if var.role != "intermediate"]
+    for var in block.vars:
+        var.role = "argument" if var.role == "parameter" else var.role
+        var.stop_gradient = False
+    desc.fetch = list(fetch)
+    return desc
+
+
+def _updates(op: OpDesc) -> Mapping[str, str]:
+    """By slot of a state, the output that holds its new value."""
+    if op.type in LEAVES:
+        return {}
+    operator: Operator = get(op.type)
+    for output in operator.updates.values():
+        if len(op.outputs.get(output, ())) != 1:
+            raise FormatError(f"{op.type}: output {output!r} must be named, got none")
+    return operator.updates

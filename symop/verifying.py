@@ -1,0 +1,43 @@
+"""The verifier of programs: records are checked against operators, types and each other."""
+
+from registry.desc import BlockDesc, ProgramDesc
+from registry.errors import FormatError, SymopError
+from symop.definitions import Place, nearest_value
+from symop.leaf_records import shown
+from symop.program_block import Block
+from symop.rebuilding import check_version
+
+
+def checked_block(desc: ProgramDesc, place: Place | None = None) -> Block:
+    """The block of the program that ``desc`` records.
+
+    Args:
+        desc: the records; the block keeps them.
+        place: says where a record stands; without it, messages show the calls around it.
+
+    Raises:
+        FormatError: a name is defined twice or not before it is used, a call does not fit its
+            operator, a type is not what is declared, or an update is of another type.
+    """
+    check_version(desc.format, desc.version)
+    if len(desc.blocks) != 1:
+        raise FormatError(f"blocks: a program must have one block, got {len(desc.blocks)}")
+    record = desc.blocks[0]
+    _check_declared(record)
+    updates, record.updates = record.updates, {}
+    block = Block(record, place)
+    for name in [*updates.values(), *desc.fetch, *(var.name for var in record.vars)]:
+        if name not in block.values:
+            raise FormatError(f"{shown(name)} is not defined{nearest_value(name, block.values)}")
+    for state, value in updates.items():
+        try:
+            block.set_update(state, value)
+        except SymopError as error:
+            raise FormatError(f"updates: {error}") from None
+    return block
+
+
+def _check_declared(record: BlockDesc) -> None:
+    for i, var in enumerate(record.vars):
+        if var.role != "intermediate" and var.shape is None:
+            raise FormatError(f"vars[{i}]: the shape of {shown(var.name)} must be declared")
