@@ -221,6 +221,9 @@ class NDArray(Convertible):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        if index is ... and self._takes_pending(value):
+            self._take_value_of(var.methods("identity")(value))  # type: ignore[misc]
+            return
         refuse_recorded("x[...] = value", value)
         if isinstance(self.value, SelectedRows):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
@@ -228,6 +231,14 @@ class NDArray(Convertible):
         where = tuple(one.value if isinstance(one, NDArray) else one for one in entries)
         given = value.value if isinstance(value, NDArray) else value
         self._take_value_of(NDArray(assigned(self.value, where, given)))
+
+    def _takes_pending(self, value: Any) -> bool:
+        """Whether ``value`` waits in what is recorded now, and can stand here as it is."""
+        if value.__class__ is not NDArray or value._segment is None:
+            return False
+        segment = value._segment
+        own = segment is local.state.segment and not segment.taped
+        return own and value.type.strong() is self.type.strong()
 
     def take_over(self, other: "NDArray") -> None:
         """Hold the value of ``other`` from now on, as ``out=`` and ``x += y`` do.
