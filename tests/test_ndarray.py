@@ -15,19 +15,12 @@ from registry.errors import ArgumentError, AttributeValueError, DTypeError, Shap
 from registry.table import find
 from symop import nd
 from symop.array_api import FUNCTIONS
-from symop.recording import settle
 from symop.segments import REST, local
 from symop.steps import tree
 
+pytestmark = pytest.mark.usefixtures("way")
+
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
-    yield request.param
-    settle()
-    local.state.rest = 0
 
 
 class TestValue:
