@@ -18,12 +18,13 @@ from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
 from symop import random
-from symop.alone import TracedError
+from symop.alone import TracedError, at_once
 from symop.lowering import Call, type_of
 from symop.memory import is_alive, memory_of
 from symop.ndarray import NDArray, call_of
 from symop.recording import one_result
 from symop.requesting import as_request
+from symop.segments import local
 
 
 @functools.lru_cache(maxsize=4096)
@@ -56,6 +57,7 @@ def array_function(operator: Operator) -> Callable[..., Any]:
     quick = operator.single and operator.count_rule is None and operator.direct_count
     count = operator.direct_count if quick else -1
     call = call_of(operator, operator.defaults)
+    plain = call.plain
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if (
@@ -64,7 +66,12 @@ def array_function(operator: Operator) -> Callable[..., Any]:
             and (args[0].__class__ is NDArray or NDArray in map(type, args))
         ):
             try:
-                return one_result(call, args)
+                state = local.state
+                if state.segment is None and state.rest < 0 and plain and not state.taped:
+                    found = at_once(call, args)
+                    if found is not None:
+                        return found
+                return one_result(call, args, state)
             except TracedError:
                 pass  # inside of a JAX transformation
         return _whole(operator, args, **kwargs)

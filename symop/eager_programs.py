@@ -32,7 +32,8 @@ _MANY = 8
 """With so many residuals XLA's fusion would compute each of them from the inputs again."""
 _FREE = (ARRAY, CONSTANT, TRAINING)
 """What costs nothing to have, and so is no residual."""
-_UNFUSED = {"xla_disable_hlo_passes": "fusion"}
+# XLA's older emitters, which a flag may ask for, compute wrong values of what is not fused.
+_UNFUSED = {"xla_disable_hlo_passes": "fusion", "xla_cpu_use_fusion_emitters": True}
 Values = list[Any]
 Arranged = Callable[[Values], Values]
 
@@ -99,7 +100,9 @@ class Program:
 
         names = [node.op.name for node in self._order if isinstance(node.op, Operator)]
         run.__name__ = "_".join(names[:3]) or "nothing"
-        crowded = len(self.outputs) >= _MANY and jax.default_backend() == "cpu"
+        read = {one for node in self._order for one in node.operands}
+        inner = sum(one in read for one in self.outputs)
+        crowded = inner >= _MANY and jax.default_backend() == "cpu"
         return jax.jit(run, compiler_options=_UNFUSED if crowded else None)
 
     def _scheduled(self, how: Any) -> Schedule:

@@ -6,14 +6,11 @@ node applies a registered operator. Nodes are immutable, and inputs exist before
 a graph has no cycle; nothing here recurses, so its depth is bounded by memory alone.
 """
 
-import functools
 import itertools
-import os
-import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 from weakref import ref
 
 import jax
@@ -25,6 +22,16 @@ from registry.operator import Operator
 from registry.shapes import canonical, default_float, default_int
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
+from symop.constants import HeldArray, lasting, require_fits, scalar_type
+from symop.origins import Origin, ambient, built_at, copied_origin, user_origin
+
+__all__ = [
+    "ARRAY", "CONSTANT", "DEFERRED", "KEY", "SELECT", "TRAINING", "VARIABLE",
+    "Expansion", "HeldArray", "Node", "Origin", "Structure", "Types",
+    "array", "as_node", "built_at", "constant", "copied_origin", "fresh_key", "interned", "leaves",
+    "make", "origin_of", "placeholder", "reaching", "select", "topological", "training_flag",
+    "user_origin", "variable",
+]  # fmt: skip
 
 Types = tuple[VarType, ...]
 
@@ -66,27 +73,6 @@ class Expansion(Protocol):
 
     def expand(self, inputs: Sequence["Node"], originals: Sequence["Node"]) -> list["Node"]:
         """The values that it stands for; ``SELECT`` nodes choose among them."""
-
-
-class Origin(NamedTuple):
-    """Where a node comes from: the user's line and, in a gradient, the operator it belongs to."""
-
-    file: str
-    line: int
-    forward: str | None = None
-
-    def __str__(self) -> str:
-        place = f"{self.file}:{self.line}"
-        return f"{place} (in the gradient of {self.forward})" if self.forward else place
-
-
-class HeldArray:
-    """A constant array that compares by identity."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: np.ndarray | jax.Array) -> None:
-        self.value = value
 
 
 class Node(Var):
@@ -153,7 +139,7 @@ class Node(Var):
         """
         if self.op is not operator or self.shown or self.name:
             return None
-        around = _ambient.origin
+        around = ambient.origin
         return (self.inputs, self.attributes) if around and around.forward else None
 
     @property
@@ -165,13 +151,6 @@ class Node(Var):
         return f"<node {self.name or self.op.name}#{self.serial}>"
 
 
-class _Ambient(threading.local):
-    """What surrounds the building of nodes in this thread."""
-
-    origin: Origin | None = None
-
-
-_ambient = _Ambient()
 _serial = itertools.count()
 _key_serial = itertools.count()
 _lock = threading.RLock()
@@ -202,70 +181,10 @@ def _found(key: Any) -> Node | None:
     return None if reference is None else reference()
 
 
-def built_at(origin: Origin | None) -> str:
-    """The end of a message: where the user built the node."""
-    return f"\n  built at {origin}" if origin is not None else ""
-
-
-@contextmanager
-def origin_of(node: Node) -> Iterator[None]:
+def origin_of(node: Node) -> AbstractContextManager[None]:
     """Nodes built inside belong to the gradient of ``node``."""
-    before = _ambient.origin
-    forward = node.name or node.op.name
     file, line = (node.origin.file, node.origin.line) if node.origin else ("", 0)
-    _ambient.origin = Origin(file, line, forward)
-    try:
-        yield
-    finally:
-        _ambient.origin = before
-
-
-@contextmanager
-def copied_origin(origin: Origin | None) -> Iterator[None]:
-    """Nodes built inside have ``origin``."""
-    before = _ambient.origin
-    _ambient.origin = origin
-    try:
-        yield
-    finally:
-        _ambient.origin = before
-
-
-_own_files: dict[str, bool] = {}
-
-
-def _is_own(code_file: str, module: str) -> bool:
-    # What JAX traces is called by JAX, but built by whoever called that.
-    skipped = module.partition(".")[0] in ("symop", "registry", "jax")
-    own = skipped or code_file.startswith("<frozen")
-    return _own_files.setdefault(code_file, own)
-
-
-def user_origin(own_frames: int = 1) -> Origin:
-    """The innermost line outside of symop that led here, ``own_frames`` calls out or more."""
-    origin = _ambient.origin
-    if origin is not None:
-        return origin
-    frame = sys._getframe(own_frames)  # the public inspect.stack() reads source files
-    while frame.f_back is not None:
-        file = frame.f_code.co_filename
-        own = _own_files.get(file)
-        if own is None:
-            own = _is_own(file, frame.f_globals.get("__name__", ""))
-        if not own:
-            break
-        frame = frame.f_back
-    return _origin(frame.f_code.co_filename, frame.f_lineno)
-
-
-@functools.lru_cache(maxsize=1024)
-def _origin(file: str, line: int) -> Origin:
-    """One object for each line: a loop builds many nodes on the same.
-
-    A notebook keeps each cell in a temporary file whose name tells nobody anything.
-    """
-    in_notebook = os.path.basename(os.path.dirname(file)).startswith("ipykernel_")
-    return Origin("<cell>" if in_notebook else file, line)
+    return copied_origin(Origin(file, line, node.name or node.op.name))
 
 
 # Making nodes ----------------------------------------------------------------------------------
@@ -338,20 +257,10 @@ def placeholder(name: str, type: VarType) -> Node:
 
 def constant(value: bool | int | float | complex, type: VarType | None = None) -> Node:
     """A value filled with one number: of ``type``, or a Python scalar without one."""
-    of = _scalar_type(value) if type is None else type.strong()
+    of = scalar_type(value) if type is None else type.strong()
     attributes = (value, None if type is None else of.dtype, of.shape)
     key = (CONSTANT, of, identity_key(value), value.__class__, type is None)
     return interned(key, CONSTANT, (), attributes, (of,))
-
-
-def _scalar_type(value: bool | int | float | complex) -> VarType:
-    if isinstance(value, bool):
-        return VarType((), np.dtype(np.bool_))
-    if isinstance(value, int):
-        return VarType((), default_int(), weak=True)
-    if isinstance(value, float):
-        return VarType((), default_float(), weak=True)
-    return VarType((), canonical(np.dtype(np.complex128)), weak=True)
 
 
 def array(value: Any) -> Node:
@@ -360,44 +269,9 @@ def array(value: Any) -> Node:
     Raises:
         ArgumentError: its entries are no numbers, or integers that the dtype cannot hold.
     """
-    held = value if isinstance(value, jax.Array) else np.asarray(value)
-    if held.dtype == object:
-        raise ArgumentError(f"array: the entries must be numbers, got {value!r}")
-    dtype = canonical(held.dtype)
-    if held.dtype != dtype:
-        held = _narrowed(np.asarray(held), dtype)
-    elif held is value and isinstance(held, np.ndarray) and not _is_frozen(held):
-        held = held.copy()
-    return make(ARRAY, (), (HeldArray(held),), (VarType(tuple(held.shape), dtype),), None)
-
-
-def _is_frozen(array: np.ndarray) -> bool:
-    """Whether nobody can write to ``array``, nor to what it is a view of."""
-    while not array.flags.writeable:
-        if array.base is None or isinstance(array.base, bytes):
-            return True
-        if not isinstance(array.base, np.ndarray):
-            return False
-        array = array.base
-    return False
-
-
-def _narrowed(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    if dtype.kind in "iu" and array.size:
-        _require_fits(int(array.min()), dtype)
-        _require_fits(int(array.max()), dtype)
-    with np.errstate(all="ignore"):
-        return array.astype(dtype)
-
-
-def _require_fits(value: int, dtype: np.dtype) -> None:
-    """Refuse an integer that would wrap, with the line of the user who gave it."""
-    limits = np.iinfo(dtype)
-    if not limits.min <= value <= limits.max:
-        raise ArgumentError(
-            f"constant: an integer must fit {dtype.name} ({limits.min} to {limits.max}), "
-            f"got {value}{built_at(user_origin())}"
-        )
+    held = lasting(value)
+    type = VarType(tuple(held.shape), canonical(held.dtype))
+    return make(ARRAY, (), (HeldArray(held),), (type,), None)
 
 
 def fresh_key() -> Node:
@@ -426,11 +300,11 @@ def as_node(value: Any) -> Node:
     if isinstance(value, np.generic):
         dtype = canonical(value.dtype)
         if dtype.kind in "iu":
-            _require_fits(int(value), dtype)
+            require_fits(int(value), dtype)
         return constant(value.item(), VarType((), dtype))
     if isinstance(value, (bool, int, float, complex)):
         if isinstance(value, int):
-            _require_fits(value, default_int())
+            require_fits(value, default_int())
         return constant(value)
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(

@@ -12,6 +12,7 @@ from registry.table import names as _names
 from registry.types import OpReqType
 from symop import array_api as _api
 from symop import array_methods as _methods  # arrays have the functions as methods from here on
+from symop import array_operators as _operators  # arrays have Python's operators from here on
 from symop import linalg
 from symop.array_calls import array_function as _array_function
 from symop.fourier import fft
@@ -84,5 +85,5 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *_api.FUNCTIONS, *_names(aliases=True)})
 
 
-del _methods
+del _methods, _operators
 NDArray.namespace = _sys.modules[__name__]

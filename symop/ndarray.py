@@ -1,6 +1,6 @@
 """NDArray: an eager array whose operators are recorded and run together when a value is needed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import jax
@@ -9,31 +9,26 @@ import numpy as np
 
 from registry import var
 from registry.attributes import identity_key
-from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError, DTypeError, GradientError, KindError, ShapeError
 from registry.operator import Operator
-from registry.types import OpReqType, VarType, as_dtype
+from registry.types import VarType, as_dtype
 from registry.values import SelectedRows
-from registry.var import Attributes, Inputs
-from symop.alone import TracedError
-from symop.array_protocols import Convertible, device_of, is_foreign
+from registry.var import Attributes
+from symop.array_gradients import Differentiable
+from symop.array_protocols import device_of, is_foreign
 from symop.assignment import assigned
-from symop.entries import NEVER, Gradient, Link
+from symop.entries import Link
 from symop.indexing import entries_of, is_truth, taken
 from symop.lowering import type_of
 from symop.nested import refuse_recorded
-from symop.recording import on_tracers, one_result, results, settle
-from symop.requesting import as_request
-from symop.segments import Segment, local
+from symop.recording import settle
+from symop.segments import local
 from symop.steps import Call
 
-__all__ = ["NDArray", "NDArrayEmitter", "array_of", "call_of", "device_of"]
-
-_GRAD_REQS = (OpReqType.NULL, OpReqType.WRITE, OpReqType.ADD)
-"""What a backward pass may do with a gradient."""
+__all__ = ["NDArray", "array_of", "call_of", "device_of"]
 
 
-class NDArray(Convertible):
+class NDArray(Differentiable):
     """An array whose operators run when a value is needed, or at once after 128 of them.
 
     It holds a ``jax.Array`` and behaves as one: ``jax.numpy`` takes it, ``jax.jit`` takes and
@@ -50,17 +45,10 @@ class NDArray(Convertible):
         NDArray([ 4.,  9., 16.], dtype=float32)
     """
 
-    __slots__ = (
-        "__weakref__", "_grad", "_index", "_link", "_segment", "_type", "_value",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_index", "_segment", "_type", "_value")
     namespace: ClassVar[Any]
-    pass_back: ClassVar[Callable[..., None]]
-    _value: Any
-    _segment: Segment | None
-    _index: int
     _type: VarType | None
     _link: "Link | NDArray | tuple[()] | None"
-    _grad: Gradient | None
 
     def __init__(self, data: Any) -> None:
         """An array of ``data``."""
@@ -221,6 +209,9 @@ class NDArray(Convertible):
                 "x[...] = value: the value must not be recorded, since assignment has no gradient; "
                 "use where, index_update or concat"
             )
+        if index is ... and self._takes_pending(value):
+            self._take_value_of(var.methods("identity")(value))  # type: ignore[misc]
+            return
         refuse_recorded("x[...] = value", value)
         if isinstance(self.value, SelectedRows):
             raise KindError(f"x[...] = value: x must be dense, got {self.type}; use x.to_dense()")
@@ -228,6 +219,14 @@ class NDArray(Convertible):
         where = tuple(one.value if isinstance(one, NDArray) else one for one in entries)
         given = value.value if isinstance(value, NDArray) else value
         self._take_value_of(NDArray(assigned(self.value, where, given)))
+
+    def _takes_pending(self, value: Any) -> bool:
+        """Whether ``value`` waits in what is recorded now, and can stand here as it is."""
+        if value.__class__ is not NDArray or value._segment is None:
+            return False
+        segment = value._segment
+        own = segment is local.state.segment and not segment.taped
+        return own and value.type.strong() is self.type.strong()
 
     def take_over(self, other: "NDArray") -> None:
         """Hold the value of ``other`` from now on, as ``out=`` and ``x += y`` do.
@@ -259,88 +258,6 @@ class NDArray(Convertible):
                 "gradient would be lost; use x = x + y"
             )
 
-    @property
-    def is_recorded(self) -> bool:
-        """Whether a gradient may flow through it: it is attached, or computed from such arrays."""
-        return self.source is not None or (self._value is None and self.flows)
-
-    @property
-    def flows(self) -> bool:
-        """Whether it is a value of a segment that did not run yet and a derivative may flow by."""
-        segment = self._segment
-        if segment is None or not segment.taped:
-            return False
-        return self._link is None and segment.flows(self._index)
-
-    # Gradients
-
-    def attach_grad(self, grad_req: str | OpReqType = "write") -> None:
-        """Make room for a gradient, which ``backward()`` writes, adds to, or leaves (``null``).
-
-        How the array was computed is forgotten: a backward pass ends here. Copies, also those by
-        ``copy.deepcopy`` and ``pickle``, and what goes through ``jax.jit``, have no gradient of
-        their own: mark them anew.
-
-        Raises:
-            ArgumentError: there is no such request.
-            GradientError: the dtype has no derivatives.
-        """
-        req = as_request("attach_grad", grad_req, _GRAD_REQS)
-        if not self.type.differentiable:
-            raise GradientError(f"attach_grad: the dtype must be floating, got {self.dtype.name}")
-        settle()
-        self._link = None
-        self._grad = None if req is OpReqType.NULL else Gradient(req)
-
-    @property
-    def grad(self) -> "NDArray | None":
-        """The gradient that the last backward pass left; None without ``attach_grad()``."""
-        kept = self._grad
-        if kept is None:
-            return None
-        gradient: NDArray | None = kept.value
-        if gradient is None:
-            value = self.value
-            dense = isinstance(value, jax.Array)  # whose place the zeros share
-            gradient = NDArray(
-                jnp.zeros_like(value) if dense else jnp.zeros(self.shape, self.dtype)
-            )
-            if not kept.outlives(gradient.value):
-                kept.value = gradient
-        return gradient
-
-    @grad.setter
-    def grad(self, gradient: "NDArray | None") -> None:
-        if self._grad is None:
-            if gradient is not None:
-                raise GradientError("grad: there must be room for it, made by attach_grad()")
-            return
-        if gradient is not None and (gradient.shape != self.shape or gradient.dtype != self.dtype):
-            raise GradientError(f"grad: it must be of type {self.type}, got {gradient.type}")
-        if gradient is not None:
-            self._grad.require_lasting(gradient.value)
-        self._grad.value = gradient
-
-    @property
-    def grad_req(self) -> OpReqType:
-        """What a backward pass does with the gradient."""
-        return OpReqType.NULL if self._grad is None else self._grad.req
-
-    def zero_grad(self) -> None:
-        """Set the gradient to zero."""
-        if self._grad is not None:
-            self._grad.value = None
-
-    def detach(self) -> "NDArray":
-        """The same value, of which no record knows how it was computed."""
-        return NDArray(self.value)
-
-    def backward(
-        self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True
-    ) -> None:
-        """``autograd.backward`` of this array."""
-        NDArray.pass_back(self, out_grad, retain_graph, train_mode)
-
     # Comparison
 
     def __eq__(self, other: object) -> Any:
@@ -364,9 +281,6 @@ jax.tree_util.register_pytree_node(
     NDArray, lambda array: ((array.asjax(),), None), lambda _, children: array_of(children[0])
 )
 
-
-# Calls -----------------------------------------------------------------------------------------
-
 _calls: dict[Any, Call] = {}
 _CALLS = 16_384
 """So many different calls are remembered."""
@@ -381,122 +295,3 @@ def call_of(operator: Operator, attributes: Attributes) -> Call:
             _calls.clear()
         found = _calls.setdefault(key, Call(operator, attributes, NDArray))
     return found
-
-
-class NDArrayEmitter:
-    """Calling an operator on eager arrays records it."""
-
-    def emit(
-        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
-    ) -> Any:
-        """The result: an array, or a tuple of the visible outputs. States are updated in place."""
-        if name is not None:
-            raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
-        _require_filled(operator, inputs)
-        call = call_of(operator, attributes)
-        try:
-            if operator.single:
-                return one_result(call, inputs)
-            made = results(call, inputs)
-        except TracedError:
-            made = _traced(operator, inputs, attributes)
-        for state in made[len(operator.visible) :]:
-            state._link = NEVER  # a state is no function of what is differentiated
-        count = len(operator.visible)
-        for i, state in zip(sorted(operator.update_indices), made[count:], strict=False):
-            if isinstance(inputs[i], NDArray):
-                inputs[i]._take_value_of(state)
-        return made[0] if count == 1 else tuple(made[:count])
-
-    def filled(self, value: bool | int | float | complex, type: VarType) -> NDArray:
-        """An array of ``type`` filled with one number."""
-        return NDArray(jnp.full(type.shape, value, type.dtype))
-
-
-NDArray.emitter = NDArrayEmitter()
-
-
-def _require_filled(operator: Operator, inputs: Inputs) -> None:
-    for index, value in enumerate(inputs):
-        if value is LEFT_OUT and operator.slot_of(index).role not in ("key", "training"):
-            raise ArgumentError(
-                f"{operator.name}: slot {operator.slot_of(index).name!r} must be filled when the "
-                "inputs are arrays, got nothing"
-            )
-
-
-def _traced(operator: Operator, inputs: Inputs, attributes: Attributes) -> list[NDArray]:
-    """The call inside of a JAX transformation."""
-    if local.state.taped:
-        return on_tracers(call_of(operator, attributes), inputs)
-    flag = operator.training_index
-    values = tuple(
-        local.state.training
-        if i == flag and one is LEFT_OUT
-        else (one.value if isinstance(one, NDArray) else one)
-        for i, one in enumerate(inputs)
-    )
-    found = var.array_emitter.emit(operator, values, attributes, None)
-    return [NDArray(one) for one in (found if isinstance(found, tuple) else (found,))]
-
-
-def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
-    """Python's operator on arrays and numbers, without looking at the arguments twice."""
-
-    def method(self: NDArray, other: Any) -> Any:
-        operator = var.infix.get(symbol)
-        if operator.__class__ is Operator and isinstance(other, _OPERANDS):
-            pair = (other, self) if swapped else (self, other)
-            try:
-                return one_result(call_of(operator, operator.defaults), pair)
-            except TracedError:
-                return _traced(operator, pair, operator.defaults)[0]
-        if operator is None or is_foreign(other):
-            return NotImplemented
-        return operator(other, self) if swapped else operator(self, other)
-
-    return method
-
-
-_OPERANDS = (NDArray, float, int)
-
-
-def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
-    """``x += y`` and its kin; the dtype stays."""
-    compute = _quick(symbol)
-
-    def method(self: NDArray, other: Any) -> NDArray:
-        self._require_changeable(f"x {symbol}= y")
-        made = compute(self, other)
-        if made is NotImplemented:
-            raise ArgumentError(f"x {symbol}= y: y must be an array or a number, got {other!r}")
-        if made.type.strong() is not self.type.strong():
-            raise ArgumentError(
-                f"x {symbol}= y: the result must have the type of x, {self.type}, got {made.type}"
-            )
-        self._take_value_of(made)
-        return self
-
-    return method
-
-
-def _division(swapped: bool = False) -> Callable[[NDArray, Any], Any]:
-    """``divmod``: the quotient rounded down, and the remainder."""
-    quotient, remainder = _quick("//", swapped), _quick("%", swapped)
-
-    def method(self: NDArray, other: Any) -> Any:
-        found = quotient(self, other)
-        return found if found is NotImplemented else (found, remainder(self, other))
-
-    return method
-
-
-for _name, _symbol in {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
-    "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
-}.items():  # fmt: skip
-    setattr(NDArray, f"__{_name}__", _quick(_symbol))
-    setattr(NDArray, f"__r{_name}__", _quick(_symbol, swapped=True))
-    setattr(NDArray, f"__i{_name}__", _in_place(_symbol))
-for _name, _swapped in {"__divmod__": False, "__rdivmod__": True}.items():
-    setattr(NDArray, _name, _division(_swapped))

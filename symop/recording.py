@@ -6,16 +6,17 @@ from typing import Any
 
 from registry.errors import ArgumentError
 from symop.alone import ApartError, at_once, new
-from symop.segments import Segment, local
+from symop.segments import Segment, State, local
 from symop.steps import Call
 
 
-def one_result(call: Call, inputs: Sequence[Any]) -> Any:
-    """The result of a call that returns one array.
+def one_result(call: Call, inputs: Sequence[Any], state: State | None = None) -> Any:
+    """The result of a call that returns one array; ``state`` is this thread's, where it is known.
 
     The same as ``results`` for one: this is where a loop of eager code spends its time.
     """
-    state = local.state
+    if state is None:
+        state = local.state
     segment = state.segment
     if segment is None:
         rest = state.rest

@@ -58,7 +58,7 @@ same, but making one takes a tenth of a call's time."""
 # Segments --------------------------------------------------------------------------------------
 
 
-class _State:
+class State:
     """The recording of one thread.
 
     Attributes:
@@ -103,7 +103,7 @@ class _Local(threading.local):
     """Each thread's state: one look finds all of it."""
 
     def __init__(self) -> None:
-        self.state = _State()
+        self.state = State()
 
 
 local = _Local()
@@ -138,7 +138,7 @@ class Segment:
         "room", "sources", "spent", "step", "taped", "traced", "training", "x64",
     )  # fmt: skip
 
-    def __init__(self, owner: _State) -> None:
+    def __init__(self, owner: State) -> None:
         """An empty segment."""
         self.owner = owner
         self.taped, self.training, self.traced = owner.taped, owner.training, False

@@ -7,15 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.desc import ProgramDesc
-from registry.errors import (
-    ArgumentError,
-    AttributeValueError,
-    FeedError,
-    GradientError,
-    ShapeError,
-    UnknownTypeError,
-    nearest,
-)
+from registry.errors import ArgumentError, FeedError, GradientError, nearest
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Var, infix
@@ -24,23 +16,16 @@ from symop.emission import substitute
 from symop.executor import Executor
 from symop.files import PathLike, write_atomically
 from symop.function import GraphFunction, evaluate
-from symop.graph import (
-    DEFERRED,
-    TRAINING,
-    VARIABLE,
-    Node,
-    as_node,
-    leaves,
-    topological,
-)
-from symop.inference import Known, declared, infer_types, typed, variable_type
-from symop.naming import names_of, output_name, require_known, variables_of
+from symop.graph import DEFERRED, TRAINING, VARIABLE, Node, as_node, topological
+from symop.inference import declared, typed
+from symop.naming import names_of, require_known, variables_of
 from symop.records import to_desc
 from symop.serialize import encode
+from symop.symbol_interface import Interface
 from symop.text import text
 
 
-class Symbol(Var):
+class Symbol(Interface):
     """One or several values of a graph: what they are computed from, not what they are.
 
     Symbols are immutable. Every operator applies to them, by name (``so.sin(x)``), as a method
@@ -54,10 +39,7 @@ class Symbol(Var):
         [2.0, 2.0]
     """
 
-    __slots__ = ("__weakref__", "also", "nodes")
-    nodes: tuple[Node, ...]
-    also: tuple[Node, ...]
-    """What the values are functions of although they may not need it (any more)."""
+    __slots__ = ("__weakref__",)
     program_of: ClassVar[Callable[["Symbol"], Any]]
 
     def __init__(self, nodes: Sequence[Node], also: tuple[Node, ...] = ()) -> None:
@@ -70,17 +52,6 @@ class Symbol(Var):
         self.also = also
         for node in self.nodes:
             node.shown = True
-
-    @property
-    def roots(self) -> tuple[Node, ...]:
-        """All that the symbol reaches: its values and its arguments."""
-        return (*self.also, *self.nodes)
-
-    def _unneeded(self) -> list[Node]:
-        return leaves(topological(self.also), VARIABLE)
-
-    def _variables(self) -> dict[str, Node]:
-        return variables_of(self.roots)
 
     # One value ----------------------------------------------------------------------------------
 
@@ -181,26 +152,6 @@ class Symbol(Var):
 
     # The graph -----------------------------------------------------------------------------------
 
-    def list_arguments(self) -> list[str]:
-        """Names of the variables that must be fed, depth first."""
-        return self._listed("argument")
-
-    def list_auxiliary_states(self) -> list[str]:
-        """Names of the variables that running the graph for training updates."""
-        return self._listed("state")
-
-    def list_inputs(self) -> list[str]:
-        """Names of all variables: arguments and auxiliary states."""
-        return list(self._variables())
-
-    def _listed(self, role: str) -> list[str]:
-        return [n for n, node in self._variables().items() if node.attributes[2] == role]
-
-    def list_outputs(self) -> list[str]:
-        """Names of the outputs."""
-        names = names_of(topological(self.nodes))
-        return [output_name(node, names) for node in self.nodes]
-
     def get_internals(self) -> "Symbol":
         """Every value of the graph, as the outputs of one symbol."""
         return Symbol([node for node in topological(self.nodes) if _is_value(node)])
@@ -219,81 +170,7 @@ class Symbol(Var):
         node = self.node
         return dict(node.attributes[3]) if node.op is VARIABLE else {}
 
-    # Types ---------------------------------------------------------------------------------------
-
-    def infer_shape(self, **shapes: Sequence[int]) -> tuple[list[Shape], list[Shape], list[Shape]]:
-        """Shapes of the arguments, the outputs and the auxiliary states.
-
-        A layer's parameters follow from its data, and data from what it meets.
-
-        Raises:
-            UnknownTypeError: the given shapes do not tell all others; the message names which.
-        """
-        arguments, outputs, states = self.infer_shape_partial(**shapes)
-        unknown = [n for n, s in zip(self.list_arguments(), arguments, strict=True) if s is None]
-        unknown += [
-            n for n, s in zip(self.list_auxiliary_states(), states, strict=True) if s is None
-        ]
-        if unknown or None in outputs:
-            raise UnknownTypeError(
-                f"infer_shape: more shapes must be given, got too few to tell those of "
-                f"{', '.join(unknown) or 'the outputs'}"
-            )
-        return _all(arguments), _all(outputs), _all(states)
-
-    def infer_shape_partial(
-        self, **shapes: Sequence[int]
-    ) -> tuple[list[Shape | None], list[Shape | None], list[Shape | None]]:
-        """As ``infer_shape``, with None where a shape does not follow."""
-        known = self._known({name: (tuple(shape), None) for name, shape in shapes.items()})
-        arguments, outputs, states = (
-            [_type(known, node) for node in nodes] for nodes in self._three()
-        )
-        return _shapes(arguments), _shapes(outputs), _shapes(states)
-
-    def infer_type(self, **dtypes: Any) -> tuple[list[DType], list[DType], list[DType]]:
-        """Dtypes of the arguments, the outputs and the auxiliary states.
-
-        A variable whose shape is unknown stands in as a scalar: most dtypes do not depend on it.
-
-        Raises:
-            UnknownTypeError: a shape that a dtype depends on is not known.
-        """
-        variables = self._variables()
-        require_known("infer_type", dtypes, variables)
-        shapeless = [name for name, node in variables.items() if node.types is None]
-        given = {
-            variables[name]: variable_type(
-                variables[name],
-                () if name in shapeless else variables[name].type.shape,
-                as_dtype(dtype),
-            )
-            for name, dtype in dtypes.items()
-        }
-        try:
-            known = infer_types(self.roots, given)
-            arguments, outputs, states = (
-                [known[node][0] for node in nodes] for nodes in self._three()
-            )
-        except (KeyError, ShapeError, AttributeValueError) as error:
-            if not shapeless:
-                raise
-            raise UnknownTypeError(
-                f"infer_type: shapes must be known, got none for {', '.join(shapeless)}"
-            ) from error
-        return _dtypes(arguments), _dtypes(outputs), _dtypes(states)
-
-    def _three(self) -> tuple[list[Node], list[Node], list[Node]]:
-        variables = self._variables().values()
-        arguments = [node for node in variables if node.attributes[2] == "argument"]
-        states = [node for node in variables if node.attributes[2] == "state"]
-        return arguments, list(self.nodes), states
-
-    def _known(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Known:
-        variables = self._variables()
-        require_known("symbol", given, variables)
-        types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
-        return infer_types(self.roots, types)
+    # Rewriting ---------------------------------------------------------------------------------
 
     def with_types(self, **types: Any) -> "Symbol":
         """The same graph with types of variables filled in, and others inferred from them.
@@ -476,22 +353,6 @@ def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
 def _is_value(node: Node) -> bool:
     """Whether ``node`` is something to look at: not a flag, nor several outputs at once."""
     return node.op is not TRAINING and not (isinstance(node.op, Operator) and not node.op.single)
-
-
-def _all(shapes: Sequence[Shape | None]) -> list[Shape]:
-    return [shape for shape in shapes if shape is not None]
-
-
-def _type(known: Known, node: Node) -> VarType | None:
-    return known[node][0] if node in known else None
-
-
-def _dtypes(types: Sequence[VarType | None]) -> list[DType]:
-    return [type.dtype for type in types if type is not None]
-
-
-def _shapes(types: Sequence[VarType | None]) -> list[Shape | None]:
-    return [None if type is None else type.shape for type in types]
 
 
 def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:

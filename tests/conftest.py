@@ -20,6 +20,8 @@ import jax  # the flags above are read when JAX is imported
 import pytest
 
 from registry import table, var
+from symop.recording import settle
+from symop.segments import local
 
 
 def pytest_addoption(parser):
@@ -60,6 +62,16 @@ def x64():
     """JAX with 64-bit dtypes."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(params=["fused", "direct"])
+def way(request):
+    """How eager calls run: several together, or each by itself."""
+    settle()
+    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
+    yield request.param
+    settle()
+    local.state.rest = 0
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, DisconnectedError, GradientError, ShapeError
 from symop import autograd, nd
-from symop.recording import settle
-from symop.segments import local
 
 
 def attached(value, req="write", dtype=None):
@@ -32,20 +30,6 @@ def slopes(function, x, step=1e-3):
             moved[place] += k * step
             found[place] += weight * float(np.sum(np.asarray(function(nd.array(moved)))))
     return found / step
-
-
-@pytest.fixture
-def x64():
-    with jax.enable_x64(True):
-        yield
-
-
-@pytest.fixture(params=["fused", "direct"])
-def way(request):
-    local.state.rest = -1 if request.param == "direct" else 0
-    yield request.param
-    settle()
-    local.state.rest = 0
 
 
 @pytest.mark.usefixtures("way")

@@ -9,17 +9,8 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, GradientError
 from symop import autograd, nd, random
-from symop.recording import settle
-from symop.segments import local
 
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    settle()
-    local.state.rest = -1 if request.param == "direct" else 0
-    yield request.param
-    settle()
-    local.state.rest = 0
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def on(device, *numbers):

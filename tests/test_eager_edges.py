@@ -20,20 +20,13 @@ from symop.recording import settle
 from symop.segments import local
 from symop.steps import tree
 
+pytestmark = pytest.mark.usefixtures("way")
+
 
 def attached(value, req="write"):
     x = nd.array(value)
     x.attach_grad(req)
     return x
-
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    settle()
-    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
-    yield request.param
-    settle()
-    local.state.rest = 0
 
 
 class TestRecords:

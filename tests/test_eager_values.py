@@ -9,17 +9,9 @@ import pytest
 
 from registry.errors import DisconnectedError, GradientError
 from symop import autograd, nd
-from symop.recording import settle
 from symop.segments import local
 
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    settle()
-    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
-    yield request.param
-    settle()
-    local.state.rest = 0
+pytestmark = pytest.mark.usefixtures("way")
 
 
 def attached(value):

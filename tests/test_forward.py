@@ -1,6 +1,5 @@
 """so.jvp of functions of eager arrays: values, Hessian-vector products, and what it refuses."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,25 +7,10 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from symop import autograd, nd
-from symop.recording import settle
-from symop.segments import local
+
+pytestmark = pytest.mark.usefixtures("x64", "way")
 
 POINT, ALONG = np.array([0.3, -1.2, 0.8]), np.array([0.5, 1.0, -0.25])
-
-
-@pytest.fixture(autouse=True)
-def x64():
-    with jax.enable_x64(True):
-        yield
-
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    settle()
-    local.state.rest = -1 if request.param == "direct" else 0
-    yield request.param
-    settle()
-    local.state.rest = 0
 
 
 def loss(x):

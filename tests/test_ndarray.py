@@ -15,19 +15,12 @@ from registry.errors import ArgumentError, AttributeValueError, DTypeError, Shap
 from registry.table import find
 from symop import nd
 from symop.array_api import FUNCTIONS
-from symop.recording import settle
 from symop.segments import REST, local
 from symop.steps import tree
 
+pytestmark = pytest.mark.usefixtures("way")
+
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-@pytest.fixture(params=["fused", "direct"], autouse=True)
-def way(request):
-    local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
-    yield request.param
-    settle()
-    local.state.rest = 0
 
 
 class TestValue:
@@ -421,6 +414,56 @@ class TestParts:
 
     def test_rows(self):
         assert [row.tolist() for row in nd.array(DATA[0])] == DATA[0].tolist()
+
+
+class TestAssignmentOfAll:
+    """``x[...] = y`` where ``y`` is not computed yet."""
+
+    def test_both_go_their_own_ways(self):
+        x, y = nd.array([1.0, 2.0]), nd.array([10.0, 20.0]) * 2
+        x[...] = y
+        y += 1
+        x *= 3
+        np.testing.assert_array_equal(x, [60, 120])
+        np.testing.assert_array_equal(y, [21, 41])
+
+    def test_what_was_computed_from_the_old_value_keeps_it(self):
+        x = nd.array([1.0, 2.0])
+        before = x + 0
+        for _ in range(3):
+            x[...] = x * 2
+        np.testing.assert_array_equal(x, [8, 16])
+        np.testing.assert_array_equal(before, [1, 2])
+
+    def test_one_value_in_several_arrays(self):
+        y = nd.array([1.0]) + 1
+        first, second = nd.zeros((1,)), nd.zeros((1,))
+        first[...] = y
+        second[...] = y
+        first += 5
+        np.testing.assert_array_equal([first.item(), second.item(), y.item()], [7, 2, 2])
+
+    def test_nothing_runs_until_it_is_asked_for(self, way):
+        x = nd.zeros((2,))
+        x[...] = nd.array([1.0, 2.0]) * 4
+        assert (x._value is None) == (way == "fused")
+        np.testing.assert_array_equal(x, [4, 8])
+
+    def test_the_dtype_stays(self):
+        x = nd.zeros((2,), dtype="int32")
+        x[...] = nd.array([1.5, 2.5]) + 1
+        assert x.dtype == np.int32
+        np.testing.assert_array_equal(x, [2, 3])
+
+    def test_a_recorded_value_leaves_no_trace(self):
+        w, x = nd.array([3.0]), nd.zeros((1,))
+        w.attach_grad()
+        with so.autograd.record():
+            y = w * w
+        x[...] = y
+        assert not x.is_recorded
+        y.backward()
+        np.testing.assert_array_equal([x.item(), w.grad.item()], [9, 6])
 
 
 class TestInPlace:

@@ -322,6 +322,8 @@ def _trace_dtype(x: VarType) -> DType:
     cases=[
         case(x=(3, 4)),
         case(x=(2, 4, 3), offset=-1, order=2),
+        case(x=(3, 3), offset=-1, order=1),
+        case(x=(3, 3), offset=1, order=1),
         case(x=(3, 2, 3), axis1=0, axis2=1, order=2),
         case(x=(2, 0, 3), offset=1),
         case(x=integers(3, 3, high=9)),

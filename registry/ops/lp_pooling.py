@@ -73,6 +73,9 @@ def _lp_pooling_reference(data: np.ndarray, *, p_value: float, **how: Any) -> np
             rtol=256,
         ),
         case(data=nonzero(2, 1, 2, 2, 2), global_pool=True, order=1),
+        case(data=nonzero(1, 2, 6), kernel=4, stride=3, padding="same", p_value=4.0, order=1),
+        case(data=nonzero(1, 1, 5), kernel=4, stride=1, padding="same", order=1),
+        case(data=nonzero(1, 2, 6), kernel=3, stride=3, padding=1, ceil_mode=True, order=1),
         workload(data=(16, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse(
             "attribute 'p_value' must be at least 1, got 0.5", data=(1, 2, 4), kernel=2, p_value=0.5

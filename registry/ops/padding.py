@@ -186,10 +186,11 @@ def _origins(n: int, pair: tuple[int, int], mode: Mode) -> np.ndarray:
 
 def _runs(origins: list[int], start: int, stop: int) -> Iterator[_Run]:
     """The runs between two places of the padded axis, each as long as it can be."""
+    steps = np.diff(origins).tolist()
     while start < stop:
-        step = origins[start + 1] - origins[start] if start + 1 < stop else 1
+        step = steps[start] if start + 1 < stop else 1
         end = start + 1
-        while end < stop and abs(step) <= 1 and origins[end] - origins[end - 1] == step:
+        while end < stop and abs(step) <= 1 and steps[end - 1] == step:
             end += 1
         yield _Run(start, end, min(origins[start:end]), step)
         start = end
