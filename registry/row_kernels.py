@@ -92,8 +92,8 @@ def _joined(rows: list[SelectedRows], dtype: Any) -> SelectedRows:
 def product(x: Any, y: Any) -> SelectedRows:
     """Product of rows and what broadcasts to them: rows, a dense array or a number."""
     if not isinstance(x, SelectedRows):
-        x, y = y, x
-    assert isinstance(x, SelectedRows)
+        assert isinstance(y, SelectedRows)
+        return product(y, x)
     if isinstance(y, SelectedRows):
         if x.shape != y.shape:
             raise ShapeError(
@@ -103,7 +103,8 @@ def product(x: Any, y: Any) -> SelectedRows:
         beside = found_in(y, x.rows)
     else:
         beside = _beside(x, y)
-    return x.mapped(lambda values: values * beside)
+    multiplied: SelectedRows = x.mapped(lambda values: values * beside)
+    return multiplied
 
 
 def quotient(x: SelectedRows, y: Any) -> SelectedRows:

@@ -112,7 +112,7 @@ class SelectedRows:
 
     def put_into(self, table: Any) -> jax.Array:
         """``table`` with these rows in place of its own; no row must be named twice."""
-        table = jnp.asarray(table)
+        table = _strong(table)
         values = self.values.astype(table.dtype)
         placed: jax.Array = table.at[self.held].set(
             values, mode="drop", wrap_negative_indices=False
@@ -121,7 +121,7 @@ class SelectedRows:
 
     def added_to(self, table: Any) -> jax.Array:
         """``table`` with these rows added to its own."""
-        table = jnp.asarray(table)
+        table = _strong(table)
         values = self.values.astype(table.dtype)
         total: jax.Array = table.at[self.held].add(values, mode="drop", wrap_negative_indices=False)
         return total
@@ -129,6 +129,11 @@ class SelectedRows:
     def to_dense(self) -> jax.Array:
         """The whole array; row numbers outside it are dropped."""
         return self.added_to(jnp.zeros(self.shape, self.dtype))
+
+
+def _strong(table: Any) -> jax.Array:
+    array: jax.Array = jnp.asarray(table)
+    return array.astype(array.dtype)
 
 
 def _beside(marks: jax.Array, values: jax.Array) -> jax.Array:
