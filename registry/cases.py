@@ -104,7 +104,7 @@ def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
 
 def _drawn(sample: Sample, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
     drawn = sample(generator, dtype)
-    if drawn.dtype.kind != "c" or np.any(drawn.imag):
+    if not isinstance(drawn, np.ndarray) or drawn.dtype.kind != "c" or np.any(drawn.imag):
         return drawn
     return (drawn + 0.5j * sample(generator, dtype)).astype(dtype)
 

@@ -32,6 +32,7 @@ class Declared(Protocol):
     attributes: tuple[Attribute, ...]
     outputs: tuple[str, ...]
     slot_index: dict[str, int]
+    row_slots: frozenset[str]
 
     def slot_of(self, index: int) -> Slot:
         """The slot that a flat input fills."""
@@ -60,7 +61,7 @@ class Inference:
         self.dtype_rule = dtype and (
             _OverAll(dtype) if _over_all(dtype) else Rule(name, dtype, slots, attributes)
         )
-        self.kind_rule: Rule | None = None
+        self.kind_rule: Callable[[Inputs, Attributes], Any] | None = None
         self.complete_rule: Callable[..., Any] | None = None
         self._declare_completion(shape)
         self._memo: dict[Any, Types] = {}
@@ -130,24 +131,34 @@ class Inference:
     # Kinds
 
     def _check_kinds(self, given: Sequence[VarType | VarKind | None]) -> None:
-        """Without a kind rule an operator takes dense arrays."""
-        if self.kind_rule is not None:
+        """An operator takes dense arrays, and rows where it has a kernel or a rule for them."""
+        by_rows = self.operator.row_slots
+        if self.kind_rule is not None and not by_rows:
             return
         for i, one in enumerate(given):
             slot = self.operator.slot_of(i)
             kind = one.kind if isinstance(one, VarType) else one
             if kind is None or slot.implicit or kind is VarKind.LOD_TENSOR:
                 continue
+            if kind is VarKind.SELECTED_ROWS and slot.name in by_rows:
+                continue
+            cure = "; get_tensor_from_selected_rows makes a dense array of it"
             raise KindError(
                 f"{self.operator.name}: slot {slot.name!r} must hold a dense array, got {one}"
+                + (cure if kind is VarKind.SELECTED_ROWS else "")
             )
 
     def _with_kinds(
         self, result: Types, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> Types:
-        kinds = self._kinds(tuple(None if t is None else t.kind for t in types), attributes)
+        given = tuple(None if t is None else t.kind for t in types)
+        kinds = self._kinds(given, attributes)
         traced = self.shape_rule is None or self.dtype_rule is None
-        real = result if traced or self.kind_rule is None else self._traced(types, attributes)
+        # What a kernel for dense arrays makes of them is dense: it is not asked.
+        plain = self.kind_rule is None or (
+            bool(self.operator.row_slots) and _all_dense([*given, *kinds])
+        )
+        real = result if traced or plain else self._traced(types, attributes)
         why = "dense by default" if self.kind_rule is None else "as its kind rule tells"
         for name, one, kind in zip(self.operator.outputs, real, kinds, strict=True):
             if one.kind is not kind:
@@ -320,6 +331,10 @@ def _over_all_completion(owner: Declared, completes: Callable[..., Any]) -> Call
         return found
 
     return complete
+
+
+def _all_dense(kinds: Sequence[VarKind | None]) -> bool:
+    return all(kind in (None, VarKind.LOD_TENSOR) for kind in kinds)
 
 
 def _strong(said: Any) -> tuple[DType, bool]:

@@ -3,13 +3,13 @@
 import enum
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from registry import infer, platforms, var
+from registry import infer, platforms, row_kernels, var
 from registry.binding import Signature
 from registry.cases import Case, Misuse, Workload
 from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
-from registry.errors import ArgumentError, DeclarationError
+from registry.errors import ArgumentError, DeclarationError, SymopError
 from registry.gradient_descs import recorded_gradient
 from registry.naming import COTANGENT
 from registry.rule import Rule
@@ -63,6 +63,7 @@ class Operator(Signature):
         rearranges: bool = False,
         native: bool | None = None,
         opaque: bool = False,
+        rows: Literal["entrywise", "linear"] | None = None,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
         super().__init__(name or kernel.__name__, *read_signature(kernel), leading, order)
@@ -98,14 +99,21 @@ class Operator(Signature):
         self.derived_from: Operator | None = None
         self._desc_maker: GradOpMaker | None = None
         self._slots_read: set[str] = set()
+        self._overwrites = False
         self._default_kernel = kernel
         self._platforms: dict[str, Callable[..., Any]] = {}
+        self.row_slots: frozenset[str] = frozenset()
+        """The slots that take rows, too."""
+        self._rows_kernel: Callable[..., Any] | None = None
+        self.value_rule: Rule | None = None
         self.family: Operator | None = None
         self._members: dict[int, Operator] = {}
         self._revealed: Operator | None = None
         self.inference = infer.Inference(self, shape, dtype)
         self._check_outputs()
         self._prepare()
+        if rows is not None:
+            self._map_rows(linear=rows == "linear")
 
     # Outputs -----------------------------------------------------------------------------------
 
@@ -378,12 +386,16 @@ class Operator(Signature):
         self.derivative, self.reason = derivative, reason
         self._forget_copies()
 
-    def declare_inplace(self, pairs: Mapping[str, str]) -> None:
+    def declare_inplace(self, pairs: Mapping[str, str], *, update: bool = False) -> None:
         """Declare that an output may take the place of an input: ``{slot: output}``.
+
+        An ``update`` is a step of training, whose gradient is seldom wanted: that may need what
+        the output overwrites, and a program that does want it keeps a copy.
 
         Raises:
             DeclarationError: there is no such slot or output, or the gradient needs the input.
         """
+        self._overwrites = self._overwrites or update
         for slot, output in pairs.items():
             if slot not in self.slot_index or output not in self.outputs:
                 raise DeclarationError(
@@ -395,7 +407,7 @@ class Operator(Signature):
 
     def _refuse_overwritten(self, pairs: Mapping[str, str]) -> None:
         for slot, output in pairs.items():
-            if slot in self._slots_read:
+            if slot in self._slots_read and not self._overwrites:
                 raise DeclarationError(
                     f"{self.name}: {output!r} must not take the place of {slot!r}, which the "
                     "gradient needs"
@@ -456,11 +468,83 @@ class Operator(Signature):
         def declare(kernel: Function) -> Function:
             chosen = platforms.added(self.name, self._platforms, platform, kernel)
             self._platforms = chosen
-            self.kernel = platforms.dispatched(self._default_kernel, chosen)
-            self._forget_copies()
+            self._choose_kernels()
             return kernel
 
         return declare
+
+    def _choose_kernels(self) -> None:
+        """Let the kernel be the one that the platform and the kinds of a call's inputs want."""
+        dense = self._default_kernel
+        if self._platforms:
+            dense = platforms.dispatched(dense, self._platforms)
+        rows = self._rows_kernel
+        self.kernel = dense if rows is None else row_kernels.dispatched(dense, rows)
+        self._forget_copies()
+
+    def on_rows(self, *slots: str) -> Callable[[Function], Function]:
+        """Declare the kernel for calls in which one of ``slots`` holds ``SelectedRows``.
+
+        It takes and computes what the declared kernel does; every other slot holds a dense array.
+        Results are dense unless ``kind`` declares what they are.
+
+        Raises:
+            DeclarationError: a slot does not exist, or there is such a kernel already.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> from registry import Array, SelectedRows, op
+            >>> @op
+            ... def doc_total(x: Array) -> Array:
+            ...     "Sum of all entries."
+            ...     return jnp.sum(x)
+            >>> @doc_total.on_rows("x")
+            ... def doc_total_of_rows(x):
+            ...     return jnp.sum(x.merged().values)
+            >>> float(doc_total(SelectedRows(jnp.array([1, 1]), jnp.ones((2, 3)), height=9)))
+            6.0
+        """
+        if not slots or not set(slots) <= set(self.slot_names) or self._rows_kernel is not None:
+            raise DeclarationError(
+                f"{self.name}: a kernel for rows must be declared once, for some of the slots "
+                f"{', '.join(self.slot_names)}, got {', '.join(slots) or 'none'}"
+            )
+
+        def declare(kernel: Function) -> Function:
+            self.row_slots, self._rows_kernel = frozenset(slots), kernel
+            self._choose_kernels()
+            return kernel
+
+        return declare
+
+    def _map_rows(self, *, linear: bool) -> None:
+        """Rows go through entry by entry, since the others stay zero."""
+        kernel = row_kernels.entrywise(self._default_kernel, linear=linear)
+        self.on_rows(self.slot_names[0])(kernel)
+        self.inference.kind_rule = row_kernels.kind_of_first
+
+    def check(self, rule: Function) -> Function:
+        """Declare what must hold of the values of inputs; it is asked where they are known.
+
+        That is in eager calls. The rule names slots and attributes like a shape rule, receives the
+        inputs themselves, and raises where they do not hold.
+        """
+        self.value_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
+
+    def require_values(self, inputs: Inputs, attributes: Attributes) -> None:
+        """Refuse inputs whose values the operator does not take, where they are known.
+
+        Raises:
+            SymopError: what ``check`` declares does not hold; the message begins with the name.
+        """
+        if self.value_rule is None:
+            return
+        try:
+            self.value_rule(inputs, attributes)
+        except SymopError as error:
+            raise type(error)(f"{self.name}: {error}") from None
 
     # Looks -------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from registry.rule import Rule
 from registry.shapes import canonical, default_float, default_int
 from registry.signature import Slot
 from registry.types import VarType
+from registry.values import SelectedRows
 from registry.var import Attributes, Inputs, Var
 
 Types = tuple[VarType | None, ...]
@@ -187,7 +188,7 @@ def inferred(operator: Called, inputs: Sequence[Any], attributes: Attributes) ->
 
 def type_of_value(value: Any) -> VarType | None:
     """The type of a variable, number or array; None for an absent input."""
-    if value is None or isinstance(value, Var):
+    if value is None or isinstance(value, (Var, SelectedRows)):
         return None if value is None else value.type
     if isinstance(value, (int, float, complex)) and not isinstance(value, (bool, np.generic)):
         return VarType((), _scalar_dtype(value), weak=True)

@@ -213,7 +213,10 @@ def op(
             that constant); ``native`` (whether JAX's derivative of the kernel is the declared one,
             so that graphs which hold their gradient may run the bare kernel; only operators of the
             catalogue default to true); ``opaque`` (JAX cannot see into the kernel and has no
-            derivative of it: a callback, a foreign call).
+            derivative of it: a callback, a foreign call); ``rows`` (``entrywise`` where each entry
+            of the result is a function of that entry of the first input, and zero for zero: the
+            operator takes rows and makes rows of them; ``linear`` where it is linear, too, so that
+            rows which are named twice need not be merged).
 
     Example:
         >>> import jax.numpy as jnp

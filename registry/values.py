@@ -1,6 +1,7 @@
 """SelectedRows: the run-time value of a row-sparse variable, a JAX pytree."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -61,10 +62,91 @@ class SelectedRows:
         dtype: DType = np.dtype(self.values.dtype)
         return dtype
 
+    @property
+    def held(self) -> jax.Array:
+        """Row numbers of which each that lies outside the array is ``height``: it is dropped."""
+        rows = jnp.asarray(self.rows)
+        rows = rows.astype(np.int32) if rows.dtype.itemsize < 4 else rows
+        return jnp.where((rows >= 0) & (rows < self.height), rows, self.height)
+
+    def merged(self) -> "SelectedRows":
+        """The same array with each row named once, in ascending order.
+
+        As many rows as before: those that are left over are ``height``, with values of zero.
+
+        Example:
+            >>> twice = SelectedRows(jnp.array([2, 0, 2]), jnp.ones((3, 1)), height=4)
+            >>> twice.merged().rows.tolist(), twice.merged().values.ravel().tolist()
+            ([0, 2, 4], [1.0, 2.0, 0.0])
+        """
+        held, values = self.held, jnp.asarray(self.values)
+        count = held.shape[0]
+        if count == 0:
+            return SelectedRows(held, values, self.height)
+        order = jnp.argsort(held)
+        rows = held[order]
+        starts = jnp.concatenate([jnp.zeros(1, bool), rows[1:] != rows[:-1]])
+        places = jnp.cumsum(starts.astype(np.int32))
+        inside = _beside(rows < self.height, values)
+        sums = jax.ops.segment_sum(
+            jnp.where(inside, values[order], jnp.zeros((), values.dtype)),
+            places,
+            count,
+            indices_are_sorted=True,
+        )
+        once = jnp.full(count, self.height, rows.dtype).at[places].set(rows)
+        return SelectedRows(once, sums, self.height)
+
+    def mapped(self, function: Callable[[Any], Any]) -> "SelectedRows":
+        """The same rows with the values ``function(values)``."""
+        return SelectedRows(self.rows, function(self.values), self.height)
+
+    def of(self, table: Any) -> jax.Array:
+        """The rows of ``table``, an array of this height; zeros for those that are dropped."""
+        found: jax.Array = (
+            jnp.asarray(table)
+            .at[self.held]
+            .get(mode="fill", fill_value=0, wrap_negative_indices=False)
+        )
+        return found
+
+    def put_into(self, table: Any) -> jax.Array:
+        """``table`` with these rows in place of its own; no row must be named twice."""
+        table = _strong(table)
+        values = self.values.astype(table.dtype)
+        placed: jax.Array = table.at[self.held].set(
+            values, mode="drop", wrap_negative_indices=False
+        )
+        return placed
+
+    def added_to(self, table: Any) -> jax.Array:
+        """``table`` with these rows added to its own."""
+        table = _strong(table)
+        values = self.values.astype(table.dtype)
+        total: jax.Array = table.at[self.held].add(values, mode="drop", wrap_negative_indices=False)
+        return total
+
     def to_dense(self) -> jax.Array:
         """The whole array; row numbers outside it are dropped."""
-        zeros = jnp.zeros(self.shape, self.dtype)
-        return zeros.at[self.rows].add(self.values, mode="drop", wrap_negative_indices=False)
+        return self.added_to(jnp.zeros(self.shape, self.dtype))
+
+
+def _strong(table: Any) -> jax.Array:
+    array: jax.Array = jnp.asarray(table)
+    return array.astype(array.dtype)
+
+
+def _beside(marks: jax.Array, values: jax.Array) -> jax.Array:
+    """``marks`` of rows in a shape that broadcasts to ``values``."""
+    return marks.reshape(marks.shape + (1,) * (values.ndim - 1))
+
+
+def known(value: Any) -> np.ndarray | None:
+    """The entries of an array, or None where they are not known yet: it is being traced."""
+    try:
+        return np.asarray(value)
+    except jax.errors.TracerArrayConversionError:
+        return None
 
 
 jax.tree_util.register_dataclass(SelectedRows, ["rows", "values"], ["height"])

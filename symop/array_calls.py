@@ -54,10 +54,11 @@ def array_function(operator: Operator) -> Callable[..., Any]:
         >>> total
         array([2., 5.], dtype=float32)
     """
-    quick = operator.single and operator.count_rule is None and operator.direct_count
+    plain = operator.single and operator.count_rule is None and operator.value_rule is None
+    quick = plain and operator.direct_count
     count = operator.direct_count if quick else -1
     call = call_of(operator, operator.defaults)
-    plain = call.plain
+    alone = call.plain
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if (
@@ -67,7 +68,7 @@ def array_function(operator: Operator) -> Callable[..., Any]:
         ):
             try:
                 state = local.state
-                if state.segment is None and state.rest < 0 and plain and not state.taped:
+                if state.segment is None and state.rest < 0 and alone and not state.taped:
                     found = at_once(call, args)
                     if found is not None:
                         return found

@@ -32,10 +32,13 @@ class NDArrayEmitter:
         call = call_of(operator, attributes)
         try:
             if operator.single:
-                return one_result(call, inputs)
+                result = one_result(call, inputs)
+                operator.require_values(inputs, attributes)
+                return result
             made = results(call, inputs)
         except TracedError:
             made = _traced(operator, inputs, attributes)
+        operator.require_values(inputs, attributes)
         for state in made[len(operator.visible) :]:
             state._link = NEVER  # a state is no function of what is differentiated
         count = len(operator.visible)

@@ -36,13 +36,13 @@ Contributions = dict[Node, list[Node]]
 
 
 def zeros(type: VarType) -> Node:
-    """A zero of ``type``."""
-    return constant(_number(type, 0), type)
+    """A zero of ``type``, dense."""
+    return constant(_number(type, 0), VarType(type.shape, type.dtype))
 
 
 def ones(type: VarType) -> Node:
-    """A one in every entry of ``type``."""
-    return constant(_number(type, 1), type)
+    """A one in every entry of ``type``, dense."""
+    return constant(_number(type, 1), VarType(type.shape, type.dtype))
 
 
 def _number(type: VarType, value: int) -> complex | float:

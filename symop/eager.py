@@ -39,6 +39,7 @@ class ArrayEmitter:
             result = _compiled(operator, identity_key(attributes), attributes, training)(
                 *[v for i, v in enumerate(values) if i != operator.training_index]
             )
+        operator.require_values(tuple(values), attributes)
         return _shown(operator, result)
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> Any:

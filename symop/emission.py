@@ -7,7 +7,7 @@ import numpy as np
 
 from registry.attributes import identity_key
 from registry.binding import LEFT_OUT
-from registry.errors import ArgumentError, SymopError
+from registry.errors import ArgumentError, KindError, SymopError
 from registry.infer import promoted
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarKind, VarType
@@ -96,6 +96,9 @@ def _kinds(
         return None
     try:
         return operator.inference.kinds(given, attributes)
+    except KindError as error:
+        message = _naming_rows(str(error), nodes)
+        raise KindError(f"{message}{built_at(user_origin())}") from error.__cause__
     except SymopError as error:
         raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
 
@@ -142,7 +145,21 @@ def _infer(
             return None
         else:
             types.append(known[0])
-    return infer_node(operator, types, attributes, None)
+    try:
+        return infer_node(operator, types, attributes, None)
+    except KindError as error:
+        raise KindError(_naming_rows(str(error), nodes)) from error.__cause__
+
+
+def _naming_rows(message: str, nodes: Sequence[Node | None]) -> str:
+    """``message`` with the names of the values that are no dense arrays in its first line."""
+    names = [
+        repr(node.name or node.op.name)
+        for node in nodes
+        if node is not None and _kind_of(node) is VarKind.SELECTED_ROWS
+    ]
+    first, *rest = message.split("\n")
+    return "\n".join([f"{first} (rows: {', '.join(names)})" if names else first, *rest])
 
 
 def infer_node(

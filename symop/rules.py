@@ -18,7 +18,7 @@ from registry.attributes import identity_key
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
 from registry.shapes import default_float
-from registry.types import VarType
+from registry.types import VarKind, VarType
 from registry.var import Attributes
 from symop.differentiate import (
     Pushforward,
@@ -63,6 +63,8 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
     def call(*inputs: Any) -> Any:
         training = None if flag is None else bool(inputs[flag])
         types = tuple(None if one is None else type_of(one) for one in inputs)
+        if _meets_rows(operator, types, attributes):
+            return on_arrays(operator, attributes)(*inputs)
         rest = [one for i, one in enumerate(inputs) if i != flag]
         obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
         if obstacle is None:
@@ -72,6 +74,20 @@ def _with_rule(operator: Operator, _key: Any, attributes: Attributes) -> Call:
         return _in_reverse(operator, key, attributes, types, training)(*rest)
 
     return call
+
+
+def _meets_rows(operator: Operator, types: Types, attributes: Attributes) -> bool:
+    """Whether rows go in or come out: JAX differentiates by their values, as by any pytree.
+
+    The cotangent of rows is dense or other rows where a maker makes it; JAX wants those of the
+    same rows.
+    """
+    kinds = tuple(None if one is None else one.kind for one in types)
+    if VarKind.SELECTED_ROWS in kinds:
+        return True
+    if operator.inference.kind_rule is None:
+        return False
+    return VarKind.SELECTED_ROWS in operator.inference.kinds(kinds, attributes)
 
 
 @functools.lru_cache(maxsize=4096)

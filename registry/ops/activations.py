@@ -84,6 +84,7 @@ def _log_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
     dtype=real_inexact,
     reference=lambda x: x / (1 + np.abs(x)),
     aliases=["soft_sign"],
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def softsign(x: Array) -> Array:
@@ -127,6 +128,7 @@ def _finite(x: Var, far: float = 800.0) -> Var:
     dtype=real_inexact,
     reference=lambda x: x / (1 + np.exp(-x)),
     aliases=["swish"],
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def silu(x: Array) -> Array:
@@ -151,6 +153,7 @@ def _silu_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: x * np.tanh(np.logaddexp(x, np.zeros((), x.dtype))),
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def mish(x: Array) -> Array:
@@ -180,6 +183,7 @@ def _mish_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
@@ -211,6 +215,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
     shape=same,
     dtype=real_inexact,
     reference=lambda x: _SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(np.minimum(x, 0))),
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def selu(x: Array) -> Array:
@@ -236,6 +241,7 @@ def _selu_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x, *, alpha: np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha),
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero(), alpha=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
@@ -263,6 +269,7 @@ def _celu_gradient(x: Var, d_out: Var, *, alpha: float) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x, *, slope: np.where(x > 0, x, slope * x),
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero(), slope=0.5), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def leaky_relu(x: Array, *, slope: float = 0.01) -> Array:
@@ -285,6 +292,7 @@ def _leaky_relu_gradient(x: Var, d_out: Var, *, slope: float) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=lambda x: np.clip(x, 0, 6),
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=0.5, high=5.5)),
         case(x=nonzero()),
@@ -325,6 +333,7 @@ def _gelu_reference(x: np.ndarray, *, approximate: bool) -> np.ndarray:
     shape=same,
     dtype=real_inexact,
     reference=_gelu_reference,
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=(), approximate=True), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def gelu(x: Array, *, approximate: bool = False) -> Array:
@@ -397,6 +406,7 @@ def _hard_sigmoid_gradient(x: Var, d_out: Var) -> Grads:
     dtype=real_inexact,
     reference=lambda x: np.clip(x, -1, 1),
     aliases=["hardtanh"],
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=2, high=3)),
@@ -424,6 +434,7 @@ def _hard_tanh_gradient(x: Var, d_out: Var) -> Grads:
     dtype=real_inexact,
     reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     aliases=["hard_silu", "hardswish"],
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-2.5, high=2.5)),
         case(x=uniform(low=4, high=5)),

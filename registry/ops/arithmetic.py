@@ -5,9 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from registry import row_kernels
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.row_samples import selected_rows
 from registry.shapes import (
     HAS_NO_AXIS,
     broadcast,
@@ -21,7 +23,8 @@ from registry.shapes import (
 )
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, VarType
+from registry.types import DType, VarKind, VarType
+from registry.values import SelectedRows
 from registry.var import Var
 
 # Sums ------------------------------------------------------------------------------------------
@@ -42,6 +45,9 @@ from registry.var import Var
         case(x=(0, 2), y=(2,)),
         case(x=integers(3, high=9), y=(2, 3)),
         case(x=integers(3, high=9), y=integers(3, high=9)),
+        case(x=selected_rows(5, 2, height=3), y=selected_rows(2, 2, height=3)),
+        case(x=selected_rows(5, 2, height=3), y=(3, 2)),
+        case(x=(2,), y=selected_rows(5, 2, height=3)),
         misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
     ],
 )
@@ -59,6 +65,14 @@ def add(x: Array, y: Array) -> Array:
 @add.gradient
 def _add_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     return {"x": unbroadcast(d_out, x), "y": unbroadcast(d_out, y)}
+
+
+@add.kind
+def _add_kind(x: VarKind, y: VarKind) -> VarKind:
+    return row_kernels.kind_of_sum(x, y)
+
+
+add.on_rows("x", "y")(row_kernels.total)
 
 
 @add.simplify
@@ -81,6 +95,8 @@ def _add_simplify(x: Var, y: Var) -> Var | None:
         case(x=(2,), y=()),
         case(x=(0, 2), y=(2,)),
         case(x=(2, 3), y=integers(3, high=9)),
+        case(x=selected_rows(5, 2, height=3), y=selected_rows(2, 2, height=3)),
+        case(x=(3, 2), y=selected_rows(5, 2, height=3)),
         misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
     ],
 )
@@ -98,6 +114,17 @@ def subtract(x: Array, y: Array) -> Array:
 @subtract.gradient
 def _subtract_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     return {"x": unbroadcast(d_out, x), "y": unbroadcast(-d_out, y)}
+
+
+@subtract.kind
+def _subtract_kind(x: VarKind, y: VarKind) -> VarKind:
+    return row_kernels.kind_of_sum(x, y)
+
+
+@subtract.on_rows("x", "y")
+def _subtract_rows(x: Any, y: Any) -> Any:
+    less = y.mapped(jnp.negative) if isinstance(y, SelectedRows) else jnp.negative(y)
+    return row_kernels.total(x, less)
 
 
 @subtract.simplify
@@ -136,6 +163,7 @@ def _minus_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=numeric,
     reference=np.negative,
+    rows="linear",
     infix="neg",
     foldable=True,
     aliases=["neg"],
@@ -186,6 +214,10 @@ def _negative_simplify(x: Var) -> Var | None:
         case(x=(), y=(2,)),
         case(x=(0, 2), y=(2,)),
         case(x=integers(3, high=9), y=(2, 3)),
+        case(x=selected_rows(5, 2, height=3), y=(3, 2)),
+        case(x=(2,), y=selected_rows(5, 2, height=3)),
+        case(x=selected_rows(5, 2, height=3), y=2.5),
+        case(x=selected_rows(5, 2, height=3), y=selected_rows(4, 2, height=3)),
         misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
     ],
 )
@@ -203,6 +235,14 @@ def multiply(x: Array, y: Array) -> Array:
 @multiply.gradient
 def _multiply_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     return {"x": unbroadcast(d_out * y, x), "y": unbroadcast(d_out * x, y)}
+
+
+@multiply.kind
+def _multiply_kind(x: VarKind, y: VarKind) -> VarKind:
+    return row_kernels.kind_of_product(x, y)
+
+
+multiply.on_rows("x", "y")(row_kernels.product)
 
 
 @multiply.simplify
@@ -226,6 +266,8 @@ def _multiply_simplify(x: Var, y: Var) -> Var | None:
         case(x=(0, 2), y=nonzero(2)),
         case(x=(2, 3), y=integers(3, low=1, high=9)),
         case(x=integers(3, high=9), y=integers(3, low=1, high=9), dtypes=("float32",)),
+        case(x=selected_rows(5, 2, height=3), y=nonzero(3, 2)),
+        case(x=selected_rows(5, 2, height=3), y=4.0),
         misuse("the inputs' shapes must broadcast together, got (3,) and (4,)", x=(3,), y=(4,)),
     ],
 )
@@ -245,6 +287,14 @@ def _divide_gradient(x: Var, y: Var, out: Var, d_out: Var) -> Grads:
     # d(x/y)/dy = -x / y^2 = -(x/y) / y
     quotient = d_out / y
     return {"x": unbroadcast(quotient, x), "y": unbroadcast(-(quotient * out), y)}
+
+
+@divide.kind
+def _divide_kind(x: VarKind) -> VarKind:
+    return x
+
+
+divide.on_rows("x")(row_kernels.quotient)
 
 
 @divide.simplify
@@ -332,12 +382,14 @@ def _scale_dtype(x: VarType) -> tuple[DType, bool]:
 @op(
     shape=same,
     dtype=_scale_dtype,
+    rows="linear",
     reference=lambda x, *, scale: (x * np.float64(scale)).astype(np.result_type(x, np.float32)),
     cases=[
         case(x=(3, 4), scale=2.5),
         case(x=(), scale=-1),
         case(x=(0,), scale=0.0),
         case(x=(2,), scale=1),
+        case(x=selected_rows(5, 2, height=3), scale=2.5),
         misuse("attribute 'scale' must be a float, got 'two'", x=(3,), scale="two"),
     ],
 )
@@ -376,6 +428,7 @@ def _scale_simplify(x: Var, *, scale: float) -> Var | None:
     shape=same,
     dtype=promote,
     reference=np.positive,
+    rows="linear",
     aliases=["assign", "positive", "clone"],
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=9)), HAS_NO_AXIS],
 )

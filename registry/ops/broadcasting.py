@@ -1,19 +1,23 @@
 """How values of different shape and dtype meet: broadcast_to, its adjoint sum_to, and cast."""
 
+import functools
 import warnings
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from registry import row_kernels
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.shape import Several
+from registry.row_samples import selected_rows
 from registry.shapes import canonical, promote, same, strong
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, is_inexact
+from registry.types import DType, Shape, VarKind, is_inexact
+from registry.values import SelectedRows
 from registry.var import Var
 
 
@@ -55,6 +59,8 @@ def _cast_reference(x: np.ndarray, *, dtype: DType) -> np.ndarray:
         case(x=integers(2, 3, high=5), dtype="float32"),
         case(x=(), dtype="bool"),
         case(x=(0, 2), dtype="float32"),
+        case(x=selected_rows(5, 2, height=3), dtype="float64"),
+        case(x=selected_rows(5, 2, height=3), dtype="int32"),
         misuse("attribute 'dtype' must be a dtype", x=(3,), dtype="float23"),
     ],
 )
@@ -69,6 +75,11 @@ def cast(x: Array, *, dtype: np.dtype) -> Array:
         >>> cast(jnp.asarray([1.7, -1.7]), dtype="int32")
         Array([ 1, -1], dtype=int32)
     """
+    return cast_kernel(x, dtype=dtype)
+
+
+def cast_kernel(x: Array, *, dtype: np.dtype) -> Array:
+    """The entries of ``x`` converted to ``dtype``."""
     x = jnp.asarray(x)
     real = x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x
     return lax.convert_element_type(real, canonical(dtype))
@@ -77,6 +88,19 @@ def cast(x: Array, *, dtype: np.dtype) -> Array:
 @cast.gradient
 def _cast_gradient(x: Var, d_out: Var) -> Grads:
     return {"x": cast(d_out, dtype=x.dtype)}
+
+
+@cast.kind
+def _cast_kind(x: VarKind) -> VarKind:
+    return x
+
+
+@cast.on_rows("x")
+def _cast_rows(x: SelectedRows, *, dtype: DType) -> SelectedRows:
+    # Only where nothing is rounded is the sum of what is cast what the cast sum is.
+    exact = jnp.promote_types(x.dtype, canonical(dtype)) == canonical(dtype)
+    rows = x if exact and is_inexact(canonical(dtype)) else x.merged()
+    return rows.mapped(functools.partial(cast_kernel, dtype=dtype))
 
 
 @cast.simplify
@@ -165,6 +189,8 @@ def _sum_to_reference(x: np.ndarray, *, shape: Shape) -> np.ndarray:
         case(x=(3,), shape=(3,)),
         case(x=(0, 2), shape=(1, 2)),
         case(x=integers(3, 2, high=9), shape=(2,)),
+        case(x=selected_rows(5, 2, height=3), shape=()),
+        case(x=selected_rows(5, 2, height=3), shape=(3, 1)),
         workload(x=(1024, 1024), shape=(1024,)),
         misuse("(3, 5) must broadcast to the shape of x, got (4,)", x=(4,), shape=(3, 5)),
     ],
@@ -186,6 +212,12 @@ def sum_to(x: Array, *, shape: Several) -> Array:
 @sum_to.gradient
 def _sum_to_gradient(x: Var, d_out: Var) -> Grads:
     return {"x": broadcast_to(d_out, shape=x.shape)}
+
+
+@sum_to.on_rows("x")
+def _sum_rows_to(x: SelectedRows, *, shape: Shape) -> Array:
+    total: Array = row_kernels.summed(x, shape, summed_axes(x.shape, shape))
+    return total
 
 
 @sum_to.simplify

@@ -33,6 +33,7 @@ _REFUSED = misuse("the inputs must be floating, got int32", x=integers(3, high=4
     shape=same,
     dtype=part_dtype,
     reference=np.real,
+    rows="linear",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _REFUSED],
 )
 def real(x: Array) -> Array:
@@ -55,6 +56,7 @@ def _real_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=part_dtype,
     reference=np.imag,
+    rows="linear",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), _REFUSED],
 )
 def imag(x: Array) -> Array:
@@ -82,6 +84,7 @@ def _imag_gradient(x: Var, d_out: Var) -> Grads:
     dtype=numeric,
     reference=np.conj,
     aliases=["conjugate"],
+    rows="linear",
     cases=[
         case(x=(3, 4)),
         case(x=()),

@@ -53,6 +53,7 @@ def _exp_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.expm1,
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), HAS_NO_AXIS],
 )
 def expm1(x: Array) -> Array:
@@ -98,6 +99,7 @@ def _log_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.log1p,
+    rows="entrywise",
     cases=[
         case(x=positive(3, 4)),
         case(x=uniform(3, low=-0.5, high=0.5)),
@@ -129,6 +131,7 @@ def _log1p_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.sin,
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def sin(x: Array) -> Array:
@@ -173,6 +176,7 @@ def _cos_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.tanh,
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def tanh(x: Array) -> Array:
@@ -241,6 +245,7 @@ def _relu_dtype(x: VarType) -> tuple[DType, bool]:
     shape=same,
     dtype=_relu_dtype,
     reference=lambda x: np.maximum(x, 0),
+    rows="entrywise",
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
@@ -348,6 +353,7 @@ _LIKE_CASES = [
     dtype=promote,
     reference=lambda x: x,
     aliases=["block_grad", "BlockGrad", "detach"],
+    rows="linear",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0,)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def stop_gradient(x: Array) -> Array:

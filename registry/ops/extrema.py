@@ -176,6 +176,7 @@ def _abs_dtype(x: VarType) -> tuple[DType, bool]:
     reference=np.abs,
     infix="abs",
     aliases=["absolute"],
+    rows="entrywise",
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
@@ -214,6 +215,7 @@ def _sign_reference(x: np.ndarray) -> np.ndarray:
     dtype=numeric,
     reference=_sign_reference,
     aliases=["sgn"],
+    rows="entrywise",
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),

@@ -8,14 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from registry import row_kernels
 from registry.attributes import Check
 from registry.cases import case, distinct, integers, misuse, workload
-from registry.errors import AttributeValueError, DTypeError, ShapeError
+from registry.errors import AttributeValueError, DTypeError, KindError, ShapeError
 from registry.operator import Grads
-from registry.ops.broadcasting import cast
-from registry.ops.comparison import not_equal
-from registry.ops.elementwise import where
-from registry.ops.shape import permute_dims, reshape
+from registry.ops.shape import permute_dims
+from registry.row_samples import selected_rows
 from registry.shapes import (
     canonical,
     default_float,
@@ -28,7 +27,8 @@ from registry.shapes import (
 )
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_inexact
+from registry.types import DType, Shape, VarKind, VarType, is_inexact
+from registry.values import SelectedRows
 from registry.var import Var
 
 Mode = Literal["fill", "clip", "wrap"]
@@ -113,6 +113,7 @@ def nothing(dtype: DType, fill_value: float | None) -> Any:
         case(x=integers(5, high=9), ids=integers(9, high=9)),
         case(x=(300,), ids=integers(6, high=256, dtype="uint8"), mode="clip", order=1),
         case(x=(300,), ids=integers(6, low=-128, high=128, dtype="int8"), mode="wrap", order=1),
+        case(x=selected_rows(5, 2, height=3), ids=integers(4, low=-5, high=5), fill_value=0.0),
         workload(x=(100000, 64), ids=integers(20000, high=100000)),
         misuse("axis must be in [-2, 2), got 2", x=(5, 3), ids=integers(4, high=5), axis=2),
         misuse("ids must be integers, got float", x=(5, 3), ids=(4,)),
@@ -153,11 +154,35 @@ def one_long(x: Array, axis: int) -> Array:
     return lax.pad(x, lax.full_like(x, 0, shape=()), edges)
 
 
+@take.on_rows("x")
+def _take_of_rows(
+    x: SelectedRows, ids: Array, *, axis: int, mode: Mode, fill_value: float | None
+) -> Array:
+    if axis % len(x.shape) != 0:
+        raise KindError(f"take: axis must be 0 where x is selected_rows, got {axis}")
+    ids = wide_index(ids)
+    rows = _row_numbers(ids, x.height, mode)
+    found = row_kernels.found_in(x, rows)
+    beyond = (rows == x.height).reshape(ids.shape + (1,) * (found.ndim - ids.ndim))
+    return jnp.where(beyond, jnp.asarray(nothing(x.dtype, fill_value), x.dtype), found)
+
+
+def _row_numbers(ids: Array, height: int, mode: Mode) -> Array:
+    """The rows that ``ids`` stand for; ``height`` where they are beyond."""
+    if mode == "clip":
+        return jnp.clip(ids, 0, height - 1)
+    if mode == "wrap":
+        return ids % height
+    inside = (ids < height) & (ids >= -height)
+    return jnp.where(inside, jnp.where(ids < 0, ids + height, ids), height)
+
+
 @take.gradient
 def _take_gradient(x: Var, ids: Var, d_out: Var, *, axis: int, mode: Mode) -> Grads:
     at, height = axis % x.ndim, x.shape[axis]
     if at == 0:
-        return {"x": add_rows(d_out, ids, height=height, mode=mode), "ids": None}
+        sparse = x.kind is VarKind.SELECTED_ROWS
+        return {"x": add_rows(d_out, ids, height=height, mode=mode, sparse=sparse), "ids": None}
     # add_rows adds along the first axis: bring the axes of ids to the front, and the sum back.
     front = tuple(range(at, at + ids.ndim))
     rest = (*range(at), *range(at + ids.ndim, d_out.ndim))
@@ -182,8 +207,9 @@ def _add_rows_dtype(values: VarType, ids: VarType) -> DType:
 
 
 def _add_rows_reference(
-    values: np.ndarray, ids: np.ndarray, *, height: int, mode: Mode = "fill"
+    values: np.ndarray, ids: np.ndarray, *, height: int, mode: Mode = "fill", sparse: bool = False
 ) -> np.ndarray:
+    del sparse
     out = np.zeros((height, *values.shape[ids.ndim :]), values.dtype)
     ids = ids.astype(np.int64)
     kept = (-height <= ids) & (ids < height) if mode == "fill" else np.ones(ids.shape, bool)
@@ -213,6 +239,7 @@ def _add_rows_reference(
             mode="wrap",
         ),
         case(values=(6,), ids=integers(6, low=-128, high=128, dtype="int8"), height=300),
+        case(values=(2, 2, 3), ids=integers(2, 2, low=-6, high=6), height=5, sparse=True),
         workload(values=(20000, 64), ids=integers(20000, high=100000), height=100000),
         misuse(
             "values must begin with the shape of ids, got (3, 4) and (4,)",
@@ -226,12 +253,18 @@ def _add_rows_reference(
     ],
 )
 def add_rows(
-    values: Array, ids: Array, *, height: int, mode: Literal["fill", "clip", "wrap"] = "fill"
-) -> Array:
+    values: Array,
+    ids: Array,
+    *,
+    height: int,
+    mode: Literal["fill", "clip", "wrap"] = "fill",
+    sparse: bool = False,
+) -> Array | SelectedRows:
     """Zeros of ``height`` rows to which ``values`` are added at the rows ``ids``.
 
     The adjoint of ``take`` along the first axis: rows named twice receive the sum. ``mode`` is
-    that of ``take``; with ``fill`` what lies beyond ``height`` is dropped.
+    that of ``take``; with ``fill`` what lies beyond ``height`` is dropped. With ``sparse`` the
+    result is ``SelectedRows``: the same array, of which only the named rows are kept.
 
     Example:
         >>> import jax.numpy as jnp
@@ -239,6 +272,9 @@ def add_rows(
         Array([4., 0., 2.], dtype=float32)
     """
     values, ids = jnp.asarray(values), wide_index(ids)
+    if sparse:
+        flat = values.reshape(ids.size, *values.shape[ids.ndim :])
+        return SelectedRows(_row_numbers(ids, height, mode).reshape(-1), flat, height)
     out = jnp.zeros((height, *values.shape[ids.ndim :]), values.dtype)
     if height == 0:
         return out
@@ -249,93 +285,16 @@ def add_rows(
     return out.at[ids].add(values, mode="drop")
 
 
+@add_rows.kind
+def _add_rows_kind(*, sparse: bool) -> VarKind:
+    return VarKind.SELECTED_ROWS if sparse else VarKind.LOD_TENSOR
+
+
 @add_rows.gradient
 def _add_rows_gradient(ids: Var, d_out: Var, *, mode: Mode) -> Grads:
     if mode == "fill":  # what was dropped gets no gradient
         return {"values": take(d_out, ids, fill_value=0.0), "ids": None}
     return {"values": take(d_out, ids, axis=0, mode=mode), "ids": None}
-
-
-# lookup_table ----------------------------------------------------------------------------------
-
-
-def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) -> Shape:
-    if len(table) != 2:
-        raise ShapeError(f"table must have two axes, got shape {table}")
-    if padding_idx is not None and not -table[0] <= padding_idx < table[0]:
-        raise AttributeValueError(
-            f"padding_idx must be in [{-table[0]}, {table[0]}), got {padding_idx}"
-        )
-    return (*ids, table[1])
-
-
-def _lookup_table_dtype(table: VarType, ids: VarType) -> tuple[DType, bool]:
-    require_integers(ids)
-    return table.dtype, table.weak
-
-
-def _lookup_table_reference(
-    table: np.ndarray, ids: np.ndarray, *, padding_idx: int | None = None
-) -> np.ndarray:
-    rows = table[ids].copy()
-    if padding_idx is not None:
-        rows[ids == padding_idx % len(table)] = 0
-    return np.asarray(rows)
-
-
-@op(
-    shape=_lookup_table_shape,
-    dtype=_lookup_table_dtype,
-    reference=_lookup_table_reference,
-    aliases=["embedding"],
-    cases=[
-        case(table=(5, 3), ids=integers(4, high=5)),
-        case(table=(5, 3), ids=integers(2, 4, high=5), padding_idx=1),
-        case(table=(3, 2), ids=integers(8, high=3), padding_idx=-1),
-        case(table=(5, 3), ids=integers(high=5)),
-        case(table=(5, 3), ids=integers(0, high=5)),
-        case(table=(300, 2), ids=integers(4, high=256, dtype="uint8"), padding_idx=299, order=1),
-        case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
-        workload(table=(100000, 64), ids=integers(20000, high=100000), padding_idx=0),
-        misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
-        misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
-        misuse(
-            "padding_idx must be in [-5, 5), got 5",
-            table=(5, 3),
-            ids=integers(4, high=5),
-            padding_idx=5,
-        ),
-    ],
-)
-def lookup_table(table: Array, ids: Array, *, padding_idx: int | None = None) -> Array:
-    """Rows ``ids`` of ``table``: the embedding of each id.
-
-    Where an id is ``padding_idx`` (counted from the end when negative) the row is zero and no
-    gradient reaches the table. An id beyond the table gives NaN.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> lookup_table(jnp.asarray([[1.0, 2.0], [3.0, 4.0]]), jnp.asarray([1, 0]), padding_idx=0)
-        Array([[3., 4.],
-               [0., 0.]], dtype=float32)
-    """
-    ids = wide_index(ids)
-    rows = jnp.take(table, ids, axis=0)
-    if padding_idx is None:
-        return rows
-    real = jnp.not_equal(ids, padding_idx % table.shape[0])
-    return jnp.where(real[..., None], rows, jnp.zeros_like(rows))
-
-
-@lookup_table.gradient
-def _lookup_table_gradient(table: Var, ids: Var, d_out: Var, *, padding_idx: int | None) -> Grads:
-    height = table.shape[0]
-    if padding_idx is not None:
-        if ids.dtype.itemsize < 4:  # the number of a row may exceed what the dtype holds
-            ids = cast(ids, dtype="int32")
-        real = not_equal(reshape(ids, shape=(*ids.shape, 1)), padding_idx % height)
-        d_out = where(real, d_out, 0.0)
-    return {"table": add_rows(d_out, ids, height=height), "ids": None}
 
 
 # one_hot, argmax and argmin --------------------------------------------------------------------

@@ -51,6 +51,7 @@ def _reciprocal_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=numeric,
     reference=np.square,
+    rows="entrywise",
     cases=[
         case(x=(3, 4)),
         case(x=()),
@@ -79,6 +80,7 @@ def _square_gradient(x: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=floating,
     reference=np.sqrt,
+    rows="entrywise",
     cases=[case(x=positive(3, 4)), case(x=positive()), case(x=positive(0)), HAS_NO_AXIS],
 )
 def sqrt(x: Array) -> Array:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry import row_kernels
 from registry.cases import case, distinct, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
@@ -17,6 +18,7 @@ from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal, logical_or, not_equal
 from registry.ops.elementwise import where
 from registry.ops.shape import reshape
+from registry.row_samples import selected_rows
 from registry.shapes import (
     default_int,
     floating,
@@ -28,7 +30,7 @@ from registry.shapes import (
 )
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import DType, Shape, VarKind, VarType
 from registry.var import Var
 
 Axis = int | tuple[int, ...] | None
@@ -157,6 +159,8 @@ def _add_n_reference(*xs: np.ndarray) -> np.ndarray:
         case(xs=[(), ()]),
         case(xs=[(0, 2), (0, 2)]),
         case(xs=[(3,), integers(3, high=9)]),
+        case(xs=[selected_rows(5, 2, height=3), selected_rows(2, 2, height=3)]),
+        case(xs=[selected_rows(5, 2, height=3), (3, 2), (3, 2)]),
         workload(xs=[(512, 1024), (512, 1024), (512, 1024)]),
         misuse("the inputs must have the same shape, got (3,) and (4,)", xs=[(3,), (4,)]),
     ],
@@ -175,6 +179,14 @@ def add_n(*xs: Array) -> Array:
 @add_n.gradient
 def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
     return {"xs": [unbroadcast(d_out, x) for x in xs]}
+
+
+@add_n.kind
+def _add_n_kind(xs: Sequence[VarKind]) -> VarKind:
+    return row_kernels.kind_of_sum(*xs)
+
+
+add_n.on_rows("xs")(row_kernels.total)
 
 
 @add_n.simplify

@@ -10,14 +10,15 @@ import numpy as np
 from jax import lax
 
 from registry.cases import case, integers, misuse, nonzero, uniform
-from registry.errors import AttributeValueError
+from registry.errors import AttributeValueError, KindError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.extrema import Ties, larger, maximum, parted, smaller
 from registry.shapes import HAS_NO_AXIS, boolean, broadcast, promote, real, same, strong_real
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType, is_inexact
+from registry.types import DType, Shape, VarKind, VarType, is_inexact
+from registry.values import SelectedRows
 from registry.var import Var
 
 _CASES = [case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), case(x=integers(3, high=9))]
@@ -27,7 +28,7 @@ _COMPLEX = misuse("the inputs must be real, got complex64", x=np.ones(2, np.comp
 # Rounding ---------------------------------------------------------------------------------------
 
 
-@op(shape=same, dtype=real, reference=np.floor, cases=[*_CASES, _COMPLEX])
+@op(shape=same, dtype=real, reference=np.floor, cases=[*_CASES, _COMPLEX], rows="entrywise")
 def floor(x: Array) -> Array:
     """Greatest whole number that is at most ``x``; integers stay as they are.
 
@@ -39,7 +40,7 @@ def floor(x: Array) -> Array:
     return jnp.floor(x)
 
 
-@op(shape=same, dtype=real, reference=np.ceil, cases=[*_CASES, _COMPLEX])
+@op(shape=same, dtype=real, reference=np.ceil, cases=[*_CASES, _COMPLEX], rows="entrywise")
 def ceil(x: Array) -> Array:
     """Least whole number that is at least ``x``; integers stay as they are.
 
@@ -51,7 +52,14 @@ def ceil(x: Array) -> Array:
     return jnp.ceil(x)
 
 
-@op(shape=same, dtype=real, reference=np.trunc, aliases=["fix"], cases=[*_CASES, _COMPLEX])
+@op(
+    shape=same,
+    dtype=real,
+    reference=np.trunc,
+    aliases=["fix"],
+    cases=[*_CASES, _COMPLEX],
+    rows="entrywise",
+)
 def trunc(x: Array) -> Array:
     """``x`` without its fraction; integers stay as they are.
 
@@ -68,6 +76,7 @@ def trunc(x: Array) -> Array:
     dtype=promote,
     reference=lambda x, *, decimals: np.round(x, decimals),
     aliases=["rint", "around"],
+    rows="entrywise",
     cases=[
         *_CASES,
         case(x=uniform(3, 4, low=-9, high=9), decimals=2),
@@ -223,6 +232,7 @@ _MIN, _MAX = np.array([-1.0, 0.5, 0.0, 1.0, 1.0]), np.array([0.0, 0.5, 2.0, 1.0,
     shape=_clip_shape,
     dtype=_clip_dtype,
     reference=_clip_reference,
+    aliases=["clip_by_value"],
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), low=-1.0, high=1.0),
         case(x=nonzero(5), low=0.1),
@@ -272,6 +282,19 @@ def clip(
         >>> clip(jnp.asarray([-2.0, 0.5, 2.0]), jnp.asarray([0.0, 1.0, -1.0]))
         Array([0., 1., 2.], dtype=float32)
     """
+    return clip_kernel(x, min, max, low=low, high=high, ties=ties)
+
+
+def clip_kernel(
+    x: Array,
+    min: Array | None = None,
+    max: Array | None = None,
+    *,
+    low: float | None,
+    high: float | None,
+    ties: Ties,
+) -> Array:
+    """``x`` within its bounds."""
     given = [one for one in (x, min, max) if one is not None]
     out = jnp.asarray(x, jnp.result_type(*given))
     lower = _number(low, math.ceil, out.dtype) if min is None else min
@@ -295,6 +318,26 @@ def _bound(value: float, inward: Callable[[float], int], dtype: DType) -> float:
     limits = np.iinfo(np.uint8 if dtype == np.bool_ else dtype)
     top = 1 if dtype == np.bool_ else limits.max
     return max(min(inward(max(min(value, 2.0**64), -(2.0**64))), top), limits.min)
+
+
+@clip.kind
+def _clip_kind(x: VarKind, *, low: float | None, high: float | None) -> VarKind:
+    zero = (low is None or low <= 0) and (high is None or high >= 0)
+    if x is VarKind.SELECTED_ROWS and not zero:
+        raise KindError(
+            f"low and high must enclose zero for selected_rows, got {low} and {high}; "
+            "get_tensor_from_selected_rows makes a dense array of x"
+        )
+    return x
+
+
+@clip.on_rows("x")
+def _clip_rows(
+    x: SelectedRows, min: Array | None = None, max: Array | None = None, **attributes: Any
+) -> SelectedRows:
+    if min is not None or max is not None:
+        raise KindError("min and max must be None where x is selected_rows; give low and high")
+    return x.merged().mapped(lambda values: clip_kernel(values, **attributes))
 
 
 @clip.gradient

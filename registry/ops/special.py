@@ -72,6 +72,7 @@ def _gaussian_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     shape=same,
     dtype=real_inexact,
     reference=_of_scipy("erf"),
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def erf(x: Array) -> Array:
@@ -123,6 +124,7 @@ def _erfc_gradient(x: Var, d_out: Var) -> Grads:
     dtype=real_inexact,
     reference=_of_scipy("erfinv"),
     aliases=["erf_inv"],
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9), rtol=256),
         case(x=uniform(low=-0.9, high=0.9), rtol=256),

@@ -17,6 +17,7 @@ from registry.var import Var
     native=False,
     reference=lambda x, *, factor: x,
     gradient_reference=lambda x, *, d_out, factor: {"x": np.multiply(factor, d_out)},
+    rows="linear",
     cases=[
         case(x=(3, 4), factor=0.5),
         case(x=(), factor=-2.0),
@@ -51,6 +52,7 @@ def _gradient_multiplier_gradient(d_out: Var, *, factor: float) -> Grads:
     native=False,
     reference=lambda x, *, scale: x,
     gradient_reference=lambda x, *, d_out, scale: {"x": np.multiply(-scale, d_out)},
+    rows="linear",
     cases=[case(x=(3, 4)), case(x=(), scale=0.25), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def gradient_reversal(x: Array, *, scale: float = 1.0) -> Array:
@@ -81,6 +83,7 @@ def _gradient_reversal_gradient(d_out: Var, *, scale: float) -> Grads:
     reference=np.rint,
     gradient_reference=lambda x, *, d_out: {"x": d_out},
     aliases=["round_ste"],
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def round_straight_through(x: Array) -> Array:
@@ -109,6 +112,7 @@ def _round_straight_through_gradient(d_out: Var) -> Grads:
     aliases=["sign_ste"],
     reference=np.sign,
     gradient_reference=lambda x, *, d_out: {"x": d_out},
+    rows="entrywise",
     cases=[case(x=nonzero(3, 4)), case(x=nonzero()), case(x=(0, 2)), REFUSES_INTEGERS],
 )
 def sign_straight_through(x: Array) -> Array:

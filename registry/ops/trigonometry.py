@@ -37,6 +37,7 @@ def _times(x: Array, factor: float) -> Array:
     shape=same,
     dtype=floating,
     reference=np.tan,
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-1.2, high=1.2)),
         case(x=uniform(low=-1.0, high=1.0)),
@@ -66,6 +67,7 @@ def _tan_gradient(x: Var, out: Var, d_out: Var) -> Grads:
     dtype=floating,
     reference=np.arcsin,
     aliases=["arcsin"],
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=-0.9, high=0.9)),
@@ -124,6 +126,7 @@ def _acos_gradient(x: Var, d_out: Var) -> Grads:
     dtype=floating,
     reference=np.arctan,
     aliases=["arctan"],
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def atan(x: Array) -> Array:
@@ -159,6 +162,7 @@ def _single(x: Var) -> Var:
     shape=same,
     dtype=floating,
     reference=np.sinh,
+    rows="entrywise",
     cases=[case(x=(3, 4)), case(x=()), case(x=(0, 2)), case(x=integers(3, high=4)), HAS_NO_AXIS],
 )
 def sinh(x: Array) -> Array:
@@ -206,6 +210,7 @@ def _cosh_gradient(x: Var, d_out: Var) -> Grads:
     dtype=floating,
     reference=np.arcsinh,
     aliases=["arcsinh"],
+    rows="entrywise",
     cases=[
         case(x=nonzero(3, 4)),
         case(x=nonzero()),
@@ -281,6 +286,7 @@ def _acosh_gradient(x: Var, d_out: Var) -> Grads:
     dtype=floating,
     reference=np.arctanh,
     aliases=["arctanh"],
+    rows="entrywise",
     cases=[
         case(x=uniform(3, 4, low=-0.9, high=0.9)),
         case(x=uniform(low=-0.9, high=0.9)),
@@ -313,6 +319,7 @@ def _atanh_gradient(x: Var, d_out: Var) -> Grads:
     dtype=_real_floating,
     reference=np.degrees,
     aliases=["rad2deg"],
+    rows="linear",
     cases=[
         case(x=(3, 4)),
         case(x=()),
@@ -343,6 +350,7 @@ def _degrees_gradient(x: Var, d_out: Var) -> Grads:
     dtype=_real_floating,
     reference=np.radians,
     aliases=["deg2rad"],
+    rows="linear",
     cases=[
         case(x=(3, 4)),
         case(x=()),

@@ -6,6 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from registry.values import SelectedRows
+
 
 def expect_close(
     got: Any,
@@ -59,6 +61,11 @@ def tiny(dtype: Any) -> float:
 
 
 def comparable(value: Any) -> Any:
-    """``value`` as an array of the widest dtype."""
-    array = np.asarray(value)
+    """``value`` as a dense array of the widest dtype."""
+    array = np.asarray(dense(value))
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def dense(value: Any) -> Any:
+    """``value`` itself, or the array that rows stand for."""
+    return value.to_dense() if isinstance(value, SelectedRows) else value

@@ -24,6 +24,7 @@ from symop.gradients import typed_grad, typed_jvp
 from symop.graph import Node, constant, placeholder
 from symop.guarding import moved_by_jax
 from symop.lowering import Schedule, bare, type_of
+from symop.testing.compare import dense
 from symop.testing.trial import SEED, Arrays, Source, Trial, compiled
 from symop.text import text
 
@@ -247,7 +248,7 @@ class Graph:
         variables += [*flat(self.heads), *flat(self.tangents)]
         inputs = self.trial.replaced(self.trial.active, primals)
         values = [*[inputs[i] for i in self.fed], *flat(heads), *flat(tangents)]
-        supply = iter(Schedule(flat(rows), variables, bare)(values)[0])
+        supply = map(dense, Schedule(flat(rows), variables, bare)(values)[0])
         found = [[next(supply) for _ in row] for row in rows]
         return Derived(found[:-2], found[-2:])
 

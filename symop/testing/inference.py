@@ -14,6 +14,7 @@ from registry.cases import Case
 from registry.errors import SymopError
 from registry.operator import Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from registry.values import SelectedRows
 from symop.graph import SELECT, topological
 from symop.lowering import Schedule, bare, type_of
 from symop.testing.derived import derivatives, flat
@@ -112,12 +113,14 @@ def _check_types(trial: Trial, types: Types) -> None:
 def _traced(trial: Trial, types: Types) -> list[VarType]:
     places = [i for i, one in enumerate(types) if one is not None and one is not TRAINING_TYPE]
     stand_ins = [infer.abstract(one) for i in places if (one := types[i]) is not None]
-    results = jax.eval_shape(trial.function("kernel", places), *stand_ins)
+    results = jax.eval_shape(trial.function("kernel", places, as_they_are=True), *stand_ins)
     return [type_of_abstract(one) for one in results]
 
 
 def type_of_abstract(value: Any) -> VarType:
     """The type of what ``jax.eval_shape`` returns."""
+    if isinstance(value, SelectedRows):
+        return value.type
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return KEY_TYPE
     return VarType(tuple(value.shape), np.dtype(value.dtype), weak=bool(value.weak_type))

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from registry.types import is_extended_float
+from symop.testing.compare import dense
 from symop.testing.trial import Trial
 
 
@@ -61,6 +62,7 @@ def _arguments(trial: Trial) -> list[Any]:
 
 
 def _as_numpy(value: Any) -> Any:
+    value = dense(value)
     if not isinstance(value, jax.Array):
         return value
     array = np.asarray(value)

@@ -12,8 +12,10 @@ from registry.binding import LEFT_OUT
 from registry.cases import Case, Misuse
 from registry.operator import Derivative, Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from registry.values import SelectedRows
 from symop.lowering import bare_kernel, type_of
 from symop.rules import with_rule
+from symop.testing.compare import dense
 
 Arrays = list[jax.Array]
 Source = Literal["graph", "kernel", "rules"]
@@ -65,6 +67,8 @@ class Trial:
         if role == "key":
             return jax.random.key(SEED)
         assert value is not LEFT_OUT, f"{self}: slot {self.operator.slot_of(index).name} is empty"
+        if isinstance(value, SelectedRows):
+            return jax.tree.map(jnp.asarray, value)
         return jnp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
     def _type(self, index: int, value: Any) -> VarType | None:
@@ -106,14 +110,20 @@ class Trial:
             inputs[i] = value
         return tuple(inputs)
 
-    def function(self, source: Source, places: Sequence[int]) -> Callable[..., list[Any]]:
-        """From values for the inputs at ``places`` to a list of all outputs."""
+    def function(
+        self, source: Source, places: Sequence[int], *, as_they_are: bool = False
+    ) -> Callable[..., list[Any]]:
+        """From values for the inputs at ``places`` to a list of all outputs.
+
+        Rows are made dense unless results are wanted ``as_they_are``.
+        """
         chosen = bare_kernel if source == "kernel" else with_rule
         call = chosen(self.operator, self.attributes)
 
         def run(*values: Any) -> list[Any]:
             result = call(*self.replaced(places, values))
-            return [result] if self.operator.single else list(result)
+            results = [result] if self.operator.single else list(result)
+            return results if as_they_are else list(map(dense, results))
 
         return run
 

@@ -1,0 +1,379 @@
+"""Adam and its kin: steps along a moving average, scaled by another one, entry by entry."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, integers, misuse, positive
+from registry.operator import Grads
+from registry.ops.broadcasting import cast
+from registry.ops.first_order_optimizers import SOME_ROWS
+from registry.ops.powers import power, sqrt
+from registry.ops.updates import (
+    Decay,
+    NotNegative,
+    by_rows,
+    inner,
+    kept,
+    require_defined,
+    returned,
+    update_dtype,
+    update_shape,
+    widely,
+    widened,
+)
+from registry.signature import Array
+from registry.table import op
+from registry.var import Var
+
+# The direction that Adam, AdamW and LAMB share ---------------------------------------------------
+
+
+def adam_direction(
+    g: Any,
+    m: Any,
+    v: Any,
+    step: Any,
+    *,
+    b1: float,
+    b2: float,
+    eps: float,
+    eps_root: float,
+    nesterov: bool,
+) -> tuple[Any, Any, Any]:
+    """The direction of a step, and the new moments, of arrays of one dtype."""
+    m = b1 * m + (1 - b1) * g
+    v = b2 * v + (1 - b2) * g * g
+    t = jnp.asarray(step).astype(m.dtype) + 1
+    ahead = m / (1 - b1**t)
+    if nesterov:
+        ahead = b1 * m / (1 - b1 ** (t + 1)) + (1 - b1) * g / (1 - b1**t)
+    return ahead / (jnp.sqrt(v / (1 - b2**t) + eps_root) + eps), m, v
+
+
+def adam_direction_reference(
+    grad: np.ndarray,
+    moment1: np.ndarray,
+    moment2: np.ndarray,
+    step: int,
+    *,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    eps_root: float = 0.0,
+    nesterov: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same in NumPy, in double precision."""
+    grad, moment1, moment2 = (np.asarray(one, float) for one in (grad, moment1, moment2))
+    t = float(step) + 1
+    moment1 = moment1 + (1 - b1) * (grad - moment1)
+    moment2 = moment2 + (1 - b2) * (grad**2 - moment2)
+    ahead = moment1 / (1 - b1**t)
+    if nesterov:
+        ahead = b1 * moment1 / (1 - b1 ** (t + 1)) + (1 - b1) * grad / (1 - b1**t)
+    return ahead / (np.sqrt(moment2 / (1 - b2**t) + eps_root) + eps), moment1, moment2
+
+
+def adam_direction_gradient(
+    g: Any,
+    m: Any,
+    v: Any,
+    step: Var,
+    *,
+    b1: float,
+    b2: float,
+    eps: float,
+    eps_root: float,
+    nesterov: bool,
+) -> tuple[Any, Any]:
+    """The direction from the gradient and the new moments, and its pullback.
+
+    The pullback takes cotangents of the direction and of the new moments to those of the gradient
+    and of the moments before. With the corrected averages ``a`` and ``w`` and the root ``r =
+    sqrt(w + eps_root)``, the direction is ``a / (r + eps)``, and ``dr/dw = 1 / (2 r)``.
+    """
+    t = cast(step, dtype=m.dtype) + 1.0
+    c1, c2 = 1.0 - power(b1, t), 1.0 - power(b2, t)
+    scale = b1 / (1.0 - power(b1, t + 1.0)) if nesterov else 1.0 / c1
+    ahead = m * scale
+    if nesterov:
+        ahead = ahead + (1 - b1) * g / c1
+    root = sqrt(v / c2 + eps_root)
+    direction = ahead / (root + eps)
+
+    def pull(d: Any, d_m: Any, d_v: Any) -> tuple[Any, Any, Any]:
+        d_ahead = d / (root + eps)
+        d_m = d_m + d_ahead * scale
+        d_v = d_v - d_ahead * direction / (2.0 * c2 * root)
+        d_g = (1 - b1) * d_m + (2.0 * (1 - b2)) * (g * d_v)
+        if nesterov:
+            d_g = d_g + (1 - b1) * d_ahead / c1
+        return d_g, b1 * d_m, b2 * d_v
+
+    return direction, pull
+
+
+# Adam and AdamW ----------------------------------------------------------------------------------
+
+
+def _adamw(
+    param: Any,
+    grad: Any,
+    moment1: Any,
+    moment2: Any,
+    step: Any,
+    learning_rate: Any,
+    *,
+    weight_decay: float = 0.0,
+    **moving: Any,
+) -> Any:
+    p, g, m, v, rate = widened(param, grad, moment1, moment2, learning_rate)
+    direction, m, v = adam_direction(g, m, v, step, **moving)
+    if weight_decay:
+        direction = direction + weight_decay * p
+    return kept([param, moment1, moment2], p - rate * direction, m, v)
+
+
+def _adamw_reference(
+    param: np.ndarray,
+    grad: np.ndarray,
+    moment1: np.ndarray,
+    moment2: np.ndarray,
+    step: int,
+    learning_rate: float,
+    *,
+    weight_decay: float = 0.0,
+    lazy: bool = False,
+    **moving: Any,
+) -> tuple[np.ndarray, ...]:
+    del lazy
+    direction, m, v = adam_direction_reference(grad, moment1, moment2, step, **moving)
+    found = param - learning_rate * (direction + weight_decay * param), m, v
+    return tuple(one.astype(param.dtype) for one in found)
+
+
+def _adamw_gradient(
+    given: tuple[Var, ...], new: tuple[Var, Var], cotangents: tuple[Var, ...], **attributes: Any
+) -> Grads:
+    """The gradients of both: they differ in the decay."""
+    param, grad, moment1, moment2, step, learning_rate = given
+    lazy, weight_decay = attributes.pop("lazy"), attributes.pop("weight_decay", 0.0)
+    require_defined(grad, lazy=lazy)
+    p, g, m, v, rate = widely(param, param, grad, *new, learning_rate)
+    d, d_m, d_v = widely(param, *cotangents)
+    direction, pull = adam_direction_gradient(g, m, v, step, **attributes)
+    d_g, d_m, d_v = pull(-(rate * d), d_m, d_v)
+    taken = direction + weight_decay * p if weight_decay else direction
+    return {
+        "param": returned(d - weight_decay * (rate * d) if weight_decay else d, param),
+        "grad": returned(d_g, grad),
+        "moment1": returned(d_m, moment1),
+        "moment2": returned(d_v, moment2),
+        "step": None,
+        "learning_rate": returned(-inner(d, taken), learning_rate),
+    }
+
+
+_SOME: dict[str, Any] = {"param": (3,), "grad": (3,), "moment1": (3,), "moment2": positive(3)}
+_ROWS: dict[str, Any] = {
+    "param": (3, 2),
+    "grad": SOME_ROWS,
+    "moment1": (3, 2),
+    "moment2": positive(3, 2),
+}
+_STEP = integers(high=5)
+_CASES = [
+    case(**_SOME, step=0, learning_rate=0.1, order=2),
+    case(**_SOME, step=_STEP, learning_rate=(), b1=0.5, b2=0.75, eps=1e-3, eps_root=1e-3, order=2),
+    case(**_SOME, step=3, learning_rate=(), nesterov=True, order=2),
+    case(param=(), grad=(), moment1=(), moment2=positive(), step=_STEP, learning_rate=(), order=1),
+    case(param=(0,), grad=(0,), moment1=(0,), moment2=(0,), step=0, learning_rate=0.1, order=1),
+    case(**_ROWS, step=_STEP, learning_rate=(), order=1),
+    misuse("one shape", **{**_SOME, "grad": (2,)}, step=0, learning_rate=0.1),
+    misuse("step must be an integer", **_SOME, step=0.5, learning_rate=0.1),
+    misuse("must be single numbers", **_SOME, step=integers(2, high=3), learning_rate=0.1),
+    misuse("be in [0, 1)", **_SOME, step=0, learning_rate=0.1, b1=1.0),
+]
+_INPLACE: dict[str, Any] = {
+    "param": "new_param",
+    "moment1": "new_moment1",
+    "moment2": "new_moment2",
+}
+
+
+@op(
+    outputs=["new_param", "new_moment1", "new_moment2"],
+    shape=update_shape(states=2, scalars=2),
+    dtype=update_dtype(states=2, steps=True),
+    reference=_adamw_reference,
+    cases=_CASES,
+)
+def adam(
+    param: Array,
+    grad: Array,
+    moment1: Array,
+    moment2: Array,
+    step: Array,
+    learning_rate: Array,
+    *,
+    b1: Decay = 0.9,
+    b2: Decay = 0.999,
+    eps: NotNegative = 1e-8,
+    eps_root: NotNegative = 0.0,
+    nesterov: bool = False,
+    lazy: bool = False,
+) -> tuple[Array, Array, Array]:
+    """A step of Adam; ``step`` counts the steps before this one, so the first has zero.
+
+    ``new_moment1 = b1 * moment1 + (1 - b1) * grad``, ``new_moment2 = b2 * moment2 + (1 - b2) *
+    grad^2``, and with ``t = step + 1`` and the averages ``a = new_moment1 / (1 - b1^t)`` and ``w =
+    new_moment2 / (1 - b2^t)``: ``new_param = param - learning_rate * a / (sqrt(w + eps_root) +
+    eps)`` (Kingma and Ba, "Adam: a method for stochastic optimization", 2015). With ``nesterov``
+    ``a`` is ``b1 * new_moment1 / (1 - b1^(t+1)) + (1 - b1) * grad / (1 - b1^t)`` (Dozat,
+    "Incorporating Nesterov momentum into Adam", 2016).
+
+    Where ``grad`` is ``SelectedRows``, ``lazy`` updates parameter and moments of the rows that it
+    names, with the bias correction of ``step``, and leaves the others as they are. By default the
+    step is that of the dense gradient, in which every moment decays and every row moves: it costs
+    the whole table.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> zero = jnp.asarray(0.0)
+        >>> adam(jnp.asarray(1.0), jnp.asarray(5.0), zero, zero, 0, 0.25)[0]
+        Array(0.75, dtype=float32)
+    """
+    del lazy
+    new_param, m, v = _adamw(
+        param,
+        grad,
+        moment1,
+        moment2,
+        step,
+        learning_rate,
+        b1=b1,
+        b2=b2,
+        eps=eps,
+        eps_root=eps_root,
+        nesterov=nesterov,
+    )
+    return new_param, m, v
+
+
+adam.on_rows("grad")(by_rows(_adamw, states=2))
+
+
+@adam.gradient
+def _adam_gradient(
+    param: Var,
+    grad: Var,
+    moment1: Var,
+    moment2: Var,
+    step: Var,
+    learning_rate: Var,
+    new_moment1: Var,
+    new_moment2: Var,
+    d_new_param: Var,
+    d_new_moment1: Var,
+    d_new_moment2: Var,
+    **attributes: Any,
+) -> Grads:
+    return _adamw_gradient(
+        (param, grad, moment1, moment2, step, learning_rate),
+        (new_moment1, new_moment2),
+        (d_new_param, d_new_moment1, d_new_moment2),
+        **attributes,
+    )
+
+
+adam.declare_inplace(_INPLACE, update=True)
+
+
+@op(
+    outputs=["new_param", "new_moment1", "new_moment2"],
+    shape=update_shape(states=2, scalars=2),
+    dtype=update_dtype(states=2, steps=True),
+    reference=_adamw_reference,
+    cases=[
+        case(**_SOME, step=0, learning_rate=0.1, weight_decay=0.1, order=2),
+        case(**_SOME, step=3, learning_rate=(), weight_decay=0.5, nesterov=True, order=2),
+        case(**_SOME, step=3, learning_rate=(), weight_decay=0.0, order=1),
+        case(**_ROWS, step=_STEP, learning_rate=(), weight_decay=0.1, order=1),
+        misuse("one shape", **{**_SOME, "grad": (2,)}, step=0, learning_rate=0.1),
+        misuse("not be negative", **_SOME, step=0, learning_rate=0.1, weight_decay=-1.0),
+    ],
+)
+def adamw(
+    param: Array,
+    grad: Array,
+    moment1: Array,
+    moment2: Array,
+    step: Array,
+    learning_rate: Array,
+    *,
+    weight_decay: NotNegative = 1e-4,
+    b1: Decay = 0.9,
+    b2: Decay = 0.999,
+    eps: NotNegative = 1e-8,
+    eps_root: NotNegative = 0.0,
+    nesterov: bool = False,
+    lazy: bool = False,
+) -> tuple[Array, Array, Array]:
+    """A step of Adam that lets the parameter decay by ``learning_rate * weight_decay`` of itself.
+
+    ``new_param = adam's - learning_rate * weight_decay * param``; the decay is not scaled as a
+    gradient would be (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019). With
+    ``lazy`` just the rows decay that ``grad`` names. The rest is that of ``adam``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> zero = jnp.asarray(0.0)
+        >>> adamw(jnp.asarray(1.0), jnp.asarray(5.0), zero, zero, 0, 0.25, weight_decay=1.0)[0]
+        Array(0.5, dtype=float32)
+    """
+    del lazy
+    new_param, m, v = _adamw(
+        param,
+        grad,
+        moment1,
+        moment2,
+        step,
+        learning_rate,
+        weight_decay=weight_decay,
+        b1=b1,
+        b2=b2,
+        eps=eps,
+        eps_root=eps_root,
+        nesterov=nesterov,
+    )
+    return new_param, m, v
+
+
+adamw.on_rows("grad")(by_rows(_adamw, states=2))
+
+
+@adamw.gradient
+def _adamw_maker(
+    param: Var,
+    grad: Var,
+    moment1: Var,
+    moment2: Var,
+    step: Var,
+    learning_rate: Var,
+    new_moment1: Var,
+    new_moment2: Var,
+    d_new_param: Var,
+    d_new_moment1: Var,
+    d_new_moment2: Var,
+    **attributes: Any,
+) -> Grads:
+    return _adamw_gradient(
+        (param, grad, moment1, moment2, step, learning_rate),
+        (new_moment1, new_moment2),
+        (d_new_param, d_new_moment1, d_new_moment2),
+        **attributes,
+    )
+
+
+adamw.declare_inplace(_INPLACE, update=True)
