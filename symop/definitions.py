@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from registry.attributes import dtype_named, from_plain
 from registry.binding import LEFT_OUT
@@ -68,6 +68,9 @@ class Definitions:
         keys: the random keys, by the place of their records.
     """
 
+    feedable: ClassVar[tuple[VarKind, ...]] = (VarKind.LOD_TENSOR,)
+    """The kinds of variables that are fed or kept."""
+
     def __init__(self, block: BlockDesc, place: Place) -> None:
         """Nothing is defined yet."""
         self.block = block
@@ -110,7 +113,7 @@ class Definitions:
         """Define a variable that is fed or kept; check the record of any other."""
         kinds = [kind.value for kind in VarKind]
         fed = var.role != "intermediate"
-        if var.kind not in kinds or (fed and var.kind != VarKind.LOD_TENSOR.value):
+        if var.kind not in kinds or (fed and var.kind not in self.feedable):
             problem = "cannot be fed to a graph" if var.kind in kinds else "is no variable kind"
             raise FormatError(f"the kind {shown(var.kind)} {problem}{suggested(var.kind, kinds)}")
         if var.role not in _ROLES:
@@ -124,7 +127,8 @@ class Definitions:
         if var.role != "intermediate":
             self.give(var.name)
             extra = tuple(var.attrs.items())
-            self.define(var.name, variable(var.name, shape, dtype, _node_role(var.role), extra))
+            role, kind = _node_role(var.role), VarKind(var.kind)
+            self.define(var.name, variable(var.name, shape, dtype, role, extra, kind))
 
     def give(self, name: str) -> None:
         """A user gives a name, once."""

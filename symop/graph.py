@@ -241,11 +241,12 @@ def variable(
     dtype: np.dtype | None = None,
     role: str = "argument",
     extra: tuple[tuple[str, str], ...] = (),
+    kind: VarKind = VarKind.LOD_TENSOR,
 ) -> Node:
     """The variable of that name and declaration."""
     types = None
     if shape is not None:
-        types = (VarType(shape, default_float() if dtype is None else canonical(dtype)),)
+        types = (VarType(shape, default_float() if dtype is None else canonical(dtype), kind),)
     attributes = (shape, dtype, role, extra)
     return interned((VARIABLE, name, attributes, types), VARIABLE, (), attributes, types, name)
 

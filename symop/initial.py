@@ -9,27 +9,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, nearest
-from registry.types import DType, Shape, is_inexact
+from registry.types import DType, Shape, VarKind, VarType, is_inexact
+from registry.values import SelectedRows
 
 Drawn = Callable[[Any, Shape, DType], Any]
 
 
-def initial_value(spec: str | None, shape: Shape, dtype: DType, key: Any) -> Any:
+def initial_value(spec: str | None, type: VarType, key: Any) -> Any:
     """The value that ``spec`` tells.
 
     Args:
         spec: a number; a distribution, as ``require_initial`` lists them; or None, which is zero
             for integers and ``he_normal`` otherwise.
-        shape: of the array.
-        dtype: of the array.
+        type: of the value; rows are none at first.
         key: a random key.
 
     Raises:
         ArgumentError: there is no such distribution.
     """
+    if type.kind is VarKind.SELECTED_ROWS:
+        values = jnp.zeros((0, *type.shape[1:]), type.dtype)
+        return SelectedRows(jnp.zeros(0, np.int32), values, type.shape[0])
     if spec is None:
-        spec = "he_normal" if is_inexact(dtype) else "0"
-    return require_initial(spec)(key, shape, dtype)
+        spec = "he_normal" if is_inexact(type.dtype) else "0"
+    return require_initial(spec)(key, type.shape, type.dtype)
 
 
 def require_initial(spec: str) -> Drawn:

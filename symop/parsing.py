@@ -232,6 +232,8 @@ class _Parser:
             if self.kind != "word":
                 self.expected("a dtype")
             dtype = self.advance()
+            if self.kind == "word":
+                var.kind, dtype = dtype, self.advance()
             var.dtype = None if dtype == DEFAULT_FLOAT else dtype
             var.shape = self.lengths()
         if self.take("{"):

@@ -8,16 +8,14 @@ from typing import Any, ClassVar
 import jax
 import msgspec
 
-from registry.desc import OpDesc, ProgramDesc, VarDesc
+from registry.desc import OpDesc, ProgramDesc
 from registry.errors import ArgumentError, ProgramError
-from registry.shapes import canonical, default_float
 from registry.table import get
-from registry.types import as_dtype
+from registry.types import VarKind
 from symop import random
 from symop.draw import html
 from symop.files import PathLike, read_bounded, write_atomically
-from symop.initial import initial_value, require_initial
-from symop.naming import scoped
+from symop.initial import initial_value
 from symop.parsing import parsed
 from symop.program_block import Block, Variable
 from symop.program_run import Runner
@@ -88,10 +86,24 @@ class Program:
         shape: Sequence[int] | int,
         dtype: Any = None,
         *,
+        kind: VarKind | str = VarKind.LOD_TENSOR,
         stop_gradient: bool = False,
     ) -> Variable:
-        """A variable that every run is fed."""
-        return self._declared("argument", name, shape, dtype, None, stop_gradient)
+        """A variable that every run is fed.
+
+        Args:
+            name: its name.
+            shape: its shape; of rows that of the whole array.
+            dtype: its dtype; JAX's default float without one.
+            kind: dense, or ``"selected_rows"``.
+            stop_gradient: whether gradients end here.
+
+        Raises:
+            ProgramError: the name is taken.
+        """
+        return self._block.declare(
+            "argument", name, shape, dtype, stops=stop_gradient, kind=VarKind(kind)
+        )
 
     def parameter(
         self,
@@ -112,38 +124,15 @@ class Program:
                 ``"glorot_uniform"``, ``"he_normal"``; without it, ``"he_normal"``.
             trainable: whether gradients are taken by it unless others are asked for.
         """
-        return self._declared("parameter", name, shape, dtype, initial, not trainable)
+        return self._block.declare(
+            "parameter", name, shape, dtype, initial=initial, stops=not trainable
+        )
 
     def state(
         self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, initial: float | str = 0
     ) -> Variable:
         """A variable that outlives runs and that no gradient reaches: a counter, a moving mean."""
-        return self._declared("state", name, shape, dtype, initial, True)
-
-    def _declared(
-        self,
-        role: str,
-        name: str,
-        shape: Sequence[int] | int,
-        dtype: Any,
-        initial: float | str | None,
-        stops: bool,
-    ) -> Variable:
-        if not isinstance(name, str) or not name:
-            raise ArgumentError(f"program: a name must be a non-empty str, got {name!r}")
-        lengths = _lengths(name, shape)
-        chosen = default_float() if dtype is None else canonical(as_dtype(dtype))
-        attrs = {} if initial is None else {"initial": _spec(initial)}
-        self._block.require_free(role, scoped(name))
-        var = VarDesc(
-            scoped(name),
-            lengths,
-            None if dtype is None else chosen.name,
-            role=role,
-            stop_gradient=stops,
-            attrs=attrs,
-        )
-        return self._block.add_variable(var)
+        return self._block.declare("state", name, shape, dtype, initial=initial, stops=True)
 
     def var(self, name: str) -> Variable:
         """The variable called ``name``.
@@ -385,7 +374,7 @@ class Program:
         for i, name in enumerate(names):
             type, attrs = self._block.values[name].type, self._block.variables[name].attrs
             own = jax.random.fold_in(key, i)
-            self.scope[name] = initial_value(attrs.get("initial"), type.shape, type.dtype, own)
+            self.scope[name] = initial_value(attrs.get("initial"), type, own)
 
     def run(
         self,
@@ -434,22 +423,6 @@ class Program:
                 del self._runners[one]
             found = self._runners[key] = Runner(self._block, names, training)
         return found
-
-
-def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
-    lengths = [shape] if isinstance(shape, int) else list(shape)
-    if not all(isinstance(one, int) and one >= 0 for one in lengths):
-        raise ArgumentError(
-            f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
-            f"is built, got {shape!r}"
-        )
-    return lengths
-
-
-def _spec(initial: float | str) -> str:
-    spec = initial if isinstance(initial, str) else repr(initial)
-    require_initial(spec)
-    return spec
 
 
 Symbol.program_of = staticmethod(Program.from_symbol)

@@ -10,7 +10,8 @@ from registry.binding import LEFT_OUT
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import ArgumentError, FeedError, ProgramError, nearest
 from registry.operator import Operator
-from registry.types import VarType
+from registry.shapes import canonical
+from registry.types import VarKind, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop.definitions import Definitions, Place
 from symop.emission import apply
@@ -28,6 +29,7 @@ from symop.graph import (
     training_flag,
     user_origin,
 )
+from symop.initial import require_initial
 from symop.listing import excerpt
 from symop.naming import scoped
 from symop.records import Writer, plain_attributes, site_of
@@ -125,6 +127,12 @@ class _Filled(Var):
         return self.node.constant
 
 
+class _Definitions(Definitions):
+    """Definitions in a program, which is fed rows as well."""
+
+    feedable = (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS)
+
+
 class Block:
     """Records of variables and calls in the order of the calls, each with its nodes.
 
@@ -144,7 +152,7 @@ class Block:
             FormatError: something in the records is wrong.
         """
         self.desc = BlockDesc() if desc is None else desc
-        self._definitions = Definitions(self.desc, place or self.place)
+        self._definitions = _Definitions(self.desc, place or self.place)
         self._definitions.load()
         self.variables = {var.name: var for var in self.desc.vars}
         self._counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
@@ -196,6 +204,27 @@ class Block:
         return self.fresh(name) if self._is_taken(name) else name
 
     # Variables
+
+    def declare(
+        self,
+        role: str,
+        name: str,
+        shape: Sequence[int] | int,
+        dtype: Any = None,
+        *,
+        initial: float | str | None = None,
+        stops: bool = False,
+        kind: VarKind = VarKind.LOD_TENSOR,
+    ) -> Variable:
+        """A variable that is fed, or kept between runs, as ``Program.data`` and its kin make it."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"program: a name must be a non-empty str, got {name!r}")
+        full = scoped(name)
+        self.require_free(role, full)
+        attrs = {} if initial is None else {"initial": _spec(initial)}
+        named = None if dtype is None else canonical(as_dtype(dtype)).name
+        lengths = _lengths(name, shape)
+        return self.add_variable(VarDesc(full, lengths, named, kind.value, role, stops, attrs))
 
     def add_variable(self, var: VarDesc) -> Variable:
         """A variable that is fed, or kept between runs.
@@ -440,6 +469,22 @@ class Block:
         for names in desc.outputs.values():
             for name in names:
                 self._declare(name)
+
+
+def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
+    lengths = [shape] if isinstance(shape, int) else list(shape)
+    if not all(isinstance(one, int) and one >= 0 for one in lengths):
+        raise ArgumentError(
+            f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
+            f"is built, got {shape!r}"
+        )
+    return lengths
+
+
+def _spec(initial: float | str) -> str:
+    spec = initial if isinstance(initial, str) else repr(initial)
+    require_initial(spec)
+    return spec
 
 
 class _Transcript:

@@ -6,6 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from registry.errors import FeedError
+from registry.types import VarKind, VarType
+from registry.values import SelectedRows
 from symop import random
 from symop.function import bare_where_native, fed
 from symop.graph import topological
@@ -90,7 +93,18 @@ class Runner:
                 return value
         elif isinstance(value, NDArray):
             value = value.value
-        array = fed(name, self._feeds[index][1], value)
+        node = self._feeds[index][1]
+        if node.type.kind is VarKind.SELECTED_ROWS:
+            return _rows(name, node.type, value)
+        array = fed(name, node, value)
         if isinstance(array, jax.Array):
             self._checked[index] = array.shape, array.dtype
         return array
+
+
+def _rows(name: str, type: VarType, value: Any) -> SelectedRows:
+    """``value``, which must be rows of ``type``."""
+    if not isinstance(value, SelectedRows) or value.type is not type:
+        got = value.type if isinstance(value, SelectedRows) else value.__class__.__name__
+        raise FeedError(f"{name}: a value of type {type} must be fed, got {got}")
+    return value

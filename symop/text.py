@@ -89,7 +89,8 @@ def _variable(var: VarDesc) -> str:
     declared = ""
     if var.shape is not None or var.dtype is not None:
         shape = "?" if var.shape is None else ",".join(map(str, var.shape))
-        declared = f": {var.dtype or DEFAULT_FLOAT}[{shape}]"
+        kind = "" if var.kind == VarKind.LOD_TENSOR.value else f"{var.kind} "
+        declared = f": {kind}{var.dtype or DEFAULT_FLOAT}[{shape}]"
     extra = [STOP] if var.stop_gradient else []
     extra += [f"{_name(key)}={_quoted(value)}" for key, value in var.attrs.items()]
     return f"{role}{_name(var.name)}{declared}" + (f" {{{', '.join(extra)}}}" if extra else "")

@@ -274,7 +274,7 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
 
 def _initial(node: Node, key: Any) -> Any:
     declared = dict(node.attributes[3]).get("initial")
-    return initial_value(declared, node.type.shape, node.type.dtype, key)
+    return initial_value(declared, node.type, key)
 
 
 def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:

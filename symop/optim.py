@@ -1,0 +1,416 @@
+"""Optimizers of programs: ``so.optim.Adam(1e-3).minimize(loss)`` appends backward and update.
+
+Each is an operator of the registry, applied in place: what the program updates. One compiled step
+then holds forward, backward and update.
+"""
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+from registry.errors import ArgumentError, nearest
+from registry.operator import Operator
+from registry.table import get
+from registry.types import VarKind
+from symop.backward import Pairs, append_backward
+from symop.program_block import Block, Variable
+
+Schedule = Callable[[Variable], Variable]
+"""A learning rate as a function of the number of steps before."""
+
+
+# Clipping --------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByValue:
+    """Each entry of each gradient is brought into ``[-bound, bound]``."""
+
+    bound: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """The clipped gradients."""
+        return [get("clip")(one, low=-self.bound, high=self.bound) for one in gradients]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByNorm:
+    """Each gradient is made shorter where its norm exceeds ``max_norm``."""
+
+    max_norm: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """The clipped gradients."""
+        return [get("clip_by_norm")(one, max_norm=self.max_norm) for one in gradients]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByGlobalNorm:
+    """All gradients together are made shorter where their norm exceeds ``max_norm``."""
+
+    max_norm: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """The clipped gradients."""
+        found = get("clip_by_global_norm")(*gradients, max_norm=self.max_norm)
+        return list(found) if isinstance(found, tuple) else [found]
+
+
+Clip = Callable[[Sequence[Variable]], list[Variable]]
+
+
+# Loss scaling ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class LossScale:
+    """A factor on the loss that keeps gradients of half precision from vanishing.
+
+    Gradients are divided by it again. A step whose gradients are not finite is left out, and the
+    factor is divided by ``change``; after ``interval`` good steps it is multiplied (Micikevicius et
+    al., "Mixed Precision Training", 2018). A ``change`` of 1 keeps it.
+
+    Attributes:
+        initial: the first factor.
+        interval: how many good steps come before it grows.
+        change: how much it grows and shrinks.
+    """
+
+    initial: float = 2.0**15
+    interval: int = 2000
+    change: float = 2.0
+
+
+# Optimizers ------------------------------------------------------------------------------------
+
+
+class Optimizer:
+    """Updates parameters by their gradients, by an operator of the registry.
+
+    Row-sparse gradients cost the rows alone where the operator is exact on them (``sgd``,
+    ``adagrad``) or ``lazy=True``, which leaves the moments of other rows as they are; otherwise the
+    step is that of the dense gradient, over the whole table.
+
+    Attributes:
+        operator: the operator's name.
+        initial: what its states hold before the first step, where that is not zero.
+    """
+
+    operator: ClassVar[str]
+    initial: Mapping[str, float]
+    _initial: ClassVar[Mapping[str, float]] = {}
+
+    def __init__(
+        self,
+        learning_rate: float | Schedule,
+        *,
+        weight_decay: float = 0.0,
+        clip: Clip | None = None,
+        accumulate: int = 1,
+        loss_scale: LossScale | None = None,
+        initial: Mapping[str, float] | None = None,
+        **attributes: Any,
+    ) -> None:
+        """Prepare to minimize.
+
+        Args:
+            learning_rate: a number, or a function from the number of steps before (a variable) to
+                the rate, such as
+                ``lambda step: so.exponential_decay(step, init_value=0.1, ...)``.
+            weight_decay: of an operator that has it (``adamw``, ``lamb``) its own, else the
+                coupled one: that times the parameter is added to the gradient.
+            clip: what is done to all gradients first, such as ``ClipByGlobalNorm(1.0)``.
+            accumulate: gradients of so many runs are averaged before each step.
+            loss_scale: for forward passes in half precision.
+            initial: by state, what it holds before the first step.
+            **attributes: those of the operator, such as ``b1``, ``nesterov`` or ``lazy``.
+
+        Raises:
+            ArgumentError: the operator has no such attribute or state.
+        """
+        if accumulate < 1:
+            raise ArgumentError(f"accumulate: it must be at least 1, got {accumulate}")
+        self.learning_rate, self.clip = learning_rate, clip
+        self.accumulate, self.loss_scale = accumulate, loss_scale
+        self.attributes = attributes
+        operator = self._chosen()
+        own = "weight_decay" in operator.attribute_index
+        if own:
+            self.attributes = {"weight_decay": weight_decay, **attributes}
+        self.coupled_decay = 0.0 if own else weight_decay
+        self.initial = {**self._initial, **(initial or {})}
+        _require_among(operator, "attribute", self.attributes, list(operator.attribute_index))
+        _require_among(operator, "state", self.initial, _state_slots(operator))
+
+    def _chosen(self) -> Operator:
+        return get(self.operator)
+
+    def minimize(
+        self,
+        loss: Variable,
+        parameter_list: Sequence[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
+    ) -> Pairs:
+        """Append backward and update to the program of ``loss``.
+
+        Args:
+            loss: a scalar.
+            parameter_list: what is trained; without it, all parameters that the loss depends on.
+            no_grad_set: variables through which no gradient flows.
+
+        Returns:
+            Pairs of a parameter and its gradient, before it is clipped; of a scaled loss.
+
+        Raises:
+            GradientError: as ``append_backward`` does.
+        """
+        scaling = None if self.loss_scale is None else _Scaling(loss.block, self.loss_scale)
+        head = None if scaling is None else get("cast")(scaling.factor, dtype=loss.dtype)
+        pairs = append_backward(loss, parameter_list, no_grad_set, head)
+        self._apply(pairs, scaling)
+        return pairs
+
+    def apply_gradients(self, pairs: Pairs) -> None:
+        """Append the update of parameters by gradients that the program computes.
+
+        Args:
+            pairs: parameters, each with its gradient, dense or as rows.
+        """
+        self._apply(pairs, None)
+
+    def _apply(self, pairs: Pairs, scaling: "_Scaling | None") -> None:
+        if not pairs:
+            raise ArgumentError("minimize: the loss must depend on a parameter, got none")
+        block = pairs[0][0].block
+        gradients = [gradient for _, gradient in pairs]
+        gate: Variable | None = None
+        if scaling is not None:
+            gradients, gate = scaling.unscaled(gradients)
+        if self.accumulate > 1:
+            gradients, gate = self._accumulated(block, gradients, gate)
+        if self.clip is not None:
+            gradients = self.clip(gradients)
+        step = _Counter(block, self.operator, gate)
+        rate = self.learning_rate(step.count) if callable(self.learning_rate) else None
+        for (parameter, _), gradient in zip(pairs, gradients, strict=True):
+            self._update(parameter, gradient, step.count, rate, gate)
+
+    def _accumulated(
+        self, block: Block, gradients: Sequence[Variable], finite: Variable | None
+    ) -> tuple[list[Variable], Variable]:
+        """Averages over some runs, and whether this run is the last of them."""
+        place = _Cycle(block, self.operator, self.accumulate)
+        found = []
+        for one in gradients:
+            given = one if finite is None else get("let_through")(one, finite)
+            total = _kept(block, f"{one.name}.total", one)
+            whole = get("accumulate_rows")(total, given, place.count, places=self.accumulate)
+            block.set_update(total.name, get("let_through")(whole, place.goes_on).name)
+            mean = get("scale")(whole, scale=1.0 / self.accumulate)
+            found.append(get("let_through")(mean, place.ends))
+        return found, place.ends
+
+    def _update(
+        self,
+        parameter: Variable,
+        gradient: Variable,
+        step: Variable,
+        rate: Variable | None,
+        gate: Variable | None,
+    ) -> None:
+        operator, block = self._chosen(), parameter.block
+        if self.coupled_decay:
+            gradient = get("add_decayed_weights")(
+                gradient, parameter, weight_decay=self.coupled_decay, lazy=self._by_rows()
+            )
+        given: dict[str, Any] = {"param": parameter, "grad": gradient}
+        for slot in _state_slots(operator):
+            given[slot] = _kept(
+                block, f"{parameter.name}.{slot}", parameter, self.initial.get(slot, 0.0)
+            )
+        given["learning_rate"] = self.learning_rate if rate is None else rate
+        if "step" in operator.slot_index:
+            given["step"] = step
+        result = operator(**given, **self.attributes)
+        made = result if isinstance(result, tuple) else (result,)
+        by_output = dict(zip(operator.outputs, made, strict=True))
+        # Without rows, an update by rows does nothing; a gate would cost the whole table.
+        gated = gate is not None and not (
+            gradient.kind is VarKind.SELECTED_ROWS and self._by_rows()
+        )
+        for slot, output in operator.inplace.items():
+            new = by_output[output]
+            new = get("where")(gate, new, given[slot]) if gated else new
+            block.set_update(given[slot].name, new.name)
+
+    def _by_rows(self) -> bool:
+        """Whether an update by rows touches these alone: it is exact so, or asked to be lazy."""
+        has = "lazy" in self._chosen().attribute_index
+        return bool(self.attributes.get("lazy", False)) if has else True
+
+
+def _state_slots(operator: Operator) -> list[str]:
+    return [slot for slot in operator.inplace if slot != "param"]
+
+
+def _require_among(
+    operator: Operator, what: str, given: Mapping[str, Any], legal: Sequence[str]
+) -> None:
+    for name in given:
+        if name not in legal:
+            raise ArgumentError(
+                f"{operator.name}: the {what}s must be among {', '.join(legal) or 'none'}, got "
+                f"{name!r}{nearest(name, legal)}"
+            )
+
+
+def _kept(block: Block, name: str, like: Variable, initial: float = 0.0) -> Variable:
+    """A state of the type of ``like``."""
+    free, type = block.free(name), like.type
+    return block.declare(
+        "state", free, type.shape, type.dtype, initial=initial, stops=True, kind=type.kind
+    )
+
+
+class _Counter:
+    """How many steps were taken before; those that ``gate`` leaves out do not count."""
+
+    def __init__(self, block: Block, owner: str, gate: Variable | None) -> None:
+        self.count = block.declare(
+            "state", block.free(f"{owner}.step"), (), "int32", initial=0, stops=True
+        )
+        more = (
+            get("add")(self.count, 1)
+            if gate is None
+            else self.count + get("cast")(gate, dtype="int32")
+        )
+        block.set_update(self.count.name, more.name)
+
+
+class _Cycle:
+    """The place of a run among those whose gradients are put together."""
+
+    def __init__(self, block: Block, owner: str, length: int) -> None:
+        self.count = block.declare(
+            "state", block.free(f"{owner}.place"), (), "int32", initial=0, stops=True
+        )
+        self.ends: Variable = get("equal")(self.count, length - 1)
+        self.goes_on: Variable = get("logical_not")(self.ends)
+        after: Variable = get("where")(self.ends, 0, self.count + 1)
+        block.set_update(self.count.name, after.name)
+
+
+class _Scaling:
+    """The factor on the loss, and what becomes of it."""
+
+    def __init__(self, block: Block, how: LossScale) -> None:
+        self.how, self.block = how, block
+        self.factor = block.declare(
+            "state", block.free("loss_scale"), (), "float32", initial=how.initial, stops=True
+        )
+        self.good = block.declare(
+            "state", block.free("loss_scale.good"), (), "int32", initial=0, stops=True
+        )
+
+    def unscaled(self, gradients: Sequence[Variable]) -> tuple[list[Variable], Variable]:
+        """Gradients of the loss itself, and whether all of them are finite; then none is zero."""
+        inverse = 1.0 / self.factor
+        found = [one * get("cast")(inverse, dtype=one.dtype) for one in gradients]
+        finite: Variable = get("isfinite")(get("global_norm")(*gradients))
+        self._adapt(finite)
+        return [get("let_through")(one, finite) for one in found], finite
+
+    def _adapt(self, finite: Variable) -> None:
+        where, how = get("where"), self.how
+        more = self.good + 1
+        grows = get("greater_equal")(more, how.interval)
+        good = where(finite, where(grows, 0, more), 0)
+        grown = where(grows, self.factor * how.change, self.factor)
+        factor = where(finite, grown, self.factor / how.change)
+        self.block.set_update(self.good.name, good.name)
+        self.block.set_update(self.factor.name, factor.name)
+
+
+class SGD(Optimizer):
+    """Gradient descent: the operator ``sgd``.
+
+    Example:
+        >>> import symop as so
+        >>> with so.program_guard(so.Program()) as program:
+        ...     w = so.parameter("w", (2,), initial=1.0)
+        ...     loss = so.sum(w * w)
+        >>> pairs = so.optim.SGD(0.25).minimize(loss)
+        >>> [float(program.run(fetch=loss)) for _ in range(3)]
+        [2.0, 0.5, 0.125]
+    """
+
+    operator = "sgd"
+
+
+class Momentum(Optimizer):
+    """Gradient descent with momentum, or Nesterov's: the operator ``momentum``."""
+
+    operator = "momentum"
+
+
+class Adagrad(Optimizer):
+    """The operator ``adagrad``; squares start at 0.1 unless ``initial`` says otherwise."""
+
+    operator = "adagrad"
+    _initial: ClassVar[Mapping[str, float]] = {"moment": 0.1}
+
+
+class RMSProp(Optimizer):
+    """The operator ``rmsprop``, or with ``mu`` or ``nesterov`` that with momentum."""
+
+    operator = "rmsprop"
+
+    def __init__(
+        self, learning_rate: float | Schedule, *, centered: bool = False, **others: Any
+    ) -> None:
+        """Prepare to minimize; ``centered`` divides by the deviation, not by the mean square."""
+        self.centered = centered
+        self.with_momentum = "mu" in others or "nesterov" in others
+        super().__init__(learning_rate, **others)
+
+    def _chosen(self) -> Operator:
+        if self.centered:
+            return get("rmsprop_centered")
+        return get("rmsprop_momentum" if self.with_momentum else "rmsprop")
+
+
+class Adam(Optimizer):
+    """The operator ``adam``."""
+
+    operator = "adam"
+
+
+class AdamW(Optimizer):
+    """Adam with decoupled weight decay: the operator ``adamw``."""
+
+    operator = "adamw"
+
+
+class Adamax(Optimizer):
+    """The operator ``adamax``."""
+
+    operator = "adamax"
+
+
+class Adadelta(Optimizer):
+    """The operator ``adadelta``."""
+
+    operator = "adadelta"
+
+
+class Lamb(Optimizer):
+    """The operator ``lamb``, for large batches."""
+
+    operator = "lamb"
+
+
+class Ftrl(Optimizer):
+    """Follow the regularized leader: the operator ``ftrl``; squares start at 0.1."""
+
+    operator = "ftrl"
+    _initial: ClassVar[Mapping[str, float]] = {"squared": 0.1}
