@@ -18,7 +18,7 @@ from symop.files import PathLike, read_bounded, write_atomically
 from symop.initial import initial_value
 from symop.parsing import parsed
 from symop.program_block import Block, Variable
-from symop.program_run import Runner
+from symop.program_run import Runner, Scope
 from symop.program_symbol import from_symbol_desc, to_symbol_desc
 from symop.serialize import LIMIT, decode, encode
 from symop.symbol import Symbol
@@ -69,8 +69,9 @@ class Program:
     def __init__(self) -> None:
         """An empty program."""
         self._block = Block()
-        self.scope: dict[str, Any] = {}
+        self.scope = Scope()
         self._runners: dict[Any, Runner] = {}
+        self._last: tuple[Any, bool | None, Any] = (self, None, None)
 
     @classmethod
     def _of(cls, block: Block) -> "Program":
@@ -400,29 +401,30 @@ class Program:
         Raises:
             FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
         """
-        single = isinstance(fetch, (str, Variable))
-        names = (self._named(fetch),) if single else tuple([self._named(one) for one in fetch])
-        runner = self._runner(names, training)
-        missing = [name for name in runner.kept if name not in self.scope]
-        if missing:
-            self._fill(missing)
-        found = runner(feed or {}, self.scope)
-        return found[0] if single else found
+        before, flag, runner = self._last
+        if before is not fetch or flag is not training or runner.serial != self._block.serial:
+            runner = self._runner(fetch, training)
+            self._last = self if isinstance(fetch, list) else fetch, training, runner
+        return runner(feed or {}, self.scope, self._fill)
 
-    def _runner(self, names: tuple[str, ...], training: bool | None) -> Runner:
-        key = names, training, self._block.serial
-        found = self._runners.get(key)
-        if found is None:
-            if training is None:
-                roles = {
-                    name: self._block.variables[name].role for name in self._block.desc.updates
-                }
-                training = "parameter" in roles.values()
-            stale = [one for one in self._runners if one[2] != self._block.serial]
-            for one in stale:
-                del self._runners[one]
-            found = self._runners[key] = Runner(self._block, names, training)
+    def _runner(self, fetch: Given | Sequence[Given], training: bool | None) -> Runner:
+        asked = fetch if isinstance(fetch, (str, Variable)) else tuple(fetch)
+        found = self._runners.get((asked, training))
+        if found is None or found.serial != self._block.serial:
+            found = self._runners[asked, training] = self._planned(fetch, training)
         return found
+
+    def _planned(self, fetch: Given | Sequence[Given], training: bool | None) -> Runner:
+        single = isinstance(fetch, (str, Variable))
+        listed = [fetch] if single else list(fetch)
+        names = [self._named(one) for one in listed]
+        if training is None:
+            roles = {self._block.variables[name].role for name in self._block.desc.updates}
+            training = "parameter" in roles
+        stale = [key for key, one in self._runners.items() if one.serial != self._block.serial]
+        for key in stale:
+            del self._runners[key]
+        return Runner(self._block, names, single=single, training=training)
 
 
 Symbol.program_of = staticmethod(Program.from_symbol)

@@ -1,6 +1,6 @@
 """Running a program: one compiled function over what is fed and what is kept, which it donates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import jax
@@ -11,100 +11,198 @@ from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop import random
 from symop.function import bare_where_native, fed
-from symop.graph import topological
-from symop.lowering import Schedule
+from symop.graph import Node, topological
+from symop.lowering import Schedule, type_of
 from symop.naming import require_known
 from symop.ndarray import NDArray
 from symop.program_block import Block
 
-_NO_KEY = None, 0
+Initialize = Callable[[Sequence[str]], None]
+
+
+class _OddError(Exception):
+    """Something that is fed or kept is not an array of the declared type as it stands."""
+
+
+class Scope(MutableMapping[str, Any]):
+    """Values of parameters and states by name; those of the last run are entered when looked at.
+
+    Attributes:
+        held: the values, but for those of the last run.
+        names: what the last run updated.
+        new: the values that it left.
+    """
+
+    __slots__ = ("held", "names", "new")
+
+    def __init__(self) -> None:
+        """Nothing has a value."""
+        self.held: dict[str, Any] = {}
+        self.names: tuple[str, ...] = ()
+        self.new: list[Any] = []
+
+    def _settled(self) -> dict[str, Any]:
+        if self.names:
+            self.held.update(zip(self.names, self.new, strict=True))
+            self.names, self.new = (), []
+        return self.held
+
+    def __getitem__(self, name: str) -> Any:
+        return self._settled()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._settled()[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._settled()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settled())
+
+    def __len__(self) -> int:
+        return len(self._settled())
+
+    def __repr__(self) -> str:
+        return f"<Scope of {', '.join(self) or 'nothing'}>"
 
 
 class Runner:
     """What one choice of values to fetch takes and gives, compiled when it first runs.
 
+    Types are checked when JAX traces it, which it does anew for each new type: a run of arrays
+    like those before pays for no check.
+
     Attributes:
         kept: names of the parameters and states that must have values.
+        serial: that of the block when it was made.
     """
 
-    def __init__(self, block: Block, fetch: Sequence[str], training: bool) -> None:
-        """Plan to compute ``fetch`` and what the block updates."""
+    def __init__(self, block: Block, fetch: Sequence[str], *, single: bool, training: bool) -> None:
+        """Plan to compute ``fetch``, one value or a list, and what the block updates."""
+        self.serial, self._single = block.serial, single
         updates = dict(block.desc.updates)
         ends = [block.values[updates.get(name, name)] for name in fetch]
         new = [block.values[name] for name in updates.values()]
         needed = set(topological([*ends, *new]))
         own = {n: block.values[n] for n, v in block.variables.items() if v.role != "intermediate"}
         self._arguments = [n for n in own if block.variables[n].role == "argument"]
-        self._feeds = [(n, own[n]) for n in self._arguments if own[n] in needed]
-        self._updated = list(updates)
-        self._written = [name for name in updates if own[name] in needed]
+        self._feeds = {name: own[name] for name in self._arguments if own[name] in needed}
+        self._updated = tuple(updates)
+        written = [name for name in updates if own[name] in needed]
         read = [n for n in own if block.variables[n].persistable and own[n] in needed]
-        self._read = [name for name in read if name not in updates]
-        self.kept = [*self._written, *self._read]
-        order = [own[name] for name in self.kept] + [node for _, node in self._feeds]
+        read = [name for name in read if name not in updates]
+        self.kept = [*written, *read]
+        self._own = own
+        self._count = len(ends)
+        # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
+        self._copied = [i for i, name in enumerate(fetch) if name in updates]
         self._schedule = Schedule(
             [*ends, *new],
-            order,
+            [*[own[name] for name in self.kept], *self._feeds.values()],
             bare_where_native,
             training=training,
             keys=list(block.key_nodes.values()),
             chained=False,
         )
-        self._count = len(ends)
-        # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
-        self._copied = [i for i, name in enumerate(fetch) if name in updates]
-        self._checked: list[tuple[Any, Any]] = [(None, None)] * len(self._feeds)
-        self._fed_names: Any = None
+        self._draws = self._schedule.draws if self._schedule.needs_key else 0
+        self._written, self._read = written, read
+        self._all_written = written == list(updates)
+        self._careful = False
         self._compiled = jax.jit(self._run, donate_argnums=0)
 
     def _run(
-        self, written: list[Any], read: list[Any], feeds: list[Any], root: Any, offset: Any
+        self, written: list[Any], feed: Mapping[str, Any], *rest: Any
     ) -> tuple[list[Any], list[Any]]:
-        results, _ = self._schedule([*written, *read, *feeds], root, offset)
+        if not self._careful and feed.keys() != self._feeds.keys():
+            raise _OddError
+        feeds = self._needed(feed)
+        (read,), key = (rest[:1], rest[1:]) if self._read else (([],), rest)
+        given = [*written, *read, *feeds.values()]
+        nodes = {**{name: self._own[name] for name in self.kept}, **self._feeds}
+        for (name, node), value in zip(nodes.items(), given, strict=True):
+            self._require_type(name, node, value)
+        results, _ = self._schedule(given, *key)
         found = results[: self._count]
         for i in self._copied:
             found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
         return found, results[self._count :]
 
-    def __call__(self, feed: Mapping[str, Any], scope: dict[str, Any]) -> list[Any]:
-        """The fetched values; ``scope`` holds the new ones of what is updated afterwards."""
-        if feed.keys() != self._fed_names:
-            self._check_names(feed)
-        feeds = [self._array(i, name, feed[name]) for i, (name, _) in enumerate(self._feeds)]
-        written = [scope[name] for name in self._written]
+    def _require_type(self, name: str, node: Node, value: Any) -> None:
+        """Refuse a value that is not of the declared type."""
+        got = type_of(value) if _has_type(value) else value.__class__.__name__
+        declared = node.type.strong()
+        if isinstance(got, VarType) and got.strong() is declared:
+            return
+        if not self._careful:
+            raise _OddError
+        what = "rows" if declared.kind is VarKind.SELECTED_ROWS else "an array"
+        raise FeedError(f"{name}: {what} of type {declared} must be given, got {got}")
+
+    def __call__(self, feed: Mapping[str, Any], scope: Scope, fill: Initialize) -> Any:
+        """The fetched values; ``scope`` holds the new ones of what is updated afterwards.
+
+        ``fill`` gives values to what has none in ``scope``.
+
+        Raises:
+            FeedError: what is fed or kept does not fit.
+        """
+        if self._careful:
+            feed = self._as_arrays(feed)
+        if scope.names is not self._updated or not self._all_written:
+            written, rest = self._kept_values(scope, fill)
+        else:
+            written, rest = scope.new, ()
+            if self._read:
+                rest = ([scope.held[name] for name in self._read],)
+        if self._draws:
+            rest = (*rest, *random.draw(self._draws))
+        try:
+            if rest:
+                found, scope.new = self._compiled(written, feed, *rest)
+            else:
+                found, scope.new = self._compiled(written, feed)
+        except _OddError:  # raised when it was traced: nothing has run, nothing is donated
+            return self._carefully(feed, scope, fill)
+        scope.names = self._updated
+        return found[0] if self._single else found
+
+    def _carefully(self, feed: Mapping[str, Any], scope: Scope, fill: Initialize) -> Any:
+        """Run with what is not an array made one first, from now on."""
+        before, self._careful = self._careful, True
+        try:
+            return self(feed, scope, fill)
+        except FeedError:
+            self._careful = before
+            raise
+
+    def _kept_values(self, scope: Scope, fill: Initialize) -> tuple[list[Any], tuple[Any, ...]]:
+        """The values of what is updated and, if there is such, of what is only read."""
+        fill([name for name in self.kept if name not in scope])
         read = [scope[name] for name in self._read]
-        schedule = self._schedule
-        root, offset = random.draw(schedule.draws) if schedule.needs_key else _NO_KEY
-        found: list[Any]
-        found, new = self._compiled(written, read, feeds, root, offset)
-        for name, value in zip(self._updated, new, strict=True):
-            scope[name] = value
-        return found
+        return [scope[name] for name in self._written], (read,) if read else ()
 
-    def _check_names(self, feed: Mapping[str, Any]) -> None:
+    def _needed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """What is fed of what is needed, in the order of the variables."""
         require_known("run", feed, self._arguments)
-        require_known("run: what is needed", [n for n, _ in self._feeds], list(feed))
-        self._fed_names = set(feed)
+        missing = [name for name in self._feeds if name not in feed]
+        if missing:
+            raise FeedError(
+                f"run: {', '.join(self._feeds)} must be fed, got no {', '.join(missing)}"
+            )
+        return {name: feed[name] for name in self._feeds}
 
-    def _array(self, index: int, name: str, value: Any) -> Any:
-        """``value`` checked; what is of the shape and dtype of the last time needs no more."""
-        if isinstance(value, jax.Array):
-            if (value.shape, value.dtype) == self._checked[index]:
-                return value
-        elif isinstance(value, NDArray):
-            value = value.value
-        node = self._feeds[index][1]
-        if node.type.kind is VarKind.SELECTED_ROWS:
-            return _rows(name, node.type, value)
-        array = fed(name, node, value)
-        if isinstance(array, jax.Array):
-            self._checked[index] = array.shape, array.dtype
-        return array
+    def _as_arrays(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """What is fed, as the compiled function takes it."""
+        needed = self._needed(feed)
+        return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
 
 
-def _rows(name: str, type: VarType, value: Any) -> SelectedRows:
-    """``value``, which must be rows of ``type``."""
-    if not isinstance(value, SelectedRows) or value.type is not type:
-        got = value.type if isinstance(value, SelectedRows) else value.__class__.__name__
-        raise FeedError(f"{name}: a value of type {type} must be fed, got {got}")
-    return value
+def _array(name: str, node: Node, value: Any) -> Any:
+    """``value`` as an array, where it is a number or a list."""
+    if isinstance(value, (SelectedRows, jax.Array)):
+        return value
+    return fed(name, node, value.value if isinstance(value, NDArray) else value)
+
+
+def _has_type(value: Any) -> bool:
+    return isinstance(value, SelectedRows) or hasattr(value, "dtype")
