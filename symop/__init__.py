@@ -8,7 +8,7 @@ import registry
 from registry.errors import SymopError, UnknownOperatorError
 from registry.operator import Operator
 from registry.table import find, get
-from symop import autograd, nd, optim, random, sym
+from symop import autograd, checkpoint, nd, optim, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.backward import append_backward
 from symop.building import Group, grad, load, var
@@ -34,6 +34,7 @@ __all__ = [
     "Variable",
     "append_backward",
     "autograd",
+    "checkpoint",
     "data",
     "from_desc",
     "grad",

@@ -1,8 +1,11 @@
 """Files: written whole or not at all, read up to a limit; and arrays by name as safetensors."""
 
 import contextlib
+import glob
 import os
+import platform
 import secrets
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,8 @@ _CODES = {
 }
 """The dtypes of safetensors, by what its header calls them."""
 _RESERVED = "__metadata__"
+_HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+"""Tells this machine from others that write into the same folder."""
 
 
 def write_atomically(path: PathLike, data: bytes) -> None:
@@ -51,7 +56,9 @@ def write_atomically(path: PathLike, data: bytes) -> None:
         OSError: the file cannot be written; the old one is as it was.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    stem = f".{target.name[:100]}.{_HOST}-"
+    _remove_abandoned(target.parent, stem)
+    temporary = target.with_name(f"{stem}{os.getpid()}.{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)
@@ -63,6 +70,24 @@ def write_atomically(path: PathLike, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _remove_abandoned(folder: Path, stem: str) -> None:
+    """Remove what processes of this machine left behind that were killed while they wrote."""
+    for left in folder.glob(f"{glob.escape(stem)}*.tmp"):
+        number = left.name.removeprefix(stem).partition(".")[0]
+        if number.isdecimal() and not _is_alive(int(number)):
+            left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,6 +4,7 @@
 """
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -50,9 +51,9 @@ class _Source:
             first, self.drawn = self.drawn, self.drawn + count
             return self.root, first
 
-    def reset(self, root: Any) -> None:
+    def reset(self, root: Any, drawn: int = 0) -> None:
         with self.lock:
-            self.root, self.drawn = root, 0
+            self.root, self.drawn = root, drawn
 
 
 _source = _Source()
@@ -66,6 +67,28 @@ def seed(number: int) -> None:
     """
     with jax.ensure_compile_time_eval():
         _source.reset(jax.random.key(number))
+
+
+def get_state() -> dict[str, np.ndarray]:
+    """Where the random numbers of this process stand, as arrays; ``set_state`` goes back there."""
+    root, drawn = _source.draw(0)
+    return {"root": np.asarray(jax.random.key_data(root)), "drawn": np.asarray(drawn, np.int64)}
+
+
+def set_state(state: Mapping[str, Any]) -> None:
+    """Go on with the random numbers that followed ``get_state``.
+
+    Example:
+        >>> import symop as so
+        >>> state = so.random.get_state()
+        >>> first = so.random.normal(shape=(2,))
+        >>> so.random.set_state(state)
+        >>> bool((so.random.normal(shape=(2,)) == first).all())
+        True
+    """
+    with jax.ensure_compile_time_eval():
+        root = jax.random.wrap_key_data(jnp.asarray(state["root"], np.uint32))
+        _source.reset(root, int(state["drawn"]))
 
 
 def is_staged() -> bool:

@@ -1,0 +1,142 @@
+"""Checkpoints: training state in one file, written whole or not at all, resumed bit for bit.
+
+Example:
+    >>> import tempfile, symop as so
+    >>> with so.program_guard(so.Program()) as program:
+    ...     w = so.parameter("w", (2,), initial=1.0)
+    ...     loss = so.sum(w * w)
+    >>> pairs = so.optim.Adam(0.1).minimize(loss)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = f"{folder.name}/state.safetensors"
+    >>> first = program.run(fetch=loss)
+    >>> so.checkpoint.save(path, program)
+    >>> then = program.run(fetch=loss)
+    >>> so.checkpoint.load(path, program)
+    >>> bool(program.run(fetch=loss) == then)
+    True
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import FormatError
+from registry.types import VarKind
+from registry.values import SelectedRows
+from symop import random
+from symop.files import PathLike, load_parameters, save_parameters
+from symop.program import Program
+
+_SCOPE, _RANDOM, _TREE = "scope/", "random/", "tree"
+_PARTS = ("rows", "values")
+
+
+def save(path: PathLike, state: Any) -> None:
+    """Write ``state``; the file at ``path`` is the old one or the new one, whatever happens.
+
+    Args:
+        path: a safetensors file.
+        state: a ``Program``: the values of its parameters and states, and where the random numbers
+            of the process stand. Or a pytree of arrays, such as a ``train.TrainState``.
+
+    Raises:
+        DTypeError: safetensors has no such dtype.
+        OSError: the file cannot be written; the old one is as it was.
+    """
+    if isinstance(state, Program):
+        save_parameters(path, _of_program(state))
+        return
+    leaves, _ = jax.tree_util.tree_flatten_with_path(state)
+    save_parameters(path, {_TREE + jax.tree_util.keystr(key): _plain(one) for key, one in leaves})
+
+
+def load(path: PathLike, state: Any) -> Any:
+    """Read what ``save`` wrote.
+
+    Args:
+        path: the file.
+        state: the program to go on with, which takes the values over; or a pytree like the one that
+            was saved.
+
+    Returns:
+        The pytree; None for a program.
+
+    Raises:
+        FormatError: the file is damaged, or what it holds is not of the names, shapes and dtypes of
+            ``state``; which is as it was.
+        OSError: the file cannot be read.
+    """
+    held = load_parameters(path)
+    if isinstance(state, Program):
+        _into_program(held, state)
+        return None
+    leaves, tree = jax.tree_util.tree_flatten_with_path(state)
+    names = [_TREE + jax.tree_util.keystr(key) for key, _ in leaves]
+    _require_names(held, names)
+    found = [_like(name, held[name], one) for name, (_, one) in zip(names, leaves, strict=True)]
+    return jax.tree_util.tree_unflatten(tree, found)
+
+
+def _plain(value: Any) -> Any:
+    """A leaf as an array that a file can hold."""
+    return jax.random.key_data(value) if _is_key(value) else value
+
+
+def _is_key(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def _like(name: str, array: np.ndarray, leaf: Any) -> Any:
+    """``array`` as ``leaf`` was: a key, a JAX array, a NumPy array."""
+    plain = np.asarray(_plain(leaf))
+    if array.shape != plain.shape or array.dtype != plain.dtype:
+        raise FormatError(
+            f"{name}: an array of type {plain.dtype.name}{list(plain.shape)} must be there, got "
+            f"{array.dtype.name}{list(array.shape)}"
+        )
+    if _is_key(leaf):
+        return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(leaf))
+    return array if isinstance(leaf, np.ndarray) else jnp.asarray(array)
+
+
+def _require_names(held: Mapping[str, Any], names: list[str]) -> None:
+    strange, missing = sorted(set(held) - set(names)), sorted(set(names) - set(held))
+    if strange or missing:
+        raise FormatError(
+            "checkpoint: the file must hold what is asked for, got too much: "
+            f"{', '.join(strange) or 'nothing'}; too little: {', '.join(missing) or 'nothing'}"
+        )
+
+
+def _of_program(program: Program) -> dict[str, Any]:
+    arrays: dict[str, Any] = {}
+    for name, value in program.scope.items():
+        if isinstance(value, SelectedRows):
+            arrays |= {f"{_SCOPE}{name}/{part}": getattr(value, part) for part in _PARTS}
+        else:
+            arrays[_SCOPE + name] = value
+    return arrays | {_RANDOM + name: one for name, one in random.get_state().items()}
+
+
+def _into_program(held: Mapping[str, np.ndarray], program: Program) -> None:
+    found, used = dict[str, Any](), {f"{_RANDOM}root", f"{_RANDOM}drawn"}
+    for variable in program.variables:
+        name, type = _SCOPE + variable.name, variable.type
+        if not variable.persistable:
+            continue
+        if type.kind is VarKind.SELECTED_ROWS and f"{name}/rows" in held:
+            rows, values = (jnp.asarray(held[f"{name}/{part}"]) for part in _PARTS)
+            found[variable.name] = SelectedRows(rows, values, type.shape[0])
+            used |= {f"{name}/{part}" for part in _PARTS}
+        elif name in held:
+            like = np.empty(type.shape, type.dtype)
+            found[variable.name] = jnp.asarray(_like(name, held[name], like))
+            used.add(name)
+    _require_names(held, sorted(used))
+    random.set_state({name: held[_RANDOM + name] for name in ("root", "drawn")})
+    program.scope.clear()
+    program.scope.update(found)
