@@ -51,10 +51,10 @@ class Program:
           sum0: float32[] = sum(square0)
         <BLANKLINE>
           # gradient of square
-          scale0: float32[2] = scale(multiply0, scale=2.0)
+          multiply1: float32[2] = multiply(2.0, multiply0)
         <BLANKLINE>
           # gradient of multiply
-          "w@GRAD": float32[2] = multiply(x, scale0)
+          "w@GRAD": float32[2] = multiply(multiply1, x)
         <BLANKLINE>
           multiply2: float32[2] = multiply("w@GRAD", 0.25)
           subtract0: float32[2] = subtract(w, multiply2)

@@ -41,26 +41,27 @@ class Scope(MutableMapping[str, Any]):
         self.names: tuple[str, ...] = ()
         self.new: list[Any] = []
 
-    def _settled(self) -> dict[str, Any]:
+    def settled(self) -> dict[str, Any]:
+        """All values."""
         if self.names:
             self.held.update(zip(self.names, self.new, strict=True))
             self.names, self.new = (), []
         return self.held
 
     def __getitem__(self, name: str) -> Any:
-        return self._settled()[name]
+        return self.settled()[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._settled()[name] = value
+        self.settled()[name] = value
 
     def __delitem__(self, name: str) -> None:
-        del self._settled()[name]
+        del self.settled()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._settled())
+        return iter(self.settled())
 
     def __len__(self) -> int:
-        return len(self._settled())
+        return len(self.settled())
 
     def __repr__(self) -> str:
         return f"<Scope of {', '.join(self) or 'nothing'}>"
@@ -92,6 +93,7 @@ class Runner:
         read = [n for n in own if block.variables[n].persistable and own[n] in needed]
         read = [name for name in read if name not in updates]
         self.kept = [*written, *read]
+        self._kept_names = set(self.kept)
         self._own = own
         self._count = len(ends)
         # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
@@ -106,7 +108,7 @@ class Runner:
         )
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read = written, read
-        self._all_written = written == list(updates)
+        self._all_written = bool(updates) and written == list(updates)
         self._careful = False
         self._compiled = jax.jit(self._run, donate_argnums=0)
 
@@ -161,25 +163,29 @@ class Runner:
                 found, scope.new = self._compiled(written, feed, *rest)
             else:
                 found, scope.new = self._compiled(written, feed)
-        except _OddError:  # raised when it was traced: nothing has run, nothing is donated
+        except (_OddError, TypeError):  # before anything ran, so nothing is donated
+            if self._careful:
+                raise
             return self._carefully(feed, scope, fill)
         scope.names = self._updated
         return found[0] if self._single else found
 
     def _carefully(self, feed: Mapping[str, Any], scope: Scope, fill: Initialize) -> Any:
         """Run with what is not an array made one first, from now on."""
-        before, self._careful = self._careful, True
+        self._careful = True
         try:
             return self(feed, scope, fill)
-        except FeedError:
-            self._careful = before
+        except BaseException:
+            self._careful = False
             raise
 
     def _kept_values(self, scope: Scope, fill: Initialize) -> tuple[list[Any], tuple[Any, ...]]:
         """The values of what is updated and, if there is such, of what is only read."""
-        fill([name for name in self.kept if name not in scope])
-        read = [scope[name] for name in self._read]
-        return [scope[name] for name in self._written], (read,) if read else ()
+        held = scope.settled()
+        if not held.keys() >= self._kept_names:
+            fill([name for name in self.kept if name not in held])
+        read = [held[name] for name in self._read]
+        return [held[name] for name in self._written], (read,) if read else ()
 
     def _needed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """What is fed of what is needed, in the order of the variables."""

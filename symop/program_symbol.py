@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from registry.desc import OpDesc, ProgramDesc
+from registry.desc import BlockDesc, OpDesc, ProgramDesc
 from registry.errors import FormatError
 from registry.operator import Operator
 from registry.table import get
@@ -37,12 +37,31 @@ def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
             state = origins.get(given, given)
             op.inputs[slot] = [state]
             origins[op.outputs[output][0]] = state
-    block.vars = [var for var in block.vars if var.role != "intermediate"]
+    needed = _needed(block, fetch)
+    block.ops = [op for op in block.ops if not needed.isdisjoint(_names(op.outputs))]
+    block.vars = [
+        var
+        for var in block.vars
+        if var.role in ("argument", "parameter") or (var.role == "state" and var.name in needed)
+    ]
     for var in block.vars:
         var.role = "argument" if var.role == "parameter" else var.role
         var.stop_gradient = False
     desc.fetch = list(fetch)
     return desc
+
+
+def _needed(block: BlockDesc, fetch: Sequence[str]) -> set[str]:
+    """The names of what ``fetch`` is computed from."""
+    needed = set(fetch)
+    for op in reversed(block.ops):
+        if not needed.isdisjoint(_names(op.outputs)):
+            needed.update(_names(op.inputs))
+    return needed
+
+
+def _names(groups: Mapping[str, Sequence[str]]) -> list[str]:
+    return [name for names in groups.values() for name in names]
 
 
 def _updates(op: OpDesc) -> Mapping[str, str]:

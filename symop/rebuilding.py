@@ -34,6 +34,7 @@ def graph_of(desc: ProgramDesc) -> tuple[list[Node], list[Node]]:
         FormatError: something in the records is wrong; nothing is kept of them.
     """
     place = _json_place(desc)
+    _refuse_updates(desc)
     if not desc.fetch:
         raise FormatError("fetch: at least one value must be named, got none")
     values = rebuild(desc, place)
@@ -56,12 +57,16 @@ def rebuild(desc: ProgramDesc, place: Place) -> dict[str, Node]:
     check_version(desc.format, desc.version)
     if len(desc.blocks) != 1:
         raise FormatError(f"blocks: a graph must have exactly one block, got {len(desc.blocks)}")
+    _refuse_updates(desc)
     block = desc.blocks[0]
-    if block.updates:
-        raise FormatError("updates: a graph must have none, got a program; use so.Program.load")
     values = Definitions(block, place).load()
     reserve([*(var.name for var in block.vars), *(op.name for op in block.ops if op.name)])
     return values
+
+
+def _refuse_updates(desc: ProgramDesc) -> None:
+    if any(block.updates for block in desc.blocks):
+        raise FormatError("updates: a graph must have none, got a program; use so.Program.load")
 
 
 def check_version(format: str, version: int) -> None:
