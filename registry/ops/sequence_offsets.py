@@ -15,7 +15,7 @@ from jax import lax
 from registry.attributes import Check
 from registry.cases import Sample, case, fixed, integers, misuse
 from registry.errors import DTypeError, ShapeError
-from registry.ops.indexing import wide_index
+from registry.ops.indexing import take, wide_index
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarType
@@ -61,6 +61,20 @@ def ids_of(offsets: Array, total_length: int) -> Array:
     return jnp.cumsum(counts, dtype=INT32)
 
 
+def rows_at(x: Array, places: Array, fill_value: float = 0) -> Array:
+    """The rows of ``x`` at ``places``; beyond them rows of ``fill_value``."""
+    rows: Array = take.kernel(x, places, axis=0, fill_value=fill_value)
+    return rows
+
+
+def bounds_of(offsets: Array, total_length: int) -> tuple[Array, Array, Array]:
+    """Of each step the number of its sequence, and where that begins and ends; no step in none."""
+    ids, offsets = ids_of(offsets, total_length), wide_index(offsets)
+    # Behind the last sequence both bounds are zero: nothing lies between them.
+    begins, ends = (rows_at(side, ids) for side in (offsets[:-1], offsets[1:]))
+    return ids, begins.astype(INT32), ends.astype(INT32)
+
+
 def beyond(condition: Array, places: Array, height: int) -> Array:
     """``places`` where the condition holds, and elsewhere one that lies beyond ``height`` rows."""
     return jnp.where(condition, places, height).astype(INT32)
@@ -77,6 +91,13 @@ def at(*numbers: int, dtype: str = "int32") -> Sample:
     """Offsets or lengths in a case, printed as they are written."""
     return fixed(
         f"at({', '.join(map(str, numbers))})", lambda _: np.asarray(numbers, np.dtype(dtype))
+    )
+
+
+def even(length: int, total: int) -> Sample:
+    """Offsets in a case of sequences that all have the same length."""
+    return fixed(
+        f"even({length}, {total})", lambda _: np.arange(0, total + 1, length).astype(INT32)
     )
 
 

@@ -1,5 +1,6 @@
 """One row for each ragged sequence, a sequence for each row, and the softmax of each sequence."""
 
+import itertools
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -16,16 +17,18 @@ from registry.ops.dynamic_slicing import slice_axis
 from registry.ops.elementwise import where
 from registry.ops.extrema import maximum
 from registry.ops.gathering import scatter_add, take_along_axis
-from registry.ops.indexing import add_rows, never_weak, take, wide_index
+from registry.ops.indexing import add_rows, never_weak, wide_index
 from registry.ops.powers import sqrt
 from registry.ops.sequence_offsets import (
     INT32,
     Length,
     at,
     beyond,
+    even,
     ids_of,
     require_offsets,
     require_steps,
+    rows_at,
     sequence_count,
     sequence_lengths,
 )
@@ -78,7 +81,7 @@ def _expand_as_reference(x: np.ndarray, offsets: np.ndarray, *, total_length: in
         case(x=(0, 2), offsets=at(0), total_length=3, order=1),
         case(x=(2,), offsets=at(0, 0, 0), total_length=0, order=1),
         case(x=integers(2, high=9), offsets=at(0, 2, 3), total_length=4),
-        workload(x=(1000, 64), offsets=np.arange(0, 20001, 20, INT32), total_length=20000),
+        workload(x=(1000, 64), offsets=even(20, 20000), total_length=20000),
         misuse(
             "a row for each of 2 sequences, got shape (3,)",
             x=(3,),
@@ -103,7 +106,7 @@ def sequence_expand_as(x: Array, offsets: Array, *, total_length: Length) -> Arr
         >>> sequence_expand_as(jnp.asarray([1.0, 2.0]), jnp.asarray([0, 3, 4]), total_length=5)
         Array([1., 1., 1., 2., 0.], dtype=float32)
     """
-    return take.kernel(never_weak(x), ids_of(offsets, total_length), axis=0, fill_value=0)
+    return rows_at(never_weak(x), ids_of(offsets, total_length))
 
 
 @sequence_expand_as.gradient
@@ -142,12 +145,6 @@ def _largest(x: Array, ids: Array, count: int) -> Array:
     return start.at[ids].max(x, mode="drop", indices_are_sorted=True) if count else start
 
 
-def _spread(rows: Array, ids: Array) -> Array:
-    """The row of its sequence at each step, and zero in the padding."""
-    spread: Array = take.kernel(rows, ids, axis=0, fill_value=0)
-    return spread
-
-
 def _per_step(steps: Array, like: Array) -> Array:
     """A vector over steps or sequences, to broadcast against rows such as those of ``like``."""
     return jnp.reshape(steps, (-1, *(1,) * (like.ndim - 1)))
@@ -182,7 +179,7 @@ def sequence_argmax(x: Array, offsets: Array) -> Array:
     x = lax.stop_gradient(never_weak(x))
     height, count = x.shape[0], offsets.shape[0] - 1
     ids = ids_of(offsets, height)
-    tied = (x == _spread(_largest(x, ids, count), ids)) | jnp.isnan(x)
+    tied = (x == rows_at(_largest(x, ids, count), ids)) | jnp.isnan(x)
     steps = jnp.where(tied, _per_step(jnp.arange(height, dtype=INT32), x), height)
     start = jnp.full((count, *x.shape[1:]), height, INT32)
     return start.at[ids].min(steps.astype(INT32), mode="drop", indices_are_sorted=True)
@@ -271,10 +268,7 @@ _POOL_CASES = [
     *[case(x=(3,), offsets=at(0), pool=pool, order=1) for pool in ("mean", "max", "first")],
     *[case(x=integers(5, high=9), offsets=at(0, 2, 2, 5), pool=p) for p in ("sum", "mean", "max")],
     case(x=np.asarray([3.0, 3.0, 1.0, 2.0, 2.0]), offsets=at(0, 3, 5), pool="max", order=0),
-    *[
-        workload(x=(20000, 64), offsets=np.arange(0, 20001, 20, INT32), pool=pool)
-        for pool in ("sum", "max")
-    ],
+    *[workload(x=(20000, 64), offsets=even(20, 20000), pool=pool) for pool in ("sum", "max")],
     misuse("a vector with one number more", x=(3,), offsets=integers(2, 2, high=3)),
     misuse("x must have an axis for the steps", x=(), offsets=at(0, 1)),
     misuse("offsets must be integers, got float", x=(3,), offsets=(3,)),
@@ -328,9 +322,10 @@ def sequence_pool(
     x = never_weak(x)
     if pool == "max":
         chosen = sequence_argmax.kernel(x, offsets)
-        return take_along_axis.kernel(x, chosen, axis=0, fill_value=pad_value)
+        largest: Array = take_along_axis.kernel(x, chosen, axis=0, fill_value=pad_value)
+        return largest
     if pool in ("first", "last"):
-        return take.kernel(x, _ends(offsets, pool, x.shape[0]), axis=0, fill_value=pad_value)
+        return rows_at(x, _ends(offsets, pool, x.shape[0]), pad_value)
     return _summed(x, offsets, pool, pad_value)
 
 
@@ -379,7 +374,7 @@ def _softmax_dtype(x: VarType, offsets: VarType) -> DType:
 
 def _softmax_reference(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     out = np.zeros_like(x)
-    for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, end in itertools.pairwise(offsets):
         if start < end:
             powers = np.exp(x[start:end] - np.max(x[start:end], axis=0))
             out[start:end] = powers / np.sum(powers, axis=0)
@@ -396,7 +391,7 @@ def _softmax_reference(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         case(x=(3, 2), offsets=at(0, 3, dtype="uint8"), order=2),
         case(x=(2, 2), offsets=at(0), order=1),
         case(x=(0,), offsets=at(0, 0), order=1),
-        workload(x=(20000, 64), offsets=np.arange(0, 20001, 20, INT32)),
+        workload(x=(20000, 64), offsets=even(20, 20000)),
         misuse("x must have an axis for the steps", x=(), offsets=at(0, 1)),
         misuse("a vector with one number more", x=(3,), offsets=integers(0, high=3)),
         misuse("offsets must be integers, got float", x=(3,), offsets=(3,)),
@@ -423,8 +418,8 @@ def sequence_softmax(x: Array, offsets: Array) -> Array:
     steps = jnp.where(inside, x.astype(at_least_single(x.dtype)), 0)
     largest = _largest(lax.stop_gradient(steps), ids, count)
     largest = jnp.where(largest == -np.inf, 0, largest)
-    powers = jnp.where(inside, jnp.exp(steps - _spread(largest, ids)), 0)
-    total = _spread(segment_sum(powers, ids, count), ids)
+    powers = jnp.where(inside, jnp.exp(steps - rows_at(largest, ids)), 0)
+    total = rows_at(segment_sum(powers, ids, count), ids)
     return (powers / jnp.where(total == 0, 1, total)).astype(x.dtype)
 
 
