@@ -6,6 +6,7 @@ arrays and returns the same kind.
 
 import registry
 from registry.errors import SymopError, UnknownOperatorError
+from registry.lod import LoDTensor
 from registry.operator import Operator
 from registry.table import find, get
 from symop import autograd, nd, random, sym
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Executor",
     "Group",
+    "LoDTensor",
     "NDArray",
     "Symbol",
     "SymopError",

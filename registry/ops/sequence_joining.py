@@ -56,12 +56,12 @@ def _expand_dtype(x: VarType, x_offsets: VarType, offsets: VarType) -> list[DTyp
 def _joined(parts: Sequence[np.ndarray], total: int, like: np.ndarray) -> np.ndarray:
     """The parts one after the other, as many steps as ``total``, zeros behind them."""
     rest = np.zeros((total, *like.shape[1:]), like.dtype)
-    whole: np.ndarray = np.concatenate([*parts, rest])
-    return whole[:total]
+    joined: np.ndarray = np.concatenate([*parts, rest])
+    return joined[:total]
 
 
 def _ends(parts: Sequence[np.ndarray], total: int) -> np.ndarray:
-    return np.minimum(np.cumsum([0, *map(len, parts)]), total).astype(INT32)
+    return np.asarray(np.minimum(np.cumsum([0, *map(len, parts)]), total), np.int32)
 
 
 def _expand_reference(
@@ -414,7 +414,7 @@ def sequence_concat(offsets: Array, *xs: Array) -> tuple[Array, Array, Array]:
         >>> x, y = jnp.asarray([1, 2, 3]), jnp.asarray([10, 20])
         >>> out, offsets = sequence_concat([x, y], jnp.asarray([[0, 1, 3], [0, 1, 2]]))
         >>> out, offsets
-        (Array([ 1, 10,  2,  3, 20], dtype=int32), Array([0, 2, 4, 5], dtype=int32))
+        (Array([ 1, 10,  2,  3, 20], dtype=int32), Array([0, 2, 5], dtype=int32))
     """
     offsets = wide_index(offsets).astype(INT32)
     total, count = sum(x.shape[0] for x in xs), offsets.shape[1] - 1
