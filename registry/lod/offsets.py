@@ -141,8 +141,8 @@ def listed(numbers: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """The words of a text with single blanks between them."""
-    return " ".join(text.split())
+    """The text of an array on one line, without the blanks that align its columns."""
+    return " ".join(text.split()).replace("[ ", "[")
 
 
 # Whether they fit ------------------------------------------------------------------------------

@@ -17,12 +17,14 @@ from registry.lod.offsets import (
     counted,
     kept,
     known,
+    length_of,
     of_lengths,
     operator,
     plain,
     require_known,
     summed,
 )
+from registry.var import Var
 
 
 class LoDTensor(SequenceMethods):
@@ -63,7 +65,8 @@ class LoDTensor(SequenceMethods):
     __slots__ = ()
 
     def __init__(self, data: Any, lod: Sequence[Any], *, padded: bool = False) -> None:
-        self.data = data if hasattr(data, "dtype") else jnp.asarray(data)
+        array = isinstance(data, Var) or hasattr(data, "dtype")
+        self.data = data if array else jnp.asarray(data)
         self.lod = tuple(kept(one, i) for i, one in enumerate(lod))
         check(self.data, self.lod, padded)
 
@@ -183,6 +186,22 @@ class LoDTensor(SequenceMethods):
             self.data, self.lod[-1], padded_length=padded_length, pad_value=pad_value
         )
         return rows, operator("length_mask")(length, size=padded_length)
+
+    def with_data(self, data: Any) -> "LoDTensor":
+        """The same sequences of other steps: what an operator made of each step by itself.
+
+        Raises:
+            ShapeError: there are not as many.
+
+        Example:
+            >>> words = LoDTensor(jnp.array([1, 2, 3]), [[0, 1, 3]])
+            >>> words.with_data(words.data * 10).to_lists()
+            [[10], [20, 30]]
+        """
+        lengths = [length_of(one) for one in (self.data, data)]
+        if None not in lengths and lengths[0] != lengths[1]:
+            raise ShapeError(f"with_data: there must be {lengths[0]} steps, got {lengths[1]}")
+        return self._of(data, self.lod)
 
     def with_total_length(self, total_length: int) -> "LoDTensor":
         """The same sequences with zeros behind them, or less padding, so that batches are alike.
