@@ -228,6 +228,10 @@ _PADDLE: _Names = {
     "reshape2": ("reshape", "no length is 0"),
     "scatter": ("index_update", "overwrite=False is index_add"),
     "scatter_nd_add": ("scatter_nd", "it starts from zeros: add x"),
+    "sequence_enumerate": (
+        "sequence_context",
+        "win_size is context_length, context_start=0 must be given, padding is zero",
+    ),
     "sequence_first_step": ("sequence_pool", "pool='first', and the offsets are an input"),
     "sequence_last_step": ("sequence_pool", "pool='last', and the offsets are an input"),
     "soft_relu": ("softplus", "it has no threshold"),
