@@ -60,7 +60,7 @@ def batches(
 def fed(words: list[list[int]]) -> dict[str, Any]:
     """What the network is fed: all words one after the other, and where each text begins."""
     text = so.LoDTensor.from_lists(words, dtype=np.int32).with_total_length(LONGEST * len(words))
-    return {"words": text.data, "words@LOD0": text.offsets()}
+    return text.as_feed("words")
 
 
 # The network -----------------------------------------------------------------------------------

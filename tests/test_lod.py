@@ -577,15 +577,51 @@ class TestEdges:
         assert so.sequence_pad(x, offsets, padded_length=300)[1].tolist() == [100, 155]
 
 
+OFFSETS = np.array([0, 2, 2, 5])
+CALLS = {
+    "sequence_ids": lambda op, x, o: op(o, total_length=6),
+    "sequence_lengths": lambda op, x, o: op(o),
+    "sequence_offsets": lambda op, x, o: op(o),
+    "sequence_pool": lambda op, x, o: op(x, o, pool="last"),
+    "sequence_argmax": lambda op, x, o: op(x, o),
+    "sequence_softmax": lambda op, x, o: op(x, o),
+    "sequence_expand_as": lambda op, x, o: op(x[:3], o, total_length=6),
+    "sequence_expand": lambda op, x, o: op(x, o, o, total_length=9, n_sequences=5)[1],
+    "sequence_concat": lambda op, x, o: op([x, x], so.stack(o, o))[1],
+    "sequence_slice": lambda op, x, o: op(x, o, o[:3], o[1:])[1],
+    "sequence_context": lambda op, x, o: op(x, o, context_length=2),
+    "sequence_conv": lambda op, x, o: op(x, o, x[:4], channels=2, context_length=2),
+    "sequence_pad": lambda op, x, o: op(x, o, padded_length=3)[1],
+    "sequence_unpad": lambda op, x, o: op(x[:4], o)[1],
+    "sequence_reverse": lambda op, x, o: op(x, offsets=o),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", ["int64", "uint32", "int8"])
+def test_offsets_of_each_dtype(name, dtype):
+    """The result is that of int32 and of the type that was inferred."""
+    with jax.enable_x64(True):
+        x, operator = jnp.asarray(X[:6]), registry.get(name)
+        offsets = so.var("o", shape=(4,), dtype=dtype)
+        graph = CALLS[name](operator, so.var("x", shape=(6, 2)), offsets)
+        found = graph.eval(x=x, o=OFFSETS.astype(dtype))
+        wanted = CALLS[name](operator, x, jnp.asarray(OFFSETS, jnp.int32))
+        assert (
+            (found.shape, found.dtype) == (graph.shape, graph.dtype) == (wanted.shape, wanted.dtype)
+        )
+        close(found, wanted)
+
+
 class TestDoors:
     def test_symbols(self):
         words = so.LoDTensor(so.var("words"), [so.var("words@LOD0", dtype="int32")])
         out = words.sequence_conv(channels=3, name="conv").sequence_pool("max")
         assert out.list_arguments() == ["words", "words@LOD0", "conv_weight"]
         x, weight = jnp.asarray(X[:7]), np.ones((6, 3), np.float32)
-        fed = {"words": x, "words@LOD0": MANY[0], "conv_weight": weight}
-        wanted = so.LoDTensor(x, [MANY[0]]).sequence_conv(weight).sequence_pool("max")
-        close(out.eval(**fed), wanted)
+        given = so.LoDTensor(x, [MANY[0]])
+        wanted = given.sequence_conv(weight).sequence_pool("max")
+        close(out.eval(**given.as_feed("words"), conv_weight=weight), wanted)
         text = so.LoDTensor(so.var("w", shape=(6,)), [[0, 2, 3], [0, 2, 3, 6]])
         assert text.sequence_pool(level=0).eval(w=np.arange(6.0)).tolist() == [3.0, 12.0]
         assert repr(text).startswith("LoDTensor(float32[6], lod=[[0, 2, 3], [0, 2, 3, 6]])")

@@ -187,6 +187,18 @@ class LoDTensor(SequenceMethods):
         )
         return rows, operator("length_mask")(length, size=padded_length)
 
+    def as_feed(self, name: str) -> dict[str, Any]:
+        """What is fed to the variables that stand for a tensor called ``name``.
+
+        They are ``name`` itself and ``name@LOD0``, ``name@LOD1`` ... for the offsets of each level,
+        the outermost first.
+
+        Example:
+            >>> sorted(LoDTensor(jnp.zeros(2), [[0, 1], [0, 2]]).as_feed("words"))
+            ['words', 'words@LOD0', 'words@LOD1']
+        """
+        return {name: self.data, **{f"{name}@LOD{i}": one for i, one in enumerate(self.lod)}}
+
     def with_data(self, data: Any) -> "LoDTensor":
         """The same sequences of other steps: what an operator made of each step by itself.
 
