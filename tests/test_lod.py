@@ -604,8 +604,9 @@ def test_offsets_of_each_dtype(name, dtype):
     with jax.enable_x64(True):
         x, operator = jnp.asarray(X[:6]), registry.get(name)
         offsets = so.var("o", shape=(4,), dtype=dtype)
-        graph = CALLS[name](operator, so.var("x", shape=(6, 2)), offsets)
-        found = graph.eval(x=x, o=OFFSETS.astype(dtype))
+        graph = CALLS[name](operator, so.var("x", shape=(6, 2), dtype="float32"), offsets)
+        fed = {"x": x, "o": OFFSETS.astype(dtype)}
+        found = graph.eval(**{one: fed[one] for one in graph.list_arguments()})
         wanted = CALLS[name](operator, x, jnp.asarray(OFFSETS, jnp.int32))
         assert (
             (found.shape, found.dtype) == (graph.shape, graph.dtype) == (wanted.shape, wanted.dtype)
