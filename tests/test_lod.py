@@ -14,6 +14,7 @@ from registry.errors import (
     ArgumentError,
     AttributeValueError,
     DTypeError,
+    KindError,
     ShapeError,
     UnknownTypeError,
 )
@@ -281,6 +282,15 @@ class TestParts:
         assert paths == [".data", ".lod[0]", ".lod[1]"]
         doubled = jax.jit(lambda one: jax.tree.map(lambda leaf: leaf * 2, one))(self.TEXT)
         assert doubled.lod[1].tolist() == [0, 4, 6, 6, 12]
+
+    @pytest.mark.parametrize("taken", [np.asarray, jnp.asarray, so.nd.array])
+    def test_it_is_no_array(self, taken):
+        with pytest.raises(KindError, match=r"an array must be chosen, .data or to_padded\(\)"):
+            taken(so.LoDTensor(np.arange(4), [[0, 2, 4]]))
+
+    def test_an_operator_tells_that_it_takes_arrays(self):
+        with pytest.raises(ArgumentError, match="slot 'x' must hold an array, a number or a sym"):
+            so.relu(self.TEXT)
 
     def test_it_is_pickled(self):
         assert pickle.loads(pickle.dumps(self.TEXT)).to_lists() == self.TEXT.to_lists()

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import ArgumentError, AttributeValueError, ShapeError
+from registry.errors import ArgumentError, AttributeValueError, KindError, ShapeError
 from registry.lod.display import table, text
 from registry.lod.methods import SequenceMethods
 from registry.lod.offsets import (
@@ -256,6 +256,13 @@ class LoDTensor(SequenceMethods):
             lod.append(kept - kept[0])
             start, stop = int(kept[0]), int(kept[-1])
         return self._of(self.data[start:stop], tuple(lod))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        # NumPy would stack sequences that happen to be equally long, and refuse others.
+        del dtype, copy
+        raise KindError(
+            "LoDTensor: an array must be chosen, .data or to_padded(), got the whole tensor"
+        )
 
     def __repr__(self) -> str:
         return text(self.data, self.lod)
