@@ -25,6 +25,7 @@ from registry.declare.simple import SimpleOp, register_simple_op
 from registry.desc import BlockDesc, OpDesc, OpProto, ProgramDesc, VarDesc
 from registry.errors import SymopError
 from registry.kernel_gradients import differentiate_kernel
+from registry.lod import LoDTensor
 from registry.operator import Derivative, Grads, Operator
 from registry.signature import Array, Key, Parameter, State, Training
 from registry.table import get, load_plugins, names, op, operators
@@ -46,6 +47,7 @@ __all__ = [
     "Grads",
     "InplaceHint",
     "Key",
+    "LoDTensor",
     "OpDesc",
     "OpProto",
     "OpProtoAndCheckerMaker",

@@ -228,13 +228,12 @@ _PADDLE: _Names = {
     "reshape2": ("reshape", "no length is 0"),
     "scatter": ("index_update", "overwrite=False is index_add"),
     "scatter_nd_add": ("scatter_nd", "it starts from zeros: add x"),
-    "sequence_first_step": ("slice_axis", "begin=0, end=1 along the axis of time"),
-    "sequence_last_step": ("sequence_last", "sequences are rows with lengths"),
-    "sequence_pool": (
-        "sequence_mask",
-        "of padded sequences, then sum, mean or max; 'LAST' is sequence_last",
+    "sequence_enumerate": (
+        "sequence_context",
+        "win_size is context_length, context_start=0 must be given, padding is zero",
     ),
-    "sequence_softmax": ("softmax_with_length", "sequences are rows with lengths"),
+    "sequence_first_step": ("sequence_pool", "pool='first', and the offsets are an input"),
+    "sequence_last_step": ("sequence_pool", "pool='last', and the offsets are an input"),
     "soft_relu": ("softplus", "it has no threshold"),
     "softmax_with_cross_entropy": (
         "softmax_cross_entropy",

@@ -6,6 +6,7 @@ arrays and returns the same kind.
 
 import registry
 from registry.errors import SymopError, UnknownOperatorError
+from registry.lod import LoDTensor
 from registry.operator import Operator
 from registry.table import find, get
 from symop import autograd, checkpoint, nd, optim, random, sym
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Executor",
     "Group",
+    "LoDTensor",
     "NDArray",
     "Program",
     "Symbol",

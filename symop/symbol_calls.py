@@ -38,7 +38,7 @@ class SymbolEmitter:
         also = united(extended) if extended else ()
         if name is not None:
             name = scoped(name)
-        if operator.creates and LEFT_OUT in nodes:
+        if operator.creates and any(one is LEFT_OUT for one in nodes):
             name = name or layer_name(operator.name)
             nodes = _with_parameters(operator, nodes, attributes, name)
         result = Node.emitter.emit(operator, tuple(nodes), attributes, name)

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,24 @@ DIGITS = ROOT / "examples" / "digits.py"
 WRITTEN = ["curve.png", "graph.svg", "parameters.safetensors", "predictions.npy", "symbol.json"]
 
 
-@pytest.fixture(scope="module")
-def digits():
-    """The example as a module."""
-    spec = importlib.util.spec_from_file_location("digits", DIGITS)
+def loaded(path):
+    """An example as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """The example as a module."""
+    return loaded(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    """The example as a module."""
+    return loaded(ROOT / "examples" / "text_classifier.py")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +91,24 @@ def test_other_parameters_are_noticed(trained):
         path.write_bytes(intact)
     assert done.returncode == 1
     assert done.stderr == "the reloaded model predicts differently\n"
+
+
+class TestClassifier:
+    def test_texts_of_any_length_are_learned(self, classifier):
+        assert classifier.run(epochs=2, progress=False) > 0.95
+
+    def test_a_bag_of_words_cannot_learn_them(self, classifier):
+        assert classifier.run(epochs=1, context_length=1, progress=False) < 0.65
+
+    def test_labels_are_what_the_texts_say(self, classifier):
+        words, labels = classifier.texts(200, seed=3)
+        for text, label in zip(words, labels, strict=True):
+            named = ["", *[classifier.VOCABULARY[i] for i in text]]
+            verdict = sum(
+                (1 if word in classifier.PRAISE else -1)
+                * (-1 if before in classifier.NEGATION else 1)
+                for before, word in pairwise(named)
+                if word in (*classifier.PRAISE, *classifier.BLAME)
+            )
+            assert label == (verdict > 0)
+            assert len(text) <= classifier.LONGEST

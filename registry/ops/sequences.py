@@ -1,5 +1,6 @@
 """Sequences of varying length in one array, and masks of a fixed size."""
 
+import itertools
 from typing import Literal
 
 import jax.numpy as jnp
@@ -11,6 +12,14 @@ from registry.errors import AttributeValueError, DTypeError, ShapeError
 from registry.operator import Grads
 from registry.ops.gathering import scatter_add
 from registry.ops.indexing import never_weak, require_integers, take, wide_index
+from registry.ops.sequence_offsets import (
+    at,
+    bounds_of,
+    require_offsets,
+    require_steps,
+    rows_at,
+    sequence_count,
+)
 from registry.ops.shape import reshape
 from registry.shapes import normalize_axis, require_held
 from registry.signature import Array
@@ -208,9 +217,38 @@ def _sequence_mask_gradient(
     return {"data": sequence_mask(d_out, sequence_length, axis=axis), "sequence_length": None}
 
 
+def _reverse_shape(
+    data: Shape, sequence_length: Shape | None, offsets: Shape | None, *, axis: int
+) -> Shape:
+    if offsets is None:
+        return _sequence_shape(data, sequence_length, axis=axis)
+    if sequence_length is not None:
+        raise ShapeError("sequence_length or offsets must tell the sequences, got both")
+    if axis != 0:
+        raise AttributeValueError(f"axis must be 0 with offsets, got {axis}")
+    require_steps(data, "data")
+    sequence_count(offsets)
+    return data
+
+
+def _reverse_dtype(
+    data: VarType, sequence_length: VarType | None, offsets: VarType | None
+) -> DType:
+    if offsets is not None:
+        require_offsets(offsets)
+    return _sequence_dtype(data, sequence_length)
+
+
 def _sequence_reverse_reference(
-    data: np.ndarray, sequence_length: np.ndarray | None, *, axis: int
+    data: np.ndarray,
+    sequence_length: np.ndarray | None,
+    offsets: np.ndarray | None,
+    *,
+    axis: int,
 ) -> np.ndarray:
+    if offsets is not None:
+        parts = [data[start:end][::-1] for start, end in itertools.pairwise(offsets)]
+        return np.concatenate([*parts, data[offsets[-1] :]])
     if sequence_length is None:
         return np.flip(data, axis)
     out = data.copy()
@@ -222,8 +260,8 @@ def _sequence_reverse_reference(
 
 
 @op(
-    shape=_sequence_shape,
-    dtype=_sequence_dtype,
+    shape=_reverse_shape,
+    dtype=_reverse_dtype,
     reference=_sequence_reverse_reference,
     cases=[
         case(data=(4, 3, 2), sequence_length=integers(3, low=-1, high=6)),
@@ -231,15 +269,32 @@ def _sequence_reverse_reference(
         case(data=(4,)),
         case(data=(0, 2), sequence_length=integers(2, high=3)),
         case(data=integers(4, 3, high=9), sequence_length=integers(3, high=5)),
+        case(data=(6, 2), offsets=at(0, 2, 2, 5)),
+        case(data=(4,), offsets=at(0, 3, 4, dtype="uint8")),
+        case(data=(0, 2), offsets=at(0, 0), order=1),
+        case(data=(2,), offsets=at(0), order=1),
         workload(data=(128, 64, 128), sequence_length=integers(64, high=129)),
         misuse(
             "one number for each of 3 sequences", data=(4, 3), sequence_length=integers(4, high=3)
         ),
         misuse("sequence_length must be integers", data=(4, 3), sequence_length=(3,)),
+        misuse("offsets must be integers", data=(4, 3), offsets=(3,)),
+        misuse("a vector with one number more", data=(4, 3), offsets=integers(high=3)),
+        misuse("axis must be 0 with offsets, got 1", data=(4, 3), offsets=at(0, 4), axis=1),
+        misuse(
+            "must tell the sequences, got both",
+            data=(4, 3),
+            sequence_length=integers(3, high=3),
+            offsets=at(0, 4),
+        ),
     ],
 )
 def sequence_reverse(
-    data: Array, sequence_length: Array | None = None, *, axis: Literal[0, 1] = 0
+    data: Array,
+    sequence_length: Array | None = None,
+    offsets: Array | None = None,
+    *,
+    axis: Literal[0, 1] = 0,
 ) -> Array:
     """``data`` with the steps of each sequence in reverse order; what stands behind its end stays.
 
@@ -248,14 +303,23 @@ def sequence_reverse(
     ``t < sequence_length[n]``, otherwise ``data[t, n, ...]``. Without ``sequence_length`` every
     sequence has all the steps.
 
+    With ``offsets`` the sequences have no axis of their own: sequence ``s`` are the steps
+    ``data[offsets[s]:offsets[s + 1]]``, and padding behind the last offset stays where it is.
+
+    Source: MXNet, operator ``SequenceReverse``; PaddlePaddle, operator ``sequence_reverse``.
+
     Example:
         >>> import jax.numpy as jnp
         >>> sequence_reverse(jnp.asarray([[1, 2], [3, 4], [5, 6]]), jnp.asarray([3, 2]))
         Array([[5, 4],
                [3, 2],
                [1, 6]], dtype=int32)
+        >>> sequence_reverse(jnp.asarray([1, 2, 3, 4]), offsets=jnp.asarray([0, 3, 4]))
+        Array([3, 2, 1, 4], dtype=int32)
     """
     data = never_weak(data)
+    if offsets is not None:
+        return rows_at(data, _reversed(offsets, data.shape[0]))
     if sequence_length is None or data.size == 0:
         return lax.rev(data, (axis,))
     steps, ends = _steps(data, axis), _ends(sequence_length, data, axis)
@@ -263,12 +327,20 @@ def sequence_reverse(
     return jnp.take_along_axis(data, places, axis, mode="promise_in_bounds")
 
 
+def _reversed(offsets: Array, height: int) -> Array:
+    """The step that comes to each place when every sequence is reversed."""
+    _, begins, ends = bounds_of(offsets, height)
+    steps = jnp.arange(height, dtype=np.int32)
+    return jnp.where(begins < ends, begins + ends - 1 - steps, steps)
+
+
 @sequence_reverse.gradient
 def _sequence_reverse_gradient(
-    sequence_length: Var | None, d_out: Var, *, axis: Literal[0, 1]
+    sequence_length: Var | None, offsets: Var | None, d_out: Var, *, axis: Literal[0, 1]
 ) -> Grads:
     # A permutation that swaps pairs is its own adjoint.
-    return {"data": sequence_reverse(d_out, sequence_length, axis=axis), "sequence_length": None}
+    d_data = sequence_reverse(d_out, sequence_length, offsets, axis=axis)
+    return {"data": d_data, "sequence_length": None, "offsets": None}
 
 
 def _sequence_last_shape(

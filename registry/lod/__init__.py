@@ -1,0 +1,5 @@
+"""LoDTensor: ragged sequences of several levels in one dense array."""
+
+from registry.lod.tensor import LoDTensor
+
+__all__ = ["LoDTensor"]

@@ -1,0 +1,207 @@
+"""Vectors of offsets as a LoDTensor keeps them: read, checked, and counted in other units."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from registry import var
+from registry.errors import DTypeError, ShapeError, UnknownTypeError
+
+Lod = tuple[Any, ...]
+"""A vector of offsets for each level, the outermost first."""
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """The operator called ``name``."""
+    found = var.methods(name)
+    assert found is not None, name
+    return found
+
+
+# Their values ----------------------------------------------------------------------------------
+
+
+def plain(offsets: Any) -> Any:
+    """Of an eager array, which offsets need not be, the JAX array; all else as it is."""
+    asjax = getattr(offsets, "asjax", None)
+    return offsets if asjax is None else asjax()
+
+
+def as_array(value: Any) -> Any:
+    """A list as a NumPy array; all else as it is."""
+    return np.asarray(value) if isinstance(value, (list, tuple)) else value
+
+
+def known(array: Any) -> np.ndarray | None:
+    """The array in NumPy; None where its values are not there: traced, or a symbol."""
+    array = plain(array)
+    if isinstance(array, (var.Var, jax.core.Tracer)) or not hasattr(array, "dtype"):
+        return None
+    return np.asarray(array)
+
+
+def all_known(*arrays: Any) -> list[np.ndarray] | None:
+    """All the arrays in NumPy; None where the values of one are not there."""
+    found = [one for one in map(known, arrays) if one is not None]
+    return found if len(found) == len(arrays) else None
+
+
+def require_known(what: str, **values: Any) -> None:
+    """Refuse to go on without a value.
+
+    Raises:
+        UnknownTypeError: one is None.
+    """
+    for name, value in values.items():
+        if value is None:
+            raise UnknownTypeError(
+                f"{what}: {name} must be known, got offsets or lengths that are not computed yet"
+            )
+
+
+def length_of(array: Any) -> int | None:
+    """The length of the first axis, where it is known."""
+    try:
+        length: int = array.shape[0]
+    except UnknownTypeError:
+        return None
+    return length
+
+
+# How they are kept -----------------------------------------------------------------------------
+
+
+def kept(given: Any, level: int) -> Any:
+    """Offsets as they are kept: int32, in NumPy where they are lists."""
+    given = plain(given)
+    if isinstance(given, var.Var):
+        return given
+    array = given if isinstance(given, jax.Array) else np.asarray(given)
+    if array.size and array.dtype.kind not in "iu":
+        raise DTypeError(
+            f"LoDTensor: offsets of level {level} must be integers, got {array.dtype.name}"
+        )
+    return array.astype(np.int32)
+
+
+def of_lengths(given: Any, level: int) -> Any:
+    """Offsets of sequences of these lengths."""
+    given = plain(given)
+    if isinstance(given, (var.Var, jax.Array)):
+        return operator("sequence_offsets")(given)
+    lengths = np.asarray(given)
+    if lengths.ndim != 1 or (lengths.size and lengths.min() < 0):
+        raise ShapeError(
+            f"from_lengths: lengths of level {level} must be a vector without negative numbers, "
+            f"got {listed(lengths)}"
+        )
+    if lengths.size and lengths.dtype.kind not in "iu":
+        raise DTypeError(
+            f"from_lengths: lengths of level {level} must be integers, got {lengths.dtype.name}"
+        )
+    return summed(lengths)
+
+
+def summed(lengths: Any) -> np.ndarray:
+    """Where sequences of these lengths begin, and where the last one ends."""
+    return np.cumsum([0, *lengths]).astype(np.int32)
+
+
+def counted(mask: Any) -> Any:
+    """How many steps each row of a mask has; they must come before the padding."""
+    seen = known(mask)
+    if seen is None:
+        return operator("sum")(mask, axis=1)
+    seen = seen.astype(bool)
+    if np.any(seen[:, 1:] & ~seen[:, :-1]):
+        raise ShapeError("from_padded: mask must be true before it is false in each row")
+    return seen.sum(axis=1)
+
+
+def picked(outer: Any, inner: Any) -> Any:
+    """Offsets of a level, counted in what those of the next level count."""
+    if isinstance(inner, np.ndarray) and isinstance(outer, np.ndarray):
+        return inner[outer]
+    return operator("take")(inner, outer)
+
+
+def differences(offsets: Any) -> Any:
+    """The lengths of the sequences that ``offsets`` bound."""
+    if isinstance(offsets, np.ndarray):
+        return np.diff(offsets)
+    return operator("sequence_lengths")(offsets)
+
+
+def listed(numbers: Any) -> str:
+    """Numbers as a message shows them."""
+    array = np.asarray(numbers)
+    return one_line(np.array2string(array, separator=", ", threshold=12, edgeitems=3))
+
+
+def one_line(text: str) -> str:
+    """The text of an array on one line, without the blanks that align its columns."""
+    return " ".join(text.split()).replace("[ ", "[")
+
+
+# Whether they fit ------------------------------------------------------------------------------
+
+
+def check(data: Any, lod: Lod, padded: bool) -> None:
+    """Refuse offsets that do not bound sequences of ``data``, as far as values are known.
+
+    Raises:
+        ShapeError: they do not.
+    """
+    if not lod:
+        raise ShapeError("LoDTensor: there must be a level of offsets, got none")
+    _require_vectors(lod)
+    below = [None if n is None else n - 1 for n in map(length_of, lod[1:])]
+    for level, (offsets, count) in enumerate(zip(lod, [*below, _height(data)], strict=True)):
+        seen = known(offsets)
+        if seen is not None:
+            _check_values(seen, level, count, padded)
+
+
+def _height(data: Any) -> int | None:
+    try:
+        shape = tuple(data.shape)
+    except UnknownTypeError:
+        return None
+    if not shape:
+        raise ShapeError("LoDTensor: data must have an axis for the steps, got shape ()")
+    return int(shape[0])
+
+
+def _require_vectors(lod: Sequence[Any]) -> None:
+    for level, offsets in enumerate(lod):
+        if length_of_shape(offsets) not in (None, 1) or length_of(offsets) == 0:
+            raise ShapeError(
+                f"LoDTensor: offsets of level {level} must be a vector with one number more than "
+                f"there are sequences, got shape {tuple(offsets.shape)}"
+            )
+
+
+def length_of_shape(array: Any) -> int | None:
+    """The number of axes, where it is known."""
+    try:
+        return len(array.shape)
+    except UnknownTypeError:
+        return None
+
+
+def _check_values(offsets: np.ndarray, level: int, count: int | None, padded: bool) -> None:
+    place = f"LoDTensor: offsets of level {level}"
+    if offsets[0] != 0:
+        raise ShapeError(f"{place} must start with 0, got {listed(offsets)}")
+    if np.any(offsets[1:] < offsets[:-1]):
+        raise ShapeError(f"{place} must never decrease, got {listed(offsets)}")
+    if count is None or offsets[-1] == count or (padded and offsets[-1] < count):
+        return
+    most = "at most " if padded else ""
+    hint = "" if offsets[-1] > count else "; padded=True allows padding behind them"
+    raise ShapeError(
+        f"{place} must end with {most}{count}, the number of what they count, got "
+        f"{listed(offsets)}{hint}"
+    )
