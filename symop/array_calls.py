@@ -54,7 +54,7 @@ def array_function(operator: Operator) -> Callable[..., Any]:
         array([2., 5.], dtype=float32)
     """
     quick = operator.single and operator.count_rule is None and operator.direct_count
-    count = operator.direct_count if quick else -1
+    count = operator.direct_count if quick and operator.value_rule is None else -1
     call = call_of(operator, operator.defaults)
 
     def function(*args: Any, **kwargs: Any) -> Any:

@@ -286,8 +286,9 @@ def polynomial_schedule(
         >>> polynomial_schedule(jnp.asarray(5), init_value=1.0, end_value=0.0, transition_steps=10)
         Array(0.5, dtype=float32)
     """
-    done = jnp.minimum(_after(step, transition_begin), transition_steps) / transition_steps
-    return (init_value - end_value) * jnp.power(1.0 - done, power) + end_value
+    # Not 1 - step / transition_steps, which may be rounded to less than zero at the end.
+    left = jnp.maximum(transition_steps - _after(step, transition_begin), 0.0) / transition_steps
+    return (init_value - end_value) * jnp.power(left, power) + end_value
 
 
 polynomial_schedule.no_gradient(_COUNT)
