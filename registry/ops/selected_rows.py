@@ -56,7 +56,7 @@ def _merge_selected_rows_gradient(d_out: Var) -> Grads:
     return {"x": d_out}
 
 
-@op(shape=same, dtype=strong, reference=np.positive, aliases=["densify"], cases=_CASES)
+@op(shape=same, dtype=strong, reference=np.positive, cases=_CASES)
 def get_tensor_from_selected_rows(x: Array) -> Array:
     """The dense array of which ``x`` names rows: the others are zero. A dense one is itself.
 
