@@ -356,6 +356,24 @@ class TestClipping:
         assert isinstance(found, SelectedRows)
         np.testing.assert_allclose(found.to_dense(), np.clip(dense, -0.1, 0.2), rtol=1e-6)
 
+    def test_what_is_not_asked_for_stays_by_rows(self, table, ids, gradient):
+        """The cotangent of an output that nobody uses is a zero of rows, not a tall array."""
+        other = so.scale(gradient, scale=2.0)
+        first, _ = so.clip_by_global_norm(gradient, other, max_norm=0.5)
+        way = drawn(HEIGHT, WIDTH, seed=7)
+        found = so.grad(so.sum_to(first * way, shape=()), table)
+        assert found.kind is ROWS
+
+        def function(t):
+            slope = jax.grad(lambda t: jnp.sum(t[VALUES["ids"]] ** 2))(t)
+            norm = jnp.sqrt(5 * jnp.sum(slope**2))
+            return jnp.sum(slope * 0.5 / norm * way)
+
+        expected = jax.grad(function)(VALUES["table"])
+        np.testing.assert_allclose(found.eval(**VALUES).to_dense(), expected, rtol=1e-5, atol=1e-6)
+        zero = so.grad(so.sum_to(other * 0.0 + gradient, shape=()), table, unreachable="zero")
+        assert zero.kind is ROWS
+
     def test_of_zero(self):
         zero = so.var("x", shape=(2,))
         gradient = so.grad(so.sum(so.clip_by_norm(zero, max_norm=1.0)), zero)
