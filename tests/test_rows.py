@@ -397,6 +397,43 @@ class TestParts:
         again = so.join_selected_rows(*parts)
         np.testing.assert_array_equal(again.to_dense(), rows.to_dense())
 
+    @pytest.mark.parametrize(
+        ("change", "in_jax"),
+        [
+            (so.merge_selected_rows, lambda x: x),
+            (so.get_tensor_from_selected_rows, lambda x: x),
+            (lambda x: so.split_selected_rows(x, height_sections=(2, 4))[1], lambda x: x[2:]),
+            (lambda x: so.join_selected_rows(x, 2.0 * x), lambda x: jnp.concatenate([x, 2 * x])),
+            (lambda x: so.join_selected_rows(x, np.ones((1, 2))), lambda x: x),
+            (lambda x: so.clip_by_norm(x, max_norm=0.5), lambda x: x * 0.5 / jnp.linalg.norm(x)),
+            (lambda x: so.add_decayed_weights(x, VALUES["table"], weight_decay=0.5), lambda x: x),
+            (lambda x: x * x - x / 4.0, lambda x: x * x - x / 4),
+            (lambda x: so.add_n(x, x, 3.0 * x), lambda x: 5 * x),
+            (lambda x: so.take(x, np.array([4, 0, 4, 9])), lambda x: x[jnp.array([4, 0, 4])]),
+        ],
+    )
+    def test_gradients_flow_through(self, ids, change, in_jax):
+        """Along rows that repeat, and some that are dropped, to the first and second order."""
+        values = so.var("values", shape=(4, WIDTH))
+        out = change(so.add_rows(values, ids, height=HEIGHT, sparse=True))
+        weights = np.cos(np.arange(out.type.size)).reshape(out.shape).astype(np.float32)
+        first = so.grad(so.sum_to(out * weights, shape=()), values)
+        some = drawn(4, WIDTH, seed=4)
+        rows = np.array([4, 0, 4, HEIGHT], np.int32)
+        found = first.eval(values=some, ids=rows)
+
+        def function(values):
+            dense = jnp.zeros((HEIGHT, WIDTH)).at[rows].add(values, mode="drop")
+            moved = in_jax(dense)
+            return jnp.sum(moved * weights[: len(moved)])
+
+        np.testing.assert_allclose(found, jax.grad(function)(some), rtol=1e-5, atol=1e-6)
+        way = drawn(4, WIDTH, seed=5)
+        if values.name in so.grad(first, values, head_grads=way, unreachable="zero").list_inputs():
+            second = so.grad(first, values, head_grads=way).eval(values=some, ids=rows)
+            expected = jax.jvp(jax.grad(function), (some,), (way,))[1]
+            np.testing.assert_allclose(second, expected, rtol=1e-4, atol=1e-5)
+
     def test_a_table_in_two_places(self, table, gradient):
         """Each part of a table is updated by its part of the gradient."""
         tops = so.split_selected_rows(gradient, height_sections=(2, 4))
@@ -497,6 +534,21 @@ class TestCost:
             return so.cast(so.cast(clipped / 4.0, dtype="bfloat16"), dtype="float32")
 
         text = self.compiled("adam", 2, {"lazy": True}, changed).as_text()
+        assert {one for one, _ in self.tall_instructions(text)} <= self.IN_PLACE
+
+    def test_accumulating_over_steps_is_done_in_place(self):
+        """Rows are added to a dense sum of gradients, which is donated."""
+        shape = (self.TALL, 8)
+        table, ids = so.var("table", shape=shape), so.var("ids", shape=(16,), dtype="int32")
+        rows = so.lookup_table(table, ids, sparse=True)
+        gradient = so.grad(so.sum(so.square(rows)), table)
+        function = so.add(so.var("total", shape=shape), gradient).to_jax(rules=False)
+        struct = jax.ShapeDtypeStruct
+        jitted = jax.jit(
+            lambda total, table, ids: function(total=total, table=table, ids=ids), donate_argnums=0
+        )
+        array, some = struct(shape, np.float32), struct((16,), np.int32)
+        text = jitted.lower(array, array, some).compile().as_text()
         assert {one for one, _ in self.tall_instructions(text)} <= self.IN_PLACE
 
     def test_accumulated_steps_are_one_step(self, table, ids):
