@@ -30,6 +30,7 @@ Step = Callable[[], Any]
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of row-sparse steps."""
     repeats = 5 if quick else 40
+    require_equal()
     figures = [
         against_dense("SGD", "sgd", optax.sgd(RATE), "dense JAX", 1 / 100, repeats),
         against_dense("lazy Adam", "adam", optax.adam(RATE), "optax's Adam", 1 / 50, repeats),
@@ -111,6 +112,15 @@ def against_dense(
     pairs = [(brief(ours) / SEVERAL, brief(theirs)) for _ in range(repeats + 2)]
     figure = f"{title}, 1,000,000 x 64, 1,024 ids, against {other}"
     return judged(figure, pairs[2:], target=target)
+
+
+def require_equal() -> None:
+    """One step of SGD by rows is the dense one."""
+    table = jnp.asarray(np.random.default_rng(1).normal(size=(LOW, WIDTH)), jnp.float32)
+    ids = jnp.asarray(batches(LOW)[0])
+    slope = jax.grad(lambda table: 0.5 * jnp.sum(table[ids] ** 2))(table)
+    found = updating("sgd", LOW)({"table": table}, ids)["table"]
+    np.testing.assert_allclose(found, table - RATE * slope, rtol=1e-6)
 
 
 def taller(name: str, repeats: int) -> Figure:

@@ -154,10 +154,7 @@ class Inference:
         given = tuple(None if t is None else t.kind for t in types)
         kinds = self._kinds(given, attributes)
         traced = self.shape_rule is None or self.dtype_rule is None
-        # What a kernel for dense arrays makes of them is dense: it is not asked.
-        plain = self.kind_rule is None or (
-            bool(self.operator.row_slots) and _all_dense([*given, *kinds])
-        )
+        plain = self.kind_rule is None or (self.operator.row_slots and _all_dense(given))
         real = result if traced or plain else self._traced(types, attributes)
         why = "dense by default" if self.kind_rule is None else "as its kind rule tells"
         for name, one, kind in zip(self.operator.outputs, real, kinds, strict=True):
@@ -174,9 +171,12 @@ class Inference:
     def _kinds(
         self, given: tuple[VarKind | None, ...], attributes: Attributes
     ) -> tuple[VarKind, ...]:
-        """What the kind rule says of each output; dense without one."""
+        """What the kind rule says of each output; dense without one.
+
+        An operator that has a kernel for rows makes dense results of dense inputs.
+        """
         count = len(self.operator.outputs)
-        if self.kind_rule is None:
+        if self.kind_rule is None or (self.operator.row_slots and _all_dense(given)):
             return (VarKind.LOD_TENSOR,) * count
         with self._named():
             said = self.kind_rule(given, attributes)

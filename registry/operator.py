@@ -486,7 +486,7 @@ class Operator(Signature):
         """Declare the kernel for calls in which one of ``slots`` holds ``SelectedRows``.
 
         It takes and computes what the declared kernel does; every other slot holds a dense array.
-        Results are dense unless ``kind`` declares what they are.
+        Results are dense unless ``kind`` declares what they are; of dense inputs they always are.
 
         Raises:
             DeclarationError: a slot does not exist, or there is such a kernel already.

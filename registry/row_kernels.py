@@ -18,12 +18,11 @@ Kernel = Callable[..., Any]
 def dispatched(dense: Kernel, rows: Kernel) -> Kernel:
     """A kernel that runs ``rows`` where an input is ``SelectedRows``, or else ``dense``."""
 
+    @functools.wraps(dense)
     def kernel(*inputs: Any, **attributes: Any) -> Any:
         sparse = any(isinstance(one, SelectedRows) for one in inputs)
         return (rows if sparse else dense)(*inputs, **attributes)
 
-    kernel.__name__ = getattr(dense, "__name__", "kernel")
-    kernel.__doc__ = dense.__doc__
     return kernel
 
 

@@ -54,9 +54,8 @@ def array_function(operator: Operator) -> Callable[..., Any]:
         >>> total
         array([2., 5.], dtype=float32)
     """
-    plain = operator.single and operator.count_rule is None and operator.value_rule is None
-    quick = plain and operator.direct_count
-    count = operator.direct_count if quick else -1
+    quick = operator.single and operator.count_rule is None and operator.direct_count
+    count = operator.direct_count if quick and operator.value_rule is None else -1
     call = call_of(operator, operator.defaults)
     alone = call.plain
 

@@ -36,8 +36,8 @@ Contributions = dict[Node, list[Node]]
 
 
 def zeros(type: VarType) -> Node:
-    """A zero of ``type``, dense."""
-    return constant(_number(type, 0), VarType(type.shape, type.dtype))
+    """A zero of ``type``."""
+    return constant(_number(type, 0), type)
 
 
 def ones(type: VarType) -> Node:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from registry.attributes import identity_key
 from registry.errors import SymopError
 from registry.operator import Operator
-from registry.types import VarKind
+from registry.types import VarKind, VarType
 from registry.var import Attributes
 from symop.differentiate import carries_cotangent, ones, pullback
 from symop.emission import substitute
@@ -343,13 +343,20 @@ class Recorded:
         return not self._kept.isdisjoint((node, *node.operands))
 
     def pulled(
-        self, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...] = ()
+        self,
+        heads: tuple[Node, ...],
+        by: tuple[Node, ...],
+        bare: tuple[Node, ...] = (),
+        rows: tuple[Node, ...] = (),
     ) -> "Pulled":
-        """The gradients by the inputs ``by`` for cotangents of ``heads``; ones for the ``bare``."""
-        key = heads, by, bare
+        """The gradients by the inputs ``by`` for cotangents of ``heads``.
+
+        They are ones for the ``bare``, and rows for ``rows``.
+        """
+        key = heads, by, bare, rows
         if key not in self._pullbacks:
             with jax.enable_x64(self.program.x64):
-                self._pullbacks[key] = Pulled(self, heads, by, bare)
+                self._pullbacks[key] = Pulled(self, heads, by, bare, rows)
         return self._pullbacks[key]
 
 
@@ -363,10 +370,16 @@ class Pulled:
     """
 
     def __init__(
-        self, of: Recorded, heads: tuple[Node, ...], by: tuple[Node, ...], bare: tuple[Node, ...]
+        self,
+        of: Recorded,
+        heads: tuple[Node, ...],
+        by: tuple[Node, ...],
+        bare: tuple[Node, ...],
+        rows: tuple[Node, ...] = (),
     ) -> None:
         """Ask the gradient makers."""
         types = {node: node.type.strong() for node in heads}
+        types |= {n: VarType(n.type.shape, n.type.dtype, VarKind.SELECTED_ROWS) for n in rows}
         seeds = [ones(t) if n in bare else placeholder("head", t) for n, t in types.items()]
         self._seeds = [one for one, node in zip(seeds, heads, strict=True) if node not in bare]
         found = pullback(heads, by, seeds)

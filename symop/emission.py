@@ -90,9 +90,8 @@ def _kinds(
     So a value of the wrong kind is refused when the call is made, not when shapes are known.
     """
     given = tuple([None if node is None else _kind_of(node) for node in nodes])
-    if operator.inference.kind_rule is None and not any(
-        kind is not VarKind.LOD_TENSOR for kind in given
-    ):
+    keeps_dense = operator.inference.kind_rule is None or operator.row_slots
+    if keeps_dense and not any(kind is not VarKind.LOD_TENSOR for kind in given):
         return None
     try:
         return operator.inference.kinds(given, attributes)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.operator import Operator
-from registry.types import KEY_TYPE, VarType
+from registry.types import KEY_TYPE, DType, Shape, VarKind, VarType
 from registry.values import SelectedRows
 from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
 
@@ -175,11 +175,20 @@ def _folded_key(rank: int, key: Any, offset: Any) -> Any:
 
 def _filler(node: Node) -> Call:
     value, dtype, shape = node.attributes
+    if node.type.kind is VarKind.SELECTED_ROWS:
+        return functools.partial(_filled_rows, value, dtype, shape)
     if dtype is None:
         return functools.partial(_held, value)
     if shape == ():
         return functools.partial(_held, np.asarray(value, dtype))
     return functools.partial(jnp.full, shape, value, dtype)
+
+
+def _filled_rows(value: Any, dtype: DType, shape: Shape) -> SelectedRows:
+    """Rows that all hold one number; none where that is zero."""
+    count = shape[0] if value else 0
+    rows = jnp.arange(count, dtype=np.int32)
+    return SelectedRows(rows, jnp.full((count, *shape[1:]), value, dtype), shape[0])
 
 
 def type_of(value: Any) -> VarType:

@@ -107,8 +107,6 @@ class Walk:
             serial = -heapq.heappop(self._waiting)
             entry, arrived = self.entries[serial], self._cotangents.pop(serial)
             cotangents = {node: _sum(some, node.type) for node, some in arrived.items() if some}
-            for node, one in cotangents.items():
-                _require_dense(node, one)
             self._visit(entry, tuple(arrived), cotangents)
 
     def free(self) -> None:
@@ -128,6 +126,8 @@ class Walk:
             if entry.spent:
                 raise _freed()
             self._called.append(entry)
+            for node, one in cotangents.items():
+                _require_dense(node, one)
             given = {node: _array(one, node.type) for node, one in cotangents.items()}
             self._of_values |= {(entry.serial, node): given.get(node) for node in inner}
             found = entry.gradients(given)
@@ -146,7 +146,8 @@ class Walk:
                 raise _freed()
             self._visited.append((entry, heads))
             bare = tuple(node for node in heads if cotangents[node] is ONES)
-            pulled = entry.recorded.pulled(heads, by, bare)
+            rows = tuple(node for node in heads if _is_rows(cotangents[node]))
+            pulled = entry.recorded.pulled(heads, by, bare, rows)
             arrays = [one for node in heads if isinstance(one := cotangents[node], NDArray)]
             moved = self._found(entry, pulled, arrays, inputs)
             arrived = dict(zip(pulled.by, moved, strict=True))
@@ -279,18 +280,20 @@ def _sum(some: list[Any], type: VarType) -> Any:
     return total
 
 
+def _is_rows(cotangent: Cotangent) -> bool:
+    return isinstance(cotangent, NDArray) and isinstance(cotangent._value, SelectedRows)
+
+
 def _require_dense(node: Node, cotangent: Cotangent) -> None:
-    """Refuse a row-sparse gradient of a dense value that was computed.
+    """Refuse a row-sparse gradient of a dense value that a function of the user's computed.
 
     Raises:
-        KindError: gradient makers take dense cotangents, as they take them in graphs.
+        KindError: its ``backward`` is written for dense cotangents.
     """
-    if not isinstance(cotangent, NDArray) or not isinstance(cotangent._value, SelectedRows):
-        return
-    if node.type.kind is not VarKind.SELECTED_ROWS:
+    if _is_rows(cotangent) and node.type.kind is not VarKind.SELECTED_ROWS:
         raise KindError(
-            "backward: the gradient of a computed value must be dense, got "
-            f"{cotangent.type}; just arrays with attach_grad() take rows"
+            "backward: the gradient of a value that a Function computed must be dense, got "
+            f"{cotangent!r}; let get_tensor_from_selected_rows make it dense"
         )
 
 

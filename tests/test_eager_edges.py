@@ -312,26 +312,38 @@ class TestRows:
             np.testing.assert_allclose(table.grad, k * np.array(self.DENSE))
 
     @pytest.mark.parametrize("apart", [False, True])
-    def test_operators_that_take_dense_arrays_refuse_them(self, look_up, apart):
+    def test_they_flow_through_what_takes_them(self, look_up, apart):
         """In one segment of the record or in several."""
 
-        def doubled(table, ids):
-            value = table * 2
+        def through(table, ids):
+            value = nd.tanh(table * 2)  # the gradient of tanh multiplies rows by its output
             if apart:
                 value.wait_to_read()
-            return look_up(value, ids).sum()
-
-        def twice(table, ids):
-            first = look_up(table, ids).sum()
+            first = look_up(value, ids).sum()
             if apart:
                 first.wait_to_read()
-            return first + look_up(table, ids * 0).sum()
+            return first + look_up(value, ids * 0).sum()
 
-        for function in (doubled, twice):
+        table = self.table()
+        for _ in range(2):
             with autograd.record():
-                loss = function(self.table(), nd.array(self.IDS))
-            with pytest.raises(KindError, match="dense"):
-                loss.backward()
+                loss = through(table, nd.array(self.IDS))
+            loss.backward()
+            assert isinstance(table.grad.value, registry.SelectedRows)
+            hits = np.array(self.DENSE) + np.array([[3.0], [0], [0], [0], [0]])
+            slope = 2 / np.cosh(2 * np.arange(10).reshape(5, 2)) ** 2
+            np.testing.assert_allclose(table.grad, hits * slope, rtol=1e-4, atol=1e-6)
+
+    @pytest.mark.parametrize("apart", [False, True])
+    def test_operators_that_take_dense_arrays_refuse_them(self, look_up, apart):
+        flat = attached(np.arange(10, dtype=np.float32))
+        with autograd.record():
+            value = nd.reshape(flat, shape=(5, 2))
+            if apart:
+                value.wait_to_read()
+            loss = look_up(value, nd.array(self.IDS)).sum()
+        with pytest.raises(KindError, match="reshape: slot 'x' must hold a dense array"):
+            loss.backward()
 
     def test_they_cannot_be_assigned_to(self, look_up):
         table = self.table()

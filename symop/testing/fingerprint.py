@@ -19,7 +19,7 @@ from registry.operator import Operator
 from registry.table import find
 
 _LENGTH = 16
-_CATALOGUE = ("registry.ops", "registry.shapes")
+_CATALOGUE = ("registry.ops", "registry.shapes", "registry.row_kernels")
 Place = tuple[str, str]
 """A module and a name that is declared at its top level."""
 
