@@ -11,6 +11,7 @@ from registry.table import find, get
 from symop import autograd, nd, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.building import Group, grad, load, var
+from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.forward import jvp
@@ -28,6 +29,9 @@ __all__ = [
     "Symbol",
     "SymopError",
     "autograd",
+    "body",
+    "cond",
+    "foreach",
     "from_desc",
     "grad",
     "jvp",
@@ -38,8 +42,10 @@ __all__ = [
     "nd",
     "random",
     "save_parameters",
+    "scan",
     "sym",
     "var",
+    "while_loop",
 ]
 
 registry.table.reserve(__all__)

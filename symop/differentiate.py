@@ -124,7 +124,8 @@ def input_gradients(
             f"{operator.name}: a gradient is asked for, but its derivative is "
             f"{operator.derivative.value} ({operator.reason}){built_at(node.origin)}"
         )
-    grads = run_maker(node, cotangents)
+    wanted = tuple([child is not None and child in active for child in node.inputs])
+    grads = run_maker(node, cotangents, wanted)
     pairs = []
     for i, child in enumerate(node.inputs):
         if child is None or child not in active:
@@ -136,7 +137,9 @@ def input_gradients(
     return pairs
 
 
-def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]:
+def run_maker(
+    node: Node, cotangents: tuple[Node | None, ...], wanted: tuple[bool, ...]
+) -> dict[str, Any]:
     """Call the gradient maker; cotangents that it needs and did not get are zeros."""
     operator = node.op
     assert isinstance(operator, Operator)
@@ -150,7 +153,9 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
         for i, (one, type) in enumerate(zip(cotangents, node.types, strict=True))
     )
     try:
-        grads: dict[str, Any] = rule(node.inputs, node.attributes, output_values(node), given)
+        grads: dict[str, Any] = rule(
+            node.inputs, node.attributes, output_values(node), given, wanted
+        )
     except SymopError as error:
         raise type(error)(
             f"{error}\n  in the gradient maker of {operator.name}{built_at(node.origin)}"
@@ -285,6 +290,12 @@ def _pushforward(
     tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
     if operator.derivative is Derivative.ZERO or not active:
         return Pushforward(inputs, application, tangents, (None,) * len(application.types))
+    if operator.tangent_rule is not None:
+        moving = dict(zip(active, tangents, strict=True))
+        along = tuple(moving.get(i) for i in range(len(inputs)))
+        moved = operator.tangent_rule(inputs, attributes, along)
+        if moved is not None:
+            return Pushforward(inputs, application, tangents, tuple(moved))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = tuple(
         None if one is None else placeholder(f"d{i}", one)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from registry.attributes import identity_key
+from registry.bodies import bodies_of
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
 from registry.shapes import default_float
@@ -38,7 +39,7 @@ from symop.guarding import (
     with_jvp,
     without_maker,
 )
-from symop.lowering import Call, Schedule, bare_kernel, type_of
+from symop.lowering import Call, Schedule, bare_kernel, is_native, type_of
 from symop.reverse import Pullback
 from symop.transposition import Active, Linear, Values
 
@@ -192,7 +193,7 @@ def _rules_off(linear: set[Node]) -> Any:
         assert isinstance(node.op, Operator)
         if node not in linear:
             return with_rule(node.op, node.attributes)
-        if node.op.catalogued:
+        if node.op.catalogued and (is_native(node) or not bodies_of(node.attributes)):
             return bare_kernel(node.op, node.attributes)
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)

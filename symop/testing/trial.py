@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.binding import LEFT_OUT
+from registry.bodies import drawn as attribute
 from registry.cases import Case, Misuse
 from registry.operator import Derivative, Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
@@ -122,7 +123,9 @@ def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> di
     """A case's arguments by keyword, what fills slots drawn in ``dtype``."""
     of_case = case if isinstance(case, Case) else Case(case.values)
     return {
-        name: of_case.draw(name, dtype) if name in operator.slot_index else value
+        name: of_case.draw(name, dtype) 
+        if name in operator.slot_index
+        else attribute(value, dtype)
         for name, value in case.values.items()
         if name != "training"
     }

@@ -1,0 +1,118 @@
+"""Control flow on eager arrays: functions run step by step, as any eager code does."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from registry.errors import ArgumentError
+from registry.table import get
+from registry.types import VarType
+from symop.ndarray import NDArray
+from symop.segments import local
+from symop.symbol_flow import flat, places, steps_of
+
+Function = Callable[..., Any]
+
+
+def is_traced(values: Any) -> bool:
+    """Whether JAX traces one of the values, of what kind soever."""
+    leaves, _ = flat(values)
+    found = [one.value if isinstance(one, NDArray) else one for one in leaves]
+    return any(isinstance(one, jax.core.Tracer) for one in found)
+
+
+def require_unrecorded(what: str) -> None:
+    """Refuse to record a choice that is made when a traced value is known.
+
+    Raises:
+        ArgumentError: calls are recorded.
+    """
+    if local.state.taped:
+        raise ArgumentError(
+            f"{what}: inside of a JAX transformation a choice by a traced value cannot be recorded; "
+            "differentiate with jax.grad, or record outside of the transformation"
+        )
+
+
+def arrays_of(values: Any) -> Any:
+    """The same nested values, every leaf an eager array."""
+    leaves, tree = flat(values)
+    return jax.tree_util.tree_unflatten(tree, [_array(one) for one in leaves])
+
+
+def _array(one: Any) -> NDArray:
+    return one if isinstance(one, NDArray) else NDArray(one)
+
+
+def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Sequence[Any]) -> Any:
+    """``control_flow.cond`` on eager arrays: the chosen function runs."""
+    if _array(pred).shape != ():
+        raise ArgumentError(f"cond: the predicate must be a scalar, got shape {pred.shape}")
+    return arrays_of((true_fn if bool(pred) else false_fn)(*arrays_of(tuple(operands))))
+
+
+def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None) -> Any:
+    """``control_flow.while_loop`` on eager arrays."""
+    carry, taken = arrays_of(init), 0
+    while (max_steps is None or taken < max_steps) and bool(cond_fn(carry)):
+        carry = _next("while_loop", carry, arrays_of(body_fn(carry)), init if not taken else carry)
+        taken += 1
+    return carry
+
+
+def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> Any:
+    """``control_flow.scan`` on eager arrays."""
+    series = arrays_of(xs)
+    leaves, tree = flat(series)
+    count = steps_of([one.type for one in leaves], places(series), length)
+    carry, before, rows = arrays_of(init), init, []
+    for i in range(count)[:: -1 if reverse else 1]:
+        one = jax.tree_util.tree_unflatten(tree, [array[i] for array in leaves])
+        pair = f(carry, one)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ArgumentError(f"scan: a step must return a pair of carries and results, got {pair!r}")
+        carry, before = _next("scan", carry, arrays_of(pair[0]), before), carry
+        rows.append(arrays_of(pair[1]))
+    if not rows:
+        raise ArgumentError("scan: there must be a step on eager arrays, got none")
+    return carry, _stacked(rows[::-1] if reverse else rows)
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    """The results of all steps along a new first axis."""
+    each = [flat(row)[0] for row in rows]
+    stack = get("stack")
+    return jax.tree_util.tree_unflatten(
+        flat(rows[0])[1], [stack(*one) for one in zip(*each, strict=True)]
+    )
+
+
+def _next(what: str, carry: Any, after: Any, given: Any) -> Any:
+    """The carries after a step; those of ``given`` that are Python numbers may change their dtype.
+
+    Raises:
+        ArgumentError: a step nests them differently, or changes the type of one.
+    """
+    (leaves, tree), (later, nested) = flat(carry), flat(after)
+    if tree != nested:
+        raise ArgumentError(
+            f"{what}: a step must return carries that are nested as the first ones, {tree}, got "
+            f"{nested}"
+        )
+    for name, old, new, first in zip(places(carry), leaves, later, flat(given)[0], strict=True):
+        if not _fits(old.type.strong(), new.type.strong(), isinstance(first, (int, float, complex))):
+            raise ArgumentError(
+                f"{what}: carry{name} must keep its type, {old.type.strong()}, got "
+                f"{new.type.strong()} after a step"
+            )
+    return after
+
+
+def _fits(old: VarType, new: VarType, number: bool) -> bool:
+    return old is new or (number and old.shape == new.shape)
+
+
+def is_taped() -> bool:
+    """Whether calls are recorded for a backward pass."""
+    return local.state.taped
