@@ -15,7 +15,7 @@ import numpy as np
 from registry.attributes import identity_key
 from registry.audited import Audit, Entry, Gap
 from registry.binding import LEFT_OUT
-from registry.bodies import drawn
+from registry.bodies import drawn as attribute
 from registry.cases import Case
 from registry.errors import GradientError, SymopError
 from registry.operator import Derivative, Operator
@@ -284,7 +284,7 @@ def _bound(operator: Operator, case: Case) -> tuple[list[Any], Attributes]:
     drawn = {
         name: case.draw(name, np.dtype(np.float32)) 
         if name in operator.slot_index
-        else drawn(value, np.dtype(np.float32))
+        else attribute(value, np.dtype(np.float32))
         for name, value in case.values.items()
         if name != "training"
     }

@@ -113,6 +113,10 @@ class TensorArray:
         dtype: DType = np.dtype(self.values.dtype)
         return dtype
 
+    def __add__(self, other: "TensorArray") -> "TensorArray":
+        """The sums of the elements; as long as the longer one."""
+        return TensorArray(self.values + other.values, jnp.maximum(self.length, other.length))
+
     @classmethod
     def filled(cls, type: VarType, value: Any) -> "TensorArray":
         """An empty array of ``type`` whose room is filled with one number."""

@@ -28,6 +28,7 @@ from symop.graph import (
     TRAINING,
     VARIABLE,
     Node,
+    Structure,
     as_node,
     built_at,
     placeholder,
@@ -297,6 +298,7 @@ class _Cut:
         self.heads = heads
         self.parameters = {node: i for i, node in enumerate(body.parameters)}
         self.lost = frozenset(lost)
+        self.own = set(topological(body.results))
         self.outputs = {body.results[j]: j for j in reversed(saved)}
         self.further: list[Node] = []
         self.stand_ins: dict[Node, Node] = {}
@@ -337,7 +339,7 @@ class _Cut:
             return Source("input", place)
         if node in self.outputs:
             return Source("output", self.outputs[node])
-        if place is None:
+        if place is None and not self._is_found_in_array(node):
             return None
         if node.type.kind is not VarKind.LOD_TENSOR:
             raise KindError(
@@ -347,6 +349,17 @@ class _Cut:
         self.further.append(node)
         self.outputs[node] = len(self.body.results) + len(self.further) - 1
         return Source("output", self.outputs[node])
+
+
+    def _is_found_in_array(self, node: Node) -> bool:
+        """Whether ``node`` is a dense value that the body takes from a tensor array.
+
+        The arrays of all steps would be too much to store, what is read there is not.
+        """
+        if node not in self.own or not self.lost or isinstance(node.op, Structure):
+            return False
+        dense = node.type.kind is VarKind.LOD_TENSOR and node.type.differentiable
+        return dense and any(one.type.kind is VarKind.LOD_TENSOR_ARRAY for one in node.operands)
 
 
 def _named_by_makers(

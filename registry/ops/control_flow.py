@@ -25,6 +25,7 @@ from registry.ops.stepping import (
     require_type,
     require_types,
     run_prefix,
+    said,
     scan_count,
     stacked,
     stored,
@@ -57,7 +58,7 @@ def _both(x: Any, y: Any) -> Any:
 
 def _cond_reference(pred: Any, *operands: Any, true_body: Body, false_body: Body, **_: Any) -> Any:
     chosen = true_body if pred else false_body
-    return tuple(np.asarray(one) for one in chosen.run(operands))
+    return said([np.asarray(one) for one in chosen.run(operands)])
 
 
 @op(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, distinct, integers, misuse, workload
-from registry.errors import ShapeError
+from registry.errors import DTypeError, KindError, ShapeError
 from registry.operator import Grads
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
@@ -20,6 +20,7 @@ from registry.ops.shape import reshape
 from registry.shapes import (
     default_int,
     floating,
+    listed,
     normalize_axes,
     promote,
     real,
@@ -28,7 +29,7 @@ from registry.shapes import (
 )
 from registry.signature import Array
 from registry.table import op
-from registry.types import DType, Shape, VarType
+from registry.types import DType, Shape, VarKind, VarType
 from registry.var import Var
 
 Axis = int | tuple[int, ...] | None
@@ -172,6 +173,30 @@ def add_n(*xs: Array) -> Array:
     return functools.reduce(operator.add, xs)
 
 
+@add_n.types
+def add_n_types(xs: Sequence[VarType]) -> list[VarType]:
+    """Of tensor arrays comes a tensor array; each of them is the longest that there is."""
+    kinds = {one.kind for one in xs}
+    kind = add_n_kind([one.kind for one in xs])
+    shape = same(*(one.shape for one in xs))
+    if kind is VarKind.LOD_TENSOR and len(kinds) == 1:
+        dtype, weak = promote(*xs)
+        return [VarType(shape, dtype, weak=weak)]
+    if len(set(xs)) > 1:
+        raise DTypeError(f"tensor arrays must be of one type, got {listed(xs)}")
+    return [xs[0]]
+
+
+@add_n.kind
+def add_n_kind(xs: Sequence[VarKind]) -> VarKind:
+    """Dense, unless all are tensor arrays."""
+    kinds = set(xs)
+    if kinds <= {VarKind.LOD_TENSOR} or kinds == {VarKind.LOD_TENSOR_ARRAY}:
+        return xs[0]
+    named = ", ".join(str(one.value) for one in xs)
+    raise KindError(f"the inputs must be dense arrays, or all of them tensor arrays, got {named}")
+
+
 @add_n.gradient
 def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
     return {"xs": [unbroadcast(d_out, x) for x in xs]}
@@ -181,7 +206,7 @@ def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
 def _add_n_simplify(xs: Sequence[Var]) -> Var | None:
     if len(xs) == 1:
         return xs[0]
-    if len(xs) == 2:
+    if len(xs) == 2 and xs[0].kind is VarKind.LOD_TENSOR:
         pair: Var = add(*xs)
         return pair
     terms = [x for x in xs if x.constant != 0]

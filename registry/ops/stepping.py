@@ -174,7 +174,7 @@ class _Step(NamedTuple):
         found = self.body.run(values, key=key, training=self.training)
         end = self.n_carry + self.n_sums
         sums = [
-            _plus(total, term)
+            total + term
             for total, term in zip(held[self.n_carry :], found[self.n_carry : end], strict=True)
         ]
         return [*found[: self.n_carry], *sums], found[end:]
@@ -185,12 +185,6 @@ class _Step(NamedTuple):
         init = [settled(one, type) for one, type in zip(carries, types, strict=True)]
         terms = self.body.outputs[self.n_carry : self.n_carry + self.n_sums]
         return [*init, *map(zeros_of, terms)]
-
-
-def _plus(total: Any, term: Any) -> Any:
-    if isinstance(total, TensorArray):
-        return TensorArray(total.values + term.values, jnp.maximum(total.length, term.length))
-    return total + term
 
 
 def zeros_of(type: VarType) -> Any:
@@ -231,7 +225,12 @@ def _scan_reference(
         sums = [total + term for total, term in zip(sums, terms, strict=True)]
         for whole, one in zip(series, found[first:], strict=True):
             whole[number] = one
-    return (*carries, *sums, *series)
+    return said([*carries, *sums, *series])
+
+
+def said(results: list[Any]) -> Any:
+    """Results as a reference gives them: one of them alone."""
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 # Gradients -------------------------------------------------------------------------------------
