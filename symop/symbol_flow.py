@@ -146,7 +146,9 @@ def _symbols(nodes: Iterable[Node]) -> list[Symbol]:
 
 
 def _listed(found: Any) -> list[Symbol]:
-    return [Symbol([node], found.also) for node in found.nodes]
+    """What an operator with a varying number of results returned: a tuple where it is one."""
+    symbols = found if isinstance(found, tuple) else (found,)
+    return [Symbol([node], one.also) for one in symbols for node in one.nodes]
 
 
 # Carries ---------------------------------------------------------------------------------------
