@@ -1,4 +1,4 @@
-"""Control flow: recurrences and their gradients, against ``jax.grad`` of the same by hand in JAX."""
+"""Control flow: recurrences and their gradients, against ``jax.grad`` of the same in JAX."""
 
 from collections.abc import Callable
 from typing import Any

@@ -15,7 +15,10 @@ import measure
 
 NAMES = ("building", "steps", "calls", "eager", "control_flow", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {"benchmarks.md": ("building", "steps", "calls", "eager", "control_flow"), "speed.md": ("catalogue",)}
+PAGES = {
+    "benchmarks.md": ("building", "steps", "calls", "eager", "control_flow"),
+    "speed.md": ("catalogue",),
+}
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"
 
 

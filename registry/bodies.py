@@ -25,11 +25,11 @@ class Source(NamedTuple):
 
     Attributes:
         of: ``input`` or ``output`` of the body, or ``head``, the cotangent of an output.
-        index: which one.
+        place: which one.
     """
 
     of: Literal["input", "output", "head"]
-    index: int
+    place: int
 
 
 class Pulled(NamedTuple):

@@ -23,9 +23,9 @@ class Rule:
 
     A parameter named like a slot receives what fills it, one named like an output the output, one
     named ``d_<output>`` the cotangent of that output, and one of a gradient maker named ``wanted``
-    tells for each input whether its gradient is asked for; keyword-only parameters receive attributes,
-    and ``**others`` those that no parameter names. So the parameter list is the list of what the
-    rule needs: a maker's residuals.
+    tells for each input whether its gradient is asked for. Keyword-only parameters receive
+    attributes, and ``**others`` those that no parameter names. So the parameter list is the list of
+    what the rule needs: a maker's residuals.
     """
 
     def __init__(

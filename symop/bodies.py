@@ -1,4 +1,4 @@
-"""Bodies of control flow: graphs over placeholders, which run, differentiate and compare by content.
+"""Bodies of control flow: graphs over placeholders, which run, differentiate and are compared.
 
 What a body draws is numbered when it is traced; its gradients keep the numbers, so that they draw
 the same. Everything that is derived from a body is made once and kept by it.
@@ -328,7 +328,7 @@ class _Cut:
                 waiting += reversed(node.operands)
             else:
                 self.sources.append(source)
-                self.stand_ins[node] = placeholder(f"{source.of}{source.index}", node.type.strong())
+                self.stand_ins[node] = placeholder(f"{source.of}{source.place}", node.type.strong())
 
     def _source(self, node: Node) -> Source | None:
         """Where ``node`` comes from; None if it is computed again."""
@@ -349,7 +349,6 @@ class _Cut:
         self.further.append(node)
         self.outputs[node] = len(self.body.results) + len(self.further) - 1
         return Source("output", self.outputs[node])
-
 
     def _is_found_in_array(self, node: Node) -> bool:
         """Whether ``node`` is a dense value that the body takes from a tensor array.

@@ -25,7 +25,9 @@ from symop.symbol_flow import flat
 Function = Callable[..., Any]
 
 
-def body(function: Function, *inputs: VarType | tuple[Sequence[int], Any] | Sequence[int]) -> GraphBody:
+def body(
+    function: Function, *inputs: VarType | tuple[Sequence[int], Any] | Sequence[int]
+) -> GraphBody:
     """The body of a function of symbols: what the operators of control flow take as an attribute.
 
     Args:
@@ -105,7 +107,9 @@ def while_loop(
     Example:
         >>> import symop as so
         >>> x = so.var("x", shape=())
-        >>> y, n = so.while_loop(lambda c: c[0] < 100, lambda c: (c[0] * c[0], c[1] + 1), (x, 0), 10)
+        >>> def square(carry):
+        ...     return carry[0] * carry[0], carry[1] + 1
+        >>> y, n = so.while_loop(lambda carry: carry[0] < 100, square, (x, 0), max_steps=10)
         >>> float(y.eval(x=3.0)), int(n.eval(x=3.0)), float(so.grad(y, x).eval(x=3.0))
         (6561.0, 3, 17496.0)
     """

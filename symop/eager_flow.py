@@ -30,8 +30,8 @@ def require_unrecorded(what: str) -> None:
     """
     if local.state.taped:
         raise ArgumentError(
-            f"{what}: inside of a JAX transformation a choice by a traced value cannot be recorded; "
-            "differentiate with jax.grad, or record outside of the transformation"
+            f"{what}: inside of a JAX transformation a choice by a traced value cannot be "
+            "recorded; differentiate with jax.grad, or record outside of the transformation"
         )
 
 
@@ -71,7 +71,9 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
         one = jax.tree_util.tree_unflatten(tree, [array[i] for array in leaves])
         pair = f(carry, one)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ArgumentError(f"scan: a step must return a pair of carries and results, got {pair!r}")
+            raise ArgumentError(
+                f"scan: a step must return a pair of carries and results, got {pair!r}"
+            )
         carry, before = _next("scan", carry, arrays_of(pair[0]), before), carry
         rows.append(arrays_of(pair[1]))
     if not rows:
@@ -101,7 +103,9 @@ def _next(what: str, carry: Any, after: Any, given: Any) -> Any:
             f"{nested}"
         )
     for name, old, new, first in zip(places(carry), leaves, later, flat(given)[0], strict=True):
-        if not _fits(old.type.strong(), new.type.strong(), isinstance(first, (int, float, complex))):
+        if not _fits(
+            old.type.strong(), new.type.strong(), isinstance(first, (int, float, complex))
+        ):
             raise ArgumentError(
                 f"{what}: carry{name} must keep its type, {old.type.strong()}, got "
                 f"{new.type.strong()} after a step"

@@ -98,6 +98,7 @@ def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> 
         return result if operator.single else tuple(result)
 
     primal.__name__ = operator.name
+
     def whole(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         pairs = zip(primals, tangents, strict=True)
         result, moved = rule(primals, [_arrays_tangent(*pair) for pair in pairs])

@@ -104,9 +104,7 @@ def _nested(tree: Tree, nodes: Sequence[Node]) -> Any:
     return jax.tree_util.tree_unflatten(tree, [Symbol([one]) for one in nodes])
 
 
-def _captured(
-    results: Iterable[Node], parameters: Sequence[Node], mark: int
-) -> Iterable[Node]:
+def _captured(results: Iterable[Node], parameters: Sequence[Node], mark: int) -> Iterable[Node]:
     """What ``results`` use from outside, in the order in which they reach it."""
     seen = set(parameters)
     for result in results:
@@ -244,9 +242,7 @@ def _require_alike(trees: Sequence[Tree]) -> None:
         )
 
 
-def while_loop(
-    cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None
-) -> Any:
+def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None) -> Any:
     """``control_flow.while_loop`` on symbols."""
     leaves, tree = flat(init)
     whole = jax.tree_util.tree_structure((0,))

@@ -11,7 +11,7 @@ from jax import lax
 from registry.attributes import Check
 from registry.bodies import Body, BodyAttribute, Places, Pulled, Source, body, settled
 from registry.cases import booleans, case, misuse, uniform, workload
-from registry.errors import ArgumentError, DTypeError, NotDifferentiableError, ShapeError
+from registry.errors import ArgumentError, NotDifferentiableError, ShapeError
 from registry.operator import Grads
 from registry.ops.stepping import (
     Count,
@@ -173,7 +173,7 @@ def _cond_gradient(
         return {"pred": None, "operands": gradients}
     pulled = [one.pullback(heads, chosen) for one in bodies]
     sources, (when_true, when_false) = _of_same_inputs(true_body, pulled)
-    values = [cotangents[one.index] if one.of == "head" else operands[one.index] for one in sources]
+    values = [cotangents[one.place] if one.of == "head" else operands[one.place] for one in sources]
     draws = when_true.draws or when_false.draws
     found = cond(
         pred,
@@ -195,7 +195,7 @@ def _of_same_inputs(
     """Bodies that take one list of inputs, and where those come from."""
     sources = list(dict.fromkeys(one for each in pulled for one in each.sources))
     types = tuple(
-        (forward.inputs if one.of == "input" else forward.outputs)[one.index] for one in sources
+        (forward.inputs if one.of == "input" else forward.outputs)[one.place] for one in sources
     )
     places = [tuple(sources.index(one) for one in each.sources) for each in pulled]
     bodies = tuple(
@@ -234,6 +234,8 @@ def _while_reference(
     return (np.int32(steps), *carries, *results)
 
 
+_State = tuple[Any, list[Any], list[Any]]
+"""The number of the step, carries, stacked results."""
 MaxSteps = Annotated[
     int | None, Check("be None or not negative", lambda count: count is None or count >= 0)
 ]
@@ -297,7 +299,7 @@ def while_loop(
     def drawn(chosen: Body, number: Any) -> Any:
         return jax.random.fold_in(key, number) if chosen.draws else None
 
-    def goes_on(state: tuple[Any, Values, Values]) -> Any:
+    def goes_on(state: _State) -> Any:
         number, carries, _ = state
         (holds,) = condition.run(
             [*carries, *consts], key=drawn(condition, number), training=training
@@ -305,7 +307,7 @@ def while_loop(
         holds = holds if holds.dtype == np.bool_ else holds != 0
         return holds if max_steps is None else (number < max_steps) & holds
 
-    def step(state: tuple[Any, Values, Values]) -> tuple[Any, Values, Values]:
+    def step(state: _State) -> _State:
         number, carries, series = state
         found = body.run([*carries, *consts], key=drawn(body, number), training=training)
         return number + 1, found[:n_carry], stored(series, found[n_carry:], number)
@@ -329,9 +331,7 @@ def while_types(
     require_types("the condition", condition, operands)
     require_types("the body", body, operands)
     if len(condition.outputs) != 1:
-        raise ArgumentError(
-            f"the condition must return one value, got {len(condition.outputs)}"
-        )
+        raise ArgumentError(f"the condition must return one value, got {len(condition.outputs)}")
     _require_scalar("the condition", condition.outputs[0])
     require_carries(body, n_carry)
     require_key(condition.draws or body.draws, use_key)
@@ -447,9 +447,7 @@ def _while_tangents(
     return [None, *(moved.get(i) for i in range(n_carry))]
 
 
-def _moving(
-    body: Body, n_carry: int, tangents: Sequence[Var | None]
-) -> tuple[Places, Places]:
+def _moving(body: Body, n_carry: int, tangents: Sequence[Var | None]) -> tuple[Places, Places]:
     """The carries that move, at once or after some steps, and the constants that do."""
     moving = {i for i, one in enumerate(tangents) if one is not None}
     while True:

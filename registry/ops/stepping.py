@@ -58,8 +58,10 @@ def require_type(what: str, got: VarType, wanted: VarType) -> None:
     """
     if got.strong() is wanted:
         return
-    error = KindError if got.kind is not wanted.kind else (
-        ShapeError if got.shape != wanted.shape else DTypeError
+    error = (
+        KindError
+        if got.kind is not wanted.kind
+        else (ShapeError if got.shape != wanted.shape else DTypeError)
     )
     raise error(f"{what} must be {wanted}, got {got}")
 
@@ -350,18 +352,18 @@ def _reached_carries(layout: Layout, heads: Places, active: set[int]) -> Places:
 
 
 def _is_carry(layout: Layout, source: Source) -> bool:
-    return source.of == "head" and source.index < layout.n_carry
+    return source.of == "head" and source.place < layout.n_carry
 
 
 def _is_series(layout: Layout, source: Source) -> bool:
     """Whether there is a value for each step."""
     if source.of == "input":
-        return source.index in layout.series
-    return source.of == "output" or source.index in layout.results
+        return source.place in layout.series
+    return source.of == "output" or source.place in layout.results
 
 
 def _types(whole: Body) -> Callable[[Source], VarType]:
-    return lambda one: (whole.inputs if one.of == "input" else whole.outputs)[one.index]
+    return lambda one: (whole.inputs if one.of == "input" else whole.outputs)[one.place]
 
 
 class Run(NamedTuple):
@@ -402,9 +404,9 @@ def loop_gradients(
 
 def _value(source: Source, operands: Sequence[Var], parts: Values, d_parts: Values) -> Any:
     if source.of == "head":
-        head = d_parts[source.index]
-        return filled(parts[source.index], 0.0) if head is None else head
-    return (operands if source.of == "input" else parts)[source.index]
+        head = d_parts[source.place]
+        return filled(parts[source.place], 0.0) if head is None else head
+    return (operands if source.of == "input" else parts)[source.place]
 
 
 # scan ------------------------------------------------------------------------------------------

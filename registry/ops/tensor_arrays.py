@@ -187,7 +187,7 @@ _WRITES = [
         misuse("array must have an axis of elements", array=(), x=(), index=integers(high=1)),
     ],
 )
-def array_write(array: Array, x: Array, index: Array) -> Array:
+def array_write(array: Array, x: Array, index: Array) -> Array | TensorArray:
     """``array`` with ``x`` as the element at ``index``; its length grows to ``index + 1``.
 
     Nothing is written at a place that it has no room for, nor at a negative one. Of a dense array
@@ -202,13 +202,14 @@ def array_write(array: Array, x: Array, index: Array) -> Array:
     """
     entries = _entries(array)
     value = lax.convert_element_type(jnp.asarray(x), entries.dtype)
-    made = entries.at[index].set(value, mode="drop", wrap_negative_indices=False)
+    at: Any = entries.at[index]
+    made: Array = at.set(value, mode="drop", wrap_negative_indices=False)
     if not isinstance(array, TensorArray):
-        return made  # type: ignore[no-any-return]  # of an untyped method
+        return made
     place = jnp.asarray(index, np.int32)
     fits = (place >= 0) & (place < entries.shape[0])
     length = jnp.maximum(array.length, jnp.where(fits, place + 1, 0)).astype(np.int32)
-    return TensorArray(made, length)  # type: ignore[return-value]  # kernels are typed as arrays
+    return TensorArray(made, length)
 
 
 @array_write.types
@@ -267,7 +268,8 @@ def array_read(array: Array, index: Array) -> Array:
         Array([3., 4.], dtype=float32)
     """
     entries = _entries(array)
-    found: Array = entries.at[index].get(mode="fill", fill_value=0, wrap_negative_indices=False)
+    at: Any = entries.at[index]
+    found: Array = at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
     return found
 
 
@@ -312,7 +314,7 @@ def array_length(array: Array) -> Array:
     """
     if isinstance(array, TensorArray):
         return jnp.asarray(array.length, np.int32)
-    return jnp.int32(jnp.shape(array)[0])
+    return jnp.full((), jnp.shape(array)[0], np.int32)
 
 
 @array_length.types
@@ -345,7 +347,8 @@ def array_stack(array: Array) -> Array:
     Example:
         >>> import symop as so
         >>> x = so.var("x", shape=())
-        >>> so.array_stack(so.array_write(so.array_create(x, capacity=3), x, 1)).eval(x=5.0).tolist()
+        >>> written = so.array_write(so.array_create(x, capacity=3), x, 1)
+        >>> so.array_stack(written).eval(x=5.0).tolist()
         [0.0, 5.0, 0.0]
     """
     entries: Array = _entries(array)

@@ -123,9 +123,7 @@ def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> di
     """A case's arguments by keyword, what fills slots drawn in ``dtype``."""
     of_case = case if isinstance(case, Case) else Case(case.values)
     return {
-        name: of_case.draw(name, dtype) 
-        if name in operator.slot_index
-        else attribute(value, dtype)
+        name: of_case.draw(name, dtype) if name in operator.slot_index else attribute(value, dtype)
         for name, value in case.values.items()
         if name != "training"
     }
