@@ -50,8 +50,9 @@ class Pulled(NamedTuple):
 class Body(ABC):
     """A closed function of explicit inputs.
 
-    Bodies are immutable. Two of equal content are one object, so ``is`` and ``hash`` compare
-    content, and equal calls of an operator are one node of a graph.
+    An operator that runs bodies takes their inputs in its variadic slot, and gives their outputs in
+    its variadic output. Bodies are immutable. Two of equal content are one object, so ``is`` and
+    ``hash`` compare content, and equal calls of an operator are one node of a graph.
 
     Attributes:
         inputs: types of the inputs, none of them weak.
@@ -73,6 +74,10 @@ class Body(ABC):
     @abstractmethod
     def moved(self, active: Places) -> Places:
         """The outputs to which a derivative may flow from the inputs in ``active``."""
+
+    @abstractmethod
+    def apart(self, active: Places) -> Places:
+        """The outputs that depend on none of the inputs in ``active``, zeros left out."""
 
     @abstractmethod
     def reached(self, heads: Places, wanted: Places) -> Places:

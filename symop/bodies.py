@@ -17,7 +17,7 @@ from registry.bodies import Body, Places, Pulled, Source, Types, settled
 from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.operator import Operator
 from registry.types import VarKind, VarType
-from symop.differentiate import carries_cotangent, pullback, pushforward, zeros
+from symop.differentiate import adds_constants, carries_cotangent, pullback, pushforward, zeros
 from symop.emission import substitute
 from symop.graph import (
     ARRAY,
@@ -107,6 +107,16 @@ class GraphBody(Body):
         starts = [self.parameters[i] for i in active if self.inputs[i].differentiable]
         moving = reaching(flowing, starts)
         return tuple(j for j, one in enumerate(self.results) if one in moving)
+
+    def apart(self, active: Places) -> Places:
+        """All outputs, if a body inside ignores what it is given."""
+        order = topological(self.results)
+        starts = [self.parameters[i] for i in active if self.inputs[i].differentiable]
+        dependent = reaching([node for node in order if carries_cotangent(node)], starts)
+        if adds_constants(order, dependent):
+            return tuple(range(len(self.outputs)))
+        pairs = enumerate(self.results)
+        return tuple(j for j, one in pairs if one not in dependent and one.constant != 0)
 
     def reached(self, heads: Places, wanted: Places) -> Places:
         """Where ``pullback`` finds a gradient."""

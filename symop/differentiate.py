@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
+from registry.bodies import Body, bodies_of
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
@@ -340,9 +341,48 @@ def _require_dependence(
     operator: Operator, gradients: Sequence[Node], cotangents: Sequence[Node]
 ) -> None:
     """A gradient that ignores the cotangent is linear only if it is zero."""
-    dependent = reaching(topological(gradients), cotangents)
-    if any(g not in dependent and g.constant != 0 for g in gradients):
+    order = topological(gradients)
+    dependent = reaching(order, cotangents)
+    apart = any(g not in dependent and g.constant != 0 for g in gradients)
+    if apart or adds_constants(order, dependent):
         raise NotLinearError(_not_linear(operator))
+
+
+def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:
+    """Whether a body gives a value that is not zero and ignores what ``dependent`` tells to vary.
+
+    What an operator that runs bodies takes in its variadic slot are their inputs.
+    """
+    return any(_ignores(node, dependent) for node in order)
+
+
+def _ignores(value: Node, dependent: set[Node]) -> bool:
+    is_one = value.op is not SELECT
+    source = value if is_one else value.operands[0]
+    operator = source.op
+    if source not in dependent or not isinstance(operator, Operator):
+        return False
+    if is_one and not operator.single:
+        return False  # its outputs are looked at one by one
+    given = source.inputs[operator.n_fixed :]
+    moving = {i for i, one in enumerate(given) if one in dependent}
+    for body in bodies_of(source.attributes):
+        place = 0 if is_one else value.attributes[0]
+        output = place - (len(source.types or ()) - len(body.outputs))
+        carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
+        if output in body.apart(_moving_carries(body, moving, carries)):
+            return True
+    return False
+
+
+def _moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
+    """``moving`` with the carries that move after some steps."""
+    while True:
+        moved = body.moved(tuple(sorted(moving)))
+        more = {j for j in moved if j < n_carry} - moving
+        if not more:
+            return tuple(sorted(moving))
+        moving = moving | more
 
 
 def _require_gone(operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]) -> None:
