@@ -181,6 +181,12 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
         >>> outputs.eval(x=[2.0, 3.0, 4.0], s=1.0).tolist()
         [3.0, 5.0, 10.0]
     """
+    states, outputs = scan(in_order_of_mxnet(body), init_states, data)
+    return outputs, states
+
+
+def in_order_of_mxnet(body: Function) -> Function:
+    """The step of a scan that ``body`` of a ``foreach`` is."""
 
     def step(states: Any, one: Any) -> tuple[Any, Any]:
         pair = body(one, states)
@@ -188,8 +194,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
             raise ArgumentError(f"foreach: the body must return outputs and states, got {pair!r}")
         return pair[1], pair[0]
 
-    states, outputs = scan(step, init_states, data)
-    return outputs, states
+    return step
 
 
 # What kind of values ---------------------------------------------------------------------------

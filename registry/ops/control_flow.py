@@ -114,7 +114,8 @@ def cond(
 
         return run
 
-    holds = pred if pred.dtype == np.bool_ else pred != 0
+    given = jnp.asarray(pred)
+    holds = given if given.dtype == np.bool_ else given != 0
     return tuple(lax.cond(holds, branch(true_body), branch(false_body), operands))
 
 
@@ -215,6 +216,10 @@ def _doubled(c: Any, w: Any) -> Any:
     return c * c + w
 
 
+def _first(c: Any, w: Any) -> Any:
+    return c.sum() < w.sum()
+
+
 def _of_two(c: Any, w: Any) -> Any:
     return c < w
 
@@ -259,8 +264,8 @@ MaxSteps = Annotated[
              max_steps=2),
         misuse("the condition must be a scalar", operands=[(2,), (2,)],
                condition=body(_of_two, (2,), (2,)), body=body(_doubled, (2,), (2,)), n_carry=1),
-        misuse("carry 0 must keep its type: after a step it must be", operands=[(), (2,)],
-               condition=body(_below, (), (2,)), body=body(_doubled, (), (2,)), n_carry=1),
+        misuse("carry 0 must keep its type: after a step it must be", operands=[(1,), (2,)],
+               condition=body(_first, (1,), (2,)), body=body(_doubled, (1,), (2,)), n_carry=1),
     ],
 )  # fmt: skip
 def while_loop(

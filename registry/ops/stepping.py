@@ -556,7 +556,9 @@ def run_scan(
 @op(
     outputs=("*parts",),
     count=scan_count,
-    reference=_scan_reference,
+    reference=lambda steps, *operands, **others: _scan_reference(
+        *operands, steps=steps, **others
+    ),
     native=False,
     cases=[
         case(steps=integers(high=4, low=2), operands=[(3,), (4, 3), (3,)],

@@ -41,7 +41,7 @@ def _element(array: VarType) -> VarType:
         raise KindError(f"array must be a tensor array or a dense array, got {array}")
     if not array.shape:
         raise ShapeError("array must have an axis of elements, got a scalar")
-    return VarType(array.shape[1:], array.dtype)
+    return VarType(array.shape[1:], array.dtype, weak=array.weak)
 
 
 def _require_index(index: VarType) -> None:
@@ -66,8 +66,7 @@ def _entries(array: Any) -> Any:
         case(capacity=3, shape=(2,), dtype=np.dtype("float32")),
         case(like=integers(2, 3, high=9), capacity=4),
         case(like=(3,), capacity=2, shape=(), dtype=np.dtype("int32")),
-        case(like=(3,), capacity=0),
-        misuse("either like or shape must be given", capacity=3),
+        case(like=integers(3, high=9), capacity=0),
         misuse("must not be negative", like=(3,), capacity=-1),
     ],
 )
@@ -221,7 +220,7 @@ def array_write_types(array: VarType, x: VarType, index: VarType) -> list[VarTyp
         raise KindError(f"x must be a dense array, got {x}")
     if x.shape != element.shape or not (x.weak or x.dtype == element.dtype):
         raise (ShapeError if x.shape != element.shape else DTypeError)(
-            f"x must be {element} as the elements of array are, got {x}"
+            f"x must be {element.strong()} as the elements of array are, got {x}"
         )
     return [array.strong()]
 
@@ -359,7 +358,7 @@ def array_stack(array: Array) -> Array:
 def array_stack_types(array: VarType) -> list[VarType]:
     """Shape and dtype of ``array``."""
     _element(array)
-    return [VarType(array.shape, array.dtype)]
+    return [VarType(array.shape, array.dtype, weak=array.weak)]
 
 
 @array_stack.kind

@@ -6,6 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from registry.values import TensorArray
+
 
 def expect_close(
     got: Any,
@@ -59,6 +61,6 @@ def tiny(dtype: Any) -> float:
 
 
 def comparable(value: Any) -> Any:
-    """``value`` as an array of the widest dtype."""
-    array = np.asarray(value)
+    """``value`` as an array of the widest dtype: the elements of a tensor array."""
+    array = np.asarray(value.values if isinstance(value, TensorArray) else value)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -14,6 +14,7 @@ from registry.cases import Case
 from registry.errors import SymopError
 from registry.operator import Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from registry.values import TensorArray
 from symop.graph import SELECT, topological
 from symop.lowering import Schedule, bare, type_of
 from symop.testing.derived import derivatives, flat
@@ -118,6 +119,8 @@ def _traced(trial: Trial, types: Types) -> list[VarType]:
 
 def type_of_abstract(value: Any) -> VarType:
     """The type of what ``jax.eval_shape`` returns."""
+    if isinstance(value, TensorArray):
+        return value.type
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return KEY_TYPE
     return VarType(tuple(value.shape), np.dtype(value.dtype), weak=bool(value.weak_type))
