@@ -73,7 +73,7 @@ class Rule:
 
     def _find(self, name: str, among: dict[str, Any], what: str) -> Any:
         if name not in among:
-            legal = ", ".join(sorted(among)) or "none"
+            legal = ", ".join(sorted(one for one in among if one != WANTED)) or "none"
             raise DeclarationError(
                 f"{self.owner}: the rule {self.function.__name__!r} must name a {what} of the "
                 f"operator ({legal}), got {name!r}{nearest(name, among)}"

@@ -104,7 +104,7 @@ def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]
 
     Example:
         >>> foreach(lambda x, s: (x * s, s + x), array([1.0, 2.0, 3.0]), array(1.0))[0]
-        NDArray([1., 4., 12.], dtype=float32)
+        NDArray([ 1.,  4., 12.], dtype=float32)
     """
     return _flow.foreach(body, _arrays_of(data), _arrays_of(init_states))
 

@@ -65,7 +65,7 @@ def _entries(array: Any) -> Any:
     cases=[
         case(capacity=3, shape=(2,), dtype=np.dtype("float32")),
         case(like=integers(2, 3, high=9), capacity=4),
-        case(like=(3,), capacity=2, shape=(), dtype=np.dtype("int32")),
+        case(like=integers(3, high=9), capacity=2, shape=(), dtype=np.dtype("float32")),
         case(like=integers(3, high=9), capacity=0),
         misuse("must not be negative", like=(3,), capacity=-1),
     ],
