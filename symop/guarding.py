@@ -87,10 +87,10 @@ def without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call
     return call
 
 
-def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> Call:
-    """``kernel`` without its training flag, with ``rule`` for its tangents.
+def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, moved: Call) -> Call:
+    """``kernel`` without its training flag, with ``moved`` for its tangents.
 
-    The rule gets primals and tangents; tangents that do not move are symbolic zeros.
+    It gets primals and tangents; tangents that do not move are symbolic zeros.
     """
 
     def primal(*rest: Any) -> Any:
@@ -99,13 +99,13 @@ def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> 
 
     primal.__name__ = operator.name
 
-    def whole(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         pairs = zip(primals, tangents, strict=True)
-        result, moved = rule(primals, [_arrays_tangent(*pair) for pair in pairs])
-        return result, _tangents(moved)
+        result, ways = moved(primals, [_arrays_tangent(*pair) for pair in pairs])
+        return result, _tangents(ways)
 
     wrapped: Any = jax.custom_jvp(primal)
-    wrapped.defjvp(whole, symbolic_zeros=True)
+    wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
     return call
 

@@ -251,7 +251,7 @@ MaxSteps = Annotated[
     hidden=["steps"],
     count=scan_count,
     reference=_while_reference,
-    native=False,
+    opaque=True,  # JAX has no reverse mode for a loop of so many steps as it turns out
     cases=[
         case(operands=[uniform(2, low=0.5, high=1.0), uniform(low=0.5, high=1.0)],
              condition=body(_below, (2,), ()), body=body(_doubled, (2,), ()), n_carry=1,

@@ -559,7 +559,7 @@ def run_scan(
     reference=lambda steps, *operands, **others: _scan_reference(
         *operands, steps=steps, **others
     ),
-    native=False,
+    opaque=True,  # JAX has no reverse mode for a loop of so many steps as it turns out
     cases=[
         case(steps=integers(high=4, low=2), operands=[(3,), (4, 3), (3,)],
              body=body(_recurrence, (3,), (3,), (3,)), n_carry=1, n_xs=1, length=4),

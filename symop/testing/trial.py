@@ -12,7 +12,8 @@ from registry.binding import LEFT_OUT
 from registry.bodies import drawn as attribute
 from registry.cases import Case, Misuse
 from registry.operator import Derivative, Operator
-from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarKind, VarType, as_dtype
+from registry.values import TensorArray
 from symop.lowering import bare_kernel, type_of
 from symop.rules import with_rule
 
@@ -34,7 +35,7 @@ class Trial:
     Attributes:
         inputs: a value for each flat input: an array, a number, None, a key or the training flag.
         types: their types.
-        outputs: types of the outputs.
+        outputs: types of the outputs, as dense arrays.
         active: the inputs that are differentiated: inexact arrays, states left out.
         carrying: the outputs that have cotangents.
     """
@@ -50,7 +51,7 @@ class Trial:
         self.inputs = tuple(self._filled(i, value) for i, value in enumerate(inputs))
         self.operator = operator = operator.resolved(self.inputs, self.attributes)
         self.types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
-        self.outputs = operator.infer(self.types, self.attributes)
+        self.outputs = tuple(map(dense_type, operator.infer(self.types, self.attributes)))
         self.active = [i for i in range(len(inputs)) if self._is_active(i)]
         updated = set(operator.updates.values())
         self.carrying = [
@@ -108,15 +109,26 @@ class Trial:
         return tuple(inputs)
 
     def function(self, source: Source, places: Sequence[int]) -> Callable[..., list[Any]]:
-        """From values for the inputs at ``places`` to a list of all outputs."""
+        """From values for the inputs at ``places`` to a list of all outputs, as dense arrays."""
         chosen = bare_kernel if source == "kernel" else with_rule
         call = chosen(self.operator, self.attributes)
 
         def run(*values: Any) -> list[Any]:
             result = call(*self.replaced(places, values))
-            return [result] if self.operator.single else list(result)
+            return [dense(one) for one in ([result] if self.operator.single else result)]
 
         return run
+
+
+def dense(value: Any) -> Any:
+    """The elements of a tensor array; any other value as it is."""
+    return value.values if isinstance(value, TensorArray) else value
+
+
+def dense_type(type: VarType) -> VarType:
+    """The type of ``dense`` of a value of ``type``."""
+    is_array = type.kind is VarKind.LOD_TENSOR_ARRAY
+    return VarType(type.shape, type.dtype) if is_array else type
 
 
 def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> dict[str, Any]:
