@@ -1,5 +1,6 @@
 """Control flow on eager arrays: functions run step by step, as any eager code does."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,8 +68,9 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
     leaves, tree = flat(series)
     count = steps_of([one.type for one in leaves], places(series), length)
     carry, before, rows = arrays_of(init), init, []
+    slices = [_Slices(array, count) for array in leaves]
     for i in range(count)[:: -1 if reverse else 1]:
-        one = jax.tree_util.tree_unflatten(tree, [array[i] for array in leaves])
+        one = jax.tree_util.tree_unflatten(tree, [array[i] for array in slices])
         pair = f(carry, one)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ArgumentError(
@@ -81,13 +83,45 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
     return carry, _stacked(rows[::-1] if reverse else rows)
 
 
+class _Slices:
+    """The slices of an array along its first axis, taken in groups.
+
+    A call for each slice would be another program for each, and its gradient as long as the array;
+    one call for all is a program of as many results. Of groups there are as many as in a group.
+    """
+
+    def __init__(self, array: NDArray, count: int) -> None:
+        self._size = max(1, math.isqrt(count))
+        even = count - count % self._size
+        shape = (even // self._size, self._size, *array.shape[1:])
+        self._groups = get("reshape")(array[:even], shape=shape)
+        self._rest = array[even:]
+        self._at, self._group = -1, ()
+
+    def __getitem__(self, index: int) -> NDArray:
+        at, place = divmod(index, self._size)
+        if at != self._at:
+            inside = at < self._groups.shape[0]
+            chosen = get("array_read")(self._groups, at) if inside else self._rest
+            self._at, self._group = at, get("unstack")(chosen)
+        found: NDArray = self._group[place]
+        return found
+
+
 def _stacked(rows: Sequence[Any]) -> Any:
     """The results of all steps along a new first axis."""
     each = [flat(row)[0] for row in rows]
-    stack = get("stack")
     return jax.tree_util.tree_unflatten(
-        flat(rows[0])[1], [stack(*one) for one in zip(*each, strict=True)]
+        flat(rows[0])[1], [_joined(one) for one in zip(*each, strict=True)]
     )
+
+
+def _joined(rows: Sequence[NDArray]) -> NDArray:
+    """Arrays along a new first axis, in groups as ``_Slices`` takes them."""
+    size = max(1, math.isqrt(len(rows)))
+    groups = [get("stack")(*rows[i : i + size]) for i in range(0, len(rows), size)]
+    joined: NDArray = groups[0] if len(groups) == 1 else get("concat")(*groups, axis=0)
+    return joined
 
 
 def _next(what: str, carry: Any, after: Any, given: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from registry.errors import ArgumentError, NotDifferentiableError, SymopError
+from registry.errors import ArgumentError, SymopError
 from registry.ops.stepping import Layout
 from registry.table import get
 from registry.types import VarType
@@ -245,9 +245,7 @@ def _require_alike(trees: Sequence[Tree]) -> None:
 def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None) -> Any:
     """``control_flow.while_loop`` on symbols."""
     leaves, tree = flat(init)
-    whole = jax.tree_util.tree_structure((0,))
     nested = jax.tree_util.treedef_tuple([tree])
-    del whole
 
     def trace(types: Sequence[VarType]) -> tuple[Traced, Tree, list[Node]]:
         found = traced([cond_fn, body_fn], types, nested)
@@ -330,5 +328,5 @@ def _with_residuals(layout: Layout) -> Layout:
         return layout
     try:
         return layout.with_residuals()
-    except (NotDifferentiableError, SymopError):
+    except SymopError:
         return layout
