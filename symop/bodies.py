@@ -16,6 +16,7 @@ from registry.attributes import identity_key
 from registry.bodies import Body, Places, Pulled, Source, Types, settled
 from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.operator import Operator
+from registry.shapes import default_float
 from registry.types import VarKind, VarType
 from symop.differentiate import adds_constants, carries_cotangent, pullback, pushforward, zeros
 from symop.emission import substitute
@@ -77,8 +78,9 @@ class GraphBody(Body):
         return f"<body ({inputs}) -> ({outputs})>"
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
-        found = self._memo.get(key)
-        return self._memo.setdefault(key, make()) if found is None else found
+        # JAX's default float tells its x64 flag, on which types inside may depend.
+        found = self._memo.get((key, default_float()))
+        return self._memo.setdefault((key, default_float()), make()) if found is None else found
 
     # Running
 

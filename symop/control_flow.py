@@ -6,6 +6,7 @@ step by step, and are recorded where autograd records. On JAX arrays, and wherev
 run under ``jax.lax``.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -83,6 +84,8 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
         if not eager_flow.is_traced(pred):
             return eager_flow.cond(pred, true_fn, false_fn, operands)
         eager_flow.require_unrecorded("cond")
+        true_fn, false_fn = map(eager_flow.to_arrays, (true_fn, false_fn))
+        operands = eager_flow.arrays_of(operands)
     return lax.cond(_holds("cond", pred), true_fn, false_fn, *operands)
 
 
@@ -117,9 +120,11 @@ def while_loop(
     if _has(Symbol, init):
         return symbol_flow.while_loop(cond_fn, body_fn, init, max_steps)
     if _has(NDArray, init):
-        if not eager_flow.is_traced((init, cond_fn(eager_flow.arrays_of(init)))):
-            return eager_flow.while_loop(cond_fn, body_fn, init, max_steps)
+        if not eager_flow.is_traced(init):
+            with contextlib.suppress(jax.errors.TracerBoolConversionError):
+                return eager_flow.while_loop(cond_fn, body_fn, init, max_steps)
         eager_flow.require_unrecorded("while_loop")
+        body_fn, init = eager_flow.to_arrays(body_fn), eager_flow.arrays_of(init)
     if max_steps is None:
         return lax.while_loop(lambda c: _holds("while_loop", cond_fn(c)), body_fn, init)
     return _bounded(cond_fn, body_fn, init, max_steps)
@@ -156,9 +161,11 @@ def scan(
     if _has(Symbol, values):
         found: tuple[Any, Any] = symbol_flow.scan(f, init, xs, length, reverse)
         return found
-    if _has(NDArray, values) and not (eager_flow.is_traced(values) and not eager_flow.is_taped()):
-        made: tuple[Any, Any] = eager_flow.scan(f, init, xs, length, reverse)
-        return made
+    if _has(NDArray, values):
+        if eager_flow.is_taped() or not eager_flow.is_traced(values):
+            made: tuple[Any, Any] = eager_flow.scan(f, init, xs, length, reverse)
+            return made
+        f, (init, xs) = eager_flow.to_arrays(f), eager_flow.arrays_of(values)
     pair: tuple[Any, Any] = lax.scan(f, init, xs, length=length, reverse=reverse)
     return pair
 

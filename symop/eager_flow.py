@@ -42,14 +42,20 @@ def arrays_of(values: Any) -> Any:
     return jax.tree_util.tree_unflatten(tree, [_array(one) for one in leaves])
 
 
+def to_arrays(function: Function) -> Function:
+    """``function``, every leaf of what it returns an eager array."""
+    return lambda *values: arrays_of(function(*values))
+
+
 def _array(one: Any) -> NDArray:
     return one if isinstance(one, NDArray) else NDArray(one)
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Sequence[Any]) -> Any:
     """``control_flow.cond`` on eager arrays: the chosen function runs."""
-    if _array(pred).shape != ():
-        raise ArgumentError(f"cond: the predicate must be a scalar, got shape {pred.shape}")
+    shape = _array(pred).shape
+    if shape != ():
+        raise ArgumentError(f"cond: the predicate must be a scalar, got shape {shape}")
     return arrays_of((true_fn if bool(pred) else false_fn)(*arrays_of(tuple(operands))))
 
 

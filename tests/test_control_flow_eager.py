@@ -130,6 +130,15 @@ def test_eager_arrays_inside_of_a_transformation():
     near(jax.jit(function)(V, W), in_jax(V, W))
     near(jax.grad(function)(V, W), jax.grad(in_jax)(V, W))
 
+    def numbers(x):
+        """Python numbers as carries, and a condition that is traced although the carry is not."""
+        array = nd.array(x)
+        last, _ = so.scan(lambda c, one: (c + one, None), 0.0, array)
+        low = so.while_loop(lambda c: c < array.sum(), lambda c: c + 1.0, nd.array(np.float64(-1)))
+        return so.cond(last > 0, lambda: 2.0, lambda: array[0]).asjax() + low.asjax()
+
+    near(jax.jit(numbers)(V), 2.0 + 1.0)
+
     def recorded(pred):
         with autograd.record():
             return nd.cond(nd.array(pred), lambda: nd.array(1.0), lambda: nd.array(2.0)).asjax()
