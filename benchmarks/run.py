@@ -13,10 +13,10 @@ from typing import Any
 
 import measure
 
-NAMES = ("building", "steps", "calls", "eager", "sparse", "catalogue")
+NAMES = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
-    "benchmarks.md": ("building", "steps", "calls", "eager", "sparse"),
+    "benchmarks.md": ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs"),
     "speed.md": ("catalogue",),
 }
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"

@@ -31,7 +31,7 @@ from registry.signature import Array, Key, Parameter, State, Training
 from registry.table import get, load_plugins, names, op, operators
 from registry.table import installed as _installed
 from registry.types import DType, OpReqType, Shape, VarKind, VarType
-from registry.values import SelectedRows
+from registry.values import SelectedRows, TensorArray
 from registry.var import Var
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "SingleGradOpDescMaker",
     "State",
     "SymopError",
+    "TensorArray",
     "Training",
     "Var",
     "VarDesc",

@@ -15,6 +15,8 @@ import numpy as np
 from registry.attributes import identity_key
 from registry.audited import Audit, Entry, Gap
 from registry.binding import LEFT_OUT
+from registry.bodies import bodies_of
+from registry.bodies import drawn as attribute
 from registry.cases import Case
 from registry.errors import GradientError, SymopError
 from registry.operator import Derivative, Operator
@@ -25,6 +27,8 @@ from registry.var import Attributes, Inputs, Var
 
 _CALLS_LIMIT = 64
 """How many different calls of one operator are looked into; its maker hardly has more branches."""
+_BODIES_LIMIT = 3
+"""The same of an operator that runs bodies: its gradient calls it with larger ones, without end."""
 _WITHOUT = (Derivative.MISSING, Derivative.UNDEFINED)
 _BY_JAX = Derivative.KERNEL
 _MADE = (Derivative.MAKER, Derivative.KERNEL)
@@ -183,7 +187,8 @@ class _Survey:
         for flag in flags:
             question = _Question(operator, types, attributes, flag)
             asked = self._asked[operator.name]
-            if question.key not in asked and len(asked) < _CALLS_LIMIT:
+            limit = _BODIES_LIMIT if bodies_of(attributes) else _CALLS_LIMIT
+            if question.key not in asked and len(asked) < limit:
                 asked.add(question.key)
                 self._open.append(question)
 
@@ -281,7 +286,9 @@ def _path(name: str | None, before: Mapping[str, str | None]) -> list[str]:
 def _bound(operator: Operator, case: Case) -> tuple[list[Any], Attributes]:
     """The flat inputs and attributes of a case."""
     drawn = {
-        name: case.draw(name, np.dtype(np.float32)) if name in operator.slot_index else value
+        name: case.draw(name, np.dtype(np.float32))
+        if name in operator.slot_index
+        else attribute(value, np.dtype(np.float32))
         for name, value in case.values.items()
         if name != "training"
     }

@@ -15,7 +15,7 @@ from registry.errors import DTypeError, KindError, ShapeError, SymopError
 from registry.rule import Rule
 from registry.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, Shape, VarKind, VarType
-from registry.values import SelectedRows
+from registry.values import SelectedRows, TensorArray
 from registry.var import Attributes, Inputs
 
 Types = tuple[VarType, ...]
@@ -62,6 +62,7 @@ class Inference:
             _OverAll(dtype) if _over_all(dtype) else Rule(name, dtype, slots, attributes)
         )
         self.kind_rule: Callable[[Inputs, Attributes], Any] | None = None
+        self.types_rule: Rule | None = None
         self.complete_rule: Callable[..., Any] | None = None
         self._declare_completion(shape)
         self._memo: dict[Any, Types] = {}
@@ -111,6 +112,9 @@ class Inference:
         return self._kinds(kinds, attributes)
 
     def _infer(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
+        if self.types_rule is not None:
+            with self._named():
+                return tuple(self.types_rule(types, attributes))
         self._check_kinds(types)
         if self.shape_rule is None or self.dtype_rule is None:
             result = self._check_and_trace(types, attributes)
@@ -342,13 +346,23 @@ def _strong(said: Any) -> tuple[DType, bool]:
 
 
 def _traced_type(owner: str, one: Any) -> VarType:
-    if isinstance(one, SelectedRows):
+    if isinstance(one, (SelectedRows, TensorArray)):
         return one.type
     if not hasattr(one, "dtype") or not hasattr(one, "weak_type"):
         raise DTypeError(f"{owner}: the kernel must return arrays, got {type(one).__name__}")
     if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
         return KEY_TYPE
     return VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type)
+
+
+def type_of(value: Any) -> VarType:
+    """The type of a JAX value, tracer, NumPy array or Python number."""
+    if isinstance(value, (SelectedRows, TensorArray)):
+        return value.type
+    seen = jax.typeof(value)
+    if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
+        return KEY_TYPE
+    return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))
 
 
 def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
@@ -364,6 +378,9 @@ def abstract(given: VarType) -> Any:
         rows = struct((_SOME_ROWS,), np.dtype(np.int32))
         values = struct((_SOME_ROWS, *given.shape[1:]), given.dtype)
         return SelectedRows(rows, values, given.shape[0])
+    if given.kind is VarKind.LOD_TENSOR_ARRAY:
+        length = struct((), np.dtype(np.int32))
+        return TensorArray(struct(given.shape, given.dtype), length)
     return struct(given.shape, given.dtype, weak_type=given.weak)
 
 

@@ -8,6 +8,8 @@ EMPTY = "@EMPTY@"
 """Stands for a gradient that nobody wants."""
 COTANGENT = "d_"
 """Begins the name of the slot that holds an output's cotangent, or an input's gradient."""
+TANGENT = "t_"
+"""Begins the name by which a rule asks for the tangent of an input."""
 
 
 def grad_name(name: str) -> str:

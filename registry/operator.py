@@ -11,7 +11,7 @@ from registry.cases import Case, Misuse, Workload
 from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError, SymopError
 from registry.gradient_descs import recorded_gradient
-from registry.naming import COTANGENT
+from registry.naming import COTANGENT, TANGENT
 from registry.rule import Rule
 from registry.signature import read_signature
 from registry.types import VarType
@@ -91,6 +91,7 @@ class Operator(Signature):
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None
+        self.tangent_rule: Rule | None = None
         self.simplify_rule: Rule | None = None
         self.linear_slots: tuple[str, ...] = ()
         self.inplace: Mapping[str, str] = {}
@@ -362,6 +363,35 @@ class Operator(Signature):
             cotangents,
             variadic_output=self.variadic_output,
         )
+
+    def tangents(self, maker: Function) -> Function:
+        """Declare tangents for calls that have forward mode alone, such as a loop without a bound.
+
+        The maker names slots, attributes and the tangents of inputs, ``t_<slot>``, which are None
+        where an input does not move. It returns a tangent for each output, None for zero; or None
+        in their place where the gradient maker is to be transposed, as it is without this rule.
+        """
+        moving = [TANGENT + name for name in self.slot_names]
+        self.tangent_rule = Rule(
+            self.name,
+            maker,
+            self.slots,
+            self.attributes,
+            moving,
+            variadic_output=self.variadic,
+        )
+        self._forget_copies()
+        return maker
+
+    def types(self, rule: Function) -> Function:
+        """Declare the types of the outputs where shapes, dtypes and kinds are told together.
+
+        The rule receives the types of inputs. A ``kind`` rule is needed too, for calls whose types
+        are not known yet.
+        """
+        self.inference.types_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
 
     def composed_by(self, maker: GradOpMaker) -> None:
         """Let ``maker`` answer for ``grad_op_maker``: the one that the gradient is made from."""

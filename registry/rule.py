@@ -13,17 +13,19 @@ from registry.naming import COTANGENT
 from registry.signature import Slot
 from registry.var import Attributes, Inputs
 
-_INPUT, _INPUTS, _OUTPUT, _OUTPUTS, _COTANGENT, _COTANGENTS = range(6)
-_MANY = (_INPUTS, _OUTPUTS, _COTANGENTS)
+_INPUT, _INPUTS, _OUTPUT, _OUTPUTS, _COTANGENT, _COTANGENTS, _WANTED = range(7)
+_MANY = (_INPUTS, _OUTPUTS, _COTANGENTS, _WANTED)
+WANTED = "wanted"
 
 
 class Rule:
     """One rule of an operator: its gradient maker, shape rule, simplification, ...
 
     A parameter named like a slot receives what fills it, one named like an output the output, one
-    named ``d_<output>`` the cotangent of that output; keyword-only parameters receive attributes,
-    and ``**others`` those that no parameter names. So the parameter list is the list of what the
-    rule needs: a maker's residuals.
+    named ``d_<output>`` the cotangent of that output, and one of a gradient maker named ``wanted``
+    tells for each input whether its gradient is asked for. Keyword-only parameters receive
+    attributes, and ``**others`` those that no parameter names. So the parameter list is the list of
+    what the rule needs: a maker's residuals.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class Rule:
 
     def _find(self, name: str, among: dict[str, Any], what: str) -> Any:
         if name not in among:
-            legal = ", ".join(sorted(among)) or "none"
+            legal = ", ".join(sorted(one for one in among if one != WANTED)) or "none"
             raise DeclarationError(
                 f"{self.owner}: the rule {self.function.__name__!r} must name a {what} of the "
                 f"operator ({legal}), got {name!r}{nearest(name, among)}"
@@ -84,9 +86,11 @@ class Rule:
         attributes: Attributes,
         outputs: Inputs = (),
         cotangents: Inputs = (),
+        wanted: tuple[bool, ...] | None = None,
     ) -> Any:
         """Call the function with what its parameters name."""
-        values = (inputs, inputs, outputs, outputs, cotangents, cotangents)
+        asked = (True,) * len(inputs) if wanted is None else wanted
+        values = (inputs, inputs, outputs, outputs, cotangents, cotangents, asked)
         positional = [
             values[source][index:] if source in _MANY else values[source][index]
             for source, index in self._positional
@@ -135,6 +139,7 @@ def _sources(
         many = variadic_output and i + 1 == len(outputs)
         yield output, (_OUTPUTS if many else _OUTPUT, i)
         if output in cotangents:
+            yield WANTED, (_WANTED, 0)
             yield COTANGENT + output, (_COTANGENTS if many else _COTANGENT, i)
 
 

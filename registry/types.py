@@ -24,7 +24,7 @@ class VarKind(enum.StrEnum):
     SELECTED_ROWS = "selected_rows"
     """Some rows of a tall array: row numbers, their values, and the height."""
     LOD_TENSOR_ARRAY = "lod_tensor_array"
-    """A list of dense arrays."""
+    """A list of dense arrays of one shape, in room for a fixed number of them."""
     RANDOM_KEY = "random_key"
     """One key of JAX's counter-based random number generator."""
     TRAINING = "training"
@@ -93,7 +93,7 @@ class VarType:
 
     @property
     def differentiable(self) -> bool:
-        """Whether a cotangent of this type exists: dense or row-sparse, of an inexact dtype."""
+        """Whether a cotangent of this type exists: of an inexact dtype, and no key or flag."""
         return self.kind in _TENSORS and is_inexact(self.dtype)
 
     def strong(self) -> "VarType":
@@ -110,7 +110,7 @@ class VarType:
         return tensor if self.kind is VarKind.LOD_TENSOR else f"{self.kind.value} {tensor}"
 
 
-_TENSORS = (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS)
+_TENSORS = (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS, VarKind.LOD_TENSOR_ARRAY)
 
 KEY_TYPE = VarType((), np.dtype(np.uint32), VarKind.RANDOM_KEY)
 TRAINING_TYPE = VarType((), np.dtype(np.bool_), VarKind.TRAINING)

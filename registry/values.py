@@ -1,4 +1,4 @@
-"""SelectedRows: the run-time value of a row-sparse variable, a JAX pytree."""
+"""SelectedRows and TensorArray: run-time values that are no dense arrays, as JAX pytrees."""
 
 import dataclasses
 from collections.abc import Callable
@@ -150,3 +150,59 @@ def known(value: Any) -> np.ndarray | None:
 
 
 jax.tree_util.register_dataclass(SelectedRows, ["rows", "values"], ["height"])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TensorArray:
+    """A list of arrays of one shape, with room for ``values.shape[0]`` of them.
+
+    Where nothing was written it holds zeros.
+
+    Attributes:
+        values: the arrays, one behind the other: of shape ``(capacity, *element_shape)``.
+        length: how many there are: one more than the highest place that was written to, an int32
+            scalar.
+
+    Example:
+        >>> some = TensorArray(jnp.zeros((4, 2)), jnp.int32(1))
+        >>> some.type
+        VarType(lod_tensor_array float32[4,2])
+    """
+
+    values: Any
+    length: Any
+
+    @property
+    def type(self) -> VarType:
+        """Capacity and shape of the elements, their dtype, and the kind.
+
+        Raises:
+            ShapeError: there is no axis of elements.
+        """
+        shape = tuple(self.values.shape)
+        if not shape:
+            raise ShapeError("TensorArray: values must have an axis of elements, got a scalar")
+        return VarType(shape, np.dtype(self.values.dtype), VarKind.LOD_TENSOR_ARRAY)
+
+    @property
+    def shape(self) -> Shape:
+        """Capacity and shape of the elements."""
+        return tuple(self.values.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of the elements."""
+        dtype: DType = np.dtype(self.values.dtype)
+        return dtype
+
+    def __add__(self, other: "TensorArray") -> "TensorArray":
+        """The sums of the elements; as long as the longer one."""
+        return TensorArray(self.values + other.values, jnp.maximum(self.length, other.length))
+
+    @classmethod
+    def filled(cls, type: VarType, value: Any) -> "TensorArray":
+        """An empty array of ``type`` whose room is filled with one number."""
+        return cls(jnp.full(type.shape, value, type.dtype), jnp.zeros((), np.int32))
+
+
+jax.tree_util.register_dataclass(TensorArray, ["values", "length"], [])

@@ -13,6 +13,7 @@ from symop import autograd, checkpoint, nd, optim, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.backward import append_backward
 from symop.building import Group, grad, load, var
+from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.forward import jvp
@@ -36,8 +37,11 @@ __all__ = [
     "Variable",
     "append_backward",
     "autograd",
+    "body",
     "checkpoint",
+    "cond",
     "data",
+    "foreach",
     "from_desc",
     "grad",
     "jvp",
@@ -51,8 +55,10 @@ __all__ = [
     "program_guard",
     "random",
     "save_parameters",
+    "scan",
     "sym",
     "var",
+    "while_loop",
 ]
 
 registry.table.reserve(__all__)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
+from registry.bodies import Body, bodies_of
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
@@ -124,7 +125,8 @@ def input_gradients(
             f"{operator.name}: a gradient is asked for, but its derivative is "
             f"{operator.derivative.value} ({operator.reason}){built_at(node.origin)}"
         )
-    grads = run_maker(node, cotangents)
+    wanted = tuple([child is not None and child in active for child in node.inputs])
+    grads = run_maker(node, cotangents, wanted)
     pairs = []
     for i, child in enumerate(node.inputs):
         if child is None or child not in active:
@@ -136,7 +138,9 @@ def input_gradients(
     return pairs
 
 
-def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]:
+def run_maker(
+    node: Node, cotangents: tuple[Node | None, ...], wanted: tuple[bool, ...]
+) -> dict[str, Any]:
     """Call the gradient maker; cotangents that it needs and did not get are zeros."""
     operator = node.op
     assert isinstance(operator, Operator)
@@ -150,7 +154,9 @@ def run_maker(node: Node, cotangents: tuple[Node | None, ...]) -> dict[str, Any]
         for i, (one, type) in enumerate(zip(cotangents, node.types, strict=True))
     )
     try:
-        grads: dict[str, Any] = rule(node.inputs, node.attributes, output_values(node), given)
+        grads: dict[str, Any] = rule(
+            node.inputs, node.attributes, output_values(node), given, wanted
+        )
     except SymopError as error:
         raise type(error)(
             f"{error}\n  in the gradient maker of {operator.name}{built_at(node.origin)}"
@@ -285,6 +291,12 @@ def _pushforward(
     tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
     if operator.derivative is Derivative.ZERO or not active:
         return Pushforward(inputs, application, tangents, (None,) * len(application.types))
+    if operator.tangent_rule is not None:
+        moving = dict(zip(active, tangents, strict=True))
+        along = tuple(moving.get(i) for i in range(len(inputs)))
+        moved = operator.tangent_rule(inputs, attributes, along)
+        if moved is not None:
+            return Pushforward(inputs, application, tangents, tuple(moved))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = tuple(
         None if one is None else placeholder(f"d{i}", one)
@@ -329,9 +341,48 @@ def _require_dependence(
     operator: Operator, gradients: Sequence[Node], cotangents: Sequence[Node]
 ) -> None:
     """A gradient that ignores the cotangent is linear only if it is zero."""
-    dependent = reaching(topological(gradients), cotangents)
-    if any(g not in dependent and g.constant != 0 for g in gradients):
+    order = topological(gradients)
+    dependent = reaching(order, cotangents)
+    apart = any(g not in dependent and g.constant != 0 for g in gradients)
+    if apart or adds_constants(order, dependent):
         raise NotLinearError(_not_linear(operator))
+
+
+def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:
+    """Whether a body gives a value that is not zero and ignores what ``dependent`` tells to vary.
+
+    What an operator that runs bodies takes in its variadic slot are their inputs.
+    """
+    return any(_ignores(node, dependent) for node in order)
+
+
+def _ignores(value: Node, dependent: set[Node]) -> bool:
+    is_one = value.op is not SELECT
+    source = value if is_one else value.operands[0]
+    operator = source.op
+    if source not in dependent or not isinstance(operator, Operator):
+        return False
+    if is_one and not operator.single:
+        return False  # its outputs are looked at one by one
+    given = source.inputs[operator.n_fixed :]
+    moving = {i for i, one in enumerate(given) if one in dependent}
+    for body in bodies_of(source.attributes):
+        place = 0 if is_one else value.attributes[0]
+        output = place - (len(source.types or ()) - len(body.outputs))
+        carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
+        if output in body.apart(_moving_carries(body, moving, carries)):
+            return True
+    return False
+
+
+def _moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
+    """``moving`` with the carries that move after some steps."""
+    while True:
+        moved = body.moved(tuple(sorted(moving)))
+        more = {j for j in moved if j < n_carry} - moving
+        if not more:
+            return tuple(sorted(moving))
+        moving = moving | more
 
 
 def _require_gone(operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]) -> None:

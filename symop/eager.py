@@ -13,7 +13,7 @@ from registry.binding import LEFT_OUT
 from registry.errors import ArgumentError
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarType
-from registry.values import SelectedRows
+from registry.values import SelectedRows, TensorArray
 from registry.var import Attributes, Inputs
 from symop import random
 from symop.lowering import Call, type_of
@@ -84,7 +84,9 @@ def _value(operator: Operator, index: int, value: Any, supplied: Mapping[str, An
     return value
 
 
-_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic, jax.Array, SelectedRows)
+_NUMBERS = (
+    bool, int, float, complex, np.ndarray, np.generic, jax.Array, SelectedRows, TensorArray,
+)  # fmt: skip
 
 
 def _require_array(operator: Operator, index: int, value: Any) -> None:

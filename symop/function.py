@@ -15,7 +15,7 @@ from symop import random
 from symop.emission import substitute
 from symop.graph import TRAINING, Node, constant, leaves, topological
 from symop.inference import is_typed, typed
-from symop.lowering import Call, Schedule, bare, random_keys, type_of
+from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
 from symop.rules import with_rule
 
@@ -67,7 +67,7 @@ def _with_rules(node: Node) -> Call:
 def bare_where_native(node: Node) -> Call:
     """The bare kernel, unless JAX's derivative of it is not the one that the operator declares."""
     assert isinstance(node.op, Operator)
-    return bare(node) if node.op.native else with_rule(node.op, node.attributes)
+    return bare(node) if is_native(node) else with_rule(node.op, node.attributes)
 
 
 class GraphFunction:

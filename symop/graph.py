@@ -256,6 +256,11 @@ def placeholder(name: str, type: VarType) -> Node:
     return make(VARIABLE, (), (type.shape, type.dtype, "argument", ()), (type,), name)
 
 
+def next_serial() -> int:
+    """A number between those of the nodes that exist and those that will be made."""
+    return next(_serial)
+
+
 def constant(value: bool | int | float | complex, type: VarType | None = None) -> Node:
     """A value filled with one number: of ``type``, or a Python scalar without one."""
     of = scalar_type(value) if type is None else type.strong()

@@ -12,7 +12,8 @@ from jax.custom_derivatives import SymbolicZero
 from registry.errors import NotDifferentiableError
 from registry.infer import abstract
 from registry.operator import Derivative, Operator
-from registry.types import TRAINING_TYPE, VarType
+from registry.types import TRAINING_TYPE, VarKind, VarType
+from registry.values import TensorArray
 from registry.var import Attributes
 from symop.lowering import Call, bare_kernel, type_of
 from symop.transposition import Active, Linear, Values
@@ -86,10 +87,10 @@ def without_maker(operator: Operator, _key: Any, attributes: Attributes) -> Call
     return call
 
 
-def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> Call:
-    """``kernel`` without its training flag, with ``rule`` for its tangents.
+def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, moved: Call) -> Call:
+    """``kernel`` without its training flag, with ``moved`` for its tangents.
 
-    The rule gets primals and tangents; tangents that do not move are symbolic zeros.
+    It gets primals and tangents; tangents that do not move are symbolic zeros.
     """
 
     def primal(*rest: Any) -> Any:
@@ -97,6 +98,12 @@ def with_jvp(operator: Operator, kernel: Call, flagged: Flagged, rule: Call) -> 
         return result if operator.single else tuple(result)
 
     primal.__name__ = operator.name
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        pairs = zip(primals, tangents, strict=True)
+        result, ways = moved(primals, [_arrays_tangent(*pair) for pair in pairs])
+        return result, _tangents(ways)
+
     wrapped: Any = jax.custom_jvp(primal)
     wrapped.defjvp(rule, symbolic_zeros=True)
     call: Call = wrapped
@@ -265,8 +272,28 @@ def moves(tangent: Any) -> bool:
     return not still and getattr(tangent, "dtype", None) != jax.dtypes.float0
 
 
+def _arrays_tangent(primal: Any, tangent: Any) -> Any:
+    """The tangent of a tensor array as one that operators take: of the same length."""
+    if not isinstance(tangent, TensorArray):
+        return tangent
+    still = not moves(tangent.values)
+    return tangent.values if still else TensorArray(tangent.values, primal.length)
+
+
+def _tangents(moved: Any) -> Any:
+    """Tangents as JAX takes them: the length of a tensor array has none."""
+    if isinstance(moved, tuple):
+        return tuple(map(_tangents, moved))
+    if isinstance(moved, TensorArray):
+        return TensorArray(moved.values, np.zeros((), jax.dtypes.float0))
+    return moved
+
+
 def no_tangent(type: VarType) -> Any:
     """The tangent of a value of ``type`` that does not move."""
+    if type.kind is VarKind.LOD_TENSOR_ARRAY:
+        dense = VarType(type.shape, type.dtype)
+        return TensorArray(no_tangent(dense), np.zeros((), jax.dtypes.float0))
     if type.differentiable:
         return jnp.zeros(type.shape, type.dtype)
     return np.zeros(type.shape, jax.dtypes.float0)

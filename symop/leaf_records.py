@@ -126,7 +126,7 @@ def _load_constant(op: OpDesc) -> Node:
     if not _fits(value, dtype):
         raise FormatError(f"the value must fit the dtype {dtype.name}, got {value!r:.200}")
     kind = VarKind(attrs.kind)
-    if kind not in (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS):
+    if kind in (VarKind.RANDOM_KEY, VarKind.TRAINING):
         raise FormatError(f"the kind {kind.value!r} cannot be filled with a number")
     return constant(value, VarType(shape_of(attrs.shape), dtype, kind))
 

@@ -13,10 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.bodies import bodies_of
+from registry.infer import type_of
 from registry.operator import Operator
-from registry.types import KEY_TYPE, DType, Shape, VarKind, VarType
-from registry.values import SelectedRows
+from registry.types import DType, Shape, VarKind
+from registry.values import SelectedRows, TensorArray
 from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
+
+__all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
 Call = Callable[..., Any]
 How = Callable[[Node], Call]
@@ -41,6 +45,15 @@ def bare_kernel(operator: Operator, attributes: tuple[Any, ...]) -> Call:
     if not attributes:
         return operator.kernel
     return functools.partial(operator.kernel, **operator.attribute_dict(attributes))
+
+
+def is_native(node: Node) -> bool:
+    """Whether JAX's derivative of the kernel of ``node`` is the one that is declared.
+
+    An operator that runs bodies is as native as they are.
+    """
+    assert isinstance(node.op, Operator)
+    return node.op.native and all(body.native for body in bodies_of(node.attributes))
 
 
 class Schedule:
@@ -179,6 +192,9 @@ def _filler(node: Node) -> Call:
         return functools.partial(_filled_rows, value, dtype, shape)
     if dtype is None:
         return functools.partial(_held, value)
+    type = node.type
+    if type.kind is VarKind.LOD_TENSOR_ARRAY:
+        return functools.partial(TensorArray.filled, type, value)
     if shape == ():
         return functools.partial(_held, np.asarray(value, dtype))
     return functools.partial(jnp.full, shape, value, dtype)
@@ -189,13 +205,3 @@ def _filled_rows(value: Any, dtype: DType, shape: Shape) -> SelectedRows:
     count = shape[0] if value else 0
     rows = jnp.arange(count, dtype=np.int32)
     return SelectedRows(rows, jnp.full((count, *shape[1:]), value, dtype), shape[0])
-
-
-def type_of(value: Any) -> VarType:
-    """The type of a JAX value, tracer, NumPy array or Python number."""
-    if isinstance(value, SelectedRows):
-        return value.type
-    seen = jax.typeof(value)
-    if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
-        return KEY_TYPE
-    return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))

@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from registry.attributes import identity_key
+from registry.bodies import bodies_of
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator import Derivative, Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
+from registry.values import TensorArray
 from registry.var import Attributes
 from symop.differentiate import (
     Pushforward,
@@ -38,7 +41,7 @@ from symop.guarding import (
     with_jvp,
     without_maker,
 )
-from symop.lowering import Call, Schedule, bare_kernel, type_of
+from symop.lowering import Call, Schedule, bare_kernel, is_native, type_of
 from symop.reverse import Pullback
 from symop.transposition import Active, Linear, Values
 
@@ -208,7 +211,7 @@ def _rules_off(linear: set[Node]) -> Any:
         assert isinstance(node.op, Operator)
         if node not in linear:
             return with_rule(node.op, node.attributes)
-        if node.op.catalogued:
+        if node.op.catalogued and (is_native(node) or not bodies_of(node.attributes)):
             return bare_kernel(node.op, node.attributes)
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
@@ -284,7 +287,8 @@ def _transposable(operator: Operator, key: Any, attributes: Attributes, places: 
             return kernel(*inputs)
         through = _Through(operator, *by_type[1:])
         linear = Linear(through.run, through.moved, through.transposed)
-        results = linear([inputs[i] for i in residual], [inputs[i] for i in places])
+        held = [part for i in residual for part in _parts(inputs[i])]
+        results = through.arrays(linear(held, [_dense(inputs[i]) for i in places]))
         return results[0] if operator.single else tuple(results)
 
     return call
@@ -304,19 +308,33 @@ def _transposed_by_jax(
     through = _Through(operator, attributes, types, training, residual, places)
 
     def transpose(*values: Any) -> Any:
-        held = values[: len(residual)]
+        held = [part for value in values[: len(residual)] for part in _parts(value)]
 
         def outputs(*linear: Any) -> list[Any]:
             return [one for one in through.run(held, linear) if type_of(one).differentiable]
 
-        linear = values[len(residual) :]
+        linear = [_dense(value) for value in values[len(residual) :]]
         return jax.linear_transpose(outputs, *linear)(outputs(*linear))
 
     return traces(transpose, [one for i in (*residual, *places) if (one := types[i]) is not None])
 
 
+def _parts(value: Any) -> list[Any]:
+    """The arrays of a value: of a tensor array its elements and its length."""
+    return [value.values, value.length] if isinstance(value, TensorArray) else [value]
+
+
+def _dense(value: Any) -> Any:
+    """The part of a value that has a tangent."""
+    return value.values if isinstance(value, TensorArray) else value
+
+
 class _Through(NamedTuple):
-    """One call of an operator that is linear in its inputs at ``places``."""
+    """One call of an operator that is linear in its inputs at ``places``.
+
+    Its functions take and return dense arrays: of a tensor array the elements, and behind those of
+    a residual one its length.
+    """
 
     operator: Operator
     attributes: Attributes
@@ -329,27 +347,49 @@ class _Through(NamedTuple):
         inputs: list[Any] = [None] * len(self.types)
         if self.operator.training_index is not None:
             inputs[self.operator.training_index] = self.training
-        for i, value in zip((*self.residual, *self.places), values, strict=True):
-            inputs[i] = value
+        supply = iter(values)
+        for i in self.residual:
+            value = next(supply)
+            inputs[i] = TensorArray(value, next(supply)) if self._is_array(i) else value
+        for i in self.places:
+            inputs[i] = _like(self.types[i], next(supply))
         return inputs
+
+    def _is_array(self, place: int) -> bool:
+        type = self.types[place]
+        return type is not None and type.kind is VarKind.LOD_TENSOR_ARRAY
+
+    def _positions(self) -> list[int]:
+        """The input to which each of the values belongs."""
+        doubled = [i for i in self.residual for _ in range(1 + self._is_array(i))]
+        return [*doubled, *self.places]
+
+    def arrays(self, results: Values) -> list[Any]:
+        """``results`` as the operator gives them."""
+        outputs = self.operator.infer(self.types, self.attributes)
+        return [_like(type, one) for type, one in zip(outputs, results, strict=True)]
 
     def run(self, residuals: Values, linear: Values) -> list[Any]:
         """The kernel."""
         kernel = on_arrays(self.operator, self.attributes)
-        return listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
+        found = listed(self.operator, kernel(*self._inputs([*residuals, *linear])))
+        return [_dense(one) for one in found]
 
     def moved(
         self, active: Active, values: Values, tangents: Values
     ) -> tuple[list[Any], list[Any]]:
         """The kernel and its tangents, by the maker."""
-        moving = [(*self.residual, *self.places)[i] for i in active]
-        by_place = dict(zip(moving, tangents, strict=True))
+        positions = self._positions()
+        moving = [positions[i] for i in active]
+        ways = [_like(self.types[i], one) for i, one in zip(moving, tangents, strict=True)]
+        by_place = dict(zip(moving, ways, strict=True))
         push = pushforward_of(
             self.operator, self.attributes, self.types, tuple(sorted(moving)), self.training
         )
         ordered = [by_place[i] for i in sorted(moving)]
         result, moved = _run(push, self.operator, self._inputs(values), ordered)
-        return listed(self.operator, result), listed(self.operator, moved)
+        both = listed(self.operator, result), listed(self.operator, moved)
+        return [_dense(one) for one in both[0]], [_dense(one) for one in both[1]]
 
     def transposed(self, residuals: Values, cotangents: Values) -> list[Any]:
         """Gradients of the linear inputs, by the maker."""
@@ -363,8 +403,15 @@ class _Through(NamedTuple):
                 "must not need their values nor the outputs"
             )
         inputs = self._inputs([*residuals, *[None] * len(self.places)])
-        gradients = back.run([inputs[i] for i in back.kept], [], cotangents)
+        gradients = back.run([inputs[i] for i in back.kept], [], self.arrays(cotangents))
         flag = self.operator.training_index
         given = [i for i in range(len(self.types)) if i != flag]
         found = dict(zip(given, gradients, strict=True))
-        return [found[i] for i in self.places]
+        return [_dense(found[i]) for i in self.places]
+
+
+def _like(type: VarType | None, value: Any) -> Any:
+    """A dense array as a value of ``type``; nobody asks for the length of a tangent."""
+    if type is None or type.kind is not VarKind.LOD_TENSOR_ARRAY or value is None:
+        return value
+    return TensorArray(value, jax.numpy.zeros((), np.int32))

@@ -158,6 +158,7 @@ class _Printer:
         is_tensor = known is not None and known.kind in (
             VarKind.LOD_TENSOR,
             VarKind.SELECTED_ROWS,
+            VarKind.LOD_TENSOR_ARRAY,
         )
         stops = f" {{{STOP}}}" if name in self.stops else ""
         return (f"{shown}: {known}" if is_tensor else shown) + stops

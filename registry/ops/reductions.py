@@ -11,7 +11,7 @@ import numpy as np
 
 from registry import row_kernels
 from registry.cases import case, distinct, integers, misuse, workload
-from registry.errors import ShapeError
+from registry.errors import DTypeError, KindError, ShapeError
 from registry.operator import Grads
 from registry.ops.arithmetic import add
 from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
@@ -22,6 +22,7 @@ from registry.row_samples import selected_rows
 from registry.shapes import (
     default_int,
     floating,
+    listed,
     normalize_axes,
     promote,
     real,
@@ -176,6 +177,30 @@ def add_n(*xs: Array) -> Array:
     return functools.reduce(operator.add, xs)
 
 
+@add_n.types
+def add_n_types(xs: Sequence[VarType]) -> list[VarType]:
+    """Of tensor arrays comes a tensor array; each of them is the longest that there is."""
+    kinds = {one.kind for one in xs}
+    kind = add_n_kind([one.kind for one in xs])
+    shape = same(*(one.shape for one in xs))
+    if kind is VarKind.LOD_TENSOR and len(kinds) == 1:
+        dtype, weak = promote(*xs)
+        return [VarType(shape, dtype, weak=weak)]
+    if len(set(xs)) > 1:
+        raise DTypeError(f"tensor arrays must be of one type, got {listed(xs)}")
+    return [xs[0]]
+
+
+@add_n.kind
+def add_n_kind(xs: Sequence[VarKind]) -> VarKind:
+    """Dense, unless all are tensor arrays."""
+    kinds = set(xs)
+    if kinds <= {VarKind.LOD_TENSOR} or kinds == {VarKind.LOD_TENSOR_ARRAY}:
+        return xs[0]
+    named = ", ".join(str(one.value) for one in xs)
+    raise KindError(f"the inputs must be dense arrays, or all of them tensor arrays, got {named}")
+
+
 @add_n.gradient
 def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
     return {"xs": [unbroadcast(d_out, x) for x in xs]}
@@ -193,7 +218,7 @@ add_n.on_rows("xs")(row_kernels.total)
 def _add_n_simplify(xs: Sequence[Var]) -> Var | None:
     if len(xs) == 1:
         return xs[0]
-    if len(xs) == 2:
+    if len(xs) == 2 and xs[0].kind is VarKind.LOD_TENSOR:
         pair: Var = add(*xs)
         return pair
     terms = [x for x in xs if x.constant != 0]

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from registry.values import SelectedRows
+from registry.values import SelectedRows, TensorArray
 
 
 def expect_close(
@@ -67,5 +67,7 @@ def comparable(value: Any) -> Any:
 
 
 def dense(value: Any) -> Any:
-    """``value`` itself, or the array that rows stand for."""
+    """``value`` itself, the array that rows stand for, or the elements of a tensor array."""
+    if isinstance(value, TensorArray):
+        return value.values
     return value.to_dense() if isinstance(value, SelectedRows) else value

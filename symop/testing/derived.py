@@ -17,7 +17,8 @@ import numpy as np
 
 from registry.attributes import identity_key
 from registry.errors import NotLinearError
-from registry.types import VarType
+from registry.table import get
+from registry.types import VarKind, VarType
 from symop.differentiate import output_values
 from symop.emission import apply
 from symop.gradients import typed_grad, typed_jvp
@@ -217,7 +218,7 @@ class Graph:
         name = trial.operator.name
         node = apply(trial.operator, tuple(self.inputs), trial.attributes, name=name)
         values = output_values(node)
-        self.levels = [[values[i] for i in trial.carrying]]
+        self.levels = [[_dense(values[i]) for i in trial.carrying]]
         for k, heads in enumerate(self.heads[:orders]):
             grads = typed_grad(self.levels[-1], self._wrt(k), heads, "zero")
             self.levels.append([one for one in grads if one is not None])
@@ -255,6 +256,14 @@ class Graph:
     def program(self, order: int) -> str:
         """The gradient program of ``order`` as text."""
         return text(self.levels[order])
+
+
+def _dense(node: Node) -> Node:
+    """The elements of a tensor array; any other value as it is."""
+    made: Node = node
+    if node.type.kind is VarKind.LOD_TENSOR_ARRAY:
+        made = get("array_stack")(node)
+    return made
 
 
 def _placed(trial: Trial, index: int) -> Node | None:

@@ -14,11 +14,11 @@ from registry.cases import Case
 from registry.errors import SymopError
 from registry.operator import Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
-from registry.values import SelectedRows
+from registry.values import SelectedRows, TensorArray
 from symop.graph import SELECT, topological
 from symop.lowering import Schedule, bare, type_of
 from symop.testing.derived import derivatives, flat
-from symop.testing.trial import Trial, trials
+from symop.testing.trial import Trial, dense_type, trials
 from symop.text import text
 
 Types = tuple[VarType | None, ...]
@@ -93,7 +93,7 @@ def _weak(type: VarType | None, number: bool | float) -> VarType:
 def _check_types(trial: Trial, types: Types) -> None:
     """What the operator infers for ``types`` is what tracing its kernel gives, or it refuses."""
     try:
-        said = trial.operator.infer(types, trial.attributes)
+        said = list(map(dense_type, trial.operator.infer(types, trial.attributes)))
     except SymopError:
         return
     given = _shown([one for one in types if one is not None])
@@ -119,7 +119,7 @@ def _traced(trial: Trial, types: Types) -> list[VarType]:
 
 def type_of_abstract(value: Any) -> VarType:
     """The type of what ``jax.eval_shape`` returns."""
-    if isinstance(value, SelectedRows):
+    if isinstance(value, (SelectedRows, TensorArray)):
         return value.type
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return KEY_TYPE

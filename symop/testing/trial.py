@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.binding import LEFT_OUT
+from registry.bodies import drawn as attribute
 from registry.cases import Case, Misuse
 from registry.operator import Derivative, Operator
-from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
+from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarKind, VarType, as_dtype
 from registry.values import SelectedRows
 from symop.lowering import bare_kernel, type_of
 from symop.rules import with_rule
@@ -35,7 +36,7 @@ class Trial:
     Attributes:
         inputs: a value for each flat input: an array, a number, None, a key or the training flag.
         types: their types.
-        outputs: types of the outputs.
+        outputs: types of the outputs, as dense arrays.
         active: the inputs that are differentiated: inexact arrays, states left out.
         carrying: the outputs that have cotangents.
     """
@@ -51,7 +52,7 @@ class Trial:
         self.inputs = tuple(self._filled(i, value) for i, value in enumerate(inputs))
         self.operator = operator = operator.resolved(self.inputs, self.attributes)
         self.types = tuple(self._type(i, value) for i, value in enumerate(self.inputs))
-        self.outputs = operator.infer(self.types, self.attributes)
+        self.outputs = tuple(map(dense_type, operator.infer(self.types, self.attributes)))
         self.active = [i for i in range(len(inputs)) if self._is_active(i)]
         updated = set(operator.updates.values())
         self.carrying = [
@@ -128,11 +129,17 @@ class Trial:
         return run
 
 
+def dense_type(type: VarType) -> VarType:
+    """The type of ``dense`` of a value of ``type``."""
+    is_array = type.kind is VarKind.LOD_TENSOR_ARRAY
+    return VarType(type.shape, type.dtype) if is_array else type
+
+
 def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> dict[str, Any]:
     """A case's arguments by keyword, what fills slots drawn in ``dtype``."""
     of_case = case if isinstance(case, Case) else Case(case.values)
     return {
-        name: of_case.draw(name, dtype) if name in operator.slot_index else value
+        name: of_case.draw(name, dtype) if name in operator.slot_index else attribute(value, dtype)
         for name, value in case.values.items()
         if name != "training"
     }

@@ -1,0 +1,696 @@
+"""Scans: a body applied step by step, and the scan in the other direction that is its gradient.
+
+A step takes carries, one slice of each series and constants; it gives the next carries, terms that
+are summed over all steps, and slices of the results. Carries of a gradient are cotangents of
+carries, and run backwards; where the scan has a constant, its gradient has a sum, and where the
+scan has a series, its gradient has another. So the gradient of a scan is a scan.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from registry.attributes import Check
+from registry.bodies import Body, BodyAttribute, Places, Source, body, settled
+from registry.cases import case, integers, misuse, workload
+from registry.errors import ArgumentError, DTypeError, KindError, ShapeError
+from registry.operator import Grads
+from registry.signature import Array, Key, Optional, Training
+from registry.table import op
+from registry.types import VarKind, VarType
+from registry.values import TensorArray
+from registry.var import Var, filled
+
+Operands = Annotated[Array, Optional()]
+"""Annotation of a variadic slot that may hold nothing."""
+Count = Annotated[int, Check("not be negative", lambda count: count >= 0)]
+Values = Sequence[Any]
+_N_FIXED = 2
+"""Slots before the operands: random key and training flag."""
+
+
+# Types -----------------------------------------------------------------------------------------
+
+
+def require_types(what: str, body: Body, given: Sequence[VarType | None]) -> None:
+    """Refuse operands that are not what ``body`` takes.
+
+    Raises:
+        ArgumentError: they are more or fewer.
+        KindError, ShapeError, DTypeError: one is of another type.
+    """
+    if len(given) != len(body.inputs):
+        raise ArgumentError(f"{what} must take {len(given)} operands, got {len(body.inputs)}")
+    for i, (one, wanted) in enumerate(zip(given, body.inputs, strict=True)):
+        assert one is not None
+        require_type(f"operand {i} of {what}", one, wanted)
+
+
+def require_type(what: str, got: VarType, wanted: VarType) -> None:
+    """Refuse a value whose type is not ``wanted``.
+
+    Raises:
+        KindError, ShapeError, DTypeError: it is another one.
+    """
+    if got.strong() is wanted:
+        return
+    error = (
+        KindError
+        if got.kind is not wanted.kind
+        else (ShapeError if got.shape != wanted.shape else DTypeError)
+    )
+    raise error(f"{what} must be {wanted}, got {got}")
+
+
+def require_carries(body: Body, n_carry: int, first: int = 0) -> None:
+    """Refuse a body that changes the type of a carry.
+
+    Raises:
+        ArgumentError: there are fewer inputs or outputs than carries.
+        KindError, ShapeError, DTypeError: a carry has another type after a step.
+    """
+    if n_carry > min(len(body.inputs), len(body.outputs)):
+        raise ArgumentError(
+            f"the body must take and return {n_carry} carries, got {len(body.inputs)} inputs and "
+            f"{len(body.outputs)} outputs"
+        )
+    pairs = zip(body.inputs[:n_carry], body.outputs, strict=False)
+    for i, (before, after) in enumerate(pairs, first):
+        require_type(f"carry {i} must keep its type: after a step it", after, before)
+
+
+def require_key(draws: bool, use_key: bool) -> None:
+    """Refuse a body that draws where there is no key to draw from.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    if draws and not use_key:
+        raise ArgumentError("a body that draws random numbers needs a key, pass use_key=True")
+
+
+def stacked(type: VarType, length: int) -> VarType:
+    """The type of ``length`` values of ``type``, one for each step.
+
+    Raises:
+        KindError: they are no dense arrays.
+    """
+    if type.kind is not VarKind.LOD_TENSOR:
+        raise KindError(f"a result of each step must be a dense array, got {type}")
+    return VarType((length, *type.shape), type.dtype)
+
+
+def _slice_of(place: int, series: VarType, length: int) -> VarType:
+    if series.kind is not VarKind.LOD_TENSOR:
+        raise KindError(f"series {place} must be a dense array, got {series}")
+    if not series.shape or series.shape[0] != length:
+        raise ShapeError(
+            f"series {place} must have a slice for each of {length} steps, got {series}"
+        )
+    return VarType(series.shape[1:], series.dtype)
+
+
+def _scan_types(
+    operands: tuple[VarType, ...],
+    *,
+    body: Body,
+    n_carry: int,
+    n_xs: int,
+    n_sums: int,
+    length: int,
+    use_key: bool,
+) -> list[VarType]:
+    end = n_carry + n_xs
+    series = [_slice_of(i, one, length) for i, one in enumerate(operands[n_carry:end])]
+    require_types("the body", body, [*operands[:n_carry], *series, *operands[end:]])
+    require_carries(body, n_carry)
+    require_key(body.draws, use_key)
+    first = n_carry + n_sums
+    if first > len(body.outputs):
+        raise ArgumentError(
+            f"the body must return {n_carry} carries and {n_sums} terms, got {len(body.outputs)} "
+            "outputs"
+        )
+    return [*body.outputs[:first], *(stacked(one, length) for one in body.outputs[first:])]
+
+
+def _scan_kinds(*, body: Body) -> tuple[VarKind, ...]:
+    return tuple(one.kind for one in body.outputs)
+
+
+def scan_count(*, body: Body) -> int:
+    """As many results as the body has."""
+    return len(body.outputs)
+
+
+# Kernels ---------------------------------------------------------------------------------------
+
+
+class _Step(NamedTuple):
+    """One step on JAX values.
+
+    Attributes:
+        body: what it does.
+        n_carry: how many carries there are.
+        n_sums: how many terms are summed.
+        consts: what each step receives.
+        key: from which each step's key is folded, or None.
+        training: the training flag.
+    """
+
+    body: Body
+    n_carry: int
+    n_sums: int
+    consts: Values
+    key: Any
+    training: bool
+
+    def __call__(self, number: Any, held: Values, xs: Values) -> tuple[list[Any], list[Any]]:
+        """Carries and sums after step ``number``, and slices of the results."""
+        key = jax.random.fold_in(self.key, number) if self.body.draws else None
+        values = [*held[: self.n_carry], *xs, *self.consts]
+        found = self.body.run(values, key=key, training=self.training)
+        end = self.n_carry + self.n_sums
+        sums = [
+            total + term
+            for total, term in zip(held[self.n_carry :], found[self.n_carry : end], strict=True)
+        ]
+        return [*found[: self.n_carry], *sums], found[end:]
+
+    def start(self, carries: Values) -> list[Any]:
+        """Carries and sums before the first step."""
+        types = self.body.inputs[: self.n_carry]
+        init = [settled(one, type) for one, type in zip(carries, types, strict=True)]
+        terms = self.body.outputs[self.n_carry : self.n_carry + self.n_sums]
+        return [*init, *map(zeros_of, terms)]
+
+
+def zeros_of(type: VarType) -> Any:
+    """Zeros of ``type`` as a JAX value."""
+    if type.kind is VarKind.LOD_TENSOR_ARRAY:
+        return TensorArray.filled(type, 0)
+    return jnp.zeros(type.shape, type.dtype)
+
+
+def _split(operands: Values, body: Body, n_carry: int, n_xs: int) -> tuple[Values, ...]:
+    """Carries, series and constants, these of the exact types."""
+    end = n_carry + n_xs
+    types = body.inputs[end:]
+    consts = [settled(one, type) for one, type in zip(operands[end:], types, strict=True)]
+    return operands[:n_carry], [jnp.asarray(one) for one in operands[n_carry:end]], consts
+
+
+def _scan_reference(
+    *operands: Any,
+    body: Body,
+    n_carry: int,
+    n_xs: int = 0,
+    n_sums: int = 0,
+    length: int,
+    reverse: bool = False,
+    steps: Any = None,
+    **_others: Any,
+) -> Any:
+    """A loop of Python over NumPy arrays."""
+    count = length if steps is None else int(np.clip(steps, 0, length))
+    carries, end, first = list(operands[:n_carry]), n_carry + n_xs, n_carry + n_sums
+    sums = [np.zeros(one.shape, one.dtype) for one in body.outputs[n_carry:first]]
+    series = [np.zeros((length, *one.shape), one.dtype) for one in body.outputs[first:]]
+    for number in range(count)[:: -1 if reverse else 1]:
+        xs = [np.asarray(one)[number] for one in operands[n_carry:end]]
+        found = [np.asarray(one) for one in body.run([*carries, *xs, *operands[end:]])]
+        carries, terms = found[:n_carry], found[n_carry:first]
+        sums = [total + term for total, term in zip(sums, terms, strict=True)]
+        for whole, one in zip(series, found[first:], strict=True):
+            whole[number] = one
+    return said([*carries, *sums, *series])
+
+
+def said(results: list[Any]) -> Any:
+    """Results as a reference gives them: one of them alone."""
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+# Gradients -------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """What the operands and results of a loop are.
+
+    Attributes:
+        body: its step.
+        n_carry: how many of its operands are carries.
+        n_xs: how many of them, behind those, are series.
+        n_sums: how many of its results, behind the carries, are sums.
+    """
+
+    body: Body
+    n_carry: int
+    n_xs: int = 0
+    n_sums: int = 0
+
+    @property
+    def carried(self) -> Places:
+        """The carries among the inputs, and among the outputs."""
+        return tuple(range(self.n_carry))
+
+    @property
+    def series(self) -> Places:
+        """The series among the inputs."""
+        return tuple(range(self.n_carry, self.n_carry + self.n_xs))
+
+    @property
+    def summed(self) -> Places:
+        """The sums among the outputs."""
+        return tuple(range(self.n_carry, self.n_carry + self.n_sums))
+
+    @property
+    def results(self) -> Places:
+        """The results of each step among the outputs."""
+        return tuple(range(self.n_carry + self.n_sums, len(self.body.outputs)))
+
+    def with_residuals(self) -> "Layout":
+        """The same loop, which gives what its gradient would compute again."""
+        saving = self.body.saving(self.carried, (*self.carried, *self.series))
+        return self._replace(body=saving)
+
+
+class Reversed(NamedTuple):
+    """The gradient of a loop as a scan.
+
+    Attributes:
+        layout: of that scan.
+        sources: where its operands come from: those of ``whole`` and cotangents.
+        whole: the body of the loop that gives all that it reads.
+        reached: the operands of the loop whose gradients are its results, in that order.
+    """
+
+    layout: Layout
+    sources: tuple[Source, ...]
+    whole: Body
+    reached: Places
+
+
+def reversed_loop(layout: Layout, heads: Places, wanted: Places) -> Reversed | None:
+    """The gradient of a loop with cotangents of the outputs ``heads``; None if nothing arrives.
+
+    Derivation: step t is ``c[t+1], s[t], y[t] = body(c[t], x[t], w)``, and the sums are of ``s``.
+    With ``c'[t]`` the cotangent of ``c[t]``, the pulled-back body tells ``c'[t]``, that of ``x[t]``
+    and the step's share of that of ``w`` from ``c'[t+1]``, that of the sums (the same for all
+    steps) and that of ``y[t]``.
+    """
+    body = layout.body
+    active = _active_carries(layout, wanted)
+    others = tuple(j for j in heads if j >= layout.n_carry)
+    carries = _reached_carries(layout, heads, active)
+    given = (*carries, *others)
+    inner = tuple(i for i in wanted if i >= layout.n_carry)
+    arrived = body.reached(given, inner)
+    series = tuple(i for i in arrived if i in layout.series)
+    consts = tuple(i for i in arrived if i not in layout.series)
+    asked = (*carries, *consts, *series)
+    if not asked:
+        return None
+    pulled = body.pullback(given, asked, saved=layout.results, lost=layout.carried)
+    xs = [one for one in pulled.sources if _is_series(layout, one)]
+    rest = [one for one in pulled.sources if one not in xs and not _is_carry(layout, one)]
+    sources = (*(Source("head", i) for i in carries), *xs, *rest)
+    types = [*(body.inputs[i] for i in carries), *map(_types(pulled.whole), (*xs, *rest))]
+    places = tuple(sources.index(one) for one in pulled.sources)
+    step = pulled.body.taking(tuple(types), places)
+    dense = [i for i in range(len(carries)) if types[i].kind is VarKind.LOD_TENSOR]
+    kept = step.keeping(tuple(dense))  # what a gradient of this one needs
+    reverse = Layout(kept, len(carries), len(xs), len(consts))
+    return Reversed(reverse, sources, pulled.whole, asked)
+
+
+def _active_carries(layout: Layout, wanted: Places) -> set[int]:
+    """The carries on which the wanted operands have an influence."""
+    active = set(wanted)
+    while True:
+        moved = layout.body.moved(tuple(sorted(active)))
+        more = {i for i in moved if i < layout.n_carry} - active
+        if not more:
+            return {i for i in active if i < layout.n_carry}
+        active |= more
+
+
+def _reached_carries(layout: Layout, heads: Places, active: set[int]) -> Places:
+    """The active carries at which cotangents arrive, at once or after some steps."""
+    ordered = tuple(sorted(active))
+    others = tuple(j for j in heads if j >= layout.n_carry)
+    reached = {j for j in heads if j in active}
+    while True:
+        arrived = layout.body.reached((*sorted(reached), *others), ordered)
+        if reached.issuperset(arrived):
+            return tuple(sorted(reached))
+        reached |= set(arrived)
+
+
+def _is_carry(layout: Layout, source: Source) -> bool:
+    return source.of == "head" and source.place < layout.n_carry
+
+
+def _is_series(layout: Layout, source: Source) -> bool:
+    """Whether there is a value for each step."""
+    if source.of == "input":
+        return source.place in layout.series
+    return source.of == "output" or source.place in layout.results
+
+
+def _types(whole: Body) -> Callable[[Source], VarType]:
+    return lambda one: (whole.inputs if one.of == "input" else whole.outputs)[one.place]
+
+
+class Run(NamedTuple):
+    """How the maker of a loop runs loops.
+
+    Attributes:
+        again: the results of the loop with another body.
+        backwards: the results of a scan in the other direction.
+    """
+
+    again: Callable[[Body], Values]
+    backwards: Callable[[Values, Layout], Values]
+
+
+def loop_gradients(
+    layout: Layout,
+    operands: Sequence[Var],
+    parts: Values,
+    d_parts: Values,
+    wanted: Sequence[bool],
+    run: Run,
+) -> list[Var | None]:
+    """Gradients of the operands of a loop, None for zero."""
+    heads = tuple(j for j, one in enumerate(d_parts) if one is not None)
+    asked = [i for i, one in enumerate(layout.body.inputs) if wanted[i] and one.differentiable]
+    reverse = reversed_loop(layout, heads, tuple(asked))
+    gradients: list[Var | None] = [None] * len(operands)
+    if reverse is None:
+        return gradients
+    if reverse.whole is not layout.body:
+        parts = run.again(reverse.whole)
+    values = [_value(one, operands, parts, d_parts) for one in reverse.sources]
+    results = run.backwards(values, reverse.layout)
+    for i, result in zip(reverse.reached, results, strict=False):
+        gradients[i] = result if i in asked else None
+    return gradients
+
+
+def _value(source: Source, operands: Sequence[Var], parts: Values, d_parts: Values) -> Any:
+    if source.of == "head":
+        head = d_parts[source.place]
+        return filled(parts[source.place], 0.0) if head is None else head
+    return (operands if source.of == "input" else parts)[source.place]
+
+
+# scan ------------------------------------------------------------------------------------------
+
+
+def _recurrence(h: Any, x: Any, w: Any) -> Any:
+    made = (h * w + x).tanh()
+    return made, made * x
+
+
+def _powers(c: Any, w: Any) -> Any:
+    return c * w
+
+
+def _sums(x: Any) -> Any:
+    return x * x, x + 1
+
+
+def _growing(c: Any) -> Any:
+    return c.concat(c)
+
+
+@op(
+    outputs=("*parts",),
+    count=scan_count,
+    reference=_scan_reference,
+    cases=[
+        case(operands=[(3,), (4, 3), (3,)], body=body(_recurrence, (3,), (3,), (3,)), n_carry=1,
+             n_xs=1, length=4),
+        case(operands=[(3,), (4, 3), (3,)], body=body(_recurrence, (3,), (3,), (3,)), n_carry=1,
+             n_xs=1, length=4, reverse=True),
+        case(operands=[(2,), ()], body=body(_powers, (2,), ()), n_carry=1, length=3),
+        case(operands=[(4, 2)], body=body(_sums, (2,)), n_carry=0, n_xs=1, n_sums=1, length=4),
+        case(operands=[(3,), (0, 3), (3,)], body=body(_recurrence, (3,), (3,), (3,)), n_carry=1,
+             n_xs=1, length=0, order=1),
+        workload(operands=[(64,), (256, 64), (64,)], body=body(_recurrence, (64,), (64,), (64,)),
+                 n_carry=1, n_xs=1, length=256),
+        misuse("series 0 must have a slice for each of 5 steps", operands=[(3,), (4, 3), (3,)],
+               body=body(_recurrence, (3,), (3,), (3,)), n_carry=1, n_xs=1, length=5),
+        misuse("operand 1 of the body must be", operands=[(2,), (3,)], body=body(_powers, (2,), ()),
+               n_carry=1, length=3),
+        misuse("carry 0 must keep its type: after a step it must be", operands=[(2,)],
+               body=body(_growing, (2,)), n_carry=1, length=3),
+    ],
+)  # fmt: skip
+def scan(
+    key: Key,
+    training: Training,
+    *operands: Operands,
+    body: BodyAttribute,
+    n_carry: Count,
+    n_xs: Count = 0,
+    n_sums: Count = 0,
+    length: Count,
+    reverse: bool = False,
+    use_key: bool = False,
+) -> tuple[Array, ...]:
+    """Apply ``body`` step by step, ``length`` times.
+
+    The operands are ``n_carry`` carries, ``n_xs`` series with a slice for each step along their
+    first axis, and constants. The body takes carries, slices and constants. It returns the next
+    carries, which keep their types, ``n_sums`` terms, and further results. The scan gives the last
+    carries, the sums of the terms over all steps, and the further results of each step, stacked
+    along a new first axis. With ``reverse`` it goes from the last slice to the first; the results
+    are in the order of the slices nonetheless.
+
+    A body that draws random numbers gets another key in each step, folded from ``key`` and the
+    number of the slice. ``so.scan`` makes the body and sorts the operands.
+
+    Example:
+        >>> import symop as so
+        >>> import jax.numpy as jnp
+        >>> x = so.var("x", shape=(3,))
+        >>> last, sums = so.scan(lambda c, x: (c + x, c + x), 0.0, x)
+        >>> sums.eval(x=[1.0, 2.0, 3.0]).tolist()
+        [1.0, 3.0, 6.0]
+    """
+    carries, xs, consts = _split(operands, body, n_carry, n_xs)
+    step = _Step(body, n_carry, n_sums, consts, key, training)
+
+    def run(held: Values, given: tuple[Any, Values]) -> tuple[list[Any], list[Any]]:
+        return step(given[0], held, given[1])
+
+    numbers = jnp.arange(length) if body.draws else None
+    start = step.start(carries)
+    held, series = lax.scan(run, start, (numbers, list(xs)), length=length, reverse=reverse)
+    return (*held, *series)
+
+
+scan.types(_scan_types)
+scan.kind(_scan_kinds)
+
+
+@scan.gradient
+def _scan_gradient(
+    key: Var | None,
+    training: Var,
+    operands: tuple[Var, ...],
+    parts: tuple[Var, ...],
+    d_parts: tuple[Var | None, ...] | None,
+    wanted: tuple[bool, ...],
+    *,
+    body: Body,
+    n_carry: int,
+    n_xs: int,
+    n_sums: int,
+    **others: Any,
+) -> Grads:
+    """A scan in the other direction; see ``reversed_loop``."""
+    layout = Layout(body, n_carry, n_xs, n_sums)
+
+    def again(whole: Body) -> Values:
+        return run_scan(operands, layout._replace(body=whole), key, training, **others)
+
+    def backwards(values: Values, reverse: Layout) -> Values:
+        direction = {**others, "reverse": not others["reverse"]}
+        return run_scan(values, reverse, key, training, **direction)
+
+    run = Run(again, backwards)
+    gradients = loop_gradients(layout, operands, parts, d_parts or (), wanted[_N_FIXED:], run)
+    return {"operands": gradients}
+
+
+def run_scan(
+    operands: Values, layout: Layout, key: Any, training: Any, *, use_key: bool, **others: Any
+) -> Values:
+    """The scan that ``layout`` tells, which needs a key only if it draws."""
+    draws = layout.body.draws
+    keyed = {"key": key} if use_key and draws else {}
+    results: Values = scan(
+        *operands,
+        **keyed,
+        training=training,
+        body=layout.body,
+        n_carry=layout.n_carry,
+        n_xs=layout.n_xs,
+        n_sums=layout.n_sums,
+        use_key=draws,
+        **others,
+    )
+    return results
+
+
+# scan_prefix -----------------------------------------------------------------------------------
+
+
+@op(
+    outputs=("*parts",),
+    count=scan_count,
+    reference=lambda steps, *operands, **others: _scan_reference(
+        *operands, steps=steps, **others
+    ),
+    opaque=True,  # JAX has no reverse mode for a loop of so many steps as it turns out
+    cases=[
+        case(steps=integers(high=4, low=2), operands=[(3,), (4, 3), (3,)],
+             body=body(_recurrence, (3,), (3,), (3,)), n_carry=1, n_xs=1, length=4),
+        case(steps=integers(high=3, low=2), operands=[(3,), (4, 3), (3,)],
+             body=body(_recurrence, (3,), (3,), (3,)), n_carry=1, n_xs=1, length=4, reverse=True),
+        case(steps=integers(high=1), operands=[(4, 2)], body=body(_sums, (2,)), n_carry=0, n_xs=1,
+             n_sums=1, length=4, order=2),
+        case(steps=integers(high=10, low=9), operands=[(2,), ()], body=body(_powers, (2,), ()),
+             n_carry=1, length=3),
+        misuse("steps must be an integer scalar", steps=(), operands=[(2,), ()],
+               body=body(_powers, (2,), ()), n_carry=1, length=3),
+    ],
+)  # fmt: skip
+def scan_prefix(
+    key: Key,
+    training: Training,
+    steps: Array,
+    *operands: Operands,
+    body: BodyAttribute,
+    n_carry: Count,
+    n_xs: Count = 0,
+    n_sums: Count = 0,
+    length: Count,
+    reverse: bool = False,
+    use_key: bool = False,
+) -> tuple[Array, ...]:
+    """Apply ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``.
+
+    How many steps there are is told when it runs; at most ``length`` are taken. With ``reverse``
+    the first of them comes last. Results of the steps that are not taken are zeros. It is what the
+    gradient of a ``while_loop`` is made of.
+
+    Example:
+        >>> import symop as so
+        >>> n, x = so.var("n", shape=(), dtype="int32"), so.var("x", shape=(3,))
+        >>> add = so.body(lambda c, x: (c + x, c + x), ((), "float32"), ((), "float32"))
+        >>> last, sums = so.scan_prefix(n, 0.0, x, body=add, n_carry=1, n_xs=1, length=3)
+        >>> sums.eval(n=2, x=[1.0, 2.0, 3.0]).tolist()
+        [1.0, 3.0, 0.0]
+    """
+    carries, xs, consts = _split(operands, body, n_carry, n_xs)
+    step = _Step(body, n_carry, n_sums, consts, key, training)
+    count = jnp.clip(steps, 0, length).astype(np.int32)
+    stacks = [zeros_of(stacked(one, length)) for one in body.outputs[n_carry + n_sums :]]
+
+    def run(done: Any, state: tuple[Values, Values]) -> tuple[Values, Values]:
+        number = count - 1 - done if reverse else done
+        slices = [lax.dynamic_index_in_dim(one, number, keepdims=False) for one in xs]
+        held, found = step(number, state[0], slices)
+        return held, stored(state[1], found, number)
+
+    held, series = lax.fori_loop(0, count, run, (step.start(carries), stacks))
+    return (*held, *series)
+
+
+def stored(stacks: Values, found: Values, number: Any) -> list[Any]:
+    """``stacks`` with the results of step ``number`` in their places."""
+    return [
+        lax.dynamic_update_index_in_dim(whole, one, number, 0)
+        for whole, one in zip(stacks, found, strict=True)
+    ]
+
+
+@scan_prefix.types
+def scan_prefix_types(
+    steps: VarType, operands: tuple[VarType, ...], *, body: Body, **others: Any
+) -> list[VarType]:
+    """Those of ``scan``; how many steps there are is an integer."""
+    if steps.shape != () or steps.dtype.kind not in "iu":
+        raise DTypeError(f"steps must be an integer scalar, got {steps}")
+    del others["reverse"]
+    return _scan_types(operands, body=body, **others)
+
+
+scan_prefix.kind(_scan_kinds)
+
+
+@scan_prefix.gradient
+def _scan_prefix_gradient(
+    key: Var | None,
+    training: Var,
+    steps: Var,
+    operands: tuple[Var, ...],
+    parts: tuple[Var, ...],
+    d_parts: tuple[Var | None, ...] | None,
+    wanted: tuple[bool, ...],
+    *,
+    body: Body,
+    n_carry: int,
+    n_xs: int,
+    n_sums: int,
+    **others: Any,
+) -> Grads:
+    """The same steps in the other direction; see ``reversed_loop``."""
+    layout = Layout(body, n_carry, n_xs, n_sums)
+
+    def again(whole: Body) -> Values:
+        return run_prefix(steps, operands, layout._replace(body=whole), key, training, **others)
+
+    def backwards(values: Values, reverse: Layout) -> Values:
+        direction = {**others, "reverse": not others["reverse"]}
+        return run_prefix(steps, values, reverse, key, training, **direction)
+
+    run = Run(again, backwards)
+    gradients = loop_gradients(layout, operands, parts, d_parts or (), wanted[_N_FIXED + 1 :], run)
+    return {"steps": None, "operands": gradients}
+
+
+def run_prefix(
+    steps: Any,
+    operands: Values,
+    layout: Layout,
+    key: Any,
+    training: Any,
+    *,
+    use_key: bool,
+    **others: Any,
+) -> Values:
+    """The scan of the first steps that ``layout`` tells, which needs a key only if it draws."""
+    draws = layout.body.draws
+    keyed = {"key": key} if use_key and draws else {}
+    results: Values = scan_prefix(
+        steps,
+        *operands,
+        **keyed,
+        training=training,
+        body=layout.body,
+        n_carry=layout.n_carry,
+        n_xs=layout.n_xs,
+        n_sums=layout.n_sums,
+        use_key=draws,
+        **others,
+    )
+    return results

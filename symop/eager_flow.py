@@ -1,0 +1,162 @@
+"""Control flow on eager arrays: functions run step by step, as any eager code does."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from registry.errors import ArgumentError
+from registry.table import get
+from registry.types import VarType
+from symop.ndarray import NDArray
+from symop.segments import local
+from symop.symbol_flow import flat, places, steps_of
+
+Function = Callable[..., Any]
+
+
+def is_traced(values: Any) -> bool:
+    """Whether JAX traces one of the values, of what kind soever."""
+    leaves, _ = flat(values)
+    found = [one.value if isinstance(one, NDArray) else one for one in leaves]
+    return any(isinstance(one, jax.core.Tracer) for one in found)
+
+
+def require_unrecorded(what: str) -> None:
+    """Refuse to record a choice that is made when a traced value is known.
+
+    Raises:
+        ArgumentError: calls are recorded.
+    """
+    if local.state.taped:
+        raise ArgumentError(
+            f"{what}: inside of a JAX transformation a choice by a traced value cannot be "
+            "recorded; differentiate with jax.grad, or record outside of the transformation"
+        )
+
+
+def arrays_of(values: Any) -> Any:
+    """The same nested values, every leaf an eager array."""
+    leaves, tree = flat(values)
+    return jax.tree_util.tree_unflatten(tree, [_array(one) for one in leaves])
+
+
+def to_arrays(function: Function) -> Function:
+    """``function``, every leaf of what it returns an eager array."""
+    return lambda *values: arrays_of(function(*values))
+
+
+def _array(one: Any) -> NDArray:
+    return one if isinstance(one, NDArray) else NDArray(one)
+
+
+def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Sequence[Any]) -> Any:
+    """``control_flow.cond`` on eager arrays: the chosen function runs."""
+    shape = _array(pred).shape
+    if shape != ():
+        raise ArgumentError(f"cond: the predicate must be a scalar, got shape {shape}")
+    return arrays_of((true_fn if bool(pred) else false_fn)(*arrays_of(tuple(operands))))
+
+
+def while_loop(cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None) -> Any:
+    """``control_flow.while_loop`` on eager arrays."""
+    carry, taken = arrays_of(init), 0
+    while (max_steps is None or taken < max_steps) and bool(cond_fn(carry)):
+        carry = _next("while_loop", carry, arrays_of(body_fn(carry)), init if not taken else carry)
+        taken += 1
+    return carry
+
+
+def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> Any:
+    """``control_flow.scan`` on eager arrays."""
+    series = arrays_of(xs)
+    leaves, tree = flat(series)
+    count = steps_of([one.type for one in leaves], places(series), length)
+    carry, before, rows = arrays_of(init), init, []
+    slices = [_Slices(array, count) for array in leaves]
+    for i in range(count)[:: -1 if reverse else 1]:
+        one = jax.tree_util.tree_unflatten(tree, [array[i] for array in slices])
+        pair = f(carry, one)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ArgumentError(
+                f"scan: a step must return a pair of carries and results, got {pair!r}"
+            )
+        carry, before = _next("scan", carry, arrays_of(pair[0]), before), carry
+        rows.append(arrays_of(pair[1]))
+    if not rows:
+        raise ArgumentError("scan: there must be a step on eager arrays, got none")
+    return carry, _stacked(rows[::-1] if reverse else rows)
+
+
+class _Slices:
+    """The slices of an array along its first axis, taken in groups.
+
+    A call for each slice would be another program for each, and its gradient as long as the array;
+    one call for all is a program of as many results. Of groups there are as many as in a group.
+    """
+
+    def __init__(self, array: NDArray, count: int) -> None:
+        self._size = max(1, math.isqrt(count))
+        even = count - count % self._size
+        shape = (even // self._size, self._size, *array.shape[1:])
+        self._groups = get("reshape")(array[:even], shape=shape)
+        self._rest = array[even:]
+        self._at, self._group = -1, ()
+
+    def __getitem__(self, index: int) -> NDArray:
+        at, place = divmod(index, self._size)
+        if at != self._at:
+            inside = at < self._groups.shape[0]
+            chosen = get("array_read")(self._groups, at) if inside else self._rest
+            self._at, self._group = at, get("unstack")(chosen)
+        found: NDArray = self._group[place]
+        return found
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    """The results of all steps along a new first axis."""
+    each = [flat(row)[0] for row in rows]
+    return jax.tree_util.tree_unflatten(
+        flat(rows[0])[1], [_joined(one) for one in zip(*each, strict=True)]
+    )
+
+
+def _joined(rows: Sequence[NDArray]) -> NDArray:
+    """Arrays along a new first axis, in groups as ``_Slices`` takes them."""
+    size = max(1, math.isqrt(len(rows)))
+    groups = [get("stack")(*rows[i : i + size]) for i in range(0, len(rows), size)]
+    joined: NDArray = groups[0] if len(groups) == 1 else get("concat")(*groups, axis=0)
+    return joined
+
+
+def _next(what: str, carry: Any, after: Any, given: Any) -> Any:
+    """The carries after a step; those of ``given`` that are Python numbers may change their dtype.
+
+    Raises:
+        ArgumentError: a step nests them differently, or changes the type of one.
+    """
+    (leaves, tree), (later, nested) = flat(carry), flat(after)
+    if tree != nested:
+        raise ArgumentError(
+            f"{what}: a step must return carries that are nested as the first ones, {tree}, got "
+            f"{nested}"
+        )
+    for name, old, new, first in zip(places(carry), leaves, later, flat(given)[0], strict=True):
+        if not _fits(
+            old.type.strong(), new.type.strong(), isinstance(first, (int, float, complex))
+        ):
+            raise ArgumentError(
+                f"{what}: carry{name} must keep its type, {old.type.strong()}, got "
+                f"{new.type.strong()} after a step"
+            )
+    return after
+
+
+def _fits(old: VarType, new: VarType, number: bool) -> bool:
+    return old is new or (number and old.shape == new.shape)
+
+
+def is_taped() -> bool:
+    """Whether calls are recorded for a backward pass."""
+    return local.state.taped
