@@ -128,7 +128,7 @@ class _Replay(Definitions):
     """
 
     def __init__(self, block: Block, stops: set[str]) -> None:
-        super().__init__(block.desc, block.place)
+        super().__init__(block.desc, block.place, block.body)
         self._block, self._stops = block, stops
         self.keys = block.key_nodes
         self.inner: dict[str, Node] = {}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from registry.attributes import dtype_named, from_plain
 from registry.binding import LEFT_OUT
+from registry.bodies import Body
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import FormatError
 from registry.operator import Operator
@@ -34,12 +35,14 @@ from symop.leaf_records import (
     shown,
     suggested,
 )
-from symop.records import INPUTS, LEAVES, UNKNOWN_FILE, KeyAttrs
+from symop.records import INPUTS, LEAVES, SUB_BLOCK, UNKNOWN_FILE, KeyAttrs
 
 _ROLES = ("argument", "parameter", "state", "intermediate")
 _REASON_LIMIT = 1000
 """How many characters of what is wrong a message repeats."""
 
+Bodies = Callable[[int], Body]
+"""Gives the body that a block of the program is."""
 Place = Callable[[str, int], str]
 """Says where record ``index`` of ``"vars"``, ``"ops"`` or ``"fetch"`` stands, for a message."""
 
@@ -71,9 +74,10 @@ class Definitions:
     feedable: ClassVar[tuple[VarKind, ...]] = (VarKind.LOD_TENSOR,)
     """The kinds of variables that are fed or kept."""
 
-    def __init__(self, block: BlockDesc, place: Place) -> None:
-        """Nothing is defined yet."""
+    def __init__(self, block: BlockDesc, place: Place, bodies: Bodies | None = None) -> None:
+        """Nothing is defined yet; ``bodies`` gives the bodies that attributes name."""
         self.block = block
+        self.bodies = bodies
         self.place = place
         self.values: dict[str, Node] = {}
         self.given: set[str] = set()
@@ -194,7 +198,7 @@ class Definitions:
             if nodes:
                 arguments[name] = nodes if slot.variadic else nodes[0]
         check_keys("attribute", op.attrs, operator.attribute_index)
-        arguments.update((key, from_plain(value)) for key, value in op.attrs.items())
+        arguments.update((key, self._attribute(value)) for key, value in op.attrs.items())
         inputs, attributes, _ = operator.bind((), arguments)
         for slot, value in zip(operator.slots, inputs, strict=False):
             if value is LEFT_OUT:
@@ -205,6 +209,14 @@ class Definitions:
         if operator.single:
             return {operator.outputs[0]: node}
         return {key: select(node, i) for i, key in enumerate(operator.outputs)}
+
+    def _attribute(self, value: Any) -> Any:
+        if not isinstance(value, dict) or set(value) != {SUB_BLOCK}:
+            return from_plain(value)
+        number = value[SUB_BLOCK]
+        if self.bodies is None or not isinstance(number, int):
+            raise FormatError(f"a block must be named by its number, got {number!r:.200}")
+        return self.bodies(number)
 
     def _slots(self, op: OpDesc, legal: Sequence[str]) -> dict[str, list[Node]]:
         check_keys("slot", op.inputs, legal)

@@ -17,8 +17,17 @@ from registry.table import get
 from symop.definitions import Place
 from symop.graph import ARRAY, CONSTANT, TRAINING, Node
 from symop.rebuilding import fetched, rebuild
-from symop.records import INPUTS, LEAVES, ArrayAttrs, ConstantAttrs
-from symop.text import BECOMES, DEFAULT_FLOAT, GRADIENT, RESERVED, STOP, WORD, looks_automatic
+from symop.records import INPUTS, LEAVES, SUB_BLOCK, ArrayAttrs, ConstantAttrs
+from symop.text import (
+    BECOMES,
+    DEFAULT_FLOAT,
+    GRADIENT,
+    RESERVED,
+    STOP,
+    SUB_BLOCK_SIGN,
+    WORD,
+    looks_automatic,
+)
 
 _TOKEN = re.compile(
     rf"""
@@ -29,7 +38,7 @@ _TOKEN = re.compile(
   | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
   | (?P<number>-inf\b|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)
   | (?P<word>{WORD})
-  | (?P<sign>->|:=|\.\.\.|[(){{}}\[\],:=?])
+  | (?P<sign>->|:=|\.\.\.|[(){{}}\[\],:=?@])
   | (?P<end>\Z)
   | (?P<other>.)
     )
@@ -47,12 +56,12 @@ class Parsed(NamedTuple):
 
     Attributes:
         desc: its records.
-        place: says where each of them stands.
+        places: say where each of them stands, for each block.
         check: refuses a value that is not of the type that is written beside it.
     """
 
     desc: ProgramDesc
-    place: Place
+    places: list[Place]
     check: Callable[[Mapping[str, Node]], None]
 
 
@@ -62,9 +71,20 @@ def parsed(text: str) -> Parsed:
     Raises:
         FormatError: the text is no such program; the message tells the line and the column.
     """
-    parser = _Parser(text)
-    parser.program()
-    return Parsed(parser.desc(), parser.place, parser.check)
+    pieces = re.split(rf"(?m)^(?={SUB_BLOCK_SIGN})", text)
+    parsers, line = [], 1
+    for number, piece in enumerate(pieces):
+        parser = _Parser(piece, line)
+        if number:
+            parser.numbered(number)
+        parser.program()
+        parsers.append(parser)
+        line += piece.count("\n")
+    descs = [parser.desc() for parser in parsers]
+    for desc in descs[1:]:
+        desc.blocks[0].parent, desc.blocks[0].fetch = 0, desc.fetch
+    whole = ProgramDesc(blocks=[desc.blocks[0] for desc in descs], fetch=descs[0].fetch)
+    return Parsed(whole, [parser.place for parser in parsers], parsers[0].check)
 
 
 def parse(text: str) -> list[Node]:
@@ -73,12 +93,10 @@ def parse(text: str) -> list[Node]:
     Raises:
         FormatError: the text is no such program; the message tells the line and the column.
     """
-    desc, place, check = parsed(text)
-    if desc.blocks[0].updates:
-        raise FormatError("a graph must update nothing, got a program; use Program.parse")
-    values = rebuild(desc, place)
+    desc, places, check = parsed(text)
+    values = rebuild(desc, places[0], places)
     check(values)
-    return fetched(desc, values, place)
+    return fetched(desc, values, places[0])
 
 
 class _Spot(NamedTuple):
@@ -94,9 +112,9 @@ class _Spot(NamedTuple):
 class _Parser:
     """Reads a program token by token into records, and remembers where each of them stands."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, line: int) -> None:
         self.source = source
-        self.position, self.line, self.line_start, self.depth = 0, 1, 0, 0
+        self.position, self.line, self.line_start, self.depth = 0, line, 0, 0
         self.kind, self.value = "", ""
         self.spot = _Spot(1, 1)
         self.vars: list[VarDesc] = []
@@ -217,6 +235,13 @@ class _Parser:
         self.blank_lines()
         if self.kind != "end":
             self.expected("the end of the text")
+
+    def numbered(self, number: int) -> None:
+        """The sign and the number that begin a further block."""
+        self.need(SUB_BLOCK_SIGN)
+        spot = self.spot
+        if self.integer() != number:
+            self.fail(f"block {number} must stand here", spot)
 
     def blank_lines(self) -> None:
         while self.kind in ("newline", "comment"):
@@ -380,6 +405,8 @@ class _Parser:
             return [self.attribute(depth + 1) for _ in self.listed(")")]
         if self.kind == "string":
             return self.string()
+        if self.take(SUB_BLOCK_SIGN):
+            return {SUB_BLOCK: self.integer()}
         if self.take("None"):
             return None
         if self.kind == "word" and self.value not in (*_CONSTANTS, "complex"):

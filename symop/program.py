@@ -247,7 +247,7 @@ class Program:
     def desc(self) -> ProgramDesc:
         """The program as records, which are the caller's own."""
         return msgspec.convert(
-            msgspec.to_builtins(ProgramDesc(blocks=[self._block.desc])), ProgramDesc
+            msgspec.to_builtins(ProgramDesc(blocks=self._block.blocks)), ProgramDesc
         )
 
     @classmethod
@@ -281,8 +281,8 @@ class Program:
         Raises:
             FormatError: the text is no such program; the message tells the line and the column.
         """
-        desc, place, check = parsed(text)
-        block = checked_block(desc, place)
+        desc, places, check = parsed(text)
+        block = checked_block(desc, places)
         check(block.values)
         return cls._of(block)
 

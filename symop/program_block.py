@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from registry.binding import LEFT_OUT
+from registry.bodies import Body
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import ArgumentError, FeedError, ProgramError, nearest
 from registry.operator import Operator
@@ -32,7 +33,7 @@ from symop.graph import (
 from symop.initial import require_initial
 from symop.listing import excerpt
 from symop.naming import scoped
-from symop.records import Writer, plain_attributes, site_of
+from symop.records import SubBlocks, Writer, plain_attributes, site_of
 
 
 class Variable(Var):
@@ -145,14 +146,31 @@ class Block:
         serial: grows with each change.
     """
 
-    def __init__(self, desc: BlockDesc | None = None, place: Place | None = None) -> None:
+    def __init__(
+        self,
+        desc: BlockDesc | None = None,
+        place: Place | None = None,
+        bodies: Mapping[int, Body] | None = None,
+        others: Sequence[BlockDesc] = (),
+    ) -> None:
         """An empty block, or the one that ``desc`` records.
+
+        Args:
+            desc: the records.
+            place: says where a record stands.
+            bodies: the bodies of the other blocks, by their numbers.
+            others: the other blocks.
 
         Raises:
             FormatError: something in the records is wrong.
         """
         self.desc = BlockDesc() if desc is None else desc
-        self._definitions = _Definitions(self.desc, place or self.place)
+        self.sub_blocks = SubBlocks()
+        self.sub_blocks.blocks += others
+        for number, body in (bodies or {}).items():
+            self.sub_blocks.indices.setdefault(body, number)
+        self._bodies = dict(bodies or {})
+        self._definitions = _Definitions(self.desc, place or self.place, self.body)
         self._definitions.load()
         self.variables = {var.name: var for var in self.desc.vars}
         self._counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
@@ -166,6 +184,17 @@ class Block:
     def place(self, part: str, index: int) -> str:
         """Where a record stands, for a message."""
         return f"{part}[{index}]" if part != "ops" else excerpt(self.desc, index)
+
+    def body(self, number: int) -> Body:
+        """The body that another block of the program is."""
+        if number not in self._bodies:
+            self._bodies |= {i: one for one, i in self.sub_blocks.indices.items()}
+        return self._bodies[number]
+
+    @property
+    def blocks(self) -> list[BlockDesc]:
+        """The blocks of the program, of which this is the first."""
+        return [self.desc, *self.sub_blocks.blocks]
 
     @property
     def values(self) -> dict[str, Node]:
@@ -320,7 +349,7 @@ class Block:
             operator.name,
             {slot.name: list(given) for slot, given in groups if given},
             {key: [one] for key, one in outputs.items()},
-            plain_attributes(operator, attributes),
+            plain_attributes(operator, attributes, self.sub_blocks),
             name,
             site_of(user_origin()),
         )
@@ -399,7 +428,7 @@ class Block:
         known = self._leaves.get(node)
         if known is None:
             known = self._leaves[node] = self.fresh(node.op.name)
-            self.desc.ops.append(Writer({node: {0: known}}, {}).op_desc(node))
+            self.desc.ops.append(Writer({node: {0: known}}, {}, self.sub_blocks).op_desc(node))
             self._definitions.define_outputs(self.desc.ops[-1], {"out": node})
         return known
 
@@ -492,7 +521,7 @@ class _Transcript:
 
     def __init__(self, block: Block, labels: dict[Node, dict[int, str]]) -> None:
         self.block, self.labels = block, labels
-        self.writer = Writer(labels, {})
+        self.writer = Writer(labels, {}, block.sub_blocks)
 
     def write(self, wanted: Mapping[str, Node], names: Mapping[str, str]) -> None:
         """Write what computes ``wanted``, whose values get ``names``."""

@@ -83,23 +83,26 @@ class Runner:
         self.serial, self._single = block.serial, single
         updates = dict(block.desc.updates)
         ends = [block.values[updates.get(name, name)] for name in fetch]
-        new = [block.values[name] for name in updates.values()]
+        new = [block.values[value] for value in updates.values()]
         needed = set(topological([*ends, *new]))
         own = {n: block.values[n] for n, v in block.variables.items() if v.role != "intermediate"}
         self._arguments = [n for n in own if block.variables[n].role == "argument"]
         self._feeds = {name: own[name] for name in self._arguments if own[name] in needed}
-        self._updated = tuple(updates)
         written = [name for name in updates if own[name] in needed]
+        # JAX gives the memory of what is donated to the first results of its type, so these come
+        # in the order of what is donated, and before all others; else XLA copies whole tables.
+        self._updated = (*written, *[name for name in updates if own[name] not in needed])
+        new = [block.values[updates[name]] for name in self._updated]
         read = [n for n in own if block.variables[n].persistable and own[n] in needed]
         read = [name for name in read if name not in updates]
         self.kept = [*written, *read]
         self._kept_names = set(self.kept)
         self._own = own
-        self._count = len(ends)
+        self._count = len(new)
         # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
         self._copied = [i for i, name in enumerate(fetch) if name in updates]
         self._schedule = Schedule(
-            [*ends, *new],
+            [*new, *ends],
             [*[own[name] for name in self.kept], *self._feeds.values()],
             bare_where_native,
             training=training,
@@ -124,10 +127,10 @@ class Runner:
         for (name, node), value in zip(nodes.items(), given, strict=True):
             self._require_type(name, node, value)
         results, _ = self._schedule(given, *key)
-        found = results[: self._count]
+        found = results[self._count :]
         for i in self._copied:
             found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
-        return found, results[self._count :]
+        return results[: self._count], found
 
     def _require_type(self, name: str, node: Node, value: Any) -> None:
         """Refuse a value that is not of the declared type."""
@@ -160,9 +163,9 @@ class Runner:
             rest = (*rest, *random.draw(self._draws))
         try:
             if rest:
-                found, scope.new = self._compiled(written, feed, *rest)
+                scope.new, found = self._compiled(written, feed, *rest)
             else:
-                found, scope.new = self._compiled(written, feed)
+                scope.new, found = self._compiled(written, feed)
         except (_OddError, TypeError):  # before anything ran, so nothing is donated
             if self._careful:
                 raise

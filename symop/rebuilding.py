@@ -1,9 +1,10 @@
 """Records read back as a graph: every field checked, nothing executed, nothing half loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from registry.desc import FORMAT_VERSION, OpDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError
+from symop.body_records import BodyReader
 from symop.definitions import Definitions, Place, nearest_value
 from symop.graph import Node
 from symop.leaf_records import NAME_LIMIT, shown
@@ -52,14 +53,16 @@ def fetched(desc: ProgramDesc, values: Mapping[str, Node], place: Place) -> list
     return [values[name] for name in desc.fetch]
 
 
-def rebuild(desc: ProgramDesc, place: Place) -> dict[str, Node]:
-    """Every value that ``desc`` defines, by name."""
+def rebuild(desc: ProgramDesc, place: Place, places: Sequence[Place] = ()) -> dict[str, Node]:
+    """Every value that ``desc`` defines, by name; ``places`` are those of all blocks."""
     check_version(desc.format, desc.version)
-    if len(desc.blocks) != 1:
-        raise FormatError(f"blocks: a graph must have exactly one block, got {len(desc.blocks)}")
+    if not desc.blocks:
+        raise FormatError("blocks: a graph must have a block, got none")
     _refuse_updates(desc)
     block = desc.blocks[0]
-    values = Definitions(block, place).load()
+    reader = BodyReader(desc, places)
+    values = Definitions(block, place, reader).load()
+    reader.all()
     reserve([*(var.name for var in block.vars), *(op.name for op in block.ops if op.name)])
     return values
 

@@ -5,6 +5,7 @@ A variable is a ``VarDesc``; everything else is an ``OpDesc``, leaves included: 
 outputs needs no record, because an ``OpDesc`` names each of them.
 """
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -15,6 +16,7 @@ import msgspec
 import numpy as np
 
 from registry.attributes import to_plain
+from registry.bodies import Body
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import ArgumentError, NameConflictError
 from registry.operator import Operator
@@ -35,6 +37,8 @@ from symop.graph import (
 )
 from symop.naming import names_of
 
+SUB_BLOCK = "block"
+"""The key of an attribute's value that is a body."""
 INPUTS = "inputs"
 """The one slot of a deferred derivative."""
 UNKNOWN_FILE = "<loaded>"
@@ -115,15 +119,68 @@ def describe(
     order = topological([*also, *outputs])
     keys = sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
     ranks = {node: rank for rank, node in enumerate(keys)}
-    writer = Writer(_labels(order), ranks, array_limit)
+    sub_blocks = SubBlocks(array_limit)
+    writer = Writer(_labels(order, names_of(order)), ranks, sub_blocks, array_limit)
     for i, node in enumerate(outputs):
         if isinstance(node.op, Operator) and not node.op.single:
             raise ArgumentError(
                 f"{node.op.name}: output {i} must be one value, got all {len(node.op.outputs)} "
                 "outputs of a node; select one"
             )
-    desc = ProgramDesc(blocks=[writer.block(order)], fetch=[writer.label(node) for node in outputs])
+    blocks = [writer.block(order), *sub_blocks.blocks]
+    desc = ProgramDesc(blocks=blocks, fetch=[writer.label(node) for node in outputs])
     return Description(desc, writer.types())
+
+
+class SubBlocks:
+    """Bodies of control flow, each a further block of the program; equal ones are one block.
+
+    Attributes:
+        blocks: the blocks behind the first.
+        indices: the number of the block of each body.
+    """
+
+    def __init__(self, array_limit: float = math.inf) -> None:
+        """There is none yet; arrays of more entries leave out their data."""
+        self.blocks: list[BlockDesc] = []
+        self.indices: dict[Any, int] = {}
+        self._array_limit = array_limit
+
+    def index(self, body: Any) -> int:
+        """The number of the block of ``body``, a ``bodies.GraphBody``."""
+        found = self.indices.get(body)
+        if found is None:
+            found = self.indices[body] = len(self.blocks) + 1
+            self.blocks.append(BlockDesc())  # its place, before those of the bodies inside
+            self.blocks[found - 1] = self._block(body)
+        return found
+
+    def _block(self, body: Any) -> BlockDesc:
+        order = topological(body.results, until=body.parameters)
+        order += [key for key in body.keys if key not in order]
+        names = {node: f"x{i}" for i, node in enumerate(body.parameters)}
+        counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+        for node in order:
+            names[node] = f"{node.op.name}{next(counters[node.op.name])}"
+        labels = _labels([*body.parameters, *order], names)
+        ranks = {key: rank for rank, key in enumerate(body.keys)}
+        writer = Writer(labels, ranks, self, self._array_limit)
+        variables = zip(names.values(), body.inputs, strict=False)
+        return BlockDesc(
+            vars=[_argument(name, type) for name, type in variables],
+            ops=[_unnamed(writer.op_desc(node)) for node in order if node.op is not SELECT],
+            parent=0,
+            fetch=[writer.label(node) for node in body.results],
+        )
+
+
+def _argument(name: str, type: VarType) -> VarDesc:
+    return VarDesc(name, list(type.shape), type.dtype.name, type.kind.value, "argument")
+
+
+def _unnamed(op: OpDesc) -> OpDesc:
+    op.name = None
+    return op
 
 
 class Writer:
@@ -132,6 +189,7 @@ class Writer:
     Attributes:
         labels: for each node the names of its outputs, by their index.
         ranks: places of random keys in the order in which they were made.
+        sub_blocks: where bodies are written.
         array_limit: of arrays with more entries the data is left out.
     """
 
@@ -139,10 +197,12 @@ class Writer:
         self,
         labels: Mapping[Node, dict[int, str]],
         ranks: Mapping[Node, int],
+        sub_blocks: SubBlocks,
         array_limit: float = math.inf,
     ) -> None:
         """Write by these names."""
         self.labels, self.ranks, self.array_limit = labels, ranks, array_limit
+        self.sub_blocks = sub_blocks
 
     def label(self, node: Node) -> str:
         """The name of one value."""
@@ -192,7 +252,7 @@ class Writer:
 
     def _attrs(self, node: Node) -> dict[str, Any]:
         if isinstance(node.op, Operator):
-            return plain_attributes(node.op, node.attributes)
+            return plain_attributes(node.op, node.attributes, self.sub_blocks)
         if node.op is DEFERRED:
             return _expansion_attrs(node.attributes[0])
         attrs: dict[str, Any] = msgspec.to_builtins(self._leaf(node))
@@ -206,18 +266,22 @@ class Writer:
         return KeyAttrs(self.ranks[node]) if node.op is KEY else NoAttrs()
 
 
-def plain_attributes(operator: Operator, attributes: Attributes) -> dict[str, Any]:
-    """All attributes of a call, defaults too, as JSON can hold them."""
+def plain_attributes(
+    operator: Operator, attributes: Attributes, sub_blocks: SubBlocks
+) -> dict[str, Any]:
+    """All attributes of a call, defaults too, as JSON can hold them; a body is a block's number."""
     if operator.name in LEAVES:
         raise NameConflictError(
             f"{operator.name}: an operator of this name cannot be saved, the name is taken"
         )
-    return {key: to_plain(one) for key, one in operator.attribute_dict(attributes).items()}
+    return {
+        key: {SUB_BLOCK: sub_blocks.index(one)} if isinstance(one, Body) else to_plain(one)
+        for key, one in operator.attribute_dict(attributes).items()
+    }
 
 
-def _labels(order: Sequence[Node]) -> dict[Node, dict[int, str]]:
+def _labels(order: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, dict[int, str]]:
     """The name of each output of each node, by the output's index; names differ."""
-    names = names_of(order)
     taken = {name for node, name in names.items() if node.op is not SELECT}
     selected: dict[Node, list[int]] = defaultdict(list)
     for node in order:

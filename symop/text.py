@@ -32,7 +32,7 @@ from registry.operator import Operator
 from registry.table import get
 from registry.types import VarKind, VarType
 from symop.graph import ARRAY, CONSTANT, DEFERRED, KEY, TRAINING, Node
-from symop.records import INPUTS, ArrayAttrs, ConstantAttrs, describe
+from symop.records import INPUTS, SUB_BLOCK, ArrayAttrs, ConstantAttrs, describe
 
 _WIDTH = 100
 _ARRAY_LIMIT = 32
@@ -45,6 +45,8 @@ DEFAULT_FLOAT = "float"
 GRADIENT = "# gradient of "
 STOP = "stop_gradient"
 """Behind a variable, in braces: no gradient flows through it."""
+SUB_BLOCK_SIGN = "@"
+"""Before the number of a further block, which is the body of control flow."""
 BECOMES = ":="
 """Between a variable that is kept and the value that it holds after a run."""
 
@@ -68,11 +70,18 @@ def text(outputs: Sequence[Node], also: Sequence[Node] = (), *, types: bool = Tr
 
 
 def program_text(desc: ProgramDesc, types: Mapping[str, VarType] | None = None) -> str:
-    """The one block of ``desc`` as text, with the given types of its values."""
-    (block,) = desc.blocks
-    printer = _Printer(block, types or {})
+    """The blocks of ``desc`` as text, with the given types of the first one's values."""
+    first, *others = desc.blocks
+    whole = _block_text(first, desc.fetch, types or {})
+    for number, block in enumerate(others, 1):
+        whole += f"\n{SUB_BLOCK_SIGN}{number} {_block_text(block, block.fetch, {})}"
+    return whole
+
+
+def _block_text(block: BlockDesc, fetched: Sequence[str], types: Mapping[str, VarType]) -> str:
+    printer = _Printer(block, types)
     lines = "".join([f"{line}\n" for line in printer.lines()])
-    fetch = ", ".join([printer.operand(name) for name in desc.fetch])
+    fetch = ", ".join([printer.operand(name) for name in fetched])
     return f"{_header(block)} {{\n{lines}}} -> {fetch}".rstrip() + "\n"
 
 
@@ -195,9 +204,14 @@ def _changed(operator: Operator, op: OpDesc) -> dict[str, Any]:
     return {
         key: value
         for key, value in op.attrs.items()
-        if identity_key(from_plain(value)) != identity_key(defaults.get(key))
+        if _is_sub_block(value)
+        or identity_key(from_plain(value)) != identity_key(defaults.get(key))
         or type(from_plain(value)) is not type(defaults.get(key))
     }
+
+
+def _is_sub_block(plain: Any) -> bool:
+    return isinstance(plain, dict) and SUB_BLOCK in plain
 
 
 def _attributes(attrs: Mapping[str, Any]) -> list[str]:
@@ -226,10 +240,10 @@ def _value(plain: Any) -> str:
     match plain:
         case str():
             return _quoted(plain)
-        case [one]:
-            return f"({_value(one)},)"
         case list():
-            return f"({', '.join(map(_value, plain))})"
+            return f"({', '.join(map(_value, plain))}{',' if len(plain) == 1 else ''})"
+        case {"block": int(number)}:
+            return f"{SUB_BLOCK_SIGN}{number}"
         case {"dtype": str(name)} | {"float": str(name)}:
             return name
         case {"complex": [real, imag]}:

@@ -1,31 +1,36 @@
 """The verifier of programs: records are checked against operators, types and each other."""
 
+from collections.abc import Sequence
+
 from registry.desc import BlockDesc, ProgramDesc
 from registry.errors import FormatError, SymopError
+from symop.body_records import BodyReader
 from symop.definitions import Place, nearest_value
 from symop.leaf_records import shown
 from symop.program_block import Block
 from symop.rebuilding import check_version
 
 
-def checked_block(desc: ProgramDesc, place: Place | None = None) -> Block:
+def checked_block(desc: ProgramDesc, places: Sequence[Place] = ()) -> Block:
     """The block of the program that ``desc`` records.
 
     Args:
         desc: the records; the block keeps them.
-        place: says where a record stands; without it, messages show the calls around it.
+        places: say where records stand, for each block; without them, messages show the calls
+            around.
 
     Raises:
         FormatError: a name is defined twice or not before it is used, a call does not fit its
             operator, a type is not what is declared, or an update is of another type.
     """
     check_version(desc.format, desc.version)
-    if len(desc.blocks) != 1:
-        raise FormatError(f"blocks: a program must have one block, got {len(desc.blocks)}")
+    if not desc.blocks:
+        raise FormatError("blocks: a program must have a block, got none")
     record = desc.blocks[0]
     _check_declared(record)
     updates, record.updates = record.updates, {}
-    block = Block(record, place)
+    bodies = BodyReader(desc, places).all()
+    block = Block(record, places[0] if places else None, bodies, desc.blocks[1:])
     for name in [*updates.values(), *desc.fetch, *(var.name for var in record.vars)]:
         if name not in block.values:
             raise FormatError(f"{shown(name)} is not defined{nearest_value(name, block.values)}")
