@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -90,5 +91,6 @@ class TestDocstrings:
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda operator: operator.name)
     def test_examples_of_an_operator_run(self, operator):
         finder = doctest.DocTestFinder(recurse=False)
-        for test in finder.find(operator.kernel, operator.name, globs=operator.kernel.__globals__):
+        kernel = inspect.unwrap(operator.kernel)
+        for test in finder.find(kernel, operator.name, globs=kernel.__globals__):
             run(test)
