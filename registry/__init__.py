@@ -7,6 +7,7 @@ are differentiable to every order.
 from registry import ops as _ops  # the catalogue registers itself
 from registry.attributes import Check
 from registry.audit import audit
+from registry.bodies import Body
 from registry.cases import case, misuse, workload
 from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
 from registry.declare.creation import create
@@ -37,6 +38,7 @@ from registry.var import Var
 __all__ = [
     "Array",
     "BlockDesc",
+    "Body",
     "Check",
     "DType",
     "DefaultGradOpDescMaker",

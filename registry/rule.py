@@ -133,13 +133,14 @@ def _sources(
     cotangents: Sequence[str],
     variadic_output: bool,
 ) -> Iterator[tuple[str, tuple[int, int]]]:
+    if cotangents:
+        yield WANTED, (_WANTED, 0)  # unless a slot or an output has this name
     for i, slot in enumerate(slots):
         yield slot.name, (_INPUTS if slot.variadic else _INPUT, i)
     for i, output in enumerate(outputs):
         many = variadic_output and i + 1 == len(outputs)
         yield output, (_OUTPUTS if many else _OUTPUT, i)
         if output in cotangents:
-            yield WANTED, (_WANTED, 0)
             yield COTANGENT + output, (_COTANGENTS if many else _COTANGENT, i)
 
 

@@ -128,6 +128,8 @@ def _load_constant(op: OpDesc) -> Node:
     kind = VarKind(attrs.kind)
     if kind in (VarKind.RANDOM_KEY, VarKind.TRAINING):
         raise FormatError(f"the kind {kind.value!r} cannot be filled with a number")
+    if kind is VarKind.LOD_TENSOR_ARRAY and not attrs.shape:
+        raise FormatError("a tensor array must have an axis of elements, got a scalar")
     return constant(value, VarType(shape_of(attrs.shape), dtype, kind))
 
 

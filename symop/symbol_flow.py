@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 
 from registry.errors import ArgumentError, SymopError
-from registry.ops.stepping import Layout
+from registry.ops.loop_gradients import Layout
 from registry.table import get
 from registry.types import VarType
 from registry.var import Var

@@ -11,6 +11,7 @@ import symop as so
 from registry import TensorArray
 from registry.errors import ArgumentError, KindError
 from symop import autograd, nd
+from symop.parsing import parse
 
 V = np.array([0.3, -0.2, 0.5])
 W = 0.7
@@ -263,6 +264,20 @@ def test_kinds_of_tensor_arrays():
         so.array_write(array, x.astype("float32"), 0)
     unknown = so.var("unknown")
     assert so.array_create(unknown, capacity=3).nodes[0].kinds is not None
+
+
+def test_graphs_of_tensor_arrays_are_saved():
+    x = so.var("x", (3, 2), "float64")
+    y = (so.array_read(so.array_unstack(x * x), 1) * so.array_stack(so.array_unstack(x))[2]).sum()
+    gradient = so.grad(y, x)
+    loaded = so.load_json(gradient.tojson())
+    given = np.arange(6.0).reshape(3, 2)
+    wanted = jax.grad(lambda x: (x[1] ** 2 * x[2]).sum())(given)
+    near(loaded.eval(x=given), wanted)
+    near(gradient.eval(x=given), wanted)
+    assert "lod_tensor_array float64[3,2](0.0)" in str(gradient)
+    (read,) = parse(str(gradient))
+    near(so.Symbol([read]).eval(x=given), wanted)
 
 
 def test_tensor_arrays_of_jax_and_eager_arrays():

@@ -334,10 +334,14 @@ class TestHostileFiles:
         with pytest.raises(FormatError, match="float64 needs JAX's 64-bit mode"):
             so.load_json(text)
 
-    @pytest.mark.parametrize("kind", ["random_key", "training", "lod_tensor_array"])
+    @pytest.mark.parametrize("kind", ["random_key", "training"])
     def test_constants_of_a_kind_that_no_array_has(self, kind):
         message = refused(program([constant(1.0, dtype="float32", kind=kind)]))
         assert f"'{kind}' cannot be filled with a number" in message
+
+    def test_a_tensor_array_without_elements(self):
+        message = refused(program([constant(1.0, dtype="float32", kind="lod_tensor_array")]))
+        assert "a tensor array must have an axis of elements" in message
 
     HUGE = "n" * 2_000_000
 

@@ -13,21 +13,20 @@ from registry.bodies import Body, BodyAttribute, Places, Pulled, Source, body, s
 from registry.cases import booleans, case, misuse, uniform, workload
 from registry.errors import ArgumentError, NotDifferentiableError, ShapeError
 from registry.operator import Grads
-from registry.ops.stepping import (
-    Count,
-    Layout,
-    Operands,
-    Run,
-    Values,
-    loop_gradients,
+from registry.ops.loop_gradients import Layout, Run, Values, loop_gradients
+from registry.ops.loop_types import (
     require_carries,
     require_key,
     require_type,
     require_types,
+    stacked,
+)
+from registry.ops.stepping import (
+    Count,
+    Operands,
     run_prefix,
     said,
     scan_count,
-    stacked,
     stored,
     zeros_of,
 )
