@@ -9,8 +9,8 @@ from registry.table import get
 from symop.definitions import Definitions
 from symop.emission import apply
 from symop.gradients import known_gradients
-from symop.graph import SELECT, Node, as_node
-from symop.program_block import Block, Variable
+from symop.graph import Node, as_node
+from symop.program_block import Block, Variable, place_of
 
 Pairs = list[tuple[Variable, Variable]]
 
@@ -144,7 +144,7 @@ class _Replay(Definitions):
         super().define(name, node)
 
     def _label(self, name: str, node: Node) -> None:
-        source, index = (node.operands[0], node.attributes[0]) if node.op is SELECT else (node, 0)
+        source, index = place_of(node)
         self.labels.setdefault(source, {}).setdefault(index, name)
 
     def cotangent(self, head: Any) -> Node:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from registry.bodies import Body
 from registry.desc import BlockDesc, ProgramDesc, VarDesc
-from registry.errors import FormatError
+from registry.errors import FormatError, SymopError
 from registry.types import DType, VarKind, VarType, as_dtype
 from symop.bodies import body_of
 from symop.definitions import Definitions, Place, nearest_value
@@ -57,7 +57,11 @@ class BodyReader:
                     f"block {number}: {shown(name)} is not defined{nearest_value(name, values)}"
                 )
         parameters = [values[var.name] for var in block.vars if var.role == "argument"]
-        return body_of(parameters, [values[one] for one in block.fetch], list(found.keys.values()))
+        results, keys = [values[one] for one in block.fetch], list(found.keys.values())
+        try:
+            return body_of(parameters, results, keys)
+        except SymopError as error:
+            raise FormatError(f"block {number}: {error}") from error
 
     def _place(self, number: int) -> Place:
         if number < len(self._places):

@@ -20,8 +20,10 @@ from registry.types import VarType, as_dtype
 from symop import eager_flow, symbol_flow
 from symop.bodies import GraphBody
 from symop.ndarray import NDArray
+from symop.program_block import Variable
 from symop.symbol import Symbol
 from symop.symbol_flow import flat
+from symop.variable_flow import on_variables
 
 Function = Callable[..., Any]
 
@@ -78,6 +80,10 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
         [0.25, 0.0]
     """
     values = (pred, operands)
+    if _has(Variable, values):
+        return on_variables(
+            lambda pred, given: symbol_flow.cond(pred, true_fn, false_fn, given), pred, operands
+        )
     if _has(Symbol, values):
         return symbol_flow.cond(pred, true_fn, false_fn, operands)
     if _has(NDArray, values):
@@ -117,6 +123,10 @@ def while_loop(
         (6561.0, 3, 17496.0)
     """
     _require_count("max_steps", max_steps)
+    if _has(Variable, init):
+        return on_variables(
+            lambda first: symbol_flow.while_loop(cond_fn, body_fn, first, max_steps), init
+        )
     if _has(Symbol, init):
         return symbol_flow.while_loop(cond_fn, body_fn, init, max_steps)
     if _has(NDArray, init):
@@ -158,6 +168,11 @@ def scan(
     """
     _require_count("length", length)
     values = (init, xs)
+    if _has(Variable, values):
+        last: tuple[Any, Any] = on_variables(
+            lambda first, series: symbol_flow.scan(f, first, series, length, reverse), init, xs
+        )
+        return last
     if _has(Symbol, values):
         found: tuple[Any, Any] = symbol_flow.scan(f, init, xs, length, reverse)
         return found

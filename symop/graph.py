@@ -318,6 +318,9 @@ def as_node(value: Any) -> Node:
         )
     if isinstance(value, (np.ndarray, jax.Array, list, tuple)):
         return array(value)
+    if ambient.node_of is not None and isinstance(value, Var):
+        node: Node = ambient.node_of(value)
+        return node
     raise ArgumentError(f"an input must be a symbol, an array or a number, got {value!r}")
 
 

@@ -4,9 +4,9 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Origin(NamedTuple):
@@ -25,6 +25,8 @@ class _Ambient(threading.local):
     """What surrounds the building of nodes in this thread."""
 
     origin: Origin | None = None
+    node_of: Callable[[Any], Any] | None = None
+    """Gives the node of a variable of a program, inside of the bodies of its control flow."""
 
 
 ambient = _Ambient()

@@ -9,7 +9,7 @@ from typing import Any
 from registry.binding import LEFT_OUT
 from registry.bodies import Body
 from registry.desc import BlockDesc, OpDesc, VarDesc
-from registry.errors import ArgumentError, FeedError, ProgramError, nearest
+from registry.errors import ArgumentError, FeedError, FormatError, ProgramError, nearest
 from registry.operator import Operator
 from registry.shapes import canonical
 from registry.types import VarKind, VarType, as_dtype
@@ -111,6 +111,11 @@ class Variable(Var):
         return f"<Variable {self.name}: {self.type}>"
 
 
+def place_of(node: Node) -> tuple[Node, int]:
+    """The node that computes a value, and which of its outputs the value is."""
+    return (node.operands[0], node.attributes[0]) if node.op is SELECT else (node, 0)
+
+
 class _Filled(Var):
     """A number in every entry of a type, which belongs to no program yet."""
 
@@ -189,6 +194,8 @@ class Block:
         """The body that another block of the program is."""
         if number not in self._bodies:
             self._bodies |= {i: one for one, i in self.sub_blocks.indices.items()}
+        if number not in self._bodies:
+            raise FormatError(f"block {number} is not there, of {len(self.blocks)}")
         return self._bodies[number]
 
     @property
@@ -485,6 +492,17 @@ class Block:
             _Transcript(self, labels).write(wanted, names)
         return {asked: self.variable(name) for asked, name in names.items()}
 
+    def enter(self, nodes: Sequence[Node]) -> list[Variable]:
+        """Record what computes ``nodes``, from the values of the block."""
+        labels: dict[Node, dict[int, str]] = {}
+        for name, node in self.values.items():
+            source, index = place_of(node)
+            labels.setdefault(source, {}).setdefault(index, name)
+        with self._whole():
+            transcript = _Transcript(self, labels)
+            transcript.write({}, {}, also=nodes)
+            return [Variable(self, transcript.writer.label(node)) for node in nodes]
+
     def append(self, desc: OpDesc) -> None:
         """Add the record of a call, with what it defines.
 
@@ -523,12 +541,14 @@ class _Transcript:
         self.block, self.labels = block, labels
         self.writer = Writer(labels, {}, block.sub_blocks)
 
-    def write(self, wanted: Mapping[str, Node], names: Mapping[str, str]) -> None:
-        """Write what computes ``wanted``, whose values get ``names``."""
+    def write(
+        self, wanted: Mapping[str, Node], names: Mapping[str, str], also: Sequence[Node] = ()
+    ) -> None:
+        """Write what computes ``wanted``, whose values get ``names``, and ``also``."""
         chosen: dict[Node, str] = {}
         for asked, node in wanted.items():
             chosen.setdefault(node, names[asked])
-        for node in self._new(list(wanted.values())):
+        for node in self._new([*wanted.values(), *also]):
             self._write(node, chosen)
         for asked, node in wanted.items():
             source = self.writer.label(node)

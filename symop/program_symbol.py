@@ -15,7 +15,7 @@ def from_symbol_desc(desc: ProgramDesc) -> ProgramDesc:
     Operators that share a state update it one after the other, as running the symbol does: each
     reads what the one before made of it.
     """
-    (block,) = desc.blocks
+    block = desc.blocks[0]
     states = {var.name for var in block.vars if var.role == "state"}
     for op in block.ops:
         for slot, output in _updates(op).items():
@@ -28,7 +28,7 @@ def from_symbol_desc(desc: ProgramDesc) -> ProgramDesc:
 
 def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
     """The records of a symbol of the values ``fetch``."""
-    (block,) = desc.blocks
+    block = desc.blocks[0]
     block.updates = {}
     origins: dict[str, str] = {}
     for op in block.ops:

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from registry.bodies import Body
 from registry.desc import BlockDesc, ProgramDesc
-from registry.errors import ArgumentError, FormatError
+from registry.errors import FormatError
 from symop.graph import Node
 from symop.leaf_records import deferred_factories
 from symop.rebuilding import check_version, from_desc
@@ -79,21 +78,7 @@ def _lines(records: Iterable[Any]) -> str:
 
 def _line(value: Any) -> str:
     # Without indentation, format() puts spaces behind commas and colons and breaks no line.
-    return msgspec.json.format(msgspec.json.encode(value, enc_hook=_refused), indent=0).decode()
-
-
-def _refused(value: Any) -> Any:
-    """What JSON cannot hold.
-
-    Raises:
-        ArgumentError: always.
-    """
-    if isinstance(value, Body):
-        raise ArgumentError(
-            "save: a graph with control flow (cond, scan, while_loop) cannot be saved, got one "
-            f"with {value!r}"
-        )
-    raise TypeError(f"save: an attribute must be of a type that JSON has, got {value!r}")
+    return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
 
 
 # Reading ---------------------------------------------------------------------------------------

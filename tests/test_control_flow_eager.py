@@ -168,11 +168,19 @@ def test_eager_carries_keep_their_types():
         so.cond(jnp.asarray(V), lambda: 1.0, lambda: 2.0)
 
 
-def test_a_graph_with_control_flow_is_not_saved():
-    x = so.var("x", (), "float64")
-    y = so.cond(x > 0, lambda: x, lambda: -x)
-    with pytest.raises(ArgumentError, match="save: a graph with control flow"):
-        y.tojson()
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_graph_with_control_flow_is_saved(order):
+    x = so.var("x", (3,), "float64")
+    inner = so.cond(so.sum(x) > 0, lambda: so.exp(x), lambda: so.sin(x))
+    y = so.sum(
+        so.scan(lambda c, one: (c * one, so.cond(c > 0, lambda: c, lambda: one)), 1.0, inner)[1]
+    )
+    for _ in range(order):
+        y = so.sum(so.grad(y, x))
+    program = so.Program.parse(str(y.to_program()))
+    for again in (so.load_json(y.tojson()), program.to_symbol(y.to_desc().fetch)):
+        assert again.same_as(y)
+        np.testing.assert_array_equal(again.eval(x=V[:3]), y.eval(x=V[:3]))
 
 
 # Doors ------------------------------------------------------------------------------------------

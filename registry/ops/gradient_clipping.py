@@ -51,13 +51,14 @@ def _norm(xs: Sequence[Any]) -> Array:
     squares = [jnp.sum(jnp.square(one.astype(dtype))) for one in values]
     total = sum(squares[1:], squares[0])
     # The root of zero has no derivative: where there is nothing, nothing is its norm's gradient.
-    return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1)), 0)
+    nothing = total == 0
+    return jnp.where(nothing, 0, jnp.sqrt(jnp.where(nothing, 1, total)))
 
 
 def _clipped(xs: Sequence[Any], max_norm: float) -> list[Any]:
     xs = [one if isinstance(one, SelectedRows) else jnp.asarray(one) for one in xs]
     norm = _norm(xs)
-    factor = jnp.where(norm > max_norm, max_norm / jnp.where(norm > 0, norm, 1), 1)
+    factor = jnp.where(norm > max_norm, max_norm / jnp.where(norm == 0, 1, norm), 1)
 
     def scaled(values: Any) -> Any:
         wide = values.astype(_widest([np.dtype(values.dtype)]))

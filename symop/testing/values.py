@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.binding import LEFT_OUT
-from registry.bodies import bodies_of
 from registry.cases import Case, Misuse
 from registry.errors import SymopError
 from registry.operator import Operator
@@ -122,8 +121,6 @@ def _doors(trial: Trial, symbol: Symbol) -> dict[str, Callable[..., Any]]:
         "jit of to_jax()": _jitted(symbol.to_jax(is_train=flag), key),
         "jit of to_jax(rules=False)": _jitted(symbol.to_jax(is_train=flag, rules=False), key),
     }
-    if bodies_of(trial.attributes):
-        return doors
     loaded = load_json(symbol.tojson())
     if not loaded.same_as(symbol):
         doors["a symbol saved and loaded"] = functools.partial(loaded.eval, is_train=flag)
