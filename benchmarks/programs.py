@@ -1,5 +1,7 @@
 """Programs: what a run costs over a call of ``jax.jit`` with the same arrays."""
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,12 +13,14 @@ from measure import Figure, brief, compare
 import symop as so
 
 TITLE = "Programs"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "recommender.py"
 
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of programs."""
     repeats = 5 if quick else 60
-    return [overhead(repeats, count) for count in (2, 20)] + [training(repeats)], {}
+    figures = [overhead(repeats, count) for count in (2, 20)]
+    return [*figures, training(repeats), recommender(max(3, repeats // 3))], {}
 
 
 def overhead(repeats: int, count: int) -> Figure:
@@ -105,3 +109,53 @@ def training(repeats: int) -> Figure:
         repeats=repeats,
         target=1.05,
     )
+
+
+def recommender(repeats: int) -> Figure:
+    """A step of the wide-and-deep example, against the same with dense gradients in JAX."""
+    spec = importlib.util.spec_from_file_location("recommender", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.USERS = example.ITEMS = 200_000
+    program, loss, _ = example.recommender()
+    function = jax.value_and_grad(by_name(program.to_symbol(loss).to_jax()))
+    so.optim.Adam(0.002, lazy=True, clip=so.optim.ClipByGlobalNorm(5.0)).minimize(loss)
+    program.initialize(0)
+    batch = {
+        name: jnp.asarray(values)
+        for name, values in next(example.batches(example.clicks(4096, 1), 512, 0)).items()
+    }
+    optimizer = optax.chain(optax.clip_by_global_norm(5.0), optax.adam(0.002))
+    params = {one.name: jnp.array(program.scope[one.name]) for one in program.parameters}
+
+    def step(kept: Any, batch: Any) -> Any:
+        params, moments = kept
+        value, slopes = function(params, batch)
+        moves, moments = optimizer.update(slopes, moments, params)
+        return (optax.apply_updates(params, moves), moments), value
+
+    jitted = jax.jit(step, donate_argnums=0)
+    held = [(params, optimizer.init(params))]
+
+    def theirs() -> Any:
+        held[0], value = jitted(held[0], batch)
+        return jax.block_until_ready(value)
+
+    def ours() -> Any:
+        return program.run(batch, loss).block_until_ready()
+
+    np.testing.assert_allclose(ours(), theirs(), rtol=1e-4)
+    return compare(
+        "a step of the recommender, against dense gradients in JAX and optax",
+        ours,
+        theirs,
+        repeats=repeats,
+        target=0.1,
+    )
+
+
+def by_name(function: Any) -> Any:
+    """A function of parameters and a batch."""
+    return lambda params, batch: function(**params, **batch)

@@ -12,7 +12,7 @@ from registry.table import find, get
 from symop import autograd, checkpoint, nd, optim, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.backward import append_backward
-from symop.building import Group, grad, load, var
+from symop.building import Group, grad, load, value_and_grad, var
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
@@ -57,6 +57,7 @@ __all__ = [
     "save_parameters",
     "scan",
     "sym",
+    "value_and_grad",
     "var",
     "while_loop",
 ]

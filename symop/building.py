@@ -1,6 +1,6 @@
 """How users make symbols: variables, groups, files, and derivatives of other symbols."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, SupportsIndex
 
 from registry.errors import ArgumentError, FormatError
@@ -9,7 +9,7 @@ from symop import graph
 from symop.files import PathLike, read_bounded
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
-from symop.naming import scoped
+from symop.naming import require_known, scoped, variables_of
 from symop.serialize import LIMIT, decode
 from symop.symbol import Symbol, to_node
 from symop.symbol_calls import from_desc, united
@@ -148,6 +148,57 @@ def grad(
     also = _arguments([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
     return symbols if isinstance(xs, (list, tuple)) else symbols[0]
+
+
+def value_and_grad(
+    loss: Symbol, wrt: Sequence[str] | None = None, *, is_train: bool = False
+) -> Callable[..., Any]:
+    """A pure JAX function that gives ``loss`` and its gradients, row-sparse ones as rows.
+
+    For one's own jitted loop: a ``SelectedRows`` is a pytree, which ``so.sgd`` and its kin take
+    in place of an array, and which costs the rows that it names.
+
+    Args:
+        loss: a scalar; all shapes are known.
+        wrt: names of the variables whose gradients are wanted; without it, all arguments of a
+            floating dtype.
+        is_train: whether operators behave as in training.
+
+    Returns:
+        A function of arrays, by position or name as that of ``Symbol.to_jax``. It returns the loss
+        and a dict of gradients; in training with auxiliary states also a dict of their new values.
+
+    Raises:
+        ArgumentError: ``loss`` is not of shape ``()``.
+        FeedError: ``wrt`` names something else than a variable.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, symop as so
+        >>> table, ids = so.var("table", shape=(100, 2)), so.var("ids", shape=(3,), dtype="int32")
+        >>> loss = so.sum(so.square(so.lookup_table(table, ids, sparse=True)))
+        >>> function = jax.jit(so.value_and_grad(loss, ["table"]))
+        >>> value, slopes = function(jnp.ones((100, 2)), jnp.array([3, 7, 3]))
+        >>> float(value), slopes["table"].rows.tolist(), slopes["table"].values.shape
+        (6.0, [3, 7, 3], (3, 2))
+    """
+    if loss.shape != ():
+        raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
+    variables = variables_of(loss.roots)
+    arguments = loss.list_arguments()
+    names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
+    require_known("value_and_grad", names, arguments)
+    slopes = grad(loss, [Symbol([variables[name]]) for name in names])
+    function = Group([loss, *slopes]).to_jax(is_train=is_train)
+    has_states = is_train and bool(loss.list_auxiliary_states())
+
+    def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
+        result = function(*args, key=key, **arrays)
+        values, states = result if has_states else (result, {})
+        values = values if isinstance(values, list) else [values]
+        found = dict(zip(names, values[1:], strict=True))
+        return (values[0], found, states) if has_states else (values[0], found)
+
+    return call
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:

@@ -10,6 +10,7 @@ import msgspec
 
 from registry.desc import OpDesc, ProgramDesc
 from registry.errors import ArgumentError, ProgramError
+from registry.lod import LoDTensor
 from registry.table import get
 from registry.types import VarKind
 from symop import random
@@ -105,6 +106,33 @@ class Program:
         return self._block.declare(
             "argument", name, shape, dtype, stops=stop_gradient, kind=VarKind(kind)
         )
+
+    def ragged(
+        self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, counts: Sequence[int]
+    ) -> LoDTensor:
+        """Sequences of any length that every run is fed, as a ``LoDTensor`` of variables.
+
+        Args:
+            name: of the variable of all steps; the offsets of each level follow it, ``name@LOD0``
+                and so on. A run is fed a ``LoDTensor`` under ``name``.
+            shape: of all steps together, padding behind the last sequence included.
+            dtype: of the steps; JAX's default float without one.
+            counts: how many sequences each level has, the outermost first.
+
+        Example:
+            >>> import symop as so
+            >>> program = so.Program()
+            >>> words = program.ragged("words", 6, counts=[3])
+            >>> total = words.sequence_pool("sum")
+            >>> lists = so.LoDTensor.from_lists([[1.0, 2.0], [], [3.0]]).with_total_length(6)
+            >>> program.run({"words": lists}, total).tolist()
+            [3.0, 0.0, 3.0]
+        """
+        steps = self.data(name, shape, dtype)
+        offsets = [
+            self.data(f"{name}@LOD{i}", count + 1, "int32") for i, count in enumerate(counts)
+        ]
+        return LoDTensor(steps, offsets)
 
     def parameter(
         self,
@@ -390,7 +418,8 @@ class Program:
         initial one first. Random operators draw from ``so.random.seed``.
 
         Args:
-            feed: an array for each variable that is fed and needed.
+            feed: an array for each variable that is fed and needed, a ``LoDTensor`` for those of
+                ``ragged``.
             fetch: variables or their names, one or a list. A parameter or a state is given as it is
                 after the run.
             training: what the training flag says; by default, whether a parameter is updated.

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import FeedError
+from registry.lod import LoDTensor
 from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop import random
@@ -202,6 +203,11 @@ class Runner:
 
     def _as_arrays(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """What is fed, as the compiled function takes it."""
+        parts = [(name, one) for name, one in feed.items() if isinstance(one, LoDTensor)]
+        if parts:
+            feed = dict(feed)
+            for name, one in parts:
+                feed.update(one.as_feed(name))
         needed = self._needed(feed)
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
 

