@@ -18,7 +18,7 @@ from registry.values import SelectedRows, TensorArray
 from symop.graph import SELECT, topological
 from symop.lowering import Schedule, bare, type_of
 from symop.testing.derived import derivatives, flat
-from symop.testing.trial import Trial, dense_type, trials
+from symop.testing.trial import Trial, trials
 from symop.text import text
 
 Types = tuple[VarType | None, ...]
@@ -93,7 +93,7 @@ def _weak(type: VarType | None, number: bool | float) -> VarType:
 def _check_types(trial: Trial, types: Types) -> None:
     """What the operator infers for ``types`` is what tracing its kernel gives, or it refuses."""
     try:
-        said = list(map(dense_type, trial.operator.infer(types, trial.attributes)))
+        said = list(trial.operator.infer(types, trial.attributes))
     except SymopError:
         return
     given = _shown([one for one in types if one is not None])

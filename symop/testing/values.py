@@ -167,7 +167,7 @@ def symbol_of(trial: Trial) -> tuple[Symbol, dict[str, Any]]:
     for i, value in enumerate(trial.inputs):
         slot = operator.slot_of(i)
         if slot.implicit:
-            inputs.append(LEFT_OUT)
+            inputs.append(None if value is None else LEFT_OUT)
         elif isinstance(value, jax.Array):
             name = f"{slot.name}{i}"
             arrays[name] = value
