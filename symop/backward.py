@@ -74,8 +74,8 @@ def gradients(
     block = ys[0].block
     named = None if xs is None else [_name(block, one) for one in xs]
     stops = _stops(block, {_name(block, one) for one in no_grad_set or ()}, named)
-    replay = _Replay(block, stops)
     wanted = _trainable(block, stops) if named is None else named
+    replay = _Replay(block, stops, wanted)
     heads = [None if one is None else replay.cotangent(one) for one in head_grads]
     found = known_gradients(
         [replay.values[y.name] for y in ys],
@@ -103,6 +103,7 @@ def _name(block: Block, one: Variable | str) -> str:
 def _stops(block: Block, no_grad: set[str], wanted: Sequence[str] | None) -> set[str]:
     """The variables through which no gradient flows."""
     declared = {name for name, var in block.variables.items() if var.stop_gradient}
+    declared -= set(wanted or ())
     twice = [name for name in wanted or () if excluded(name, no_grad)]
     if twice:
         raise GradientError(
@@ -122,26 +123,36 @@ def _trainable(block: Block, stops: set[str]) -> list[str]:
 class _Replay(Definitions):
     """The block's calls once more, with ends where no gradient flows.
 
+    Two variables may be one node of the graph. What a gradient is taken by, or ends at, gets a node
+    of its own here, so that the gradient is that of the one variable.
+
     Attributes:
         inner: the values before those ends.
         labels: the names of nodes.
     """
 
-    def __init__(self, block: Block, stops: set[str]) -> None:
+    def __init__(self, block: Block, stops: set[str], wanted: Sequence[str]) -> None:
         super().__init__(block.desc, block.place, block.body)
         self._block, self._stops = block, stops
+        self._own = {name: i for i, name in enumerate(wanted)}
         self.keys = block.key_nodes
         self.inner: dict[str, Node] = {}
         self.labels: dict[Node, dict[int, str]] = {}
         self.load()
 
     def define(self, name: str, node: Node) -> None:
-        self.inner[name] = node
         self._label(name, node)
+        if name in self._own and node.type.differentiable and self._is_computed(name):
+            node = apply(get("alias"), (node,), (self._own[name],))
+            self._label(name, node)
+        self.inner[name] = node
         if name in self._stops and node.type.differentiable:
             node = apply(get("stop_gradient"), (node,), ())
             self._label(name, node)
         super().define(name, node)
+
+    def _is_computed(self, name: str) -> bool:
+        return self._block.variables[name].role == "intermediate"
 
     def _label(self, name: str, node: Node) -> None:
         source, index = place_of(node)

@@ -23,12 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import FormatError
+from registry.errors import FormatError, SymopError
 from registry.types import VarKind
 from registry.values import SelectedRows
 from symop import random
 from symop.files import PathLike, load_parameters, save_parameters
 from symop.program import Program
+from symop.program_block import Variable
 
 _SCOPE, _RANDOM, _TREE = "scope/", "random/", "tree"
 _PARTS = ("rows", "values")
@@ -98,6 +99,10 @@ def _like(name: str, array: np.ndarray, leaf: Any) -> Any:
             f"{name}: an array of type {plain.dtype.name}{list(plain.shape)} must be there, got "
             f"{array.dtype.name}{list(array.shape)}"
         )
+    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
+        return type(leaf)(array.item())
+    if isinstance(leaf, np.generic):
+        return array[()]
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(leaf))
     return array if isinstance(leaf, np.ndarray) else jnp.asarray(array)
@@ -114,7 +119,7 @@ def _require_names(held: Mapping[str, Any], names: list[str]) -> None:
 
 def _of_program(program: Program) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
-    for name, value in program.scope.items():
+    for name, value in program.values().items():
         if isinstance(value, SelectedRows):
             arrays |= {f"{_SCOPE}{name}/{part}": getattr(value, part) for part in _PARTS}
         else:
@@ -123,20 +128,36 @@ def _of_program(program: Program) -> dict[str, Any]:
 
 
 def _into_program(held: Mapping[str, np.ndarray], program: Program) -> None:
-    found, used = dict[str, Any](), {f"{_RANDOM}root", f"{_RANDOM}drawn"}
-    for variable in program.variables:
-        name, type = _SCOPE + variable.name, variable.type
-        if not variable.persistable:
-            continue
-        if type.kind is VarKind.SELECTED_ROWS and f"{name}/rows" in held:
-            rows, values = (jnp.asarray(held[f"{name}/{part}"]) for part in _PARTS)
-            found[variable.name] = SelectedRows(rows, values, type.shape[0])
-            used |= {f"{name}/{part}" for part in _PARTS}
-        elif name in held:
-            like = np.empty(type.shape, type.dtype)
-            found[variable.name] = jnp.asarray(_like(name, held[name], like))
-            used.add(name)
-    _require_names(held, sorted(used))
-    random.set_state({name: held[_RANDOM + name] for name in ("root", "drawn")})
-    program.scope.clear()
+    kept = [one for one in program.variables if one.persistable]
+    names = [_RANDOM + part for part in random.get_state()]
+    for variable in kept:
+        names += _names(variable)
+    _require_names(held, names)
+    found = {one.name: _value(one, held) for one in kept}
+    state = random.get_state()
+    state = {part: _like(part, held[_RANDOM + part], like) for part, like in state.items()}
     program.scope.update(found)
+    random.set_state(state)
+
+
+def _names(variable: Variable) -> list[str]:
+    """What the file calls the arrays of a variable."""
+    name = _SCOPE + variable.name
+    rows = variable.kind is VarKind.SELECTED_ROWS
+    return [f"{name}/{part}" for part in _PARTS] if rows else [name]
+
+
+def _value(variable: Variable, held: Mapping[str, np.ndarray]) -> Any:
+    type, arrays = variable.type, [held[name] for name in _names(variable)]
+    if type.kind is not VarKind.SELECTED_ROWS:
+        like = np.empty(type.shape, type.dtype)
+        return jnp.asarray(_like(variable.name, arrays[0], like))
+    rows, values = map(jnp.asarray, arrays)
+    made = SelectedRows(rows, values, type.shape[0])
+    try:
+        fits = made.type is type
+    except SymopError:
+        fits = False
+    if not fits:
+        raise FormatError(f"{variable.name}: rows of type {type} must be there, got other arrays")
+    return made

@@ -80,7 +80,7 @@ class Definitions:
         self.bodies = bodies
         self.place = place
         self.values: dict[str, Node] = {}
-        self.given: set[str] = set()
+        self.given: dict[str, None] = {}
         self.keys: dict[int, Node] = {}
 
     def load(self) -> dict[str, Node]:
@@ -140,7 +140,7 @@ class Definitions:
             raise FormatError("a name must not be empty")
         if name in self.given:
             raise FormatError(f"the name {shown(name)} must be given once, got it twice")
-        self.given.add(name)
+        self.given[name] = None
 
     def define(self, name: str, node: Node) -> None:
         """``name`` is the value ``node``, from here on."""

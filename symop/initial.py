@@ -32,10 +32,10 @@ def initial_value(spec: str | None, type: VarType, key: Any) -> Any:
         return SelectedRows(jnp.zeros(0, np.int32), values, type.shape[0])
     if spec is None:
         spec = "he_normal" if is_inexact(type.dtype) else "0"
-    return require_initial(spec)(key, type.shape, type.dtype)
+    return require_initial(spec, type.dtype)(key, type.shape, type.dtype)
 
 
-def require_initial(spec: str) -> Drawn:
+def require_initial(spec: str, dtype: DType) -> Drawn:
     """The distribution that ``spec`` names.
 
     ``normal(deviation)`` and ``uniform(low, high)``; and those whose spread follows from the shape:
@@ -49,10 +49,14 @@ def require_initial(spec: str) -> Drawn:
         ArgumentError: there is no such distribution.
     """
     number = _number(spec)
+    if dtype.kind in "iub" and (number is None or not number.is_integer()):
+        raise ArgumentError(f"initial: of {dtype.name} it must be a whole number, got {spec!r}")
     if number is not None:
         return lambda key, shape, dtype: jnp.full(shape, number, dtype)
     name, _, inner = spec.partition("(")
     given = _numbers(inner)
+    if dtype.kind == "c":
+        raise ArgumentError(f"initial: of {dtype.name} it must be a number, got {spec!r}")
     if name in _SPREAD and given == ():
         return _scaled(*_SPREAD[name])
     if name == "normal" and given is not None and len(given) == 1:

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from registry.errors import ArgumentError, nearest
+from registry.errors import ArgumentError, ProgramError, nearest
 from registry.operator import Operator
 from registry.table import get
 from registry.types import VarKind
@@ -123,7 +123,8 @@ class Optimizer:
             accumulate: gradients of so many runs are averaged before each step.
             loss_scale: for forward passes in half precision.
             initial: by state, what it holds before the first step.
-            **attributes: those of the operator, such as ``b1``, ``nesterov`` or ``lazy``.
+            **attributes: those of the operator, such as ``b1`` or ``nesterov``; and ``lazy``: rows
+                that a gradient does not name stay as they are, coupled decay included.
 
         Raises:
             ArgumentError: the operator has no such attribute or state.
@@ -132,8 +133,11 @@ class Optimizer:
             raise ArgumentError(f"accumulate: it must be at least 1, got {accumulate}")
         self.learning_rate, self.clip = learning_rate, clip
         self.accumulate, self.loss_scale = accumulate, loss_scale
-        self.attributes = attributes
         operator = self._chosen()
+        self.lazy = bool(attributes.get("lazy", False))
+        if "lazy" not in operator.attribute_index:
+            attributes.pop("lazy", None)
+        self.attributes = attributes
         own = "weight_decay" in operator.attribute_index
         if own:
             self.attributes = {"weight_decay": weight_decay, **attributes}
@@ -164,10 +168,11 @@ class Optimizer:
         Raises:
             GradientError: as ``append_backward`` does.
         """
-        scaling = None if self.loss_scale is None else _Scaling(loss.block, self.loss_scale)
-        head = None if scaling is None else get("cast")(scaling.factor, dtype=loss.dtype)
-        pairs = append_backward(loss, parameter_list, no_grad_set, head)
-        self._apply(pairs, scaling)
+        with loss.block.atomically():
+            scaling = None if self.loss_scale is None else _Scaling(loss.block, self.loss_scale)
+            head = None if scaling is None else get("cast")(scaling.factor, dtype=loss.dtype)
+            pairs = append_backward(loss, parameter_list, no_grad_set, head)
+            self._apply(pairs, scaling)
         return pairs
 
     def apply_gradients(self, pairs: Pairs) -> None:
@@ -176,12 +181,19 @@ class Optimizer:
         Args:
             pairs: parameters, each with its gradient, dense or as rows.
         """
-        self._apply(pairs, None)
+        _require_some(pairs)
+        with pairs[0][0].block.atomically():
+            self._apply(pairs, None)
 
     def _apply(self, pairs: Pairs, scaling: "_Scaling | None") -> None:
-        if not pairs:
-            raise ArgumentError("minimize: the loss must depend on a parameter, got none")
+        _require_some(pairs)
         block = pairs[0][0].block
+        for parameter, _ in pairs:
+            if parameter.name in block.desc.updates:
+                raise ProgramError(
+                    f"minimize: a parameter must have one optimizer, but {parameter.name!r} is "
+                    "updated already"
+                )
         gradients = [gradient for _, gradient in pairs]
         gate: Variable | None = None
         if scaling is not None:
@@ -199,12 +211,11 @@ class Optimizer:
         self, block: Block, gradients: Sequence[Variable], finite: Variable | None
     ) -> tuple[list[Variable], Variable]:
         """Averages over some runs, and whether this run is the last of them."""
-        place = _Cycle(block, self.operator, self.accumulate)
+        place = _Cycle(block, self.operator, self.accumulate, finite)
         found = []
         for one in gradients:
-            given = one if finite is None else get("let_through")(one, finite)
             total = _kept(block, f"{one.name}.total", one)
-            whole = get("accumulate_rows")(total, given, place.count, places=self.accumulate)
+            whole = get("accumulate_rows")(total, one, places=self.accumulate)
             block.set_update(total.name, get("let_through")(whole, place.goes_on).name)
             mean = get("scale")(whole, scale=1.0 / self.accumulate)
             found.append(get("let_through")(mean, place.ends))
@@ -221,7 +232,7 @@ class Optimizer:
         operator, block = self._chosen(), parameter.block
         if self.coupled_decay:
             gradient = get("add_decayed_weights")(
-                gradient, parameter, weight_decay=self.coupled_decay, lazy=self._by_rows()
+                gradient, parameter, weight_decay=self.coupled_decay, lazy=self.lazy
             )
         given: dict[str, Any] = {"param": parameter, "grad": gradient}
         for slot in _state_slots(operator):
@@ -245,8 +256,12 @@ class Optimizer:
 
     def _by_rows(self) -> bool:
         """Whether an update by rows touches these alone: it is exact so, or asked to be lazy."""
-        has = "lazy" in self._chosen().attribute_index
-        return bool(self.attributes.get("lazy", False)) if has else True
+        return self.lazy or "lazy" not in self._chosen().attribute_index
+
+
+def _require_some(pairs: Pairs) -> None:
+    if not pairs:
+        raise ArgumentError("minimize: the loss must depend on a parameter, got none")
 
 
 def _state_slots(operator: Operator) -> list[str]:
@@ -268,7 +283,7 @@ def _kept(block: Block, name: str, like: Variable, initial: float = 0.0) -> Vari
     """A state of the type of ``like``."""
     free, type = block.free(name), like.type
     return block.declare(
-        "state", free, type.shape, type.dtype, initial=initial, stops=True, kind=type.kind
+        "state", free, type.shape, type.dtype, initial=initial, stops=True, kind=type.kind.value
     )
 
 
@@ -290,14 +305,16 @@ class _Counter:
 class _Cycle:
     """The place of a run among those whose gradients are put together."""
 
-    def __init__(self, block: Block, owner: str, length: int) -> None:
+    def __init__(self, block: Block, owner: str, length: int, finite: Variable | None) -> None:
+        """A run whose gradients are not finite is none."""
         self.count = block.declare(
             "state", block.free(f"{owner}.place"), (), "int32", initial=0, stops=True
         )
-        self.ends: Variable = get("equal")(self.count, length - 1)
+        where, last = get("where"), get("equal")(self.count, length - 1)
+        self.ends: Variable = last if finite is None else get("logical_and")(last, finite)
         self.goes_on: Variable = get("logical_not")(self.ends)
-        after: Variable = get("where")(self.ends, 0, self.count + 1)
-        block.set_update(self.count.name, after.name)
+        after = self.count + 1 if finite is None else where(finite, self.count + 1, self.count)
+        block.set_update(self.count.name, where(self.ends, 0, after).name)
 
 
 class _Scaling:
@@ -315,8 +332,9 @@ class _Scaling:
     def unscaled(self, gradients: Sequence[Variable]) -> tuple[list[Variable], Variable]:
         """Gradients of the loss itself, and whether all of them are finite; then none is zero."""
         inverse = 1.0 / self.factor
-        found = [one * get("cast")(inverse, dtype=one.dtype) for one in gradients]
-        finite: Variable = get("isfinite")(get("global_norm")(*gradients))
+        # Zero times what is not finite is NaN; the squares of what is finite may not be.
+        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in gradients]))
+        found = [_single(one) * inverse for one in gradients]
         self._adapt(finite)
         return [get("let_through")(one, finite) for one in found], finite
 
@@ -329,6 +347,12 @@ class _Scaling:
         factor = where(finite, grown, self.factor / how.change)
         self.block.set_update(self.good.name, good.name)
         self.block.set_update(self.factor.name, factor.name)
+
+
+def _single(gradient: Variable) -> Variable:
+    """In single precision at least: in half, what scaling has saved would vanish again."""
+    small = gradient.dtype.itemsize < 4
+    return get("cast")(gradient, dtype="float32") if small else gradient
 
 
 class SGD(Optimizer):

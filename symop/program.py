@@ -33,6 +33,8 @@ Given = Variable | str
 class Program:
     """A program: data that is built, printed, saved and differentiated, and run when it is whole.
 
+    A program is built and run by one thread at a time.
+
     Attributes:
         scope: the values of parameters and states by name. A run donates those that it updates:
             copy what shall be kept.
@@ -46,7 +48,7 @@ class Program:
         >>> ((_, slope),) = so.append_backward(loss)
         >>> program.update(w, w - slope * 0.25)
         >>> print(program)
-        (x: float[2], parameter w: float[2] {initial="1"}) {
+        (x: float32[2], parameter w: float32[2] {initial="1"}) {
           multiply0: float32[2] = multiply(x, w)
           square0: float32[2] = square(multiply0)
           sum0: float32[] = sum(square0)
@@ -88,7 +90,7 @@ class Program:
         shape: Sequence[int] | int,
         dtype: Any = None,
         *,
-        kind: VarKind | str = VarKind.LOD_TENSOR,
+        kind: str = VarKind.LOD_TENSOR.value,
         stop_gradient: bool = False,
     ) -> Variable:
         """A variable that every run is fed.
@@ -103,9 +105,7 @@ class Program:
         Raises:
             ProgramError: the name is taken.
         """
-        return self._block.declare(
-            "argument", name, shape, dtype, stops=stop_gradient, kind=VarKind(kind)
-        )
+        return self._block.declare("argument", name, shape, dtype, stops=stop_gradient, kind=kind)
 
     def ragged(
         self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, counts: Sequence[int]
@@ -128,10 +128,11 @@ class Program:
             >>> program.run({"words": lists}, total).tolist()
             [3.0, 0.0, 3.0]
         """
-        steps = self.data(name, shape, dtype)
-        offsets = [
-            self.data(f"{name}@LOD{i}", count + 1, "int32") for i, count in enumerate(counts)
-        ]
+        with self._block.atomically():
+            steps = self.data(name, shape, dtype)
+            offsets = [
+                self.data(f"{name}@LOD{i}", count + 1, "int32") for i, count in enumerate(counts)
+            ]
         return LoDTensor(steps, offsets)
 
     def parameter(
@@ -259,24 +260,24 @@ class Program:
             {'w': 'subtract0'}
         """
         operator = get(type)
-        result = operator(**{**inputs, **(attrs or {})})
-        made = result if isinstance(result, tuple) else (result,)
-        shown = {operator.outputs[i]: one for i, one in zip(operator.visible, made, strict=False)}
-        for output, kept in (outputs or {}).items():
-            if output not in shown:
-                raise ArgumentError(
-                    f"{type}: the outputs must be among {', '.join(shown)}, got {output!r}"
-                )
-            self.update(kept, shown[output])
+        with self._block.atomically():
+            result = operator(**{**inputs, **(attrs or {})})
+            made = result if isinstance(result, tuple) else (result,)
+            pairs = zip(operator.visible, made, strict=False)
+            shown = {operator.outputs[i]: one for i, one in pairs}
+            for output, kept in (outputs or {}).items():
+                if output not in shown:
+                    raise ArgumentError(
+                        f"{type}: the outputs must be among {', '.join(shown)}, got {output!r}"
+                    )
+                self.update(kept, shown[output])
         return result
 
     # Records
 
     def desc(self) -> ProgramDesc:
         """The program as records, which are the caller's own."""
-        return msgspec.convert(
-            msgspec.to_builtins(ProgramDesc(blocks=self._block.blocks)), ProgramDesc
-        )
+        return _copied(ProgramDesc(blocks=self._block.blocks))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc) -> "Program":
@@ -288,7 +289,7 @@ class Program:
         Raises:
             FormatError: something in the records is wrong; the message shows where.
         """
-        return cls._of(checked_block(desc))
+        return cls._of(checked_block(_copied(desc)))
 
     def verify(self) -> None:
         """Check the whole program anew, as ``from_desc`` does.
@@ -392,6 +393,12 @@ class Program:
         """
         self._fill([one.name for one in self.variables if one.persistable], seed)
 
+    def values(self) -> dict[str, Any]:
+        """The values of all parameters and states; what has none yet gets its initial one."""
+        kept = [one.name for one in self.variables if one.persistable]
+        self._fill([name for name in kept if name not in self.scope])
+        return {name: self.scope[name] for name in kept}
+
     def _fill(self, names: Sequence[str], seed: int | None = None) -> None:
         if not names:
             return
@@ -437,16 +444,15 @@ class Program:
         return runner(feed or {}, self.scope, self._fill)
 
     def _runner(self, fetch: Given | Sequence[Given], training: bool | None) -> Runner:
-        asked = fetch if isinstance(fetch, (str, Variable)) else tuple(fetch)
-        found = self._runners.get((asked, training))
+        single = isinstance(fetch, (str, Variable))
+        names = tuple([self._named(one) for one in ([fetch] if single else list(fetch))])
+        key = names, single, training
+        found = self._runners.get(key)
         if found is None or found.serial != self._block.serial:
-            found = self._runners[asked, training] = self._planned(fetch, training)
+            found = self._runners[key] = self._planned(names, single, training)
         return found
 
-    def _planned(self, fetch: Given | Sequence[Given], training: bool | None) -> Runner:
-        single = isinstance(fetch, (str, Variable))
-        listed = [fetch] if single else list(fetch)
-        names = [self._named(one) for one in listed]
+    def _planned(self, names: Sequence[str], single: bool, training: bool | None) -> Runner:
         if training is None:
             roles = {self._block.variables[name].role for name in self._block.desc.updates}
             training = "parameter" in roles
@@ -454,6 +460,10 @@ class Program:
         for key in stale:
             del self._runners[key]
         return Runner(self._block, names, single=single, training=training)
+
+
+def _copied(desc: ProgramDesc) -> ProgramDesc:
+    return msgspec.convert(msgspec.to_builtins(desc), ProgramDesc)
 
 
 Symbol.program_of = staticmethod(Program.from_symbol)

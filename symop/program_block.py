@@ -4,24 +4,31 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, SupportsIndex
+
+import numpy as np
 
 from registry.binding import LEFT_OUT
 from registry.bodies import Body
 from registry.desc import BlockDesc, OpDesc, VarDesc
-from registry.errors import ArgumentError, FeedError, FormatError, ProgramError, nearest
+from registry.errors import (
+    ArgumentError,
+    FeedError,
+    FormatError,
+    KindError,
+    ProgramError,
+    nearest,
+)
 from registry.operator import Operator
-from registry.shapes import canonical
-from registry.types import VarKind, VarType, as_dtype
+from registry.shapes import canonical, default_float
+from registry.types import DType, VarKind, VarType, as_dtype
 from registry.var import Attributes, Inputs, Var, infix
 from symop.definitions import Definitions, Place
 from symop.emission import apply
 from symop.graph import (
-    ARRAY,
-    CONSTANT,
     KEY,
     SELECT,
-    TRAINING,
+    VARIABLE,
     Node,
     as_node,
     built_at,
@@ -33,7 +40,7 @@ from symop.graph import (
 from symop.initial import require_initial
 from symop.listing import excerpt
 from symop.naming import scoped
-from symop.records import SubBlocks, Writer, plain_attributes, site_of
+from symop.records import LEAVES, SubBlocks, Writer, plain_attributes, site_of
 
 
 class Variable(Var):
@@ -181,10 +188,12 @@ class Block:
         self._counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
         self._leaves: dict[Node, str] = {}
         self.serial = 0
+        leaves = {name for op in self.desc.ops if op.type in LEAVES for name in _outputs(op)}
         for name, node in self.values.items():
-            if node.op in (CONSTANT, ARRAY, TRAINING) and name not in self.variables:
+            if name in leaves:
                 self._leaves[node] = name
-            self._declare(name)
+            elif name not in self.variables:
+                self._declare(name)
 
     def place(self, part: str, index: int) -> str:
         """Where a record stands, for a message."""
@@ -250,17 +259,17 @@ class Block:
         *,
         initial: float | str | None = None,
         stops: bool = False,
-        kind: VarKind = VarKind.LOD_TENSOR,
+        kind: str = VarKind.LOD_TENSOR.value,
     ) -> Variable:
         """A variable that is fed, or kept between runs, as ``Program.data`` and its kin make it."""
         if not isinstance(name, str) or not name:
             raise ArgumentError(f"program: a name must be a non-empty str, got {name!r}")
         full = scoped(name)
         self.require_free(role, full)
-        attrs = {} if initial is None else {"initial": _spec(initial)}
-        named = None if dtype is None else canonical(as_dtype(dtype)).name
-        lengths = _lengths(name, shape)
-        return self.add_variable(VarDesc(full, lengths, named, kind.value, role, stops, attrs))
+        known = default_float() if dtype is None else canonical(_dtype(name, dtype))
+        attrs = {} if initial is None else {"initial": _spec(initial, known)}
+        var = VarDesc(full, _lengths(name, shape), known.name, str(kind), role, stops, attrs)
+        return self.add_variable(var)
 
     def add_variable(self, var: VarDesc) -> Variable:
         """A variable that is fed, or kept between runs.
@@ -276,10 +285,7 @@ class Block:
 
     def _declare(self, name: str) -> None:
         """Record what is known of a computed value."""
-        node = self.values[name]
-        if name in self.variables or node.op in (CONSTANT, ARRAY, KEY, TRAINING):
-            return
-        type = node.type
+        type = self.values[name].type
         var = VarDesc(name, list(type.shape), type.dtype.name, type.kind.value)
         self.desc.vars.append(var)
         self.variables[name] = var
@@ -301,9 +307,10 @@ class Block:
     # Calls
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def atomically(self) -> Iterator[None]:
         """All of what is recorded within, or nothing of it."""
         ops, names, count = len(self.desc.ops), len(self.desc.vars), len(self.values)
+        given, blocks = len(self._definitions.given), len(self.sub_blocks.blocks)
         updates = dict(self.desc.updates)
         try:
             yield
@@ -314,6 +321,10 @@ class Block:
             del self.desc.vars[names:]
             for name in list(self.values)[count:]:
                 del self.values[name]
+            for name in list(self._definitions.given)[given:]:
+                del self._definitions.given[name]
+            self.sub_blocks.forget(blocks)
+            self._bodies = {i: one for i, one in self._bodies.items() if i <= blocks}
             keys = self._definitions.keys
             for index in [one for one in keys if one >= ops]:
                 del keys[index]
@@ -330,7 +341,7 @@ class Block:
         Raises:
             SymopError: the inputs do not fit the operator.
         """
-        with self._whole():
+        with self.atomically():
             if name is not None:
                 name = scoped(name)
                 self.require_free(operator.name, name)
@@ -349,7 +360,11 @@ class Block:
         name: str | None,
     ) -> OpDesc:
         nodes = tuple([None if one is None else self.values[one] for one in names])
-        node = apply(operator, nodes, attributes, name)
+        try:
+            node = apply(operator, nodes, attributes, name)
+        except KindError as error:
+            kinds = [f"{one} is {self.values[one].type.kind}" for one in names if one is not None]
+            raise KindError(f"{error}\n  where {', '.join(kinds)}") from error.__cause__
         outputs = self._output_names(operator, name or self.fresh(operator.name))
         groups = operator.input_groups(names)
         desc = OpDesc(
@@ -488,7 +503,7 @@ class Block:
             The variables by the names that were asked for.
         """
         names = {asked: self.free(asked) for asked in wanted}
-        with self._whole():
+        with self.atomically():
             _Transcript(self, labels).write(wanted, names)
         return {asked: self.variable(name) for asked, name in names.items()}
 
@@ -498,7 +513,7 @@ class Block:
         for name, node in self.values.items():
             source, index = place_of(node)
             labels.setdefault(source, {}).setdefault(index, name)
-        with self._whole():
+        with self.atomically():
             transcript = _Transcript(self, labels)
             transcript.write({}, {}, also=nodes)
             return [Variable(self, transcript.writer.label(node)) for node in nodes]
@@ -519,18 +534,30 @@ class Block:
 
 
 def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
-    lengths = [shape] if isinstance(shape, int) else list(shape)
-    if not all(isinstance(one, int) and one >= 0 for one in lengths):
+    lengths = [shape] if isinstance(shape, SupportsIndex) else list(shape)
+    if not all(_is_length(one) for one in lengths):
         raise ArgumentError(
             f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
             f"is built, got {shape!r}"
         )
-    return lengths
+    return [one.__index__() for one in lengths]
 
 
-def _spec(initial: float | str) -> str:
-    spec = initial if isinstance(initial, str) else repr(initial)
-    require_initial(spec)
+def _is_length(one: Any) -> bool:
+    whole = isinstance(one, SupportsIndex) and not isinstance(one, (bool, np.bool_))
+    return whole and one.__index__() >= 0
+
+
+def _dtype(name: str, dtype: Any) -> DType:
+    try:
+        return as_dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"program: {name!r} must have a dtype, got {dtype!r}") from None
+
+
+def _spec(initial: float | str, dtype: DType) -> str:
+    spec = initial if isinstance(initial, str) else repr(np.asarray(initial).item())
+    require_initial(spec, dtype)
     return spec
 
 
@@ -574,6 +601,11 @@ class _Transcript:
         return index in self.labels.get(source, {})
 
     def _write(self, node: Node, chosen: Mapping[Node, str]) -> None:
+        if node.op is VARIABLE:
+            raise ProgramError(
+                f"{node.name}: what functions of control flow use must be made outside of them, "
+                f"parameters of layers too{built_at(node.origin)}"
+            )
         if not isinstance(node.op, Operator):
             self.labels[node] = {0: self.block.leaf(node)}
             return
@@ -588,6 +620,10 @@ class _Transcript:
         desc = self.writer.op_desc(node)
         desc.name = None
         self.block.append(desc)
+
+
+def _outputs(op: OpDesc) -> list[str]:
+    return [name for names in op.outputs.values() for name in names]
 
 
 def _type_of(value: Any) -> VarType | None:

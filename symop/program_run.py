@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from registry.errors import FeedError
+from registry.errors import FeedError, ProgramError
 from registry.lod import LoDTensor
 from registry.types import VarKind, VarType
 from registry.values import SelectedRows
@@ -53,7 +53,10 @@ class Scope(MutableMapping[str, Any]):
         return self.settled()[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.settled()[name] = value
+        held = self.settled()
+        # An array under two names could not be donated for both.
+        shared = any(one is value for key, one in held.items() if key != name)
+        held[name] = jnp.copy(value) if shared and isinstance(value, jax.Array) else value
 
     def __delitem__(self, name: str) -> None:
         del self.settled()[name]
@@ -115,6 +118,8 @@ class Runner:
         self._all_written = bool(updates) and written == list(updates)
         self._careful = False
         self._compiled = jax.jit(self._run, donate_argnums=0)
+        # What has no room yet has no memory to give away, of which JAX would warn.
+        self._growing = jax.jit(self._run)
 
     def _run(
         self, written: list[Any], feed: Mapping[str, Any], *rest: Any
@@ -144,41 +149,68 @@ class Runner:
         what = "rows" if declared.kind is VarKind.SELECTED_ROWS else "an array"
         raise FeedError(f"{name}: {what} of type {declared} must be given, got {got}")
 
-    def __call__(self, feed: Mapping[str, Any], scope: Scope, fill: Initialize) -> Any:
+    def __call__(
+        self,
+        feed: Mapping[str, Any],
+        scope: Scope,
+        fill: Initialize,
+        key: tuple[Any, ...] = (),
+    ) -> Any:
         """The fetched values; ``scope`` holds the new ones of what is updated afterwards.
 
-        ``fill`` gives values to what has none in ``scope``.
+        Args:
+            feed: what is fed, by name.
+            scope: what is kept.
+            fill: gives values to what has none in ``scope``.
+            key: the random key and its number; drawn if there is none.
 
         Raises:
             FeedError: what is fed or kept does not fit.
+            ProgramError: JAX traces the run of a program that updates something.
         """
+        compiled = self._compiled
         if self._careful:
             feed = self._as_arrays(feed)
         if scope.names is not self._updated or not self._all_written:
             written, rest = self._kept_values(scope, fill)
+            if any(map(_has_no_room, written)):
+                compiled = self._growing
         else:
             written, rest = scope.new, ()
             if self._read:
                 rest = ([scope.held[name] for name in self._read],)
         if self._draws:
-            rest = (*rest, *random.draw(self._draws))
+            key = key or random.draw(self._draws)
+            rest = (*rest, *key)
         try:
             if rest:
-                scope.new, found = self._compiled(written, feed, *rest)
+                new, found = compiled(written, feed, *rest)
             else:
-                scope.new, found = self._compiled(written, feed)
-        except (_OddError, TypeError):  # before anything ran, so nothing is donated
-            if self._careful:
+                new, found = compiled(written, feed)
+        except Exception as error:
+            _require_alive(written, error)
+            if self._careful or not isinstance(error, (_OddError, TypeError)):
                 raise
-            return self._carefully(feed, scope, fill)
-        scope.names = self._updated
+            return self._carefully(feed, scope, fill, key)
+        if new and isinstance(new[0], jax.core.Tracer):
+            raise ProgramError(
+                "run: a program that updates something must not run inside of a JAX "
+                "transformation, got one; use program.to_symbol(...).to_jax()"
+            )
+        scope.names, scope.new = self._updated, new
         return found[0] if self._single else found
 
-    def _carefully(self, feed: Mapping[str, Any], scope: Scope, fill: Initialize) -> Any:
+    def _carefully(
+        self,
+        feed: Mapping[str, Any],
+        scope: Scope,
+        fill: Initialize,
+        key: tuple[Any, ...],
+    ) -> Any:
         """Run with what is not an array made one first, from now on."""
         self._careful = True
         try:
-            return self(feed, scope, fill)
+            return self(feed, scope, fill, key)
         except BaseException:
             self._careful = False
             raise
@@ -210,6 +242,24 @@ class Runner:
                 feed.update(one.as_feed(name))
         needed = self._needed(feed)
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
+
+
+def _has_no_room(value: Any) -> bool:
+    """Whether a value is rows that were not put together yet."""
+    return isinstance(value, SelectedRows) and value.rows.shape[0] == 0
+
+
+def _require_alive(written: Sequence[Any], error: Exception) -> None:
+    """Tell what it means that a run failed after its state was donated.
+
+    Raises:
+        ProgramError: the state is gone.
+    """
+    if any(isinstance(one, jax.Array) and one.is_deleted() for one in written):
+        raise ProgramError(
+            "run: it failed after the parameters were donated to it, so they are lost; load a "
+            f"checkpoint or initialize anew ({error})"
+        ) from error
 
 
 def _array(name: str, node: Node, value: Any) -> Any:

@@ -155,6 +155,11 @@ class SubBlocks:
             self.blocks[found - 1] = self._block(body)
         return found
 
+    def forget(self, count: int) -> None:
+        """Keep the first ``count`` blocks alone."""
+        del self.blocks[count:]
+        self.indices = {body: i for body, i in self.indices.items() if i <= count}
+
     def _block(self, body: Any) -> BlockDesc:
         order = topological(body.results, until=body.parameters)
         order += [key for key in body.keys if key not in order]

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from registry.attributes import dtype_named
 from registry.desc import BlockDesc, ProgramDesc
-from registry.errors import FormatError, SymopError
+from registry.errors import ArgumentError, FormatError, SymopError
+from registry.shapes import default_float
 from symop.body_records import BodyReader
 from symop.definitions import Place, nearest_value
+from symop.initial import require_initial
 from symop.leaf_records import shown
 from symop.program_block import Block
 from symop.rebuilding import check_version
@@ -46,3 +49,9 @@ def _check_declared(record: BlockDesc) -> None:
     for i, var in enumerate(record.vars):
         if var.role != "intermediate" and var.shape is None:
             raise FormatError(f"vars[{i}]: the shape of {shown(var.name)} must be declared")
+        if var.persistable and "initial" in var.attrs:
+            dtype = default_float() if var.dtype is None else dtype_named(var.dtype)
+            try:
+                require_initial(var.attrs["initial"], dtype)
+            except ArgumentError as error:
+                raise FormatError(f"vars[{i}]: {error}") from None

@@ -126,7 +126,7 @@ def test_variables_of_two_programs_are_refused():
         so.cond(x > 0, lambda a, b: a, lambda a, b: b, x, y)
     with pytest.raises(ProgramError, match="same program"):
         so.cond(x > 0, lambda: x, lambda: y)
-    assert str(second) == "(y: float[]) {\n} ->"
+    assert str(second) == "(y: float32[]) {\n} ->"
 
 
 @pytest.mark.parametrize(

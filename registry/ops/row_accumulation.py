@@ -13,6 +13,7 @@ from registry.operator import Grads
 from registry.ops.first_order_optimizers import SOME_ROWS
 from registry.ops.updates import returned
 from registry.row_samples import selected_rows
+from registry.shapes import same
 from registry.signature import Array
 from registry.table import op
 from registry.types import DType, Shape, VarKind, VarType
@@ -78,17 +79,7 @@ def _let_through_gradient(condition: Var, d_out: Var) -> Grads:
     return {"x": let_through(d_out, condition), "condition": None}
 
 
-def _accumulated_shape(total: Shape, x: Shape, place: Shape) -> Shape:
-    if total != x or place:
-        raise ShapeError(
-            f"total and x must have one shape and place none, got {total}, {x} and {place}"
-        )
-    return total
-
-
-def _accumulated_dtype(total: VarType, x: VarType, place: VarType) -> DType:
-    if place.dtype.kind not in "iu":
-        raise DTypeError(f"place must be an integer, got {place.dtype.name}")
+def _accumulated_dtype(total: VarType, x: VarType) -> DType:
     if total.dtype != x.dtype:
         raise DTypeError(
             f"total and x must have one dtype, got {total.dtype.name} and {x.dtype.name}"
@@ -97,66 +88,67 @@ def _accumulated_dtype(total: VarType, x: VarType, place: VarType) -> DType:
 
 
 @op(
-    shape=_accumulated_shape,
+    shape=same,
     dtype=_accumulated_dtype,
-    reference=lambda total, x, place, *, places: total + x,
+    reference=lambda total, x, *, places: total + x,
     cases=[
-        case(total=(3, 2), x=(3, 2), place=np.int32(1), places=2),
-        case(total=_NOTHING, x=SOME_ROWS, place=np.int32(0), places=2),
-        case(total=_NOTHING, x=SOME_ROWS, place=np.int32(2), places=3),
-        case(total=(), x=(), place=np.int32(0), places=1),
-        misuse("must have one shape", total=(3,), x=(2,), place=np.int32(0), places=2),
-        misuse("must have one dtype", total=(3,), x=np.arange(3), place=np.int32(0), places=2),
-        misuse("place must be an integer", total=(3,), x=(3,), place=0.5, places=2),
-        misuse("be positive", total=(3,), x=(3,), place=np.int32(0), places=0),
+        case(total=(3, 2), x=(3, 2), places=2),
+        case(total=_NOTHING, x=SOME_ROWS, places=2),
+        case(total=selected_rows(10, 2, height=3), x=SOME_ROWS, places=3),
+        case(total=(), x=(), places=1),
+        misuse("must have the same shape", total=(3,), x=(2,), places=2),
+        misuse("must have one dtype", total=(3,), x=np.arange(3), places=2),
+        misuse("be positive", total=(3,), x=(3,), places=0),
     ],
 )
 def accumulate_rows(
     total: Array,
     x: Array,
-    place: Array,
     *,
     places: Annotated[int, Check("be positive", lambda count: count > 0)],
 ) -> Array:
-    """``total + x``, where rows are kept side by side in a fixed number of ``places``.
+    """``total + x``, where rows are kept side by side, in room for ``places`` times those of ``x``.
 
     ``SelectedRows`` that were put together grow, and shapes must not change from step to step: the
-    total has room for ``places`` times the rows of ``x``, made at the first step from a total that
-    has none, and the rows of ``x`` replace what stands at ``place``. Dense arrays are added.
+    total has its room from the first step on, made from a total that has none. The rows of ``x``
+    stand behind the last one that the total names. Dense arrays are added.
 
     Example:
         >>> import jax.numpy as jnp
         >>> from registry import SelectedRows
         >>> none = SelectedRows(jnp.zeros(0, int), jnp.zeros((0, 1)), height=4)
         >>> one = SelectedRows(jnp.array([2]), jnp.ones((1, 1)), height=4)
-        >>> accumulate_rows(none, one, 1, places=2).rows
-        Array([4, 2], dtype=int32)
+        >>> accumulate_rows(none, one, places=2).rows
+        Array([2, 4], dtype=int32)
     """
-    del place, places
+    del places
     total = jnp.asarray(total)
     return total + jnp.asarray(x).astype(total.dtype)
 
 
 @accumulate_rows.kind
-def _accumulated_kind(total: VarKind, x: VarKind, place: VarKind) -> VarKind:
-    del place
+def _accumulated_kind(total: VarKind, x: VarKind) -> VarKind:
     rows = total is VarKind.SELECTED_ROWS and x is VarKind.SELECTED_ROWS
     return VarKind.SELECTED_ROWS if rows else VarKind.LOD_TENSOR
 
 
 @accumulate_rows.on_rows("total", "x")
-def _accumulate_rows(total: Any, x: Any, place: Array, *, places: int) -> Any:
+def _accumulate_rows(total: Any, x: Any, *, places: int) -> Any:
     if not isinstance(total, SelectedRows):
         return x.added_to(total)
     if not isinstance(x, SelectedRows):
         return total.added_to(jnp.asarray(x, total.dtype))
-    count, values = x.held.shape[0], jnp.asarray(x.values, total.dtype)
-    rows = jnp.full(places * count, total.height, x.held.dtype)
-    held = jnp.zeros((places * count, *values.shape[1:]), values.dtype)
-    if total.rows.shape == rows.shape:
-        rows, held = total.held, jnp.asarray(total.values)
+    count, taken = x.held.shape[0], total.held.shape[0]
+    # Each x may have another number of rows: with room for as many of the largest it suffices.
+    more = max(places * count - taken, 0)
+    rows = jnp.pad(total.held, (0, more), constant_values=total.height)
+    values = jnp.concatenate([total.values, jnp.zeros((more, *x.values.shape[1:]), total.dtype)])
+    named = jnp.where(rows != total.height, jnp.arange(1, taken + more + 1), 0)
+    first = jnp.max(named, initial=0)
     return SelectedRows(
-        _placed(rows, x.held, place * count), _placed(held, values, place * count), total.height
+        _placed(rows, x.held.astype(rows.dtype), first),
+        _placed(values, jnp.asarray(x.values, total.dtype), first),
+        total.height,
     )
 
 
@@ -166,7 +158,7 @@ def _placed(whole: Array, part: Array, first: Any) -> Any:
 
 @accumulate_rows.gradient
 def _accumulate_rows_gradient(x: Var, d_out: Var) -> Grads:
-    return {"total": d_out, "x": returned(d_out, x), "place": None}
+    return {"total": d_out, "x": returned(d_out, x)}
 
 
 accumulate_rows.declare_inplace({"total": "out"}, update=True)
