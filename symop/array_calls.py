@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -39,7 +39,8 @@ def array_function(operator: Operator) -> Callable[..., Any]:
       result is added to ``out``. ``null``: nothing is computed.
 
     A JAX array cannot be changed, so what a call returns is the array after the request. An
-    ``NDArray`` or a NumPy array is changed, and returned.
+    ``NDArray`` or a NumPy array is changed, and returned. Where no input is an array, as in a draw,
+    the result is an ``NDArray``.
 
     Raises (the function):
         ArgumentError: an input is a symbol, or ``out`` cannot take the result as requested.
@@ -92,7 +93,8 @@ def _whole(
     if out is None and request in (OpReqType.ADD, OpReqType.WRITE_INPLACE):
         raise ArgumentError(f"{operator.name}: req={request} needs out=, got none")
     if out is None and request is OpReqType.WRITE:
-        return operator(*args, **kwargs)
+        result = operator(*args, **kwargs)
+        return result if _has_array(args, kwargs) else _as_eager(result)
     inputs, attributes, name = operator.bind(args, kwargs)
     if name is not None:
         raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
@@ -102,6 +104,20 @@ def _whole(
         return _into(out, operator(*args, **kwargs), request)
     call = _Call(operator.resolved(inputs, attributes), inputs, attributes)
     return call.into(out, request)
+
+
+def _has_array(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether an argument tells what kind of arrays the caller works with."""
+    values = [*args, *kwargs.values()]
+    values += [one for each in values if isinstance(each, (list, tuple)) for one in each]
+    return any(isinstance(one, (NDArray, jax.Array, np.ndarray)) for one in values)
+
+
+def _as_eager(result: Any) -> Any:
+    """What was computed from numbers alone, or drawn, as eager arrays."""
+    if isinstance(result, tuple):
+        return tuple(map(_as_eager, result))
+    return result if isinstance(result, NDArray) else NDArray(result)
 
 
 def _into(out: NDArray, result: Any, request: OpReqType) -> NDArray:

@@ -175,6 +175,15 @@ def test_inside_transformations(doubled):
     assert not out.is_deleted()
 
 
+def test_what_is_drawn_or_computed_from_numbers_is_an_eager_array():
+    drawn, sine = so.nd.random_normal(shape=(3,)), so.nd.sin(1.0)
+    assert isinstance(drawn, so.NDArray)
+    assert isinstance(sine, so.NDArray)
+    np.testing.assert_allclose(sine.item(), np.sin(1.0), rtol=1e-6)
+    assert isinstance(so.nd.sin(jnp.ones(2)), jax.Array)
+    assert isinstance(so.nd.sin(np.ones(2, np.float32)), jax.Array)
+
+
 def test_several_outputs(halves):
     x, places = jnp.arange(4.0), (jnp.ones(2), jnp.ones(2))
     low, high = so.nd.halves(x, out=places, req="add")
