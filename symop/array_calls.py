@@ -23,7 +23,7 @@ from symop.lowering import Call, type_of
 from symop.memory import is_alive, memory_of
 from symop.ndarray import NDArray, call_of
 from symop.recording import one_result
-from symop.requesting import as_request
+from symop.requesting import as_request, refuse_name
 from symop.segments import local
 
 
@@ -94,10 +94,11 @@ def _whole(
         raise ArgumentError(f"{operator.name}: req={request} needs out=, got none")
     if out is None and request is OpReqType.WRITE:
         result = operator(*args, **kwargs)
-        return result if _has_array(args, kwargs) else _as_eager(result)
+        if isinstance(result, NDArray) or _has_array(args, kwargs):
+            return result
+        return _as_eager(result)
     inputs, attributes, name = operator.bind(args, kwargs)
-    if name is not None:
-        raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+    refuse_name(operator.name, name)
     if request is OpReqType.NULL:
         return out
     if isinstance(out, NDArray):

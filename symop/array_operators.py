@@ -16,6 +16,7 @@ from symop.array_protocols import is_foreign
 from symop.entries import NEVER
 from symop.ndarray import NDArray, call_of
 from symop.recording import on_tracers, one_result, results
+from symop.requesting import refuse_name
 from symop.segments import local
 
 
@@ -26,8 +27,7 @@ class NDArrayEmitter:
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
     ) -> Any:
         """The result: an array, or a tuple of the visible outputs. States are updated in place."""
-        if name is not None:
-            raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+        refuse_name(operator.name, name)
         _require_filled(operator, inputs)
         call = call_of(operator, attributes)
         try:

@@ -17,6 +17,7 @@ from registry.values import SelectedRows, TensorArray
 from registry.var import Attributes, Inputs
 from symop import random
 from symop.lowering import Call, type_of
+from symop.requesting import refuse_name
 from symop.rules import with_rule
 
 
@@ -27,8 +28,7 @@ class ArrayEmitter:
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
     ) -> Any:
         """The result: an array, or a tuple of the visible outputs and the updated states."""
-        if name is not None:
-            raise ArgumentError(f"{operator.name}: only symbols can be named, got name={name!r}")
+        refuse_name(operator.name, name)
         traced = any(isinstance(value, jax.core.Tracer) for value in inputs)
         training = _training(operator, inputs)
         supplied = {"training": training or False, "key": _Draw(traced, training is False)}

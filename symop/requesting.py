@@ -1,4 +1,4 @@
-"""Requests as callers give them: what to do with the place of a result or of a gradient."""
+"""Requests as callers give them: a name, and what to do with the place of a result or gradient."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,3 +20,13 @@ def as_request(owner: str, given: Any, legal: Sequence[OpReqType] = tuple(OpReqT
     raise ArgumentError(
         f"{owner}: req must be one of {', '.join(names)}, got {given!r}{nearest(given, names)}"
     )
+
+
+def refuse_name(owner: str, name: str | None) -> None:
+    """Refuse a name for the result of a call that computes: names are for graphs.
+
+    Raises:
+        ArgumentError: one is given.
+    """
+    if name is not None:
+        raise ArgumentError(f"{owner}: only symbols can be named, got name={name!r}")
