@@ -14,12 +14,13 @@ from symop import eager as _eager  # calls on plain arrays honor gradient makers
 from symop.backward import append_backward
 from symop.building import Group, grad, load, value_and_grad, var
 from symop.control_flow import body, cond, foreach, scan, while_loop
+from symop.current_program import data, parameter, program_guard
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
 from symop.forward import jvp
 from symop.naming import name_scope
 from symop.ndarray import NDArray
-from symop.program import Program, data, parameter, program_guard
+from symop.program import Program
 from symop.program_block import Variable
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json

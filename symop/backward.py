@@ -11,6 +11,7 @@ from symop.emission import apply
 from symop.gradients import known_gradients
 from symop.graph import Node, as_node
 from symop.program_block import Block, Variable, place_of
+from symop.transcript import write
 
 Pairs = list[tuple[Variable, Variable]]
 
@@ -84,7 +85,7 @@ def gradients(
         "none" if named is None else "error",
     )
     made = {name: node for name, node in zip(wanted, found, strict=True) if node is not None}
-    written = block.write({grad_name(name): one for name, one in made.items()}, replay.labels)
+    written = write(block, {grad_name(name): one for name, one in made.items()}, replay.labels)
     return [(block.variable(name), written[grad_name(name)]) for name in made]
 
 

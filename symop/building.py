@@ -37,15 +37,14 @@ def var(
         >>> so.var("x", shape=(2, 3)).type
         VarType(float32[2,3])
     """
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"var: the name must be a non-empty str, got {name!r}")
+    full = scoped(name, "var")
     for key, value in (attr or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise ArgumentError(f"var {name!r}: attr must map str to str, got {attr!r}")
     extra = tuple(sorted((attr or {}).items()))
     declared = None if dtype is None else _declared_dtype(name, dtype)
     role = "state" if state else "argument"
-    return Symbol([graph.variable(scoped(name), _lengths(name, shape), declared, role, extra)])
+    return Symbol([graph.variable(full, _lengths(name, shape), declared, role, extra)])
 
 
 def _declared_dtype(name: str, dtype: Any) -> DType:

@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from registry.errors import FeedError, NameConflictError, nearest
+from registry.errors import ArgumentError, FeedError, NameConflictError, nearest
 from registry.operator import Operator
 from registry.table import get
 from registry.table import names as operator_names
@@ -148,9 +148,21 @@ def name_scope(prefix: str = "") -> Iterator[None]:
         _scope.prefix, _scope.counters = before
 
 
-def scoped(name: str) -> str:
-    """``name`` with the prefix of the current scope."""
+def scoped(name: str, owner: str) -> str:
+    """``name``, which a user gives, with the prefix of the current scope.
+
+    Raises:
+        ArgumentError: it is no text that can be written to a file.
+    """
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"{owner}: the name must be a non-empty str, got {name!r}")
+    if not name.isascii() and _SURROGATE.search(name):
+        raise ArgumentError(f"{owner}: the name must be text that UTF-8 can hold, got {name!r}")
     return _scope.prefix + name
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character: Python holds it, no encoding does."""
 
 
 def layer_name(stem: str) -> str:
@@ -162,7 +174,7 @@ def layer_name(stem: str) -> str:
     with _lock:
         number = counters.get(stem, 0)
         counters[stem] = number + 1
-    return scoped(f"{stem}{number}")
+    return f"{_scope.prefix}{stem}{number}"
 
 
 _AUTOMATIC = re.compile(r"(.*?[^0-9])([0-9]{1,9})(_.*)?", re.DOTALL)

@@ -4,7 +4,6 @@ Each is an operator of the registry, applied in place: what the program updates.
 then holds forward, backward and update.
 """
 
-import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,75 +12,30 @@ from registry.operator import Operator
 from registry.table import get
 from registry.types import VarKind
 from symop.backward import Pairs, append_backward
+from symop.clipping import Clip, ClipByGlobalNorm, ClipByNorm, ClipByValue
+from symop.loss_scaling import LossScale, Scaling
 from symop.program_block import Block, Variable
+
+__all__ = [
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "ClipByGlobalNorm",
+    "ClipByNorm",
+    "ClipByValue",
+    "Ftrl",
+    "Lamb",
+    "LossScale",
+    "Momentum",
+    "Optimizer",
+    "RMSProp",
+]
 
 Schedule = Callable[[Variable], Variable]
 """A learning rate as a function of the number of steps before."""
-
-
-# Clipping --------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class ClipByValue:
-    """Each entry of each gradient is brought into ``[-bound, bound]``."""
-
-    bound: float
-
-    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
-        """The clipped gradients."""
-        return [get("clip")(one, low=-self.bound, high=self.bound) for one in gradients]
-
-
-@dataclasses.dataclass(frozen=True)
-class ClipByNorm:
-    """Each gradient is made shorter where its norm exceeds ``max_norm``."""
-
-    max_norm: float
-
-    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
-        """The clipped gradients."""
-        return [get("clip_by_norm")(one, max_norm=self.max_norm) for one in gradients]
-
-
-@dataclasses.dataclass(frozen=True)
-class ClipByGlobalNorm:
-    """All gradients together are made shorter where their norm exceeds ``max_norm``."""
-
-    max_norm: float
-
-    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
-        """The clipped gradients."""
-        found = get("clip_by_global_norm")(*gradients, max_norm=self.max_norm)
-        return list(found) if isinstance(found, tuple) else [found]
-
-
-Clip = Callable[[Sequence[Variable]], list[Variable]]
-
-
-# Loss scaling ----------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class LossScale:
-    """A factor on the loss that keeps gradients of half precision from vanishing.
-
-    Gradients are divided by it again. A step whose gradients are not finite is left out, and the
-    factor is divided by ``change``; after ``interval`` good steps it is multiplied (Micikevicius et
-    al., "Mixed Precision Training", 2018). A ``change`` of 1 keeps it.
-
-    Attributes:
-        initial: the first factor.
-        interval: how many good steps come before it grows.
-        change: how much it grows and shrinks.
-    """
-
-    initial: float = 2.0**15
-    interval: int = 2000
-    change: float = 2.0
-
-
-# Optimizers ------------------------------------------------------------------------------------
 
 
 class Optimizer:
@@ -169,7 +123,7 @@ class Optimizer:
             GradientError: as ``append_backward`` does.
         """
         with loss.block.atomically():
-            scaling = None if self.loss_scale is None else _Scaling(loss.block, self.loss_scale)
+            scaling = None if self.loss_scale is None else Scaling(loss.block, self.loss_scale)
             head = None if scaling is None else get("cast")(scaling.factor, dtype=loss.dtype)
             pairs = append_backward(loss, parameter_list, no_grad_set, head)
             self._apply(pairs, scaling)
@@ -185,7 +139,7 @@ class Optimizer:
         with pairs[0][0].block.atomically():
             self._apply(pairs, None)
 
-    def _apply(self, pairs: Pairs, scaling: "_Scaling | None") -> None:
+    def _apply(self, pairs: Pairs, scaling: "Scaling | None") -> None:
         _require_some(pairs)
         block = pairs[0][0].block
         for parameter, _ in pairs:
@@ -315,44 +269,6 @@ class _Cycle:
         self.goes_on: Variable = get("logical_not")(self.ends)
         after = self.count + 1 if finite is None else where(finite, self.count + 1, self.count)
         block.set_update(self.count.name, where(self.ends, 0, after).name)
-
-
-class _Scaling:
-    """The factor on the loss, and what becomes of it."""
-
-    def __init__(self, block: Block, how: LossScale) -> None:
-        self.how, self.block = how, block
-        self.factor = block.declare(
-            "state", block.free("loss_scale"), (), "float32", initial=how.initial, stops=True
-        )
-        self.good = block.declare(
-            "state", block.free("loss_scale.good"), (), "int32", initial=0, stops=True
-        )
-
-    def unscaled(self, gradients: Sequence[Variable]) -> tuple[list[Variable], Variable]:
-        """Gradients of the loss itself, and whether all of them are finite; then none is zero."""
-        inverse = 1.0 / self.factor
-        # Zero times what is not finite is NaN; the squares of what is finite may not be.
-        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in gradients]))
-        found = [_single(one) * inverse for one in gradients]
-        self._adapt(finite)
-        return [get("let_through")(one, finite) for one in found], finite
-
-    def _adapt(self, finite: Variable) -> None:
-        where, how = get("where"), self.how
-        more = self.good + 1
-        grows = get("greater_equal")(more, how.interval)
-        good = where(finite, where(grows, 0, more), 0)
-        grown = where(grows, self.factor * how.change, self.factor)
-        factor = where(finite, grown, self.factor / how.change)
-        self.block.set_update(self.good.name, good.name)
-        self.block.set_update(self.factor.name, factor.name)
-
-
-def _single(gradient: Variable) -> Variable:
-    """In single precision at least: in half, what scaling has saved would vanish again."""
-    small = gradient.dtype.itemsize < 4
-    return get("cast")(gradient, dtype="float32") if small else gradient
 
 
 class SGD(Optimizer):

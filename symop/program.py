@@ -1,8 +1,6 @@
 """Program: named variables and ordered calls, complete with backward and update, run as one."""
 
-import contextlib
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -72,14 +70,15 @@ class Program:
     def __init__(self) -> None:
         """An empty program."""
         self._block = Block()
+        self._outputs: list[str] = []
         self.scope = Scope()
         self._runners: dict[Any, Runner] = {}
         self._last: tuple[Any, bool | None, Any] = (self, None, None)
 
     @classmethod
-    def _of(cls, block: Block) -> "Program":
+    def _of(cls, desc: ProgramDesc, block: Block) -> "Program":
         made = cls()
-        made._block = block
+        made._block, made._outputs = block, desc.fetch
         return made
 
     # Variables
@@ -201,6 +200,16 @@ class Program:
         return self._of_role("state")
 
     @property
+    def outputs(self) -> list[Variable]:
+        """What is fetched when a run is told nothing else; assign variables or their names."""
+        return [self.var(name) for name in self._outputs]
+
+    @outputs.setter
+    def outputs(self, given: Given | Sequence[Given]) -> None:
+        self._outputs = self._listed(given)
+        self._last = (self, None, None)
+
+    @property
     def ops(self) -> list[OpDesc]:
         """The calls in their order; constants among them."""
         return list(self._block.desc.ops)
@@ -231,6 +240,10 @@ class Program:
                 f"program: a variable or its name must be given, got {type(given).__name__}"
             )
         return self._block.variable(given).name
+
+    def _listed(self, given: Given | Sequence[Given]) -> list[str]:
+        several = not isinstance(given, (str, Variable))
+        return [self._named(one) for one in (given if several else [given])]
 
     def append_op(
         self,
@@ -277,7 +290,7 @@ class Program:
 
     def desc(self) -> ProgramDesc:
         """The program as records, which are the caller's own."""
-        return _copied(ProgramDesc(blocks=self._block.blocks))
+        return _copied(ProgramDesc(blocks=self._block.blocks, fetch=self._outputs))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc) -> "Program":
@@ -289,7 +302,8 @@ class Program:
         Raises:
             FormatError: something in the records is wrong; the message shows where.
         """
-        return cls._of(checked_block(_copied(desc)))
+        own = _copied(desc)
+        return cls._of(own, checked_block(own))
 
     def verify(self) -> None:
         """Check the whole program anew, as ``from_desc`` does.
@@ -313,7 +327,7 @@ class Program:
         desc, places, check = parsed(text)
         block = checked_block(desc, places)
         check(block.values)
-        return cls._of(block)
+        return cls._of(desc, block)
 
     def __repr__(self) -> str:
         desc = self._block.desc
@@ -327,6 +341,7 @@ class Program:
     def _ends(self) -> list[str]:
         """What the program computes that nothing in it reads."""
         read = {name for op in self.ops for names in op.inputs.values() for name in names}
+        read -= set(self._outputs)
         return [name for name in self._block.variables if name not in read]
 
     def __eq__(self, other: object) -> bool:
@@ -370,18 +385,24 @@ class Program:
     # Symbols
 
     @classmethod
-    def from_symbol(cls, symbol: Symbol) -> "Program":
+    def from_symbol(cls, symbol: Symbol, parameters: Collection[str] = ()) -> "Program":
         """The program that computes ``symbol``; users call ``symbol.to_program()``."""
-        return cls.from_desc(from_symbol_desc(symbol.to_desc()))
+        return cls.from_desc(from_symbol_desc(symbol.to_desc(), parameters))
 
-    def to_symbol(self, fetch: Given | Sequence[Given]) -> Symbol:
+    def to_symbol(self, fetch: Given | Sequence[Given] | None = None) -> Symbol:
         """The values ``fetch`` as a symbol, whose variables are those of the program.
 
         Updates of auxiliary states follow from the operators that make them; what else the program
         updates is no part of a symbol.
+
+        Args:
+            fetch: variables or their names, one or a list; the outputs unless told.
+
+        Raises:
+            FormatError: the program has no outputs, and none are told.
         """
-        listed = fetch if isinstance(fetch, (list, tuple)) else [fetch]
-        return from_desc(to_symbol_desc(self.desc(), [self._named(one) for one in listed]))
+        names = self._outputs if fetch is None else self._listed(fetch)
+        return from_desc(to_symbol_desc(self.desc(), names))
 
     # Running
 
@@ -415,7 +436,7 @@ class Program:
     def run(
         self,
         feed: Mapping[str, Any] | None = None,
-        fetch: Given | Sequence[Given] = (),
+        fetch: Given | Sequence[Given] | None = None,
         *,
         training: bool | None = None,
     ) -> Any:
@@ -427,8 +448,8 @@ class Program:
         Args:
             feed: an array for each variable that is fed and needed, a ``LoDTensor`` for those of
                 ``ragged``.
-            fetch: variables or their names, one or a list. A parameter or a state is given as it is
-                after the run.
+            fetch: variables or their names, one or a list; the program's outputs unless told. A
+                parameter or a state is given as it is after the run.
             training: what the training flag says; by default, whether a parameter is updated.
 
         Returns:
@@ -443,9 +464,9 @@ class Program:
             self._last = self if isinstance(fetch, list) else fetch, training, runner
         return runner(feed or {}, self.scope, self._fill)
 
-    def _runner(self, fetch: Given | Sequence[Given], training: bool | None) -> Runner:
+    def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
-        names = tuple([self._named(one) for one in ([fetch] if single else list(fetch))])
+        names = tuple(self._outputs if fetch is None else self._listed(fetch))
         key = names, single, training
         found = self._runners.get(key)
         if found is None or found.serial != self._block.serial:
@@ -467,55 +488,3 @@ def _copied(desc: ProgramDesc) -> ProgramDesc:
 
 
 Symbol.program_of = staticmethod(Program.from_symbol)
-
-
-# The current program ---------------------------------------------------------------------------
-
-
-class _Current(threading.local):
-    """This thread's current program."""
-
-    def __init__(self) -> None:
-        self.program: Program | None = None
-
-
-_current = _Current()
-
-
-@contextlib.contextmanager
-def program_guard(program: Program) -> Iterator[Program]:
-    """Within it, ``so.data`` and ``so.parameter`` make variables of ``program``.
-
-    Example:
-        >>> import symop as so
-        >>> with so.program_guard(so.Program()) as program:
-        ...     y = so.data("x", (2,)) * 2.0
-        >>> program.run({"x": [1.0, 2.0]}, y).tolist()
-        [2.0, 4.0]
-    """
-    before, _current.program = _current.program, program
-    try:
-        yield program
-    finally:
-        _current.program = before
-
-
-def current_program() -> Program:
-    """The program of the innermost ``program_guard``.
-
-    Raises:
-        ProgramError: there is none around.
-    """
-    if _current.program is None:
-        raise ProgramError("program: there must be a program_guard around the call, and is none")
-    return _current.program
-
-
-def data(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
-    """``Program.data`` of the current program."""
-    return current_program().data(name, shape, dtype, **kwargs)
-
-
-def parameter(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
-    """``Program.parameter`` of the current program."""
-    return current_program().parameter(name, shape, dtype, **kwargs)

@@ -4,9 +4,9 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, SupportsIndex
+from typing import Any
 
-import numpy as np
+import jax
 
 from registry.binding import LEFT_OUT
 from registry.bodies import Body
@@ -20,15 +20,14 @@ from registry.errors import (
     nearest,
 )
 from registry.operator import Operator
-from registry.shapes import canonical, default_float
-from registry.types import DType, VarKind, VarType, as_dtype
+from registry.types import VarKind, VarType
 from registry.var import Attributes, Inputs, Var, infix
+from symop.declaring import declared
 from symop.definitions import Definitions, Place
 from symop.emission import apply
 from symop.graph import (
     KEY,
     SELECT,
-    VARIABLE,
     Node,
     as_node,
     built_at,
@@ -37,7 +36,6 @@ from symop.graph import (
     training_flag,
     user_origin,
 )
-from symop.initial import require_initial
 from symop.listing import excerpt
 from symop.naming import scoped
 from symop.records import LEAVES, SubBlocks, Writer, plain_attributes, site_of
@@ -250,26 +248,11 @@ class Block:
 
     # Variables
 
-    def declare(
-        self,
-        role: str,
-        name: str,
-        shape: Sequence[int] | int,
-        dtype: Any = None,
-        *,
-        initial: float | str | None = None,
-        stops: bool = False,
-        kind: str = VarKind.LOD_TENSOR.value,
-    ) -> Variable:
-        """A variable that is fed, or kept between runs, as ``Program.data`` and its kin make it."""
-        if not isinstance(name, str) or not name:
-            raise ArgumentError(f"program: a name must be a non-empty str, got {name!r}")
-        full = scoped(name)
+    def declare(self, role: str, name: str, *described: Any, **more: Any) -> Variable:
+        """A variable that is fed, or kept between runs, as ``declared`` describes it."""
+        full = scoped(name, role)
         self.require_free(role, full)
-        known = default_float() if dtype is None else canonical(_dtype(name, dtype))
-        attrs = {} if initial is None else {"initial": _spec(initial, known)}
-        var = VarDesc(full, _lengths(name, shape), known.name, str(kind), role, stops, attrs)
-        return self.add_variable(var)
+        return self.add_variable(declared(role, full, *described, **more))
 
     def add_variable(self, var: VarDesc) -> Variable:
         """A variable that is fed, or kept between runs.
@@ -343,7 +326,7 @@ class Block:
         """
         with self.atomically():
             if name is not None:
-                name = scoped(name)
+                name = scoped(name, operator.name)
                 self.require_free(operator.name, name)
             if operator.creates and any(one is LEFT_OUT for one in inputs):
                 name = name or self.fresh(operator.name)
@@ -436,6 +419,12 @@ class Block:
             return self.desc.updates.get(value.name, value.name) if changing else value.name
         if isinstance(value, _Filled):
             return self.leaf(value.node)
+        if isinstance(value, jax.core.Tracer):
+            raise ArgumentError(
+                f"{operator.name}: a variable of a program must not meet an array that JAX traces; "
+                "where functions of control flow use variables, one of the values that enter must "
+                "be a variable, too"
+            )
         if isinstance(value, Var):
             raise ArgumentError(
                 f"{operator.name}: variables of a program and other values must not be mixed, got "
@@ -488,36 +477,6 @@ class Block:
             made[i] = self.add_variable(var)
         return tuple(made)
 
-    # Nodes of a graph, written as calls
-
-    def write(
-        self, wanted: Mapping[str, Node], labels: dict[Node, dict[int, str]]
-    ) -> dict[str, Variable]:
-        """Record what computes ``wanted``, from nodes that have names already.
-
-        Args:
-            wanted: nodes by the names that their values shall have; a taken name gets a number.
-            labels: names of the outputs of nodes; extended by those of the new nodes.
-
-        Returns:
-            The variables by the names that were asked for.
-        """
-        names = {asked: self.free(asked) for asked in wanted}
-        with self.atomically():
-            _Transcript(self, labels).write(wanted, names)
-        return {asked: self.variable(name) for asked, name in names.items()}
-
-    def enter(self, nodes: Sequence[Node]) -> list[Variable]:
-        """Record what computes ``nodes``, from the values of the block."""
-        labels: dict[Node, dict[int, str]] = {}
-        for name, node in self.values.items():
-            source, index = place_of(node)
-            labels.setdefault(source, {}).setdefault(index, name)
-        with self.atomically():
-            transcript = _Transcript(self, labels)
-            transcript.write({}, {}, also=nodes)
-            return [Variable(self, transcript.writer.label(node)) for node in nodes]
-
     def append(self, desc: OpDesc) -> None:
         """Add the record of a call, with what it defines.
 
@@ -531,95 +490,6 @@ class Block:
         for names in desc.outputs.values():
             for name in names:
                 self._declare(name)
-
-
-def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
-    lengths = [shape] if isinstance(shape, SupportsIndex) else list(shape)
-    if not all(_is_length(one) for one in lengths):
-        raise ArgumentError(
-            f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
-            f"is built, got {shape!r}"
-        )
-    return [one.__index__() for one in lengths]
-
-
-def _is_length(one: Any) -> bool:
-    whole = isinstance(one, SupportsIndex) and not isinstance(one, (bool, np.bool_))
-    return whole and one.__index__() >= 0
-
-
-def _dtype(name: str, dtype: Any) -> DType:
-    try:
-        return as_dtype(dtype)
-    except TypeError:
-        raise ArgumentError(f"program: {name!r} must have a dtype, got {dtype!r}") from None
-
-
-def _spec(initial: float | str, dtype: DType) -> str:
-    spec = initial if isinstance(initial, str) else repr(np.asarray(initial).item())
-    require_initial(spec, dtype)
-    return spec
-
-
-class _Transcript:
-    """Writes nodes of a graph into a block, each just before its first use."""
-
-    def __init__(self, block: Block, labels: dict[Node, dict[int, str]]) -> None:
-        self.block, self.labels = block, labels
-        self.writer = Writer(labels, {}, block.sub_blocks)
-
-    def write(
-        self, wanted: Mapping[str, Node], names: Mapping[str, str], also: Sequence[Node] = ()
-    ) -> None:
-        """Write what computes ``wanted``, whose values get ``names``, and ``also``."""
-        chosen: dict[Node, str] = {}
-        for asked, node in wanted.items():
-            chosen.setdefault(node, names[asked])
-        for node in self._new([*wanted.values(), *also]):
-            self._write(node, chosen)
-        for asked, node in wanted.items():
-            source = self.writer.label(node)
-            if source != names[asked]:
-                self.block.append(
-                    OpDesc("identity", {"x": [source]}, {"out": [names[asked]]}, gradient_of=asked)
-                )
-
-    def _new(self, ends: Sequence[Node]) -> list[Node]:
-        """What has no name yet, in the order in which it was made."""
-        found: dict[Node, None] = {}
-        waiting = list(ends)
-        while waiting:
-            node = waiting.pop()
-            source = node.operands[0] if node.op is SELECT else node
-            if source not in found and not self._is_named(node, source):
-                found[source] = None
-                waiting += source.operands
-        return sorted(found, key=lambda node: node.serial)
-
-    def _is_named(self, node: Node, source: Node) -> bool:
-        index = node.attributes[0] if node.op is SELECT else 0
-        return index in self.labels.get(source, {})
-
-    def _write(self, node: Node, chosen: Mapping[Node, str]) -> None:
-        if node.op is VARIABLE:
-            raise ProgramError(
-                f"{node.name}: what functions of control flow use must be made outside of them, "
-                f"parameters of layers too{built_at(node.origin)}"
-            )
-        if not isinstance(node.op, Operator):
-            self.labels[node] = {0: self.block.leaf(node)}
-            return
-        if node.op.single:
-            self.labels[node] = {0: chosen.get(node) or self.block.fresh(node.op.name)}
-        else:
-            base = self.block.fresh(node.op.name)
-            self.labels[node] = {
-                i: chosen.get(select(node, i)) or self.block.free(f"{base}.{key}")
-                for i, key in enumerate(node.op.outputs)
-            }
-        desc = self.writer.op_desc(node)
-        desc.name = None
-        self.block.append(desc)
 
 
 def _outputs(op: OpDesc) -> list[str]:

@@ -1,21 +1,29 @@
 """Symbols as programs and back: what a state becomes is implied in a symbol, told in a program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from registry.desc import BlockDesc, OpDesc, ProgramDesc
 from registry.errors import FormatError
 from registry.operator import Operator
 from registry.table import get
+from symop.naming import require_known
 from symop.records import LEAVES
 
 
-def from_symbol_desc(desc: ProgramDesc) -> ProgramDesc:
-    """The records of a symbol as those of a program.
+def from_symbol_desc(desc: ProgramDesc, parameters: Collection[str]) -> ProgramDesc:
+    """The records of a symbol as those of a program that keeps ``parameters``.
 
     Operators that share a state update it one after the other, as running the symbol does: each
     reads what the one before made of it.
+
+    Raises:
+        FeedError: no argument has one of the names.
     """
     block = desc.blocks[0]
+    arguments = {var.name: var for var in block.vars if var.role == "argument"}
+    require_known("to_program", parameters, list(arguments))
+    for name in parameters:
+        arguments[name].role = "parameter"
     states = {var.name for var in block.vars if var.role == "state"}
     for op in block.ops:
         for slot, output in _updates(op).items():

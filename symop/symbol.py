@@ -1,7 +1,7 @@
 """Symbol: the front door to graphs; one or several values that are not computed yet."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, SupportsIndex
 
 import jax.numpy as jnp
 import numpy as np
@@ -40,7 +40,7 @@ class Symbol(Interface):
     """
 
     __slots__ = ("__weakref__",)
-    program_of: ClassVar[Callable[["Symbol"], Any]]
+    program_of: ClassVar[Callable[["Symbol", Collection[str]], Any]]
 
     def __init__(self, nodes: Sequence[Node], also: tuple[Node, ...] = ()) -> None:
         """The values ``nodes``; users call ``so.var`` and operators instead.
@@ -233,13 +233,26 @@ class Symbol(Interface):
         """
         write_atomically(path, self.tojson().encode())
 
-    def to_program(self) -> Any:
+    def to_program(self, parameters: Collection[str] = (), /, **types: Any) -> Any:
         """The graph as a ``so.Program``, whose ``to_symbol`` gives this symbol again.
 
+        Args:
+            parameters: names of the arguments that the program keeps and trains; it is fed the
+                others.
+            **types: of variables, as ``with_types`` takes them.
+
         Raises:
+            FeedError: no argument has one of the names.
             FormatError: a shape is not known yet.
+
+        Example:
+            >>> import symop as so
+            >>> y = so.matmul(so.var("x"), so.var("w"))
+            >>> program = y.to_program(["w"], x=(2, 3), w=(3, 4))
+            >>> [one.name for one in program.parameters], program.outputs
+            (['w'], [<Variable matmul0: float32[2,4]>])
         """
-        return Symbol.program_of(self)
+        return Symbol.program_of(self.with_types(**types) if types else self, parameters)
 
     # Running ------------------------------------------------------------------------------------
 
@@ -358,6 +371,8 @@ def _is_value(node: Node) -> bool:
 def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:
     if hasattr(given, "shape") and hasattr(given, "dtype"):
         return tuple(given.shape), np.dtype(given.dtype)
+    if isinstance(given, SupportsIndex):
+        return (given.__index__(),), None
     if len(given) == 2 and isinstance(given[0], (tuple, list)):
         return tuple(given[0]), as_dtype(given[1])
     return tuple(given), None

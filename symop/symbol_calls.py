@@ -37,7 +37,7 @@ class SymbolEmitter:
                 extended.append(value)
         also = united(extended) if extended else ()
         if name is not None:
-            name = scoped(name)
+            name = scoped(name, operator.name)
         if operator.creates and any(one is LEFT_OUT for one in nodes):
             name = name or layer_name(operator.name)
             nodes = _with_parameters(operator, nodes, attributes, name)

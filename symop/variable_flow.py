@@ -14,6 +14,7 @@ from symop.origins import ambient
 from symop.program_block import Block, Variable, VariableEmitter
 from symop.symbol import Symbol, to_node
 from symop.symbol_flow import flat
+from symop.transcript import enter
 
 
 def on_variables(flow: Callable[..., Any], *values: Any) -> Any:
@@ -32,7 +33,7 @@ def on_variables(flow: Callable[..., Any], *values: Any) -> Any:
         given = [Symbol([one.node]) if isinstance(one, Variable) else one for one in leaves]
         found, nested = flat(flow(*jax.tree_util.tree_unflatten(tree, given)))
         nodes = [_node(blocks[0], one) for one in found]
-    made = blocks[0].enter(nodes)
+    made = enter(blocks[0], nodes)
     return jax.tree_util.tree_unflatten(nested, made)
 
 

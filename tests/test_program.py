@@ -47,6 +47,11 @@ def convolutional():
     return program, so.mean(so.softmax_cross_entropy(logits, labels))
 
 
+def both_files(program):
+    """The program, and what its text and its records give back."""
+    return [program, so.Program.parse(str(program)), so.Program.from_desc(program.desc())]
+
+
 def feed_of(program):
     values = {}
     for one in program.inputs:
@@ -278,8 +283,36 @@ class TestSymbols:
         symbol = so.dropout(so.relu(y), rate=0.5)
         symbol = symbol.with_types(x=(4, 3, 5, 5))
         program = symbol.to_program()
-        again = program.to_symbol(program.desc().blocks[0].ops[-1].outputs["out"][0])
-        assert again.tojson() == symbol.tojson()
+        assert program.to_symbol().tojson() == symbol.tojson()
+        for again in both_files(program):
+            assert str(again.to_symbol()) == str(symbol)
+
+    def test_outputs_are_kept_and_fetched(self):
+        x = so.var("x")
+        pair = so.Group([so.sin(x, name="low"), so.cos(x, name="high")])
+        for program in both_files(pair.to_program(x=2)):
+            assert [one.name for one in program.outputs] == ["low", "high"]
+            low, high = program.run({"x": [0.0, 1.0]})
+            np.testing.assert_allclose(low, np.sin([0.0, 1.0]), rtol=1e-6)
+            program.outputs = program["high"]
+            np.testing.assert_allclose(program.run({"x": [0.0, 1.0]}), [high], rtol=1e-6)
+            assert program.to_symbol().list_outputs() == ["high_output"]
+            assert str(program).endswith("} -> high")
+        with pytest.raises(FormatError, match="at least one value must be named"):
+            so.Program().to_symbol()
+
+    def test_what_of_a_symbol_is_kept_and_trained(self):
+        layer = so.fully_connected(so.var("x"), units=2, name="fc")
+        loss = so.mean(so.square(so.batch_norm(layer, name="bn")), name="loss")
+        program = loss.to_program(["fc_weight", "bn_gamma"], x=(4, 3))
+        assert [one.name for one in program.parameters] == ["fc_weight", "bn_gamma"]
+        assert [one.name for one in program.inputs] == ["x", "fc_bias", "bn_beta"]
+        assert program.to_symbol().tojson() == loss.with_types(x=(4, 3)).tojson()
+        assert program.values()["bn_gamma"].tolist() == [1.0, 1.0]
+        pairs = so.optim.SGD(0.1).minimize(program["loss"])
+        assert [one.name for one, _ in pairs] == ["fc_weight", "bn_gamma"]
+        with pytest.raises(FeedError, match="bn_moving_mean"):
+            loss.to_program(["bn_moving_mean"], x=(4, 3))
 
     def test_a_shared_state_comes_back(self):
         x = so.var("x", shape=(4, 2))

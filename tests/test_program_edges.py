@@ -8,6 +8,7 @@ import pytest
 import symop as so
 from registry import SelectedRows
 from registry.errors import ArgumentError, FormatError, ProgramError, ShapeError
+from symop.serialize import decode
 
 
 def scalar(initial=1.0):
@@ -346,3 +347,37 @@ def test_checkpoints_that_do_not_fit(tmp_path, change, message):
     with pytest.raises(FormatError, match=message):
         so.checkpoint.load(tmp_path / "state", program)
     assert float(program.scope["x"]) == before
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "a\nb", 'q"uote', "b\\n", "é", "x y", "@1", "training"])
+def test_any_text_is_a_name(name):
+    program = so.Program()
+    so.sin(program.data(name, (2,)))
+    for again in (
+        so.Program.parse(str(program)),
+        so.Program.from_desc(decode(program.tojson())),
+    ):
+        assert again == program
+        assert [one.name for one in again.inputs] == [name]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: so.Program().data(name, ()),
+        lambda name: so.var(name),
+        lambda name: so.sin(so.var("x"), name=name),
+        lambda name: so.sin(so.Program().data("x", ()), name=name),
+    ],
+    ids=["data", "var", "symbol", "variable"],
+)
+def test_half_of_a_character_is_no_name(make):
+    with pytest.raises(ArgumentError, match="text that UTF-8 can hold"):
+        make("\ud800")
+
+
+def test_a_variable_that_only_a_closure_holds_is_told_apart():
+    program = so.Program()
+    w = program.parameter("w", (2,))
+    with pytest.raises(ArgumentError, match="one of the values that enter must be a variable"):
+        so.scan(lambda carry, x: (carry + x * w, carry), np.zeros(2, "f"), np.ones((3, 2), "f"))
