@@ -3,15 +3,15 @@
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from registry.attributes import dtype_named, to_plain
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from registry.errors import FormatError, SymopError
+from registry.errors import SymopError
 from registry.operator import Operator
 from registry.table import get
 from symop.definitions import Place
@@ -22,29 +22,13 @@ from symop.text import (
     BECOMES,
     DEFAULT_FLOAT,
     GRADIENT,
-    RESERVED,
     STOP,
     SUB_BLOCK_SIGN,
     WORD,
     looks_automatic,
 )
+from symop.tokens import Spot, Tokens
 
-_TOKEN = re.compile(
-    rf"""
-    [ \t\r]*
-    (?:
-    (?P<comment>\#[^\n]*)
-  | (?P<newline>\n)
-  | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
-  | (?P<number>-inf\b|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)
-  | (?P<word>{WORD})
-  | (?P<sign>->|:=|\.\.\.|[(){{}}\[\],:=?@])
-  | (?P<end>\Z)
-  | (?P<other>.)
-    )
-    """,
-    re.VERBOSE,
-)
 _ASSIGNS = re.compile(r"\s*=")
 _CONSTANTS = {"True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
 _DEPTH_LIMIT = 32
@@ -99,122 +83,20 @@ def parse(text: str) -> list[Node]:
     return fetched(desc, values, places[0])
 
 
-class _Spot(NamedTuple):
-    """A place in the text."""
-
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"line {self.line}, column {self.column}"
-
-
-class _Parser:
+class _Parser(Tokens):
     """Reads a program token by token into records, and remembers where each of them stands."""
 
     def __init__(self, source: str, line: int) -> None:
-        self.source = source
-        self.position, self.line, self.line_start, self.depth = 0, line, 0, 0
-        self.kind, self.value = "", ""
-        self.spot = _Spot(1, 1)
         self.vars: list[VarDesc] = []
         self.ops: list[OpDesc] = []
         self.fetch: list[str] = []
         self.updates: dict[str, str] = {}
-        self.spots: dict[str, list[_Spot]] = {"vars": [], "ops": [], "fetch": []}
+        self.spots: dict[str, list[Spot]] = {"vars": [], "ops": [], "fetch": []}
         self.inline: dict[str, str] = {}
         self.renamed: dict[str, str] = {}
-        self.annotations: list[tuple[str, str, _Spot]] = []
+        self.annotations: list[tuple[str, str, Spot]] = []
         self.mark: str | None = None
-        self.advance()
-
-    # Tokens
-
-    def advance(self) -> str:
-        """Go to the next token; returns the text of the one before."""
-        before = self.value
-        while True:
-            found = _TOKEN.match(self.source, self.position)
-            assert found is not None
-            self.kind = found.lastgroup or ""
-            self.value = found[self.kind]
-            self.spot = _Spot(self.line, found.start(self.kind) - self.line_start + 1)
-            self.position = found.end()
-            if self.kind == "newline":
-                self.line, self.line_start = self.line + 1, self.position
-            # Inside parentheses a line may be broken anywhere.
-            if not self.depth or self.kind not in ("newline", "comment"):
-                break
-        if self.kind == "other":
-            self.fail(f"{self.value!r} has no meaning here")
-        self.depth += (self.value in ("(", "[")) - (self.value in (")", "]"))
-        return before
-
-    def fail(self, message: str, spot: _Spot | None = None) -> NoReturn:
-        raise FormatError(f"{spot or self.spot}: {message}")
-
-    def expected(self, what: str) -> NoReturn:
-        got = "the end of the text" if self.kind == "end" else repr(self.value)
-        self.fail(f"{what} must stand here, got {got}")
-
-    def at(self, sign: str) -> bool:
-        return self.kind in ("sign", "word") and self.value == sign
-
-    def take(self, sign: str) -> bool:
-        """Go past ``sign`` if it stands here."""
-        if not self.at(sign):
-            return False
-        self.advance()
-        return True
-
-    def need(self, sign: str) -> None:
-        if not self.take(sign):
-            self.expected(repr(sign))
-
-    def listed(self, end: str) -> Iterator[None]:
-        """Go through items that commas separate, up to ``end``; a comma may end the list."""
-        while not self.take(end):
-            yield
-            if not self.take(","):
-                self.need(end)
-                return
-
-    # Names and types
-
-    def name(self) -> str:
-        if self.kind == "string":
-            return self.string()
-        if self.kind != "word" or self.value in RESERVED:
-            self.expected("a name")
-        return self.advance()
-
-    def string(self) -> str:
-        try:
-            found: str = json.loads(self.value)
-        except ValueError:
-            self.fail("the string has an escape that JSON does not have")
-        self.advance()
-        return found
-
-    def integer(self) -> int:
-        if self.kind != "number" or not self.value.isdecimal():
-            self.expected("a whole number")
-        return int(self.number())
-
-    def number(self) -> int | float:
-        spot, word = self.spot, self.advance()
-        try:
-            return int(word) if word.lstrip("-").isdecimal() else float(word)
-        except ValueError:
-            self.fail("the number is too long", spot)
-
-    def lengths(self) -> list[int] | None:
-        """A shape in brackets; None for an unknown one."""
-        self.need("[")
-        if self.take("?"):
-            self.need("]")
-            return None
-        return [self.integer() for _ in self.listed("]")]
+        super().__init__(source, line)
 
     # The program
 
@@ -328,7 +210,7 @@ class _Parser:
             self.vars.append(VarDesc(name, stop_gradient=True))
         return name
 
-    def becomes(self, state: str, spot: _Spot) -> None:
+    def becomes(self, state: str, spot: Spot) -> None:
         """A line that tells what a variable holds after a run."""
         if state in self.updates:
             self.fail(f"{state!r} must be updated once, got it twice", spot)
@@ -359,11 +241,11 @@ class _Parser:
         op.outputs = {key: [name] for key, name in zip(keys, names, strict=True) if name}
         self.add(op, spot)
 
-    def add(self, op: OpDesc, spot: _Spot) -> None:
+    def add(self, op: OpDesc, spot: Spot) -> None:
         self.ops.append(op)
         self.spots["ops"].append(spot)
 
-    def operator(self, name: str, count: int, spot: _Spot) -> Operator:
+    def operator(self, name: str, count: int, spot: Spot) -> Operator:
         """The operator called ``name``, as it is in a call that has ``count`` outputs."""
         try:
             return get(name).sized(count)
@@ -371,7 +253,7 @@ class _Parser:
             self.fail(str(error), spot)
 
     def slots(
-        self, operator: Operator, operands: Sequence[str | None], spot: _Spot
+        self, operator: Operator, operands: Sequence[str | None], spot: Spot
     ) -> dict[str, list[str]]:
         if len(operands) > operator.n_fixed and not operator.variadic:
             self.fail(
@@ -448,7 +330,7 @@ class _Parser:
         self.need(")")
         return ConstantAttrs(value, dtype, shape, kind)
 
-    def inlined(self, kind: str, attrs: ConstantAttrs | None, spot: _Spot) -> str:
+    def inlined(self, kind: str, attrs: ConstantAttrs | None, spot: Spot) -> str:
         plain = {} if attrs is None else msgspec.to_builtins(attrs)
         key = f"{kind} {json.dumps(plain)}"
         if key not in self.inline:
