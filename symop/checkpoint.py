@@ -6,12 +6,12 @@ Example:
     ...     w = so.parameter("w", (2,), initial=1.0)
     ...     loss = so.sum(w * w)
     >>> pairs = so.optim.Adam(0.1).minimize(loss)
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = f"{folder.name}/state.safetensors"
     >>> first = program.run(fetch=loss)
-    >>> so.checkpoint.save(path, program)
-    >>> then = program.run(fetch=loss)
-    >>> so.checkpoint.load(path, program)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/state.safetensors"
+    ...     so.checkpoint.save(path, program)
+    ...     then = program.run(fetch=loss)
+    ...     so.checkpoint.load(path, program)
     >>> bool(program.run(fetch=loss) == then)
     True
 """

@@ -365,7 +365,7 @@ def test_any_text_is_a_name(name):
     "make",
     [
         lambda name: so.Program().data(name, ()),
-        lambda name: so.var(name),
+        so.var,
         lambda name: so.sin(so.var("x"), name=name),
         lambda name: so.sin(so.Program().data("x", ()), name=name),
     ],
