@@ -257,14 +257,19 @@ def _is_defined(node: Node) -> bool:
     """Whether a derivative can flow through ``node``, or is zero there as that of a comparison.
 
     An integer beside differentiable outputs, such as the place of a maximum, has the derivative
-    zero: a gradient that uses it is differentiated with the place held fixed.
+    zero: a gradient that uses it is differentiated with the place held fixed. So does an integer
+    that is computed from integers alone.
     """
-    if node.op is SELECT and not carries_cotangent(node):
+    if carries_cotangent(node):
+        return True
+    if node.op is SELECT:
         (source,) = node.operands
         declared = isinstance(source.op, Operator) and source.op.derivative in _DECLARED
         return declared and _is_defined(source)
-    is_zero = isinstance(node.op, Operator) and node.op.derivative is Derivative.ZERO
-    return is_zero or carries_cotangent(node)
+    if not isinstance(node.op, Operator):
+        return False
+    whole = node.op.derivative in _DECLARED and not any(map(carries_cotangent, node.operands))
+    return whole or node.op.derivative is Derivative.ZERO
 
 
 _DECLARED = (Derivative.MAKER, Derivative.KERNEL, Derivative.ZERO)

@@ -294,3 +294,15 @@ class TestFunctionsOf:
         layer = so.fully_connected(so.var("x", shape=(2, 3)), units=4, name="fc")
         with pytest.raises(DisconnectedError, match="another variable of this name"):
             so.grad(so.sum(layer), so.var("fc_bias", shape=(4,)))
+
+
+@pytest.mark.parametrize(
+    "passed",
+    [lambda p: p, lambda p: p[:1], lambda p: p + 1, lambda p: so.concat(p, p, axis=0)],
+    ids=["itself", "a part", "counted on", "twice"],
+)
+def test_what_is_computed_from_a_place_alone_has_the_slope_zero(passed):
+    x, table = so.var("x", (3,)), so.var("table", (4,))
+    _, places = so.topk(x, k=2)
+    slope = so.grad(so.sum(so.take(table, passed(places), axis=0)), x)
+    assert slope.eval(x=np.arange(3, dtype="f"), table=np.ones(4, "f")).tolist() == [0.0] * 3
