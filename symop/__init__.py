@@ -24,6 +24,7 @@ from symop.program import Program
 from symop.program_block import Variable
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json
+from symop.vectorizing import vmap
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "sym",
     "value_and_grad",
     "var",
+    "vmap",
     "while_loop",
 ]
 

@@ -302,23 +302,40 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
     return jax.tree_util.tree_unflatten(found.trees[0], values)
 
 
-def steps_of(series: Sequence[VarType], names: Sequence[str], length: int | None) -> int:
-    """How many steps a scan takes.
+def vmap(f: Function, args: Sequence[Any]) -> Any:
+    """``vectorizing.vmap`` on symbols, all of whose arguments are sliced along their first axis."""
+    leaves, tree = flat(tuple(args))
+    series = nodes_of(leaves)
+    steps_of([_type_of(one) for one in series], places(tuple(args)), None, "vmap: argument")
+    slices = [VarType(one.type.shape[1:], one.type.dtype) for one in series]
+    found = traced([f], slices, tree)
+    captured, (body,) = found.closed()
+    values = _symbols([*series, *captured])
+    made = get("vmap")(*values, body=body, n_mapped=len(series), **_options([body]))
+    return jax.tree_util.tree_unflatten(found.trees[0], _listed(made))
+
+
+def steps_of(
+    series: Sequence[VarType], names: Sequence[str], length: int | None, what: str = "scan: xs"
+) -> int:
+    """How many steps a scan takes, or how many slices there are.
 
     Raises:
         ArgumentError: that is told neither by a series nor by ``length``, or differently.
     """
     for name, one in zip(names, series, strict=True):
         if not one.shape:
-            raise ArgumentError(f"scan: xs{name} must have an axis of steps, got a scalar")
-    counts = {f"xs{name}": one.shape[0] for name, one in zip(names, series, strict=True)}
+            raise ArgumentError(f"{what}{name} must have an axis of steps, got a scalar")
+    short = what.partition(": ")[2]
+    counts = {f"{short}{name}": one.shape[0] for name, one in zip(names, series, strict=True)}
     if length is not None:
         counts["length"] = length
     if not counts:
         raise ArgumentError("scan: length must be given where there are no xs, got none")
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{name}: {count}" for name, count in counts.items())
-        raise ArgumentError(f"scan: all must tell the same number of steps, got {told}")
+        owner = what.partition(":")[0]
+        raise ArgumentError(f"{owner}: all must tell the same number of steps, got {told}")
     return next(iter(counts.values()))
 
 

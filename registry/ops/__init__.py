@@ -113,6 +113,7 @@ from registry.ops import (
     triangular,
     trigonometry,
     updates,
+    vectorizing,
     warping,
     zero_products,
 )
@@ -230,6 +231,7 @@ __all__ = [
     "triangular",
     "trigonometry",
     "updates",
+    "vectorizing",
     "warping",
     "zero_products",
 ]

@@ -1,0 +1,94 @@
+"""``so.vmap``: a function of one slice, applied to all slices at once, on values of any kind."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from registry.errors import ArgumentError
+from registry.table import get
+from symop import eager_flow, symbol_flow
+from symop.ndarray import NDArray
+from symop.program_block import Variable
+from symop.symbol import Symbol
+from symop.symbol_flow import flat
+from symop.variable_flow import on_variables
+
+Axes = Sequence[int | None]
+
+
+def vmap(f: Callable[..., Any], in_axes: int | Sequence[int | None] = 0) -> Callable[..., Any]:
+    """``f`` applied to each slice of its arguments, the results stacked along a new first axis.
+
+    The call is that of ``jax.vmap``. On symbols and variables of a program ``f`` runs once and
+    becomes the body of one operator, which has gradients of every order in both modes; values that
+    ``f`` uses from outside are the same for all slices. On eager arrays ``f`` runs slice by slice.
+
+    Args:
+        f: from slices, nested or not, to values, nested or not.
+        in_axes: the axis along which arguments are sliced, or one for each argument; None for an
+            argument that is passed whole.
+
+    Raises:
+        ArgumentError: no argument is sliced, or their numbers of slices differ.
+
+    Example:
+        >>> import symop as so
+        >>> x, w = so.var("x", shape=(3, 2)), so.var("w", shape=(2,))
+        >>> y = so.vmap(lambda one: so.sum(so.square(one * w)))(x)
+        >>> y.shape, so.grad(so.sum(y), w).shape
+        ((3,), (2,))
+    """
+
+    def mapped(*args: Any) -> Any:
+        axes = _axes(in_axes, len(args))
+        if _has(Variable, args):
+            return on_variables(lambda *given: _on_symbols(f, axes, given), *args)
+        if _has(Symbol, args):
+            return _on_symbols(f, axes, args)
+        if _has(NDArray, args):
+            given, of_slices = _sliced(f, axes, args)
+            return eager_flow.scan(lambda _, one: ((), of_slices(*one)), (), given, None, False)[1]
+        return jax.vmap(f, tuple(axes))(*args)
+
+    return mapped
+
+
+def _axes(in_axes: int | Sequence[int | None], count: int) -> Axes:
+    axes = [in_axes] * count if isinstance(in_axes, int) else list(in_axes)
+    if len(axes) != count:
+        raise ArgumentError(f"vmap: in_axes must be one for each argument ({count}), got {axes}")
+    if all(one is None for one in axes):
+        raise ArgumentError(f"vmap: an argument must be sliced, got in_axes={in_axes!r}")
+    return axes
+
+
+def _has(kind: type, values: Any) -> bool:
+    return any(isinstance(one, kind) for one in flat(values)[0])
+
+
+def _on_symbols(f: Callable[..., Any], axes: Axes, args: Sequence[Any]) -> Any:
+    given, of_slices = _sliced(f, axes, args)
+    return symbol_flow.vmap(of_slices, given)
+
+
+def _sliced(
+    f: Callable[..., Any], axes: Axes, args: Sequence[Any]
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+    """The arguments that are sliced, their slices along the first axis; ``f`` of their slices."""
+    places = [i for i, axis in enumerate(axes) if axis is not None]
+
+    def of_slices(*slices: Any) -> Any:
+        own = dict(zip(places, slices, strict=True))
+        return f(*[own.get(i, one) for i, one in enumerate(args)])
+
+    return tuple(_first(args[i], axes[i]) for i in places), of_slices
+
+
+def _first(values: Any, axis: int | None) -> Any:
+    """Nested values with ``axis`` of each as the first one."""
+    if axis == 0:
+        return values
+    leaves, tree = flat(values)
+    moved = [get("moveaxis")(one, source=axis, destination=0) for one in leaves]
+    return jax.tree_util.tree_unflatten(tree, moved)
