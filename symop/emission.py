@@ -63,7 +63,7 @@ def apply(
     Raises:
         ShapeError, DTypeError, KindError: the inputs do not fit together.
     """
-    given = _filled(operator, inputs) if operator.fillable else inputs
+    given = _filled(operator, inputs, attributes) if operator.fillable else inputs
     nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
     types = _infer(operator, nodes, attributes)
     kinds = _kinds(operator, nodes, attributes) if types is None else None
@@ -117,15 +117,19 @@ def _later(first: Node | None, second: Node | None) -> bool:
     return first is not None and second is not None and first.serial > second.serial
 
 
-def _filled(operator: Operator, inputs: Inputs) -> Inputs:
+def _filled(operator: Operator, inputs: Inputs, attributes: Attributes) -> Inputs:
     """``inputs`` with random key and training flag where the call left them out."""
     return tuple(
-        _implicit(operator, i) if value is LEFT_OUT else value for i, value in enumerate(inputs)
+        _implicit(operator, i, attributes) if value is LEFT_OUT else value
+        for i, value in enumerate(inputs)
     )
 
 
-def _implicit(operator: Operator, index: int) -> Node:
-    slot = operator.slot_of(index)
+def _implicit(operator: Operator, index: int, attributes: Attributes) -> Node | None:
+    """What fills a slot that was left out; None where an attribute says that it is not used."""
+    slot, flag = operator.slot_of(index), operator.use_flags.get(index)
+    if flag is not None and not attributes[flag]:
+        return None
     if slot.role == "key":
         return fresh_key()
     if slot.role == "training":
