@@ -12,14 +12,15 @@ from registry.table import find, get
 from symop import autograd, checkpoint, nd, optim, random, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.backward import append_backward
-from symop.building import Group, grad, load, value_and_grad, var
+from symop.building import Group, load, value_and_grad, var
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.current_program import data, parameter, program_guard
+from symop.derivatives import grad, jvp
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
-from symop.forward import jvp
 from symop.naming import name_scope
 from symop.ndarray import NDArray
+from symop.orders import derivative, hessian, hvp, jacobian
 from symop.program import Program
 from symop.program_block import Variable
 from symop.symbol import Symbol
@@ -43,9 +44,13 @@ __all__ = [
     "checkpoint",
     "cond",
     "data",
+    "derivative",
     "foreach",
     "from_desc",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jvp",
     "load",
     "load_json",

@@ -131,8 +131,8 @@ def grad(
           negative0: float32[] = negative(sin0)
         } -> negative0
     """
-    y_list, x_list = _listed(ys), _listed(xs)
-    heads = _listed(head_grads) if head_grads is not None else [None] * len(y_list)
+    y_list, x_list = listed(ys), listed(xs)
+    heads = listed(head_grads) if head_grads is not None else [None] * len(y_list)
     if len(heads) != len(y_list):
         raise ArgumentError(
             f"grad: head_grads must be one for each y ({len(y_list)}), got {len(heads)}"
@@ -144,7 +144,7 @@ def grad(
         unreachable,
         _functions_of(y_list),
     )
-    also = _arguments([*y_list, *x_list, *heads], x_list)
+    also = arguments_of([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
     return symbols if isinstance(xs, (list, tuple)) else symbols[0]
 
@@ -183,7 +183,7 @@ def value_and_grad(
     if loss.shape != ():
         raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
     variables = variables_of(loss.roots)
-    arguments = loss.list_arguments()
+    arguments = loss.listarguments_of()
     names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
     require_known("value_and_grad", names, arguments)
     slopes = grad(loss, [Symbol([variables[name]]) for name in names])
@@ -223,7 +223,7 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
         >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
         6.0
     """
-    y_list, x_list, t_list = _listed(ys), _listed(xs), _listed(tangents)
+    y_list, x_list, t_list = listed(ys), listed(xs), listed(tangents)
     if len(x_list) != len(t_list):
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
@@ -235,12 +235,12 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
         unreachable,
         _functions_of(y_list),
     )
-    also = _arguments([*y_list, *x_list, *t_list], x_list)
+    also = arguments_of([*y_list, *x_list, *t_list], x_list)
     symbols = [Symbol([node], also) for node in found]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
-def _arguments(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:
+def arguments_of(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:
     """What a derivative is a function of: all variables of ``values``, and ``xs``.
 
     The variables are in the order in which the symbols among ``values`` list them.
@@ -255,7 +255,8 @@ def _functions_of(ys: Sequence[Any]) -> list[Node]:
     return topological([node for y in ys if isinstance(y, Symbol) for node in y.also])
 
 
-def _listed(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
+    """The values in a list; those of a symbol one by one."""
     if isinstance(values, Symbol):
         return [Symbol([node], values.also) for node in values.nodes]
     return list(values) if isinstance(values, (list, tuple)) else [values]

@@ -1,6 +1,7 @@
 """Control flow on variables of a program: built as a graph, then written into the program."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,6 +36,19 @@ def on_variables(flow: Callable[..., Any], *values: Any) -> Any:
         nodes = [_node(blocks[0], one) for one in found]
     made = enter(blocks[0], nodes)
     return jax.tree_util.tree_unflatten(nested, made)
+
+
+def also_on_variables(flow: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of symbols that takes variables of a program, too, and then gives variables."""
+
+    @functools.wraps(flow)
+    def run(*args: Any, **options: Any) -> Any:
+        leaves, _ = flat((args, options))
+        if not any(isinstance(one, Variable) for one in leaves):
+            return flow(*args, **options)
+        return on_variables(lambda given, more: flow(*given, **more), args, options)
+
+    return run
 
 
 def _node(block: Block, value: Any) -> Node:

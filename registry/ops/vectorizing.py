@@ -140,7 +140,8 @@ def _vmap_gradient(
 
     sources = sorted(pulled.sources, key=lambda one: not is_mapped(one))
     # Without a slice among them, the number of slices would be unknown.
-    whole = [*sources] if sources and is_mapped(sources[0]) else [Source("head", heads[0]), *sources]
+    sliced = bool(sources) and is_mapped(sources[0])
+    whole = sources if sliced else [Source("head", heads[0]), *sources]
     types = tuple((body.inputs if s.of == "input" else body.outputs)[s.place] for s in whole)
     made = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
     found = vmap(

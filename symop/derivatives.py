@@ -1,4 +1,4 @@
-"""``so.jvp``: forward mode, of symbols as graphs and of functions of eager arrays at once."""
+"""``so.grad`` and ``so.jvp`` of every kind of value: as graphs, in programs, and at once."""
 
 from typing import Any, Literal
 
@@ -7,6 +7,10 @@ from symop import building
 from symop.ndarray import NDArray
 from symop.symbol import Symbol
 from symop.tangents import moved
+from symop.variable_flow import also_on_variables
+
+grad = also_on_variables(building.grad)
+_jvp = also_on_variables(building.jvp)
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:
@@ -51,4 +55,4 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
         )
     if callable(ys) and not isinstance(ys, Symbol):
         return moved(ys, xs, tangents)
-    return building.jvp(ys, xs, tangents, unreachable=unreachable)
+    return _jvp(ys, xs, tangents, unreachable=unreachable)
