@@ -19,6 +19,9 @@ from symop.ndarray import NDArray
 from symop.program_block import Block
 
 Initialize = Callable[[Sequence[str]], None]
+_Array = type(jnp.zeros(()))
+_NEVER = ("",)
+"""The names of no run."""
 
 
 class _OddError(Exception):
@@ -116,6 +119,9 @@ class Runner:
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read = written, read
         self._all_written = bool(updates) and written == list(updates)
+        # After a run like it, what that left is all that this one takes, beside what is fed.
+        alone = self._all_written and not (read or self._draws)
+        self._steady = self._updated if alone else _NEVER
         self._careful = False
         self._compiled = jax.jit(self._run, donate_argnums=0)
         # What has no room yet has no memory to give away, of which JAX would warn.
@@ -168,37 +174,50 @@ class Runner:
             FeedError: what is fed or kept does not fit.
             ProgramError: JAX traces the run of a program that updates something.
         """
-        compiled = self._compiled
+        if scope.names is self._steady:
+            try:
+                new, found = self._compiled(scope.new, feed)
+            except Exception as error:
+                return self._after(error, scope.new, feed, scope, fill, key)
+            if new[0].__class__ is not _Array:
+                _require_untraced(new)
+            scope.new = new
+            return found[0] if self._single else found
+        return self._first(feed, scope, fill, key)
+
+    def _first(
+        self, feed: Mapping[str, Any], scope: Scope, fill: Initialize, key: tuple[Any, ...]
+    ) -> Any:
+        """A run that follows no run like it, or that takes more than is fed and was left."""
         if self._careful:
             feed = self._as_arrays(feed)
-        if scope.names is not self._updated or not self._all_written:
-            written, rest = self._kept_values(scope, fill)
-            if any(map(_has_no_room, written)):
-                compiled = self._growing
-        else:
-            written, rest = scope.new, ()
-            if self._read:
-                rest = ([scope.held[name] for name in self._read],)
+        written, rest = self._kept_values(scope, fill)
+        compiled = self._growing if any(map(_has_no_room, written)) else self._compiled
         if self._draws:
             key = key or random.draw(self._draws)
             rest = (*rest, *key)
         try:
-            if rest:
-                new, found = compiled(written, feed, *rest)
-            else:
-                new, found = compiled(written, feed)
+            new, found = compiled(written, feed, *rest)
         except Exception as error:
-            _require_alive(written, error)
-            if self._careful or not isinstance(error, (_OddError, TypeError)):
-                raise
-            return self._carefully(feed, scope, fill, key)
-        if new and isinstance(new[0], jax.core.Tracer):
-            raise ProgramError(
-                "run: a program that updates something must not run inside of a JAX "
-                "transformation, got one; use program.to_symbol(...).to_jax()"
-            )
+            return self._after(error, written, feed, scope, fill, key)
+        _require_untraced(new)
         scope.names, scope.new = self._updated, new
         return found[0] if self._single else found
+
+    def _after(
+        self,
+        error: Exception,
+        written: Sequence[Any],
+        feed: Mapping[str, Any],
+        scope: Scope,
+        fill: Initialize,
+        key: tuple[Any, ...],
+    ) -> Any:
+        """Run once more with what is not an array made one first, if ``error`` may come of that."""
+        _require_alive(written, error)
+        if self._careful or not isinstance(error, (_OddError, TypeError)):
+            raise error
+        return self._carefully(feed, scope, fill, key)
 
     def _carefully(
         self,
@@ -208,15 +227,17 @@ class Runner:
         key: tuple[Any, ...],
     ) -> Any:
         """Run with what is not an array made one first, from now on."""
-        self._careful = True
+        steady, self._careful, self._steady = self._steady, True, _NEVER
         try:
-            return self(feed, scope, fill, key)
+            return self._first(feed, scope, fill, key)
         except BaseException:
-            self._careful = False
+            self._careful, self._steady = False, steady
             raise
 
     def _kept_values(self, scope: Scope, fill: Initialize) -> tuple[list[Any], tuple[Any, ...]]:
         """The values of what is updated and, if there is such, of what is only read."""
+        if scope.names is self._updated and self._all_written:
+            return scope.new, ([scope.held[name] for name in self._read],) if self._read else ()
         held = scope.settled()
         if not held.keys() >= self._kept_names:
             fill([name for name in self.kept if name not in held])
@@ -242,6 +263,19 @@ class Runner:
                 feed.update(one.as_feed(name))
         needed = self._needed(feed)
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
+
+
+def _require_untraced(new: Sequence[Any]) -> None:
+    """Refuse to keep what JAX only traces.
+
+    Raises:
+        ProgramError: a state would be a tracer.
+    """
+    if new and isinstance(new[0], jax.core.Tracer):
+        raise ProgramError(
+            "run: a program that updates something must not run inside of a JAX "
+            "transformation, got one; use program.to_symbol(...).to_jax()"
+        )
 
 
 def _has_no_room(value: Any) -> bool:
