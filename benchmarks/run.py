@@ -13,10 +13,12 @@ from typing import Any
 
 import measure
 
-NAMES = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "catalogue")
+MAIN = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs")
+NAMES = (*MAIN, "orders", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
-    "benchmarks.md": ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs"),
+    "benchmarks.md": MAIN,
+    "orders.md": ("orders",),
     "speed.md": ("catalogue",),
 }
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"
@@ -39,7 +41,8 @@ def section(result: dict[str, Any]) -> str:
     )
     listed = "".join(f"\n- {remark}" for remark in result.get("remarks", []))
     shown = f"\n{listed}" if listed else ""
-    return f"## {result['title']}\n\n{where}\n\n{measure.table(result)}{shown}\n"
+    more = "".join(f"\n{line}" for line in result.get("text", []))
+    return f"## {result['title']}\n\n{where}\n\n{measure.table(result)}{shown}{more}\n"
 
 
 def write_pages() -> None:

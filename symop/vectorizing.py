@@ -17,7 +17,9 @@ from symop.variable_flow import on_variables
 Axes = Sequence[int | None]
 
 
-def vmap(f: Callable[..., Any], in_axes: int | Sequence[int | None] = 0) -> Callable[..., Any]:
+def vmap(
+    f: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0
+) -> Callable[..., Any]:
     """``f`` applied to each slice of its arguments, the results stacked along a new first axis.
 
     The call is that of ``jax.vmap``. On symbols and variables of a program ``f`` runs once and
@@ -54,8 +56,9 @@ def vmap(f: Callable[..., Any], in_axes: int | Sequence[int | None] = 0) -> Call
     return mapped
 
 
-def _axes(in_axes: int | Sequence[int | None], count: int) -> Axes:
-    axes = [in_axes] * count if isinstance(in_axes, int) else list(in_axes)
+def _axes(in_axes: Any, count: int) -> Axes:
+    several = isinstance(in_axes, (tuple, list))
+    axes = list(in_axes) if several else [in_axes] * count
     if len(axes) != count:
         raise ArgumentError(f"vmap: in_axes must be one for each argument ({count}), got {axes}")
     if all(one is None for one in axes):
