@@ -1,4 +1,4 @@
-"""Derivatives of high order: graphs that grow as a polynomial, against nested derivatives of JAX."""
+"""Derivatives of high order: graphs that grow as a polynomial, against nested ones of JAX."""
 
 import time
 from collections.abc import Callable
@@ -7,8 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import matplotlib as mpl
 import numpy as np
+import torch
 from jax.experimental import jet
+from matplotlib.figure import Figure as Sheet
 from measure import Figure, alone, amount, brief, counted, equations, judged
 
 import symop as so
@@ -160,8 +163,6 @@ def taylor(order: int) -> Function:
 
 def torch_nested(order: int) -> Function:
     """The derivative by PyTorch, eager."""
-    import torch
-
     v = torch.tensor(V)
 
     def function(x: float) -> Any:
@@ -189,14 +190,19 @@ def side_by_side(highest: int) -> list[dict[str, Any]]:
         # The order before has shown what nested gradients cost: the last ones take minutes.
         ways = {k: v for k, v in WAYS.items() if k != "nested jax.grad" or order < 8}
         for way, make in ways.items():
-            jax.clear_caches()
-            start = time.perf_counter()
-            function = make(order)
-            value = float(function(AT))
-            taken = time.perf_counter() - start
-            later = alone(way, lambda: float(function(AT)), repeats=30, clock=brief).symop
-            rows.append({"order": order, "way": way, "first": taken, "later": later, "is": value})
+            rows.append({"order": order, "way": way, **timed(make, order)})
     return rows
+
+
+def timed(make: Callable[[int], Function], order: int) -> dict[str, float]:
+    """The seconds from function to first value, those of a later run, and the value."""
+    jax.clear_caches()
+    start = time.perf_counter()
+    function = make(order)
+    value = float(function(AT))
+    taken = time.perf_counter() - start
+    later = alone("", lambda: float(function(AT)), repeats=30, clock=brief).symop
+    return {"first": taken, "later": later, "value": value}
 
 
 # Pages -----------------------------------------------------------------------------------------
@@ -229,9 +235,6 @@ def told(times: list[dict[str, Any]]) -> list[str]:
 
 def draw(counts: dict[str, list[int]]) -> None:
     """A picture of the growth, on axes in which a polynomial is a straight line."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure as Sheet
-
     mpl.rcParams["svg.hashsalt"] = "symop"
     sheet = Sheet(figsize=(7, 4.5), layout="constrained")
     axes = sheet.subplots()
