@@ -146,7 +146,10 @@ class Inference:
                 continue
             if kind is VarKind.SELECTED_ROWS and slot.name in by_rows:
                 continue
-            cure = "; get_tensor_from_selected_rows makes a dense array of it"
+            cure = (
+                "; get_tensor_from_selected_rows makes a dense array of it, and where a gradient "
+                "is row-sparse because a lookup says sparse=True, sparse=False does"
+            )
             raise KindError(
                 f"{self.operator.name}: slot {slot.name!r} must hold a dense array, got {one}"
                 + (cure if kind is VarKind.SELECTED_ROWS else "")

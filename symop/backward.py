@@ -1,15 +1,17 @@
 """append_backward: the gradients of a program's loss, written into the program as further calls."""
 
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from registry.errors import ArgumentError, GradientError, ProgramError, nearest
 from registry.naming import excluded, grad_name
 from registry.table import get
+from registry.types import VarKind
 from symop.definitions import Definitions
 from symop.emission import apply
 from symop.gradients import known_gradients
-from symop.graph import Node, as_node
+from symop.graph import Node, as_node, placeholder
 from symop.program_block import Block, Variable, place_of
 from symop.transcript import write
 
@@ -73,10 +75,11 @@ def gradients(
 ) -> Pairs:
     """``append_backward`` of several values at once."""
     block = ys[0].block
-    named = None if xs is None else [_name(block, one) for one in xs]
-    stops = _stops(block, {_name(block, one) for one in no_grad_set or ()}, named)
+    named = None if xs is None else [_name(block, one) for one in _listed(xs)]
+    barred = [] if no_grad_set is None else _listed(no_grad_set)
+    stops = _stops(block, {_name(block, one) for one in barred}, named)
     wanted = _trainable(block, stops) if named is None else named
-    replay = _Replay(block, stops, wanted)
+    replay = _Replay(block, stops, wanted, explicit=named is not None)
     heads = [None if one is None else replay.cotangent(one) for one in head_grads]
     found = known_gradients(
         [replay.values[y.name] for y in ys],
@@ -87,6 +90,11 @@ def gradients(
     made = {name: node for name, node in zip(wanted, found, strict=True) if node is not None}
     written = write(block, {grad_name(name): one for name, one in made.items()}, replay.labels)
     return [(block.variable(name), written[grad_name(name)]) for name in made]
+
+
+def _listed(given: Any) -> list[Any]:
+    """Variables or their names; of one, a list of it."""
+    return [given] if isinstance(given, (Variable, str)) else list(given)
 
 
 def _name(block: Block, one: Variable | str) -> str:
@@ -132,28 +140,42 @@ class _Replay(Definitions):
         labels: the names of nodes.
     """
 
-    def __init__(self, block: Block, stops: set[str], wanted: Sequence[str]) -> None:
+    def __init__(
+        self, block: Block, stops: set[str], wanted: Collection[str], *, explicit: bool
+    ) -> None:
         super().__init__(block.desc, block.place, block.body)
         self._block, self._stops = block, stops
-        self._own = {name: i for i, name in enumerate(wanted)}
+        self._wanted, self._explicit = set(wanted), explicit
+        self._numbers = itertools.count()
         self.keys = block.key_nodes
         self.inner: dict[str, Node] = {}
         self.labels: dict[Node, dict[int, str]] = {}
         self.load()
 
     def define(self, name: str, node: Node) -> None:
+        if self._is_apart(name, node):
+            node = apply(get("alias"), (node,), (next(self._numbers),))
         self._label(name, node)
-        if name in self._own and node.type.differentiable and self._is_computed(name):
-            node = apply(get("alias"), (node,), (self._own[name],))
-            self._label(name, node)
         self.inner[name] = node
         if name in self._stops and node.type.differentiable:
-            node = apply(get("stop_gradient"), (node,), ())
+            node = self._ended(name, node)
             self._label(name, node)
         super().define(name, node)
 
-    def _is_computed(self, name: str) -> bool:
-        return self._block.variables[name].role == "intermediate"
+    def _is_apart(self, name: str, node: Node) -> bool:
+        """Whether ``name`` needs a node of its own: a gradient is by it, or it is no first name."""
+        var = self._block.variables.get(name)
+        if var is None or var.role != "intermediate" or not node.type.differentiable:
+            return False
+        source, index = place_of(node)
+        named = index in self.labels.get(source, {})
+        return node.type.kind is VarKind.LOD_TENSOR and (named or name in self._wanted)
+
+    def _ended(self, name: str, node: Node) -> Node:
+        """A node through which nothing flows: zeros, for variables that are asked for by name."""
+        if self._explicit:
+            return apply(get("stop_gradient"), (node,), ())
+        return placeholder(name, node.type)
 
     def _label(self, name: str, node: Node) -> None:
         source, index = place_of(node)

@@ -143,6 +143,7 @@ class GraphBody(Body):
 
         def make() -> Pulled:
             given, found = self._pulled(heads, wanted)
+            _require_dense(found)
             gradients = [
                 zeros(self.inputs[i]) if one is None else one
                 for i, one in zip(wanted, found, strict=True)
@@ -202,6 +203,21 @@ def _native_bare(node: Node) -> Call:
         return bare(node)
     assert isinstance(node.op, Operator)
     return with_rule(node.op, node.attributes)
+
+
+def _require_dense(gradients: Sequence[Node | None]) -> None:
+    """Refuse row-sparse gradients: outside of the body they would have to be dense.
+
+    Raises:
+        KindError: there is one.
+    """
+    for node in gradients:
+        if node is not None and node.type.kind is VarKind.SELECTED_ROWS:
+            raise KindError(
+                "control flow: rows must not leave the body of a loop or a branch, but a gradient "
+                f"is {node.type}; look the rows up before, or let the lookup say sparse=False"
+                f"{built_at(node.origin)}"
+            )
 
 
 def _output_type(node: Node) -> VarType:

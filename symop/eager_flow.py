@@ -9,9 +9,10 @@ import jax
 from registry.errors import ArgumentError
 from registry.table import get
 from registry.types import VarType
+from symop.modes import mode
 from symop.ndarray import NDArray
 from symop.segments import local
-from symop.symbol_flow import flat, places, steps_of
+from symop.symbol_flow import flat, is_value, places, steps_of
 
 Function = Callable[..., Any]
 
@@ -85,8 +86,28 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
         carry, before = _next("scan", carry, arrays_of(pair[0]), before), carry
         rows.append(arrays_of(pair[1]))
     if not rows:
-        raise ArgumentError("scan: there must be a step on eager arrays, got none")
+        return carry, _of_no_steps(f, carry, series)
     return carry, _stacked(rows[::-1] if reverse else rows)
+
+
+def _of_no_steps(f: Function, carry: Any, series: Any) -> Any:
+    """The results of a scan without a step, whose types a step would tell."""
+    held, slices = (jax.tree_util.tree_map(_value, v, is_leaf=is_value) for v in (carry, series))
+    with mode(False):
+        return arrays_of(jax.lax.scan(_on_values(f), held, slices, length=0)[1])
+
+
+def _on_values(f: Function) -> Function:
+    """``f``, from JAX arrays to JAX arrays."""
+
+    def run(*values: Any) -> Any:
+        return jax.tree_util.tree_map(_value, f(*map(arrays_of, values)), is_leaf=is_value)
+
+    return run
+
+
+def _value(one: Any) -> Any:
+    return one.value if isinstance(one, NDArray) else one
 
 
 class _Slices:

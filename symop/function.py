@@ -201,11 +201,32 @@ def fed(name: str, node: Node, value: Any) -> Any:
 
 def _converted(name: str, dtype: DType | None, value: Any) -> Any:
     try:
+        if dtype is not None:
+            require_whole(name, dtype, np.asarray(value))
+        return jnp.asarray(value, dtype)
+    except jax.errors.TracerArrayConversionError:
         return jnp.asarray(value, dtype)
     except OverflowError as error:
         raise FeedError(f"{name}: numbers must fit the dtype, got {value!r}") from error
     except (TypeError, ValueError) as error:
         raise FeedError(f"{name}: numbers must be fed, got {value!r}") from error
+
+
+def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:
+    """Refuse numbers that an integer dtype would cut off.
+
+    Raises:
+        FeedError: they are fractions, or too large.
+    """
+    if dtype.kind not in "iu" or not value.size or value.dtype == dtype:
+        return
+    if value.dtype.kind not in "biu":
+        raise FeedError(f"{name}: whole numbers must be fed, got {value.dtype.name}")
+    bounds = np.iinfo(dtype)
+    if value.dtype.kind != "b" and not bounds.min <= value.min() <= value.max() <= bounds.max:
+        raise FeedError(
+            f"{name}: numbers must fit {dtype.name}, got {value.min()} to {value.max()}"
+        )
 
 
 # One function for each graph -------------------------------------------------------------------

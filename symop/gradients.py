@@ -297,7 +297,10 @@ def _undefined(order: Sequence[Node], connected: set[Node], x: Node) -> NotDiffe
         reason = f"it is of type {x.type}"
     else:
         reason = f"every path runs through {blocking.op.name}"
-        if isinstance(blocking.op, Operator):
+        if isinstance(blocking.op, Operator) and blocking.op.derivative in _DECLARED:
+            types = ", ".join(map(str, blocking.types or ()))
+            reason += f", which makes {types} of it"
+        elif isinstance(blocking.op, Operator):
             reason += f", whose derivative is {blocking.op.derivative.value} ({blocking.op.reason})"
     return NotDifferentiableError(
         f"grad: the gradient with respect to {name!r} is undefined: {reason}"

@@ -314,7 +314,9 @@ def as_node(value: Any) -> Node:
         return constant(value)
     if isinstance(value, jax.core.Tracer):
         raise ArgumentError(
-            f"a traced array must not enter a symbol; make it a variable and feed it, got {value!r}"
+            "a traced array must not enter a symbol; make it a variable and feed it, or where a "
+            "function of control flow uses symbols, let one of the values that enter be a symbol, "
+            f"got {value!r}"
         )
     if isinstance(value, (np.ndarray, jax.Array, list, tuple)):
         return array(value)

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from registry.errors import ArgumentError
 from registry.table import get
 from symop.program_block import Block, Variable
 
@@ -19,11 +20,26 @@ class LossScale:
         initial: the first factor.
         interval: how many good steps come before it grows.
         change: how much it grows and shrinks.
+        lowest: it shrinks no further.
+        highest: it grows no further.
     """
 
     initial: float = 2.0**15
     interval: int = 2000
     change: float = 2.0
+    lowest: float = 1.0
+    highest: float = 2.0**24
+
+    def __post_init__(self) -> None:
+        """Refuse what would never move, or become infinite.
+
+        Raises:
+            ArgumentError: the first factor is not between the bounds.
+        """
+        if not 0 < self.lowest <= self.initial <= self.highest < float("inf"):
+            raise ArgumentError(
+                f"loss_scale: it must be 0 < lowest <= initial <= highest < inf, got {self}"
+            )
 
 
 class Scaling:
@@ -41,9 +57,9 @@ class Scaling:
     def unscaled(self, gradients: Sequence[Variable]) -> tuple[list[Variable], Variable]:
         """Gradients of the loss itself, and whether all of them are finite; then none is zero."""
         inverse = 1.0 / self.factor
-        # Zero times what is not finite is NaN; the squares of what is finite may not be.
-        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in gradients]))
         found = [_single(one) * inverse for one in gradients]
+        # Zero times what is not finite is NaN; the squares of what is finite may not be.
+        finite: Variable = get("isfinite")(get("global_norm")(*[one * 0.0 for one in found]))
         self._adapt(finite)
         return [get("let_through")(one, finite) for one in found], finite
 
@@ -53,7 +69,8 @@ class Scaling:
         grows = get("greater_equal")(more, how.interval)
         good = where(finite, where(grows, 0, more), 0)
         grown = where(grows, self.factor * how.change, self.factor)
-        factor = where(finite, grown, self.factor / how.change)
+        moved = where(finite, grown, self.factor / how.change)
+        factor = get("clip")(moved, low=how.lowest, high=how.highest)
         self.block.set_update(self.good.name, good.name)
         self.block.set_update(self.factor.name, factor.name)
 

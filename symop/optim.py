@@ -58,7 +58,7 @@ class Optimizer:
         self,
         learning_rate: float | Schedule,
         *,
-        weight_decay: float = 0.0,
+        weight_decay: float | None = None,
         clip: Clip | None = None,
         accumulate: int = 1,
         loss_scale: LossScale | None = None,
@@ -71,8 +71,9 @@ class Optimizer:
             learning_rate: a number, or a function from the number of steps before (a variable) to
                 the rate, such as
                 ``lambda step: so.exponential_decay(step, init_value=0.1, ...)``.
-            weight_decay: of an operator that has it (``adamw``, ``lamb``) its own, else the
-                coupled one: that times the parameter is added to the gradient.
+            weight_decay: of an operator that has it (``adamw``, ``lamb``) its own, with its
+                default; else the coupled one, none unless told: that times the parameter is added
+                to the gradient.
             clip: what is done to all gradients first, such as ``ClipByGlobalNorm(1.0)``.
             accumulate: gradients of so many runs are averaged before each step.
             loss_scale: for forward passes in half precision.
@@ -93,9 +94,9 @@ class Optimizer:
             attributes.pop("lazy", None)
         self.attributes = attributes
         own = "weight_decay" in operator.attribute_index
-        if own:
+        if own and weight_decay is not None:
             self.attributes = {"weight_decay": weight_decay, **attributes}
-        self.coupled_decay = 0.0 if own else weight_decay
+        self.coupled_decay = 0.0 if own else weight_decay or 0.0
         self.initial = {**self._initial, **(initial or {})}
         _require_among(operator, "attribute", self.attributes, list(operator.attribute_index))
         _require_among(operator, "state", self.initial, _state_slots(operator))
@@ -134,8 +135,17 @@ class Optimizer:
 
         Args:
             pairs: parameters, each with its gradient, dense or as rows.
+
+        Raises:
+            ArgumentError: there are none; or there is a ``loss_scale``, which would have to be in
+                the gradients already.
         """
         _require_some(pairs)
+        if self.loss_scale is not None:
+            raise ArgumentError(
+                "apply_gradients: there must be no loss_scale, whose factor minimize puts on the "
+                "loss, got one"
+            )
         with pairs[0][0].block.atomically():
             self._apply(pairs, None)
 

@@ -1,13 +1,15 @@
 """Program: named variables and ordered calls, complete with backward and update, run as one."""
 
 from collections.abc import Collection, Mapping, Sequence
+from operator import is_
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import msgspec
 
 from registry.desc import OpDesc, ProgramDesc
-from registry.errors import ArgumentError, ProgramError
+from registry.errors import ArgumentError, FeedError, ProgramError, UnknownTypeError
 from registry.lod import LoDTensor
 from registry.table import get
 from registry.types import VarKind
@@ -224,9 +226,13 @@ class Program:
             value: a variable of the program, of the same type.
 
         Raises:
-            ProgramError: ``variable`` does not outlive a run, or the types differ.
+            ProgramError: ``variable`` does not outlive a run, or is updated already; or the types
+                differ.
         """
-        self._block.set_update(self._named(variable), self._named(value))
+        state = self._named(variable)
+        if state in self._block.desc.updates:
+            raise ProgramError(f"update: {state!r} must be updated once, and is updated already")
+        self._block.set_update(state, self._named(value))
 
     def _named(self, given: Any) -> str:
         if isinstance(given, Variable):
@@ -242,8 +248,14 @@ class Program:
         return self._block.variable(given).name
 
     def _listed(self, given: Given | Sequence[Given]) -> list[str]:
-        several = not isinstance(given, (str, Variable))
-        return [self._named(one) for one in (given if several else [given])]
+        if isinstance(given, (str, Variable)):
+            return [self._named(given)]
+        if not isinstance(given, (list, tuple)):
+            raise ArgumentError(
+                "program: variables or their names must be given, one or a list, got "
+                f"{type(given).__name__}"
+            )
+        return [self._named(one) for one in given]
 
     def append_op(
         self,
@@ -344,6 +356,10 @@ class Program:
         read -= set(self._outputs)
         return [name for name in self._block.variables if name not in read]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy or a pickle holds the records and the values, and what is compiled not."""
+        return _restored, (self.tojson(), dict(self.scope))
+
     def __eq__(self, other: object) -> bool:
         """Whether both are the same program, wherever it was built."""
         return isinstance(other, Program) and str(self) == str(other)
@@ -387,7 +403,14 @@ class Program:
     @classmethod
     def from_symbol(cls, symbol: Symbol, parameters: Collection[str] = ()) -> "Program":
         """The program that computes ``symbol``; users call ``symbol.to_program()``."""
-        return cls.from_desc(from_symbol_desc(symbol.to_desc(), parameters))
+        desc = symbol.to_desc()
+        unknown = [var.name for var in desc.blocks[0].vars if var.shape is None]
+        if unknown:
+            raise UnknownTypeError(
+                f"to_program: the shapes of all variables must be known, got none of "
+                f"{', '.join(unknown)}; pass them, {unknown[0]}=(...)"
+            )
+        return cls.from_desc(from_symbol_desc(desc, parameters))
 
     def to_symbol(self, fetch: Given | Sequence[Given] | None = None) -> Symbol:
         """The values ``fetch`` as a symbol, whose variables are those of the program.
@@ -459,10 +482,15 @@ class Program:
             FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
         """
         before, flag, runner = self._last
-        if before is not fetch or flag is not training or runner.serial != self._block.serial:
+        same = before is fetch or (fetch.__class__ is list and _are_the_same(fetch, before))
+        if not same or flag is not training or runner.serial != self._block.serial:
             runner = self._runner(fetch, training)
-            self._last = self if isinstance(fetch, list) else fetch, training, runner
-        return runner(feed or {}, self.scope, self._fill)
+            self._last = tuple(fetch) if isinstance(fetch, list) else fetch, training, runner
+        if feed is None:
+            feed = {}
+        elif not isinstance(feed, dict):
+            feed = _as_dict(feed)
+        return runner(feed, self.scope, self._fill)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
@@ -481,6 +509,25 @@ class Program:
         for key in stale:
             del self._runners[key]
         return Runner(self._block, names, single=single, training=training)
+
+
+def _are_the_same(fetch: Any, before: Any) -> bool:
+    """Whether a list holds the very variables that it, or another list, held before."""
+    return before.__class__ is tuple and len(fetch) == len(before) and all(map(is_, fetch, before))
+
+
+def _as_dict(feed: Any) -> dict[str, Any]:
+    if not isinstance(feed, Mapping):
+        raise FeedError(f"run: a dict of arrays must be fed, got {type(feed).__name__}")
+    return dict(feed)
+
+
+def _restored(text: str, values: Mapping[str, Any]) -> Program:
+    """The program that a pickle or a copy holds."""
+    made = Program.from_desc(decode(text))
+    # A run of either program donates its own arrays.
+    made.scope.update(jax.tree_util.tree_map(jnp.copy, dict(values)))
+    return made
 
 
 def _copied(desc: ProgramDesc) -> ProgramDesc:

@@ -5,13 +5,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from registry.bodies import settled
 from registry.errors import FeedError, ProgramError
 from registry.lod import LoDTensor
 from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop import random
-from symop.function import bare_where_native, fed
+from symop.function import bare_where_native, fed, require_whole
 from symop.graph import Node, topological
 from symop.lowering import Schedule, type_of
 from symop.naming import require_known
@@ -138,7 +140,10 @@ class Runner:
         nodes = {**{name: self._own[name] for name in self.kept}, **self._feeds}
         for (name, node), value in zip(nodes.items(), given, strict=True):
             self._require_type(name, node, value)
-        results, _ = self._schedule(given, *key)
+        # A Python number is weakly typed: it would take the dtype of what it meets.
+        types = [node.type.strong() for node in nodes.values()]
+        exact = [settled(one, type) for one, type in zip(given, types, strict=True)]
+        results, _ = self._schedule(exact, *key)
         found = results[self._count :]
         for i in self._copied:
             found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
@@ -174,13 +179,16 @@ class Runner:
             FeedError: what is fed or kept does not fit.
             ProgramError: JAX traces the run of a program that updates something.
         """
+        for name, value in feed.items():
+            if value.__class__ is not _Array:
+                self._look_at(name, value)
         if scope.names is self._steady:
             try:
                 new, found = self._compiled(scope.new, feed)
             except Exception as error:
                 return self._after(error, scope.new, feed, scope, fill, key)
-            if new[0].__class__ is not _Array:
-                _require_untraced(new)
+            if new[0].__class__ is not _Array and isinstance(new[0], jax.core.Tracer):
+                self._require_still()
             scope.new = new
             return found[0] if self._single else found
         return self._first(feed, scope, fill, key)
@@ -200,7 +208,8 @@ class Runner:
             new, found = compiled(written, feed, *rest)
         except Exception as error:
             return self._after(error, written, feed, scope, fill, key)
-        _require_untraced(new)
+        if new and isinstance(new[0], jax.core.Tracer):
+            self._require_still()
         scope.names, scope.new = self._updated, new
         return found[0] if self._single else found
 
@@ -213,9 +222,16 @@ class Runner:
         fill: Initialize,
         key: tuple[Any, ...],
     ) -> Any:
-        """Run once more with what is not an array made one first, if ``error`` may come of that."""
+        """Run once more with what is not an array made one first, if ``error`` may come of that.
+
+        So it is where an array is fed that the run would donate: with a copy.
+        """
         _require_alive(written, error)
-        if self._careful or not isinstance(error, (_OddError, TypeError)):
+        shared = [name for name, one in feed.items() if any(one is other for other in written)]
+        if shared:
+            copies = {name: jnp.copy(feed[name]) for name in shared}
+            return self({**feed, **copies}, scope, fill, key)
+        if self._careful or not isinstance(error, (_OddError, TypeError, OverflowError)):
             raise error
         return self._carefully(feed, scope, fill, key)
 
@@ -234,6 +250,32 @@ class Runner:
             self._careful, self._steady = False, steady
             raise
 
+    def _look_at(self, name: str, value: Any) -> None:
+        """Refuse what is fed and cannot be: a tracer to a run that updates, ids that do not fit.
+
+        Raises:
+            FeedError: JAX would cut off what the declared dtype cannot hold.
+            ProgramError: a state would become a tracer, after the old one was given away.
+        """
+        if isinstance(value, np.ndarray):
+            node = self._feeds.get(name)
+            if node is not None and value.dtype.kind in "iu":
+                require_whole(name, node.type.dtype, value)
+        elif any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(value)):
+            self._require_still()
+
+    def _require_still(self) -> None:
+        """Refuse to run under a transformation of JAX what updates something.
+
+        Raises:
+            ProgramError: it does.
+        """
+        if self._updated:
+            raise ProgramError(
+                "run: a program that updates something must not run inside of a JAX "
+                "transformation, got one; use program.to_symbol(...).to_jax()"
+            )
+
     def _kept_values(self, scope: Scope, fill: Initialize) -> tuple[list[Any], tuple[Any, ...]]:
         """The values of what is updated and, if there is such, of what is only read."""
         if scope.names is self._updated and self._all_written:
@@ -246,6 +288,8 @@ class Runner:
 
     def _needed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """What is fed of what is needed, in the order of the variables."""
+        if not all(isinstance(name, str) for name in feed):
+            raise FeedError(f"run: what is fed must be named by str, got {list(feed)!r:.200}")
         require_known("run", feed, self._arguments)
         missing = [name for name in self._feeds if name not in feed]
         if missing:
@@ -263,19 +307,6 @@ class Runner:
                 feed.update(one.as_feed(name))
         needed = self._needed(feed)
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
-
-
-def _require_untraced(new: Sequence[Any]) -> None:
-    """Refuse to keep what JAX only traces.
-
-    Raises:
-        ProgramError: a state would be a tracer.
-    """
-    if new and isinstance(new[0], jax.core.Tracer):
-        raise ProgramError(
-            "run: a program that updates something must not run inside of a JAX "
-            "transformation, got one; use program.to_symbol(...).to_jax()"
-        )
 
 
 def _has_no_room(value: Any) -> bool:

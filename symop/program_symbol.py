@@ -45,6 +45,7 @@ def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
             state = origins.get(given, given)
             op.inputs[slot] = [state]
             origins[op.outputs[output][0]] = state
+    fetch = _with_stops(block, fetch)
     needed = _needed(block, fetch)
     block.ops = [op for op in block.ops if not needed.isdisjoint(_names(op.outputs))]
     block.vars = [
@@ -57,6 +58,22 @@ def to_symbol_desc(desc: ProgramDesc, fetch: Sequence[str]) -> ProgramDesc:
         var.stop_gradient = False
     desc.fetch = list(fetch)
     return desc
+
+
+def _with_stops(block: BlockDesc, fetch: Sequence[str]) -> list[str]:
+    """Let an operator say where the gradient of a computed value ends; ``fetch``, renamed so."""
+    stopped = {v.name for v in block.vars if v.role == "intermediate" and v.stop_gradient}
+    renamed: dict[str, str] = {}
+    ops = []
+    for op in block.ops:
+        op.inputs = {key: [renamed.get(n, n) for n in names] for key, names in op.inputs.items()}
+        ops.append(op)
+        for name in _names(op.outputs):
+            if name in stopped:
+                renamed[name] = f"{name}@STOP"
+                ops.append(OpDesc("stop_gradient", {"x": [name]}, {"out": [renamed[name]]}))
+    block.ops = ops
+    return [renamed.get(name, name) for name in fetch]
 
 
 def _needed(block: BlockDesc, fetch: Sequence[str]) -> set[str]:

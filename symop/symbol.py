@@ -243,7 +243,7 @@ class Symbol(Interface):
 
         Raises:
             FeedError: no argument has one of the names.
-            FormatError: a shape is not known yet.
+            UnknownTypeError: a shape is not known yet.
 
         Example:
             >>> import symop as so

@@ -29,12 +29,19 @@ def write(
     return {asked: block.variable(name) for asked, name in names.items()}
 
 
-def enter(block: Block, nodes: Sequence[Node]) -> list[Variable]:
-    """Record in ``block`` what computes ``nodes``, from the values of the block."""
+def labels_of(block: Block) -> dict[Node, dict[int, str]]:
+    """The first name of each value of ``block``, by node and output."""
     labels: dict[Node, dict[int, str]] = {}
     for name, node in block.values.items():
         source, index = place_of(node)
         labels.setdefault(source, {}).setdefault(index, name)
+    return labels
+
+
+def enter(
+    block: Block, nodes: Sequence[Node], labels: dict[Node, dict[int, str]]
+) -> list[Variable]:
+    """Record in ``block`` what computes ``nodes``, from the values that have ``labels``."""
     with block.atomically():
         transcript = _Transcript(block, labels)
         transcript.write({}, {}, also=nodes)

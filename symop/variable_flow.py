@@ -7,63 +7,105 @@ from typing import Any
 
 import jax
 
-from registry.errors import ProgramError
+from registry.errors import ArgumentError, ProgramError
 from registry.operator import Operator
-from registry.var import Attributes, Inputs
-from symop.graph import Node
+from registry.var import Attributes, Inputs, Var
+from symop.graph import Node, placeholder
 from symop.origins import ambient
-from symop.program_block import Block, Variable, VariableEmitter
+from symop.program_block import Block, Variable, VariableEmitter, place_of
 from symop.symbol import Symbol, to_node
 from symop.symbol_flow import flat
-from symop.transcript import enter
+from symop.transcript import enter, labels_of
 
 
-def on_variables(flow: Callable[..., Any], *values: Any) -> Any:
+def on_variables(flow: Callable[..., Any], *values: Any, apart: bool = True) -> Any:
     """What ``flow`` gives for ``values``, nested variables among them, as variables.
 
-    The functions that it calls may use variables of the program: to them these are symbols.
+    The functions that it calls may use variables of the program: to them these are symbols. If
+    ``apart``, two variables that are one node of the graph are two symbols.
 
     Raises:
         ProgramError: the variables are of several programs.
     """
     leaves, tree = flat(values)
+    if ambient.node_of is not None:
+        return flow(*jax.tree_util.tree_unflatten(tree, [_symbol(one) for one in leaves]))
     blocks = list(dict.fromkeys(one.block for one in leaves if isinstance(one, Variable)))
     if len(blocks) != 1:
         raise ProgramError("control flow: the variables must be of one program, got several")
-    with _as_symbols(blocks[0]):
-        given = [Symbol([one.node]) if isinstance(one, Variable) else one for one in leaves]
-        found, nested = flat(flow(*jax.tree_util.tree_unflatten(tree, given)))
-        nodes = [_node(blocks[0], one) for one in found]
-    made = enter(blocks[0], nodes)
+    named = _Named(blocks[0], apart=apart)
+    with _as_symbols(named):
+        given = jax.tree_util.tree_unflatten(tree, [_symbol(one) for one in leaves])
+        found, nested = flat(flow(*given))
+        nodes = [named(one) for one in found]
+    made = enter(blocks[0], nodes, named.labels)
     return jax.tree_util.tree_unflatten(nested, made)
 
 
 def also_on_variables(flow: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of symbols that takes variables of a program, too, and then gives variables."""
+    """A function of symbols that takes variables of a program, too, and then gives variables.
+
+    Two variables that are one node of the graph are one and the same to it.
+    """
 
     @functools.wraps(flow)
     def run(*args: Any, **options: Any) -> Any:
         leaves, _ = flat((args, options))
         if not any(isinstance(one, Variable) for one in leaves):
             return flow(*args, **options)
-        return on_variables(lambda given, more: flow(*given, **more), args, options)
+        return on_variables(lambda given, more: flow(*given, **more), args, options, apart=False)
 
     return run
 
 
-def _node(block: Block, value: Any) -> Node:
-    if not isinstance(value, Variable):
-        return to_node(value)
-    if value.block is not block:
-        raise ProgramError(f"control flow: {value.name!r} must be of the same program, and is not")
-    return value.node
+def _symbol(value: Any) -> Any:
+    """A variable as a symbol of the graph that is being built."""
+    assert ambient.node_of is not None
+    return Symbol([ambient.node_of(value)]) if isinstance(value, Variable) else value
+
+
+class _Named:
+    """The nodes of variables; of two variables that are one node, the second has a stand-in.
+
+    Attributes:
+        labels: the names of all these nodes, by output.
+    """
+
+    def __init__(self, block: Block, *, apart: bool) -> None:
+        self._block, self._apart, self.labels = block, apart, labels_of(block)
+        self._stand_ins: dict[str, Node] = {}
+
+    def __call__(self, value: Any) -> Node:
+        """The node of a variable; of a symbol, an array or a number its own."""
+        if not isinstance(value, Variable):
+            return _node(value)
+        if value.block is not self._block:
+            raise ProgramError(
+                f"control flow: {value.name!r} must be of the same program, and is not"
+            )
+        source, index = place_of(value.node)
+        if not self._apart or self.labels[source][index] == value.name:
+            return value.node
+        if value.name not in self._stand_ins:
+            made = self._stand_ins[value.name] = placeholder(value.name, value.type)
+            self.labels[made] = {0: value.name}
+        return self._stand_ins[value.name]
+
+
+def _node(value: Any) -> Node:
+    if isinstance(value, Var) and not isinstance(value, (Symbol, Node)):
+        raise ArgumentError(
+            "control flow: variables of a program and other values must not be mixed, got a "
+            f"{type(value).__name__}; feed it, or make it a parameter"
+        )
+    return to_node(value)
 
 
 @contextlib.contextmanager
-def _as_symbols(block: Block) -> Iterator[None]:
-    """A scope in which calls on variables of ``block`` make symbols, and append nothing."""
+def _as_symbols(named: _Named) -> Iterator[None]:
+    """A scope in which calls on variables of a program make symbols, and append nothing."""
     before = ambient.node_of
-    ambient.node_of = lambda value: _node(block, value)
+    ambient.node_of = named
     try:
         yield
     finally:
@@ -78,10 +120,7 @@ class _Emitter(VariableEmitter):
     ) -> Any:
         if ambient.node_of is None:
             return super().emit(operator, inputs, attributes, name)
-        values = tuple(
-            [Symbol([ambient.node_of(v)]) if isinstance(v, Variable) else v for v in inputs]
-        )
-        return Symbol.emitter.emit(operator, values, attributes, name)
+        return Symbol.emitter.emit(operator, tuple(map(_symbol, inputs)), attributes, name)
 
 
 Variable.emitter = _Emitter()

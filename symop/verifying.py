@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from registry.attributes import dtype_named
 from registry.desc import BlockDesc, ProgramDesc
-from registry.errors import ArgumentError, FormatError, SymopError
+from registry.errors import FormatError, SymopError
 from registry.shapes import default_float
 from symop.body_records import BodyReader
 from symop.definitions import Place, nearest_value
@@ -50,8 +50,8 @@ def _check_declared(record: BlockDesc) -> None:
         if var.role != "intermediate" and var.shape is None:
             raise FormatError(f"vars[{i}]: the shape of {shown(var.name)} must be declared")
         if var.persistable and "initial" in var.attrs:
-            dtype = default_float() if var.dtype is None else dtype_named(var.dtype)
             try:
+                dtype = default_float() if var.dtype is None else dtype_named(var.dtype)
                 require_initial(var.attrs["initial"], dtype)
-            except ArgumentError as error:
+            except (SymopError, TypeError, ValueError) as error:
                 raise FormatError(f"vars[{i}]: {error}") from None

@@ -263,7 +263,7 @@ def test_kinds_of_tensor_arrays():
     assert str(so.add_n(array, array).type) == "lod_tensor_array float64[2,2]"
     near(so.array_stack(so.add_n(array, array, array)).eval(x=[1.0, 2.0]), [[3.0, 6.0]] * 2)
     with pytest.raises(
-        KindError, match="or all of them tensor arrays, got lod_tensor_array, lod_t"
+        KindError, match="tensor arrays must be added to tensor arrays only, got lod_t"
     ):
         so.add_n(array, so.stack(x, x))
     with pytest.raises(KindError, match="slot 'x' must hold a dense array"):

@@ -134,3 +134,13 @@ def test_no_slices():
 def test_refusals(call, message):
     with pytest.raises(ArgumentError, match=message):
         call(so.var("x", (4,)))
+
+
+def test_derivatives_of_variables_inside():
+    program = so.Program()
+    x, ways = program.data("x", ()), program.data("ways", (3,))
+    y = so.sin(x)
+    found = so.vmap(lambda way: so.jvp(y, x, way))(ways)
+    given = {"x": 0.5, "ways": np.arange(3, dtype="f")}
+    np.testing.assert_allclose(program.run(given, found), np.arange(3) * np.cos(0.5), rtol=1e-6)
+    assert so.Program.parse(str(program)) == program

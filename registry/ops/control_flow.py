@@ -377,6 +377,9 @@ def _while_gradient(
             "while_loop: reverse mode stores what each step needs, so the number of steps must be "
             "bounded; pass max_steps=, or use forward mode"
         )
+    if max_steps == 0:
+        kept = (d_parts or ())[:n_carry]
+        return {"operands": [*kept, *[None] * (len(operands) - len(kept))]}
     layout = Layout(body, n_carry)
 
     def again(whole: Body) -> Values:

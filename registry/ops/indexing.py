@@ -173,6 +173,8 @@ def _row_numbers(ids: Array, height: int, mode: Mode) -> Array:
         return jnp.clip(ids, 0, height - 1)
     if mode == "wrap":
         return ids % height
+    if ids.dtype.kind == "u":
+        return jnp.minimum(ids, height).astype(np.int32)
     inside = (ids < height) & (ids >= -height)
     return jnp.where(inside, jnp.where(ids < 0, ids + height, ids), height)
 
