@@ -205,7 +205,7 @@ def test_hostile_names_are_escaped():
         "]]>",
         "\"'",
         "line\nbreak",
-        "\x00\x1b\ud800",
+        "\x00\x1b\x7f",
         "語" * 60,
     ]
     values = [so.sin(so.var(name, (2,)), name=f"{name}!") for name in names]
@@ -358,3 +358,12 @@ def test_spread_is_the_nearest_with_gaps():
 
 def test_nothing_can_be_laid_out():
     assert arrange([], [], []).centers == []
+
+
+def test_only_what_a_layer_made_is_called_by_its_slot():
+    images, labels = so.var("held_images", (3, 7)), so.var("held_labels", (3,), "int32")
+    h = so.fully_connected(images, so.var("my_weight", (5, 7)), units=5, name="fc")
+    picture = so.softmax_cross_entropy(h, labels)._repr_html_()
+    assert ">held_labels (3)<" in picture
+    assert "my_weight" in picture
+    assert ">bias (5)<" in picture

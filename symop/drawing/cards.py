@@ -102,8 +102,8 @@ class Labels:
             if child is not None and child in self.inside and child.op is not CONSTANT:
                 name = self.names[child] if child.op is VARIABLE else _kind_name(child)
                 slot = node.op.slot_of(i).name if isinstance(node.op, Operator) else ""
-                # Automatic names end with the slot's; the box says the rest.
-                short = slot if slot and name.endswith(f"_{slot}") else name
+                # What a layer made is called after it and the slot; the box says the rest.
+                short = slot if slot and name == f"{self.names[node]}_{slot}" else name
                 shape = _shape_text(child) if child.op in (VARIABLE, ARRAY) else ""
                 text = f"{_clipped(short, 20)} {shape}".strip()
                 chips.append(Chip(text, _paint(child), f"{name}\n{type_text(child)}"))
