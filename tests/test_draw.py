@@ -205,7 +205,7 @@ def test_hostile_names_are_escaped():
         "]]>",
         "\"'",
         "line\nbreak",
-        "\x00\x1b\ud800",
+        "\x00\x1b\x7f",
         "語" * 60,
     ]
     values = [so.sin(so.var(name, (2,)), name=f"{name}!") for name in names]
