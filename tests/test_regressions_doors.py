@@ -260,7 +260,7 @@ class TestHostileFiles:
     def test_a_role_that_is_none(self):
         message = refused(program([SIN], [{"name": "x", "shape": [2], "role": "junk"}]))
         assert "blocks[0].vars[0]" in message
-        assert "role must be one of argument, state, intermediate, got 'junk'" in message
+        assert "role must be one of argument, parameter, state, intermediate, got 'junk'" in message
 
     def test_no_fetch(self):
         assert "fetch: at least one" in refused(program([SIN], fetch=[]))

@@ -446,7 +446,7 @@ HOSTILE = [
     ("version", 0, "version: must be at least 1, got 0"),
     ("version", "1", "version: Expected `int`, got `str`"),
     ("version", 1.5, "version: Expected `int`, got `float`"),
-    ("blocks", [], "exactly one block, got 0"),
+    ("blocks", [], "a graph must have a block, got none"),
     ("blocks", {}, "blocks: Expected `array`, got `object`"),
     ("fetch", ["zz"], "fetch[0]: 'zz' is not defined"),
     ("fetch", ["b", 1], "fetch[1]: Expected `str`, got `int`"),

@@ -183,10 +183,11 @@ _ROWS: dict[str, Any] = {
     "moment2": positive(3, 2),
 }
 _STEP = integers(high=5)
+_OTHERS = {"b1": 0.5, "b2": 0.75, "eps": 1e-3, "eps_root": 1e-3, "lazy": True}
 _CASES = [
     case(**_SOME, step=0, learning_rate=0.1, order=2),
     case(**_SOME, step=_STEP, learning_rate=(), b1=0.5, b2=0.75, eps=1e-3, eps_root=1e-3, order=2),
-    case(**_SOME, step=3, learning_rate=(), nesterov=True, order=2),
+    case(**_SOME, step=3, learning_rate=(), nesterov=True, lazy=True, order=2),
     case(param=(), grad=(), moment1=(), moment2=positive(), step=_STEP, learning_rate=(), order=1),
     case(param=(0,), grad=(0,), moment1=(0,), moment2=(0,), step=0, learning_rate=0.1, order=1),
     case(**_ROWS, step=_STEP, learning_rate=(), order=1),
@@ -298,7 +299,7 @@ adam.declare_inplace(_INPLACE, update=True)
     cases=[
         case(**_SOME, step=0, learning_rate=0.1, weight_decay=0.1, order=2),
         case(**_SOME, step=3, learning_rate=(), weight_decay=0.5, nesterov=True, order=2),
-        case(**_SOME, step=3, learning_rate=(), weight_decay=0.0, order=1),
+        case(**_SOME, step=3, learning_rate=(), weight_decay=0.0, **_OTHERS, order=1),
         case(**_ROWS, step=_STEP, learning_rate=(), weight_decay=0.1, order=1),
         misuse("one shape", **{**_SOME, "grad": (2,)}, step=0, learning_rate=0.1),
         misuse("not be negative", **_SOME, step=0, learning_rate=0.1, weight_decay=-1.0),

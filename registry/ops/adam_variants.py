@@ -80,6 +80,7 @@ def _adamax_reference(
 _STEP = integers(high=5)
 _SOME: dict[str, Any] = {"param": (3,), "grad": uniform(3, low=0.2, high=0.8), "moment": (3,)}
 _NORM = uniform(3, low=1.5, high=2.0)
+_SMALL = uniform(3, low=0.0, high=0.1)
 _INPLACE: dict[str, Any] = {"param": "new_param", "moment": "new_moment", "norm": "new_norm"}
 
 
@@ -90,7 +91,7 @@ _INPLACE: dict[str, Any] = {"param": "new_param", "moment": "new_moment", "norm"
     reference=_adamax_reference,
     cases=[
         case(**_SOME, norm=_NORM, step=0, learning_rate=0.1, order=2),
-        case(**_SOME, norm=uniform(3, low=0.0, high=0.1), step=2, learning_rate=(), order=2),
+        case(**_SOME, norm=_SMALL, step=2, learning_rate=(), lazy=True, order=2),
         case(**_SOME, norm=_NORM, step=_STEP, learning_rate=(), b1=0.5, b2=0.75, eps=0.1, order=2),
         case(param=(0,), grad=(0,), moment=(0,), norm=(0,), step=0, learning_rate=0.1, order=1),
         case(
@@ -250,6 +251,7 @@ _LAMB: dict[str, Any] = {
     cases=[
         case(**_LAMB, step=0, learning_rate=0.1, weight_decay=0.1, order=2),
         case(**_LAMB, step=_STEP, learning_rate=(), b1=0.5, eps=1e-3, eps_root=1e-3, order=2),
+        case(**_LAMB, step=2, learning_rate=(), b2=0.75, lazy=True, order=1),
         case(param=(0,), grad=(0,), moment1=(0,), moment2=(0,), step=0, learning_rate=0.1, order=1),
         case(
             param=(3, 2),

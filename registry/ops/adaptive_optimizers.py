@@ -179,7 +179,7 @@ _SOME: dict[str, Any] = {
     reference=_adadelta_reference,
     cases=[
         case(**_SOME, learning_rate=1.0, order=2),
-        case(**_SOME, learning_rate=(), rho=0.5, eps=1e-2, order=2),
+        case(**_SOME, learning_rate=(), rho=0.5, eps=1e-2, lazy=True, order=2),
         case(
             param=(3, 2),
             grad=SOME_ROWS,

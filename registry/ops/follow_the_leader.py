@@ -84,7 +84,7 @@ _SOME: dict[str, Any] = {"param": (3,), "grad": (3,), "squared": positive(3), "l
     reference=_ftrl_reference,
     cases=[
         case(**_SOME, learning_rate=0.5, order=2),
-        case(**_SOME, learning_rate=positive(), l1=0.3, l2=0.5, beta=1.0, order=2),
+        case(**_SOME, learning_rate=positive(), l1=0.3, l2=0.5, beta=1.0, lazy=True, order=2),
         case(param=(), grad=(), squared=positive(), linear=(), learning_rate=positive(), order=2),
         case(param=(0,), grad=(0,), squared=(0,), linear=(0,), learning_rate=0.1, order=1),
         case(

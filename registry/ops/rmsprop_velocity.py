@@ -124,6 +124,7 @@ def _through_velocity(d: Any, d_v: Any, mu: float, nesterov: bool) -> tuple[Any,
     cases=[
         case(**SCALED, velocity=(3,), learning_rate=0.1),
         case(**SCALED, velocity=(3,), learning_rate=(), mu=0.5, nesterov=True, eps_in_sqrt=False),
+        case(**SCALED, velocity=(3,), learning_rate=(), decay=0.5, eps=1e-3, lazy=True),
         case(
             param=(3, 2),
             grad=SOME_ROWS,
@@ -238,6 +239,15 @@ _CENTERED: dict[str, Any] = {
             mu=0.5,
             nesterov=True,
             eps_in_sqrt=False,
+        ),
+        case(
+            **_CENTERED,
+            mean_grad=positive(3),
+            velocity=(3,),
+            learning_rate=(),
+            decay=0.5,
+            eps=1e-3,
+            lazy=True,
         ),
         misuse(
             "one shape",
