@@ -60,13 +60,14 @@ class Game(NamedTuple):
 def centers() -> np.ndarray:
     """The centers of eight Gaussians, on a circle."""
     angles = np.arange(8) * np.pi / 4
-    return np.sqrt(2.0) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return np.asarray(np.sqrt(2.0) * np.stack([np.cos(angles), np.sin(angles)], axis=1))
 
 
 def gaussians(count: int) -> np.ndarray:
     """Points of eight Gaussians."""
     generator = np.random.default_rng(0)
-    return centers()[generator.integers(0, 8, count)] + generator.normal(0, NEAR / 3, (count, 2))
+    chosen = centers()[generator.integers(0, 8, count)]
+    return np.asarray(chosen + generator.normal(0, NEAR / 3, (count, 2)))
 
 
 def swiss_roll(count: int) -> np.ndarray:
@@ -78,7 +79,7 @@ def swiss_roll(count: int) -> np.ndarray:
 def digits() -> np.ndarray:
     """All images, in random order, between 0 and 1."""
     images = load_digits().images / 16.0
-    return images[np.random.default_rng(0).permutation(len(images)), None]
+    return np.asarray(images[np.random.default_rng(0).permutation(len(images)), None])
 
 
 # Networks ----------------------------------------------------------------------------------------
