@@ -105,6 +105,10 @@ class GraphBody(Body):
 
     def moved(self, active: Places) -> Places:
         """The outputs on a way of differentiable values from the inputs in ``active``."""
+        found: Places = self._once(("moved", active), lambda: self._moved(active))
+        return found
+
+    def _moved(self, active: Places) -> Places:
         flowing = [node for node in topological(self.results) if carries_cotangent(node)]
         starts = [self.parameters[i] for i in active if self.inputs[i].differentiable]
         moving = reaching(flowing, starts)
@@ -112,6 +116,12 @@ class GraphBody(Body):
 
     def apart(self, active: Places) -> Places:
         """All outputs, if a body inside ignores what it is given."""
+        # Loops ask it of their bodies, which may hold loops: without memory, time would double
+        # with each level, and with each step of a search through the outer one.
+        found: Places = self._once(("apart", active), lambda: self._apart(active))
+        return found
+
+    def _apart(self, active: Places) -> Places:
         order = topological(self.results)
         starts = [self.parameters[i] for i in active if self.inputs[i].differentiable]
         dependent = reaching([node for node in order if carries_cotangent(node)], starts)

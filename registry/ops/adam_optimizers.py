@@ -183,7 +183,7 @@ _ROWS: dict[str, Any] = {
     "moment2": positive(3, 2),
 }
 _STEP = integers(high=5)
-_OTHERS = {"b1": 0.5, "b2": 0.75, "eps": 1e-3, "eps_root": 1e-3, "lazy": True}
+_OTHERS: dict[str, Any] = {"b1": 0.5, "b2": 0.75, "eps": 1e-3, "eps_root": 1e-3, "lazy": True}
 _CASES = [
     case(**_SOME, step=0, learning_rate=0.1, order=2),
     case(**_SOME, step=_STEP, learning_rate=(), b1=0.5, b2=0.75, eps=1e-3, eps_root=1e-3, order=2),
