@@ -173,6 +173,7 @@ def test_a_cell_is_trained_from_scratch(example):
     assert example.train(cell, example.all_examples(fed), test, 100) > 0.8
 
 
+@pytest.mark.slow  # compiles two searches and three networks; their parts are tested above
 def test_everything_is_run_and_drawn(small, tmp_path):
     figures, cells = small.run(3, 2, 1, folder=tmp_path / "pictures", progress=False)
     assert set(cells) == {"first order", "second order", "random cell 0"}
