@@ -42,7 +42,8 @@ class TestDerivatives:
         x = so.var("x", shape=(9, 1))
         u = example.network(x)
         parameters = example.initial(so.sum(u), ["x"])
-        before, found = [example.partial(u, *[x] * n).to_jax() for n in (order - 1, order)]
+        before = (example.partial(u, *[x] * (order - 1)) if order > 1 else u).to_jax()
+        found = example.partial(u, *[x] * order).to_jax()
         points = np.linspace(0, 1, 9)[:, None]
         expected = differences(lambda at: before(x=at, **parameters), points)
         np.testing.assert_allclose(found(x=points, **parameters), expected, rtol=1e-6, atol=1e-6)
@@ -87,7 +88,6 @@ class TestDerivatives:
             way: equations(jax.jit(make(5, 5)).trace(parameters, points).jaxpr.jaxpr)
             for way, make in example.WAYS.items()
         }
-        print(counts)
         assert counts["symop"] < counts["jet"]
         assert 4 * counts["symop"] < min(counts["nested jvp"], counts["nested grad"])
 
@@ -131,7 +131,7 @@ class TestExactSolutions:
     def test_of_a_beam(self, example):
         x = so.var("x", shape=())
         u = example.LOAD * x**2 * (x**2 - 4 * x + 6) / 24
-        found = example.solved_beam((0, 1), count=8, progress=False).exact
+        found = example.solved_beam((0, 0), count=8, progress=False).exact
         np.testing.assert_allclose(u.to_jax()(x=0.5), found[100], rtol=1e-14)
         slope, moment, shear, load = [so.derivative(u, x, n).to_jax() for n in (1, 2, 3, 4)]
         ends = [found[0], slope(x=0.0), moment(x=1.0), shear(x=1.0)]
@@ -140,20 +140,23 @@ class TestExactSolutions:
 
 
 def test_a_flow_is_found(example):
-    found = example.solved_burgers((600, 100), count=400, progress=False)
+    found = example.solved_burgers((800, 100), count=500, progress=False)
     assert found.error < 0.1
 
 
 def test_the_beam_bends(example):
-    found = example.solved_beam((0, 1500), count=32, progress=False)
-    assert found.error < 0.03
+    found = example.solved_beam((0, 2500), count=32, progress=False)
+    assert found.error < 0.02
 
 
-def test_everything_is_run_and_drawn(example, tmp_path, capsys):
-    few = {"steps": (2, 2), "count": 20}
-    result = example.run(few, (2, 2), (2,), folder=tmp_path / "pictures", progress=False)
-    assert [row.way for row in result.rows] == list(example.WAYS)
-    assert np.ptp([row.loss for row in result.rows]) < 1e-9
-    assert len(example.table(result.rows).splitlines()) == 5
+def test_everything_is_run_and_drawn(example, tmp_path, monkeypatch):
+    monkeypatch.setattr(example, "WAYS", {way: example.WAYS[way] for way in ("symop", "jet")})
+    few = {"steps": (2, 0), "count": 20}
+    errors, rows = example.run(few, (2, 0), (2,), folder=tmp_path / "pictures", progress=False)
+    assert all(0 < error < 2 for error in errors.values())
+    assert [(row.order, row.way) for row in rows] == [(2, "symop"), (2, "jet")]
+    assert all((row.seconds > 0).all() for row in rows)
+    assert len(example.table(rows).splitlines()) == 3
     assert (tmp_path / "pictures" / "solutions.png").read_bytes().startswith(b"\x89PNG")
-    assert "</svg>" in (tmp_path / "pictures" / "beam.svg").read_text()
+    for name in ("beam", "burgers"):
+        assert "</svg>" in (tmp_path / "pictures" / f"{name}.svg").read_text()
