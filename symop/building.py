@@ -108,7 +108,7 @@ def grad(
 
     Args:
         ys: a symbol or a list of them.
-        xs: a symbol, variable or not, or a list of them.
+        xs: a symbol, variable or not, or the name of an argument; or a list of them.
         head_grads: for each of ``ys`` its cotangent, or None for ones.
         unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
             return zeros, or return None. A derivative that is zero by definition is zeros always.
@@ -131,7 +131,8 @@ def grad(
           negative0: float32[] = negative(sin0)
         } -> negative0
     """
-    y_list, x_list = listed(ys), listed(xs)
+    y_list = listed(ys)
+    x_list = _chosen("grad", y_list, xs)
     heads = listed(head_grads) if head_grads is not None else [None] * len(y_list)
     if len(heads) != len(y_list):
         raise ArgumentError(
@@ -207,7 +208,7 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
 
     Args:
         ys: a symbol or a list of them.
-        xs: a symbol, variable or not, or a list of them.
+        xs: a symbol, variable or not, or the name of an argument; or a list of them.
         tangents: for each of ``xs`` the direction in which it moves.
         unreachable: what to do when one of ``ys`` depends on none of ``xs``: raise an error, or
             return zeros.
@@ -223,7 +224,8 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
         >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
         6.0
     """
-    y_list, x_list, t_list = listed(ys), listed(xs), listed(tangents)
+    y_list, t_list = listed(ys), listed(tangents)
+    x_list = _chosen("jvp", y_list, xs)
     if len(x_list) != len(t_list):
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
@@ -238,6 +240,17 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
     also = arguments_of([*y_list, *x_list, *t_list], x_list)
     symbols = [Symbol([node], also) for node in found]
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
+
+
+def _chosen(owner: str, ys: Sequence[Any], xs: Any) -> list[Any]:
+    """``xs`` in a list, what is named among them as the variables of ``ys``."""
+    chosen = listed(xs)
+    names = [one for one in chosen if isinstance(one, str)]
+    if not names:
+        return chosen
+    variables = variables_of([node for y in ys if isinstance(y, Symbol) for node in y.roots])
+    require_known(owner, names, variables)
+    return [Symbol([variables[one]]) if isinstance(one, str) else one for one in chosen]
 
 
 def arguments_of(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:

@@ -39,7 +39,8 @@ def derivative(
         x: a scalar; or an array, if ``y`` depends on it entry by entry, or along a ``direction``;
             or a tuple of them for a mixed derivative, ``(x, x, t)`` by ``x`` twice and ``t`` once.
         order: how often; once unless told. With a tuple each is taken once.
-        direction: an array of the shape of ``x``: ``d^n/ds^n y(x + s * direction)`` at zero.
+        direction: an array of the shape of ``x``: ``d^n/ds^n y(x + s * direction)`` at zero; of
+            several ``x`` a tuple, one for each, None for ones.
         mode: ``"forward"``; or ``"reverse"``, which takes gradients of gradients. That costs more
             the higher the order, but passes operators that have no forward mode.
 
@@ -81,12 +82,12 @@ def derivative(
     if not xs:
         return y
     found = building.listed(y)
-    if direction is None:
-        for one in dict.fromkeys(xs):
-            _require_entrywise(found, one)
-    for i, one in enumerate(xs):
-        way = get("ones_like")(one) if direction is None else direction
-        found = _moved(found, one, way, mode, "zero" if i else "error")
+    ways = _ways(xs, x, direction)
+    for one in dict.fromkeys(one for one, way in zip(xs, ways, strict=True) if way is None):
+        _require_entrywise(found, one)
+    for i, (one, way) in enumerate(zip(xs, ways, strict=True)):
+        along = get("ones_like")(one) if way is None else way
+        found = _moved(found, one, along, mode, "zero" if i else "error")
     return found if isinstance(y, (list, tuple)) or len(found) > 1 else found[0]
 
 
@@ -102,6 +103,17 @@ def _times(x: Any, order: int | None) -> list[Symbol]:
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ArgumentError(f"derivative: the order must be a whole number >= 0, got {order!r}")
     return [x] * count
+
+
+def _ways(xs: Sequence[Symbol], x: Any, direction: Any) -> list[Any]:
+    """A direction for each step, None where none is told."""
+    if not (isinstance(x, (tuple, list)) and isinstance(direction, (tuple, list))):
+        return [direction] * len(xs)
+    if len(direction) != len(xs):
+        raise ArgumentError(
+            f"derivative: directions must be one for each x ({len(xs)}), got {len(direction)}"
+        )
+    return list(direction)
 
 
 def _require_entrywise(ys: Sequence[Symbol], x: Symbol) -> None:

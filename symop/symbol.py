@@ -154,7 +154,8 @@ class Symbol(Interface):
 
     def get_internals(self) -> "Symbol":
         """Every value of the graph, as the outputs of one symbol."""
-        return Symbol([node for node in topological(self.nodes) if _is_value(node)])
+        # What a derivative is a function of, and does not need, is among them.
+        return Symbol([node for node in topological(self.roots) if _is_value(node)], self.also)
 
     def get_children(self) -> "Symbol | None":
         """The direct inputs of the outputs, or None for a variable."""

@@ -12,6 +12,7 @@ from registry.errors import (
     ArgumentError,
     DisconnectedError,
     DTypeError,
+    FeedError,
     GradientError,
     NotLinearError,
 )
@@ -244,6 +245,16 @@ class TestDerivative:
         y = so.sin(x)
         assert so.derivative(y, x, 0) is y
 
+    def test_a_direction_for_each(self):
+        x, t = so.var("x", (3,)), so.var("t", ())
+        y = so.prod(so.sin(x)) * so.exp(2 * t)
+        found = so.derivative(y, (x, t), direction=([1.0, 0.0, 0.0], None))
+        at = np.array([0.3, 0.5, 0.7], "f")
+        wanted = 2 * np.cos(at[0]) * np.sin(at[1]) * np.sin(at[2])
+        np.testing.assert_allclose(found.eval(x=at, t=0.0), wanted, rtol=1e-6)
+        with pytest.raises(ArgumentError, match="one for each x"):
+            so.derivative(y, (x, t), direction=(np.ones(3, "f"),))
+
     def test_modes_agree(self):
         x = so.var("x", ())
         y = so.sigmoid(x) * so.sin(x)
@@ -369,3 +380,19 @@ class TestJacobian:
         for one, other in zip(got, wanted, strict=True):
             np.testing.assert_allclose(one, other)
         assert so.Program.parse(str(program)) == program
+
+
+def test_by_the_name_of_an_argument():
+    x = so.var("x", (3, 1))
+    u = so.fully_connected(so.tanh(x), units=1, name="out")
+    loss = so.mean(so.square(so.derivative(u, x, direction=so.ones_like(x))))
+    names = loss.list_arguments()
+    assert names == ["x", "out_weight", "out_bias"]
+    slopes = so.grad(loss, names[1:])
+    given = {"x": np.ones((3, 1), "f"), "out_weight": np.ones((1, 1), "f"), "out_bias": [0.0]}
+    assert slopes[1].eval(**given).tolist() == [0.0]
+    by_node = so.grad(loss, loss.get_internals()["out_weight"])
+    np.testing.assert_array_equal(slopes[0].eval(**given), by_node.eval(**given))
+    assert loss.get_internals()["out_bias"].list_outputs() == ["out_bias"]
+    with pytest.raises(FeedError, match="names must be among x, out_weight, out_bias"):
+        so.grad(loss, "out_weigth")
