@@ -124,6 +124,23 @@ def test_chains_to_order_20_against_mpmath(name):
             assert found == pytest.approx(float(series[n]), rel=1e-12 * 2.0**n)
 
 
+def test_softmax_of_tanh_to_order_8_against_mpmath():
+    scales, at = [-1.0, -0.25, 0.5, 1.5], 0.3
+
+    def exact(x):
+        parts = [mpmath.exp(mpmath.tanh(one * x)) for one in scales]
+        return parts[3] / sum(parts)
+
+    with mpmath.workdps(50):
+        series = [one * mpmath.factorial(n) for n, one in enumerate(mpmath.taylor(exact, at, 8))]
+    with jax.enable_x64(True):
+        x = so.var("x", (), "float64")
+        y = so.softmax(so.tanh(x * np.array(scales)))[3]
+        for n in range(1, 9):
+            found = float(so.derivative(y, x, n).eval(x=np.float64(at)))
+            assert found == pytest.approx(float(series[n]), rel=1e-13 * 3.0**n)
+
+
 def softmax_of_tanh(x):
     return so.softmax(so.tanh(x * so.var("v", (4,))))
 
