@@ -184,7 +184,7 @@ def value_and_grad(
     if loss.shape != ():
         raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
     variables = variables_of(loss.roots)
-    arguments = loss.listarguments_of()
+    arguments = loss.list_arguments()
     names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
     require_known("value_and_grad", names, arguments)
     slopes = grad(loss, [Symbol([variables[name]]) for name in names])

@@ -204,6 +204,8 @@ def _converted(name: str, dtype: DType | None, value: Any) -> Any:
         if dtype is not None:
             require_whole(name, dtype, np.asarray(value))
         return jnp.asarray(value, dtype)
+    except FeedError:
+        raise
     except jax.errors.TracerArrayConversionError:
         return jnp.asarray(value, dtype)
     except OverflowError as error:
