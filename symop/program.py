@@ -486,11 +486,8 @@ class Program:
         if not same or flag is not training or runner.serial != self._block.serial:
             runner = self._runner(fetch, training)
             self._last = tuple(fetch) if isinstance(fetch, list) else fetch, training, runner
-        if feed is None:
-            feed = {}
-        elif not isinstance(feed, dict):
-            feed = _as_dict(feed)
-        return runner(feed, self.scope, self._fill)
+        given = feed if feed.__class__ is dict else _as_dict(feed)
+        return runner.run(given, self.scope, self._fill)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
@@ -517,6 +514,8 @@ def _are_the_same(fetch: Any, before: Any) -> bool:
 
 
 def _as_dict(feed: Any) -> dict[str, Any]:
+    if feed is None:
+        return {}
     if not isinstance(feed, Mapping):
         raise FeedError(f"run: a dict of arrays must be fed, got {type(feed).__name__}")
     return dict(feed)

@@ -160,7 +160,7 @@ class Runner:
         what = "rows" if declared.kind is VarKind.SELECTED_ROWS else "an array"
         raise FeedError(f"{name}: {what} of type {declared} must be given, got {got}")
 
-    def __call__(
+    def run(
         self,
         feed: Mapping[str, Any],
         scope: Scope,
@@ -179,9 +179,10 @@ class Runner:
             FeedError: what is fed or kept does not fit.
             ProgramError: JAX traces the run of a program that updates something.
         """
-        for name, value in feed.items():
+        for value in feed.values():
             if value.__class__ is not _Array:
-                self._look_at(name, value)
+                self._look_at(feed)
+                break
         if scope.names is self._steady:
             try:
                 new, found = self._compiled(scope.new, feed)
@@ -230,7 +231,7 @@ class Runner:
         shared = [name for name, one in feed.items() if any(one is other for other in written)]
         if shared:
             copies = {name: jnp.copy(feed[name]) for name in shared}
-            return self({**feed, **copies}, scope, fill, key)
+            return self.run({**feed, **copies}, scope, fill, key)
         if self._careful or not isinstance(error, (_OddError, TypeError, OverflowError)):
             raise error
         return self._carefully(feed, scope, fill, key)
@@ -250,19 +251,20 @@ class Runner:
             self._careful, self._steady = False, steady
             raise
 
-    def _look_at(self, name: str, value: Any) -> None:
+    def _look_at(self, feed: Mapping[str, Any]) -> None:
         """Refuse what is fed and cannot be: a tracer to a run that updates, ids that do not fit.
 
         Raises:
             FeedError: JAX would cut off what the declared dtype cannot hold.
             ProgramError: a state would become a tracer, after the old one was given away.
         """
-        if isinstance(value, np.ndarray):
-            node = self._feeds.get(name)
-            if node is not None and value.dtype.kind in "iu":
-                require_whole(name, node.type.dtype, value)
-        elif any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(value)):
-            self._require_still()
+        for name, value in feed.items():
+            if isinstance(value, np.ndarray):
+                node = self._feeds.get(name)
+                if node is not None and value.dtype.kind in "iu":
+                    require_whole(name, node.type.dtype, value)
+            elif any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(value)):
+                self._require_still()
 
     def _require_still(self) -> None:
         """Refuse to run under a transformation of JAX what updates something.
