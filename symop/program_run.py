@@ -97,6 +97,7 @@ class Runner:
         own = {n: block.values[n] for n, v in block.variables.items() if v.role != "intermediate"}
         self._arguments = [n for n in own if block.variables[n].role == "argument"]
         self._feeds = {name: own[name] for name in self._arguments if own[name] in needed}
+        self._fed = tuple(self._feeds)
         written = [name for name in updates if own[name] in needed]
         # JAX gives the memory of what is donated to the first results of its type, so these come
         # in the order of what is donated, and before all others; else XLA copies whole tables.
@@ -129,14 +130,11 @@ class Runner:
         # What has no room yet has no memory to give away, of which JAX would warn.
         self._growing = jax.jit(self._run)
 
-    def _run(
-        self, written: list[Any], feed: Mapping[str, Any], *rest: Any
-    ) -> tuple[list[Any], list[Any]]:
-        if not self._careful and feed.keys() != self._feeds.keys():
-            raise _OddError
-        feeds = self._needed(feed)
+    def _run(self, written: list[Any], *rest: Any) -> tuple[list[Any], list[Any]]:
+        # What is fed comes one by one: JAX would sort the keys of a dict in each call.
+        feeds, rest = rest[: len(self._feeds)], rest[len(self._feeds) :]
         (read,), key = (rest[:1], rest[1:]) if self._read else (([],), rest)
-        given = [*written, *read, *feeds.values()]
+        given = [*written, *read, *feeds]
         nodes = {**{name: self._own[name] for name in self.kept}, **self._feeds}
         for (name, node), value in zip(nodes.items(), given, strict=True):
             self._require_type(name, node, value)
@@ -183,9 +181,9 @@ class Runner:
             if value.__class__ is not _Array:
                 self._look_at(feed)
                 break
-        if scope.names is self._steady:
+        if scope.names is self._steady and tuple(feed) == self._fed:
             try:
-                new, found = self._compiled(scope.new, feed)
+                new, found = self._compiled(scope.new, *feed.values())
             except Exception as error:
                 return self._after(error, scope.new, feed, scope, fill, key)
             if new[0].__class__ is not _Array and isinstance(new[0], jax.core.Tracer):
@@ -198,15 +196,17 @@ class Runner:
         self, feed: Mapping[str, Any], scope: Scope, fill: Initialize, key: tuple[Any, ...]
     ) -> Any:
         """A run that follows no run like it, or that takes more than is fed and was left."""
-        if self._careful:
+        if self._careful or any(isinstance(one, LoDTensor) for one in feed.values()):
             feed = self._as_arrays(feed)
+        else:
+            feed = self._needed(feed)
         written, rest = self._kept_values(scope, fill)
         compiled = self._growing if any(map(_has_no_room, written)) else self._compiled
         if self._draws:
             key = key or random.draw(self._draws)
             rest = (*rest, *key)
         try:
-            new, found = compiled(written, feed, *rest)
+            new, found = compiled(written, *feed.values(), *rest)
         except Exception as error:
             return self._after(error, written, feed, scope, fill, key)
         if new and isinstance(new[0], jax.core.Tracer):
