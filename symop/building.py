@@ -202,28 +202,7 @@ def value_and_grad(
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:
-    """Tangents of ``ys`` when ``xs`` move along ``tangents``, as symbols: forward mode.
-
-    Every gradient maker is linear in its cotangent, and its transpose is used here.
-
-    Args:
-        ys: a symbol or a list of them.
-        xs: a symbol, variable or not, or the name of an argument; or a list of them.
-        tangents: for each of ``xs`` the direction in which it moves.
-        unreachable: what to do when one of ``ys`` depends on none of ``xs``: raise an error, or
-            return zeros.
-
-    Raises:
-        DisconnectedError: one of ``ys`` depends on none of ``xs``.
-        NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
-        NotDifferentiableError: the derivative is undefined.
-
-    Example:
-        >>> import symop as so
-        >>> x = so.var("x", shape=())
-        >>> float(so.jvp(x * x, x, so.var("v", shape=())).eval(x=3.0, v=1.0))
-        6.0
-    """
+    """``derivatives.jvp`` of symbols, where its arguments and errors are told."""
     y_list, t_list = listed(ys), listed(tangents)
     x_list = _chosen("jvp", y_list, xs)
     if len(x_list) != len(t_list):

@@ -22,7 +22,8 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
 
     Args:
         ys: a symbol or a list of them; or a function of arrays that returns one or several.
-        xs: a symbol, variable or not, or a list of them; the arguments of a function.
+        xs: a symbol, variable or not, or the name of an argument; or a list of them; the
+            arguments of a function.
         tangents: for each of ``xs`` the direction in which it moves.
         unreachable: what to do when a symbol among ``ys`` depends on none of ``xs``: raise an
             error, or return zeros. What a function returns moves by zero then.

@@ -286,8 +286,10 @@ class Program:
         """
         operator = get(type)
         with self._block.atomically():
-            result = operator(**{**inputs, **(attrs or {})})
-            made = result if isinstance(result, tuple) else (result,)
+            # Not by a call: an operator without inputs could not tell which program is meant.
+            given, values, name = operator.bind((), {**inputs, **(attrs or {})})
+            member = operator.resolved(given, values)
+            made = tuple(self._block.call(member, given, values, name))
             pairs = zip(operator.visible, made, strict=False)
             shown = {operator.outputs[i]: one for i, one in pairs}
             for output, kept in (outputs or {}).items():
@@ -296,7 +298,7 @@ class Program:
                         f"{type}: the outputs must be among {', '.join(shown)}, got {output!r}"
                     )
                 self.update(kept, shown[output])
-        return result
+        return made if len(made) > 1 or operator.variadic_output else made[0]
 
     # Records
 

@@ -4,8 +4,10 @@ XLA's older emitters compile fusions in half the time of those it has by default
 tests wait for is its compiler. Proofs and benchmarks run with the default.
 """
 
+import importlib.util
 import itertools
 import os
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
@@ -40,6 +42,23 @@ def pytest_runtest_teardown():
     """Forget what JAX compiled, every now and then: it would fill the memory."""
     if next(_finished) % TESTS_BETWEEN_CLEARINGS == 0:
         jax.clear_caches()
+
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def loaded(name):
+    """An example as a module."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def example(request):
+    """The example that a file of tests is called after, as a module."""
+    return loaded(request.module.__name__.removeprefix("test_example_"))
 
 
 @pytest.fixture

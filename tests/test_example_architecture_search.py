@@ -1,8 +1,6 @@
 """The architecture has the gradients that it should, and a cell is found by them and trained."""
 
-import importlib.util
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,17 +9,6 @@ import pytest
 from jax import lax
 
 import symop as so
-
-EXAMPLE = Path(__file__).parents[1] / "examples" / "architecture_search.py"
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module."""
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """Hyperparameters have the gradients that they should, in both modes, and are learned by them."""
 
-import importlib.util
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,19 +7,9 @@ import pytest
 
 import symop as so
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "hyperparameters.py"
 STEPS = 25
 # Neither as the example starts nor near the best: the slopes by both settings are large here.
 SETTINGS = {"rate": -2.5, "decay": -5.0}
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module."""
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

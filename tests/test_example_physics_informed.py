@@ -1,8 +1,5 @@
 """Networks solve differential equations, by derivatives that are right and cheap to build."""
 
-import importlib.util
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,17 +8,7 @@ from jax.extend import core
 
 import symop as so
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "physics_informed.py"
 pytestmark = pytest.mark.usefixtures("x64")
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module."""
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def differences(function, x, width=1e-5):

@@ -1,25 +1,11 @@
 """The gradient of a gradient penalty is what it should be, and with it generators are trained."""
 
-import importlib.util
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import symop as so
-
-EXAMPLE = Path(__file__).parents[1] / "examples" / "wgan_gp.py"
-
-
-@pytest.fixture(scope="module")
-def example():
-    """The example as a module."""
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def games(example):

@@ -381,3 +381,13 @@ def test_a_variable_that_only_a_closure_holds_is_told_apart():
     w = program.parameter("w", (2,))
     with pytest.raises(ArgumentError, match="one of the values that enter must be a variable"):
         so.scan(lambda carry, x: (carry + x * w, carry), np.zeros(2, "f"), np.ones((3, 2), "f"))
+
+
+def test_an_operator_without_inputs_is_appended():
+    program = so.Program()
+    drawn = program.append_op("random_integers", {}, attrs={"low": 0, "high": 1000, "shape": (8,)})
+    so.random.seed(1)
+    first, second = program.run(fetch=drawn), program.run(fetch=drawn)
+    assert first.shape == (8,)
+    assert first.tolist() != second.tolist()
+    assert so.Program.parse(str(program)) == program
