@@ -437,15 +437,16 @@ class Program:
         Args:
             seed: of the random numbers; without it they are drawn from ``so.random.seed``.
         """
-        self._fill([one.name for one in self.variables if one.persistable], seed)
+        self.fill([one.name for one in self.variables if one.persistable], seed)
 
     def values(self) -> dict[str, Any]:
         """The values of all parameters and states; what has none yet gets its initial one."""
         kept = [one.name for one in self.variables if one.persistable]
-        self._fill([name for name in kept if name not in self.scope])
+        self.fill([name for name in kept if name not in self.scope])
         return {name: self.scope[name] for name in kept}
 
-    def _fill(self, names: Sequence[str], seed: int | None = None) -> None:
+    def fill(self, names: Sequence[str], seed: int | None = None) -> None:
+        """Give the parameters and states ``names`` their initial values, as ``initialize`` does."""
         if not names:
             return
         if seed is None:
@@ -484,12 +485,14 @@ class Program:
             FeedError: an array is missing, superfluous, or of the wrong shape or dtype.
         """
         before, flag, runner = self._last
-        same = before is fetch or (fetch.__class__ is list and _are_the_same(fetch, before))
-        if not same or flag is not training or runner.serial != self._block.serial:
+        if (
+            (before is not fetch and not _are_the_same(fetch, before))
+            or flag is not training
+            or runner.serial != self._block.serial
+        ):
             runner = self._runner(fetch, training)
             self._last = tuple(fetch) if isinstance(fetch, list) else fetch, training, runner
-        given = feed if feed.__class__ is dict else _as_dict(feed)
-        return runner.run(given, self.scope, self._fill)
+        return runner.run(feed if feed.__class__ is dict else _as_dict(feed), self)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
@@ -512,7 +515,9 @@ class Program:
 
 def _are_the_same(fetch: Any, before: Any) -> bool:
     """Whether a list holds the very variables that it, or another list, held before."""
-    return before.__class__ is tuple and len(fetch) == len(before) and all(map(is_, fetch, before))
+    if fetch.__class__ is not list or before.__class__ is not tuple:
+        return False
+    return len(fetch) == len(before) and all(map(is_, fetch, before))
 
 
 def _as_dict(feed: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Running a program: one compiled function over what is fed and what is kept, which it donates."""
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +20,8 @@ from symop.naming import require_known
 from symop.ndarray import NDArray
 from symop.program_block import Block
 
-Initialize = Callable[[Sequence[str]], None]
 _Array = type(jnp.zeros(()))
+Key = tuple[Any, ...]
 _NEVER = ("",)
 """The names of no run."""
 
@@ -76,6 +76,36 @@ class Scope(MutableMapping[str, Any]):
         return f"<Scope of {', '.join(self) or 'nothing'}>"
 
 
+class Keeper(Protocol):
+    """What a run takes kept values from: a program.
+
+    Attributes:
+        scope: the values.
+    """
+
+    scope: Scope
+
+    def fill(self, names: Sequence[str]) -> None:
+        """Give their initial values to what has none in ``scope``."""
+
+
+class Run(Protocol):
+    """One run."""
+
+    def __call__(self, feed: Mapping[str, Any], program: Keeper, key: Key = ()) -> Any:
+        """The fetched values; the scope of ``program`` holds what is updated afterwards.
+
+        Args:
+            feed: what is fed, by name.
+            program: what holds the rest.
+            key: the random key and its number; drawn if there is none.
+
+        Raises:
+            FeedError: what is fed or kept does not fit.
+            ProgramError: JAX traces the run of a program that updates something.
+        """
+
+
 class Runner:
     """What one choice of values to fetch takes and gives, compiled when it first runs.
 
@@ -85,6 +115,7 @@ class Runner:
     Attributes:
         kept: names of the parameters and states that must have values.
         serial: that of the block when it was made.
+        run: runs it once.
     """
 
     def __init__(self, block: Block, fetch: Sequence[str], *, single: bool, training: bool) -> None:
@@ -129,6 +160,7 @@ class Runner:
         self._compiled = jax.jit(self._run, donate_argnums=0)
         # What has no room yet has no memory to give away, of which JAX would warn.
         self._growing = jax.jit(self._run)
+        self.run: Run = self._made_run()
 
     def _run(self, written: list[Any], *rest: Any) -> tuple[list[Any], list[Any]]:
         # What is fed comes one by one: JAX would sort the keys of a dict in each call.
@@ -158,49 +190,48 @@ class Runner:
         what = "rows" if declared.kind is VarKind.SELECTED_ROWS else "an array"
         raise FeedError(f"{name}: {what} of type {declared} must be given, got {got}")
 
-    def run(
-        self,
-        feed: Mapping[str, Any],
-        scope: Scope,
-        fill: Initialize,
-        key: tuple[Any, ...] = (),
-    ) -> Any:
-        """The fetched values; ``scope`` holds the new ones of what is updated afterwards.
+    def _made_run(self) -> Run:
+        """``run`` of what is like the run before, over locals.
 
-        Args:
-            feed: what is fed, by name.
-            scope: what is kept.
-            fill: gives values to what has none in ``scope``.
-            key: the random key and its number; drawn if there is none.
-
-        Raises:
-            FeedError: what is fed or kept does not fit.
-            ProgramError: JAX traces the run of a program that updates something.
+        Of a small program, each attribute looked up is a hundredth of what a jitted call takes.
         """
-        for value in feed.values():
-            if value.__class__ is not _Array:
-                self._look_at(feed)
-                break
-        if scope.names is self._steady and tuple(feed) == self._fed:
-            try:
-                new, found = self._compiled(scope.new, *feed.values())
-            except Exception as error:
-                return self._after(error, scope.new, feed, scope, fill, key)
-            if new[0].__class__ is not _Array and isinstance(new[0], jax.core.Tracer):
-                self._require_still()
-            scope.new = new
-            return found[0] if self._single else found
-        return self._first(feed, scope, fill, key)
+        compiled, fed, steady, single = self._compiled, self._fed, self._steady, self._single
+        count = len(fed)
 
-    def _first(
-        self, feed: Mapping[str, Any], scope: Scope, fill: Initialize, key: tuple[Any, ...]
-    ) -> Any:
+        def run(feed: Mapping[str, Any], program: Keeper, key: Key = ()) -> Any:
+            scope = program.scope
+            if scope.names is not steady or len(feed) != count:
+                return self._first(feed, program, key)
+            given = [scope.new]
+            try:
+                for name in fed:
+                    value = feed[name]
+                    if value.__class__ is not _Array:
+                        self._look_at(name, value)
+                    given.append(value)
+            except KeyError:
+                return self._first(feed, program, key)
+            try:
+                new, found = compiled(*given)
+            except Exception as error:
+                return self._after(error, scope.new, feed, program, key)
+            if new[0].__class__ is not _Array:
+                self._require_still(new)
+            scope.new = new
+            return found[0] if single else found
+
+        return run
+
+    def _first(self, feed: Mapping[str, Any], program: Keeper, key: Key = ()) -> Any:
         """A run that follows no run like it, or that takes more than is fed and was left."""
+        for name, value in feed.items():
+            if value.__class__ is not _Array:
+                self._look_at(name, value)
         if self._careful or any(isinstance(one, LoDTensor) for one in feed.values()):
             feed = self._as_arrays(feed)
         else:
             feed = self._needed(feed)
-        written, rest = self._kept_values(scope, fill)
+        written, rest = self._kept_values(program)
         compiled = self._growing if any(map(_has_no_room, written)) else self._compiled
         if self._draws:
             key = key or random.draw(self._draws)
@@ -208,10 +239,9 @@ class Runner:
         try:
             new, found = compiled(written, *feed.values(), *rest)
         except Exception as error:
-            return self._after(error, written, feed, scope, fill, key)
-        if new and isinstance(new[0], jax.core.Tracer):
-            self._require_still()
-        scope.names, scope.new = self._updated, new
+            return self._after(error, written, feed, program, key)
+        self._require_still(new)
+        program.scope.names, program.scope.new = self._updated, new
         return found[0] if self._single else found
 
     def _after(
@@ -219,9 +249,8 @@ class Runner:
         error: Exception,
         written: Sequence[Any],
         feed: Mapping[str, Any],
-        scope: Scope,
-        fill: Initialize,
-        key: tuple[Any, ...],
+        program: Keeper,
+        key: Key,
     ) -> Any:
         """Run once more with what is not an array made one first, if ``error`` may come of that.
 
@@ -231,60 +260,52 @@ class Runner:
         shared = [name for name, one in feed.items() if any(one is other for other in written)]
         if shared:
             copies = {name: jnp.copy(feed[name]) for name in shared}
-            return self.run({**feed, **copies}, scope, fill, key)
+            return self.run({**feed, **copies}, program, key)
         if self._careful or not isinstance(error, (_OddError, TypeError, OverflowError)):
             raise error
-        return self._carefully(feed, scope, fill, key)
+        return self._carefully(feed, program, key)
 
-    def _carefully(
-        self,
-        feed: Mapping[str, Any],
-        scope: Scope,
-        fill: Initialize,
-        key: tuple[Any, ...],
-    ) -> Any:
+    def _carefully(self, feed: Mapping[str, Any], program: Keeper, key: Key) -> Any:
         """Run with what is not an array made one first, from now on."""
-        steady, self._careful, self._steady = self._steady, True, _NEVER
+        run, self._careful, self.run = self.run, True, self._first
         try:
-            return self._first(feed, scope, fill, key)
+            return self._first(feed, program, key)
         except BaseException:
-            self._careful, self._steady = False, steady
+            self._careful, self.run = False, run
             raise
 
-    def _look_at(self, feed: Mapping[str, Any]) -> None:
+    def _look_at(self, name: str, value: Any) -> None:
         """Refuse what is fed and cannot be: a tracer to a run that updates, ids that do not fit.
 
         Raises:
             FeedError: JAX would cut off what the declared dtype cannot hold.
             ProgramError: a state would become a tracer, after the old one was given away.
         """
-        for name, value in feed.items():
-            if isinstance(value, np.ndarray):
-                node = self._feeds.get(name)
-                if node is not None and value.dtype.kind in "iu":
-                    require_whole(name, node.type.dtype, value)
-            elif any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(value)):
-                self._require_still()
+        if not isinstance(value, np.ndarray):
+            self._require_still(jax.tree_util.tree_leaves(value))
+        elif name in self._feeds and value.dtype.kind in "iu":
+            require_whole(name, self._feeds[name].type.dtype, value)
 
-    def _require_still(self) -> None:
+    def _require_still(self, values: Sequence[Any]) -> None:
         """Refuse to run under a transformation of JAX what updates something.
 
         Raises:
-            ProgramError: it does.
+            ProgramError: it does, and ``values`` are traced.
         """
-        if self._updated:
+        if self._updated and any(isinstance(one, jax.core.Tracer) for one in values):
             raise ProgramError(
                 "run: a program that updates something must not run inside of a JAX "
                 "transformation, got one; use program.to_symbol(...).to_jax()"
             )
 
-    def _kept_values(self, scope: Scope, fill: Initialize) -> tuple[list[Any], tuple[Any, ...]]:
+    def _kept_values(self, program: Keeper) -> tuple[list[Any], tuple[Any, ...]]:
         """The values of what is updated and, if there is such, of what is only read."""
+        scope = program.scope
         if scope.names is self._updated and self._all_written:
             return scope.new, ([scope.held[name] for name in self._read],) if self._read else ()
         held = scope.settled()
         if not held.keys() >= self._kept_names:
-            fill([name for name in self.kept if name not in held])
+            program.fill([name for name in self.kept if name not in held])
         read = [held[name] for name in self._read]
         return [held[name] for name in self._written], (read,) if read else ()
 

@@ -181,8 +181,8 @@ def test_no_array_of_the_tables_height_is_made(optimizer):
     for _ in range(2):  # totals have their room from the second run on
         program.run(given)
     (runner,) = program._runners.values()
-    written, rest = runner._kept_values(program.scope, program._fill)
-    text = runner._compiled.lower(written, given, *rest).compile().as_text()
+    written, rest = runner._kept_values(program)
+    text = runner._compiled.lower(written, *given.values(), *rest).compile().as_text()
     calls = [line for line in text.splitlines() if " = " in line and not line.endswith("{")]
     made = [line for line in calls if f"[{height},4]" in line.partition(" = ")[2][:60]]
     inplace = ("parameter(", "scatter", "element", "tuple(", "while", "bitcast", "fusion(")
