@@ -128,3 +128,50 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path):
         done = int(numbers[0])
     write_atomically(path, b"whole")
     assert [one.name for one in tmp_path.iterdir()] == ["state"]
+
+
+TRAINER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_checkpoint import train_on
+for at, loss in train_on(sys.argv[2]):
+    print(at, loss.hex(), flush=True)
+"""
+
+
+def train_on(path, last=12):
+    """Train from the checkpoint at ``path``, if there is one, and save after each step."""
+    so.random.seed(4)
+    program, loss = training()
+    count = program.state("count", (), "int32")
+    program.update(count, count + 1)
+    if os.path.exists(path):
+        checkpoint.load(path, program)
+    for at in range(int(program.values()["count"]), last):
+        (value,) = steps(program, loss, at, at + 1)
+        checkpoint.save(path, program)
+        yield at, value
+
+
+def test_training_that_is_killed_again_and_again_is_the_training_that_was_not(tmp_path):
+    whole = dict(train_on(tmp_path / "whole"))
+    end = (tmp_path / "whole").read_bytes()
+    path, generator = tmp_path / "state", np.random.default_rng(1)
+    rounds = 0
+    while not path.exists() or path.read_bytes() != end:
+        process = subprocess.Popen(
+            [sys.executable, "-c", TRAINER, os.path.dirname(__file__), str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        )
+        lines = [process.stdout.readline() for _ in range(generator.integers(1, 5))]
+        time.sleep(generator.uniform(0, 0.01))
+        os.kill(process.pid, signal.SIGKILL)
+        rest, _ = process.communicate()
+        for line in "".join([*lines, rest]).splitlines():
+            at, value = line.split()
+            assert float.fromhex(value) == whole[int(at)]
+        rounds += 1
+        assert rounds < 2 * len(whole)
+    assert rounds > 2
