@@ -114,7 +114,7 @@ def grad(
             return zeros, or return None. A derivative that is zero by definition is zeros always.
 
     Returns:
-        One symbol for one ``x``, a list for a list.
+        One symbol for one ``x``, a list for a list or a symbol of several values.
 
     Raises:
         DisconnectedError: ``ys`` do not depend on one of ``xs``.
@@ -132,7 +132,7 @@ def grad(
         } -> negative0
     """
     y_list = listed(ys)
-    x_list = _chosen("grad", y_list, xs)
+    x_list = chosen("grad", y_list, xs)
     heads = listed(head_grads) if head_grads is not None else [None] * len(y_list)
     if len(heads) != len(y_list):
         raise ArgumentError(
@@ -147,7 +147,7 @@ def grad(
     )
     also = arguments_of([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
-    return symbols if isinstance(xs, (list, tuple)) else symbols[0]
+    return symbols if isinstance(xs, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
 def value_and_grad(
@@ -204,7 +204,7 @@ def value_and_grad(
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:
     """``derivatives.jvp`` of symbols, where its arguments and errors are told."""
     y_list, t_list = listed(ys), listed(tangents)
-    x_list = _chosen("jvp", y_list, xs)
+    x_list = chosen("jvp", y_list, xs)
     if len(x_list) != len(t_list):
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(x_list)}), got {len(t_list)}"
@@ -221,15 +221,15 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
     return symbols if isinstance(ys, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
-def _chosen(owner: str, ys: Sequence[Any], xs: Any) -> list[Any]:
+def chosen(owner: str, ys: Sequence[Any], xs: Any) -> list[Any]:
     """``xs`` in a list, what is named among them as the variables of ``ys``."""
-    chosen = listed(xs)
-    names = [one for one in chosen if isinstance(one, str)]
+    given = listed(xs)
+    names = [one for one in given if isinstance(one, str)]
     if not names:
-        return chosen
+        return given
     variables = variables_of([node for y in ys if isinstance(y, Symbol) for node in y.roots])
     require_known(owner, names, variables)
-    return [Symbol([variables[one]]) if isinstance(one, str) else one for one in chosen]
+    return [Symbol([variables[one]]) if isinstance(one, str) else one for one in given]
 
 
 def arguments_of(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:

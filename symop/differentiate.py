@@ -402,10 +402,15 @@ def pushforward(
 ) -> list[Node | None]:
     """Tangents of ``ys`` when ``xs`` move along ``tangents``; None where nothing arrives.
 
+    What is there twice among ``xs`` moves along the sum of its tangents.
+
     Raises:
         NotDifferentiableError, NotLinearError: an operator on the way has no pushforward.
     """
-    given = dict(zip(xs, tangents, strict=True))
+    ways: dict[Node, list[Node]] = {}
+    for x, tangent in zip(xs, tangents, strict=True):
+        ways.setdefault(x, []).append(tangent)
+    given = {x: accumulate(several) for x, several in ways.items()}
     moved: dict[Node, tuple[Node | None, ...]] = {}
     for node in topological(ys):
         parts = _propagated(node, moved)

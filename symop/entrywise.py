@@ -91,19 +91,40 @@ _ENTRYWISE = frozenset(
     ]
 )
 """JAX's primitives whose results at one entry depend on that entry of their operands alone."""
+_IF_OF_ONE_SHAPE = frozenset(["broadcast_in_dim", "reshape"])
+"""Those for which that is so where the result has the shape of the operand."""
+_CALLS = frozenset(
+    [
+        "checkpoint",
+        "closed_call",
+        "core_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "custom_vjp_call_jaxpr",
+        "jit",
+        "pjit",
+    ]
+)
+"""Those that run one program on their operands, once."""
 
 
 def is_entrywise(y: Node, x: Node) -> bool:
     """Whether ``y`` has the shape of ``x``, and its entries depend on those of ``x`` one by one.
 
     What else ``y`` depends on is held fixed. The answer is read off the primitives of JAX that
-    compute ``y``; where one of them is not known to be entrywise, it is no.
+    compute ``y``, in training and in prediction; where one of them is not known to be entrywise,
+    it is no.
     """
     if y.type.shape != x.type.shape:
         return False
     order = topological([y], until=[x])
+    modes = (False, True) if any(node.op is TRAINING for node in order) else (False,)
+    return all(_is_so(order, y, x, training) for training in modes)
+
+
+def _is_so(order: Sequence[Node], y: Node, x: Node, training: bool) -> bool:
     fed = [n for n in order if not n.operands and n is not x and _is_fed(n)]
-    schedule = Schedule([y], [x, *fed], bare)
+    schedule = Schedule([y], [x, *fed], bare, training=training)
     given = [np.empty(n.type.shape, n.type.dtype) for n in (x, *fed)]
     key = (jax.random.key(0), 0) if schedule.needs_key else ()
     traced = jax.make_jaxpr(lambda values: schedule(values, *key)[0])(given)
@@ -132,9 +153,10 @@ def _is_among(one: Any, dependent: Collection[Any]) -> bool:
 
 
 def _is_harmless(equation: Any, read: Sequence[bool]) -> bool:
-    inner = [one for one in equation.params.values() if isinstance(one, core.ClosedJaxpr)]
-    if len(inner) == 1 and len(inner[0].jaxpr.invars) == len(read):
-        return _keeps_entries(inner[0].jaxpr, read)
-    if equation.primitive.name in ("broadcast_in_dim", "reshape"):
+    name = equation.primitive.name
+    if name in _CALLS:
+        inner = [one for one in equation.params.values() if hasattr(one, "jaxpr")]
+        return len(inner) == 1 and _keeps_entries(inner[0].jaxpr, read)
+    if name in _IF_OF_ONE_SHAPE:
         return bool(equation.invars[0].aval.shape == equation.outvars[0].aval.shape)
-    return equation.primitive.name in _ENTRYWISE
+    return name in _ENTRYWISE

@@ -244,7 +244,11 @@ def _is_present(
         return True
     connected = reaching(order, xs)
     if not connected.isdisjoint(ys) and not set(order).isdisjoint(xs):
-        raise _undefined(order, connected, xs[0])
+        # What is zero on the way makes all zero that comes after it.
+        moving = reaching([node for node in order if not _is_zero(node)], xs)
+        if moving.isdisjoint(ys):
+            return True
+        raise _undefined(order, moving, xs[0])
     if unreachable == "error" and set(arguments).isdisjoint(xs):
         raise DisconnectedError(
             f"{_asked(asked, xs)}, but no path connects them; pass unreachable='zero' for zeros"
@@ -269,7 +273,11 @@ def _is_defined(node: Node) -> bool:
     if not isinstance(node.op, Operator):
         return False
     whole = node.op.derivative in _DECLARED and not any(map(carries_cotangent, node.operands))
-    return whole or node.op.derivative is Derivative.ZERO
+    return whole or _is_zero(node)
+
+
+def _is_zero(node: Node) -> bool:
+    return isinstance(node.op, Operator) and node.op.derivative is Derivative.ZERO
 
 
 _DECLARED = (Derivative.MAKER, Derivative.KERNEL, Derivative.ZERO)

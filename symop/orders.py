@@ -5,19 +5,31 @@ order ``n`` grows as a polynomial of ``n``, where nested ``jax.grad`` grows expo
 """
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from registry.errors import ArgumentError, DTypeError, GradientError, NotLinearError
+import jax.numpy as jnp
+import numpy as np
+
+from registry.errors import (
+    ArgumentError,
+    DTypeError,
+    GradientError,
+    NotDifferentiableError,
+    NotLinearError,
+)
 from registry.table import get
 from symop import building, sym
 from symop.entrywise import is_entrywise
-from symop.graph import built_at
+from symop.emission import substitute
+from symop.graph import Node, built_at, placeholder, topological
 from symop.symbol import Symbol
 from symop.variable_flow import also_on_variables
 from symop.vectorizing import vmap
 
 Mode = Literal["forward", "reverse"]
+Unreachable = Literal["error", "zero"]
 
 
 @also_on_variables
@@ -28,6 +40,7 @@ def derivative(
     *,
     direction: Any = None,
     mode: Mode = "forward",
+    unreachable: Unreachable = "error",
 ) -> Any:
     """The derivative of ``y`` along ``x``, of any order, or a mixed partial derivative.
 
@@ -36,19 +49,24 @@ def derivative(
 
     Args:
         y: a symbol or a list of them, of any shape.
-        x: a scalar; or an array, if ``y`` depends on it entry by entry, or along a ``direction``;
-            or a tuple of them for a mixed derivative, ``(x, x, t)`` by ``x`` twice and ``t`` once.
+        x: a symbol or the name of an argument, with one entry; or an array, if ``y`` depends on it
+            entry by entry, or along a ``direction``; or a tuple of them for a mixed derivative,
+            ``(x, x, t)`` by ``x`` twice and ``t`` once.
         order: how often; once unless told. With a tuple each is taken once.
         direction: an array of the shape of ``x``: ``d^n/ds^n y(x + s * direction)`` at zero; of
-            several ``x`` a tuple, one for each, None for ones.
+            several ``x`` a tuple, one for each, None for ones. It is held fixed: a direction that
+            depends on ``x`` does not turn on the way.
         mode: ``"forward"``; or ``"reverse"``, which takes gradients of gradients. That costs more
             the higher the order, but passes operators that have no forward mode.
+        unreachable: what to do when ``y`` does not depend on one ``x``: raise an error, or return
+            zeros.
 
     Returns:
         In the form of ``y``, each of its own shape.
 
     Raises:
-        ArgumentError: ``order`` is negative or no whole number, or there is one beside a tuple.
+        ArgumentError: ``order`` is negative or no whole number, or there is one beside a tuple; or
+            a value is no symbol.
         GradientError: ``x`` is no scalar, ``y`` does not depend on it entry by entry, and no
             direction is given.
         DisconnectedError: ``y`` does not depend on ``x``.
@@ -78,20 +96,64 @@ def derivative(
         >>> float(so.derivative(u, (x, x, t)).eval(x=1.5707964, t=0.0))
         1.0
     """
-    xs = _times(x, order)
+    _checked(mode)
+    found = _symbols("derivative", y)
+    xs = _symbols("derivative", building.chosen("derivative", found, _times(x, order)))
     if not xs:
         return y
-    found = building.listed(y)
-    ways = _ways(xs, x, direction)
+    directions = _ways(xs, x, direction)
+    ways, held = _held(xs, directions)
     for one in dict.fromkeys(one for one, way in zip(xs, ways, strict=True) if way is None):
         _require_entrywise(found, one)
-    for i, (one, way) in enumerate(zip(xs, ways, strict=True)):
-        along = get("ones_like")(one) if way is None else way
-        found = _moved(found, one, along, mode, "zero" if i else "error")
+    start, alongs = found, [_along(one, way) for one, way in zip(xs, ways, strict=True)]
+    for i, (one, along) in enumerate(zip(xs, alongs, strict=True)):
+        if i and unreachable == "error" and not any(one.node is x.node for x in xs[:i]):
+            _moved(start, one, along, mode, "error")  # raises where the first x would
+        found = _moved(found, one, along, mode, "zero" if i else unreachable)
+    if held:
+        also = building.arguments_of([*start, *directions], xs)
+        found = [Symbol(substitute(one.nodes, held), also) for one in found]
     return found if isinstance(y, (list, tuple)) or len(found) > 1 else found[0]
 
 
-def _times(x: Any, order: int | None) -> list[Symbol]:
+def _symbols(owner: str, values: Any) -> list[Symbol]:
+    """``values`` in a list.
+
+    Raises:
+        ArgumentError: one is no symbol.
+    """
+    for one in building.listed(values):
+        if not isinstance(one, Symbol):
+            raise ArgumentError(
+                f"{owner}: symbols or variables of a program must be given, got a "
+                f"{type(one).__name__}; functions of arrays are differentiated by so.jvp, and what "
+                "so.autograd records by so.autograd.grad"
+            )
+    return building.listed(values)
+
+
+def _along(x: Symbol, way: Any) -> Any:
+    """The direction ``way`` as ``x`` moves along it: ones unless told, numbers in its dtype."""
+    if way is None:
+        return get("ones_like")(x)
+    return way if isinstance(way, Symbol) else jnp.asarray(way, x.dtype)
+
+
+def _held(xs: Sequence[Symbol], ways: list[Any]) -> tuple[list[Any], Mapping[Node, Node]]:
+    """The directions, with stand-ins for those that depend on ``xs``, and what these stand for."""
+    stand_ins: dict[Node, Node] = {}
+    roots = {x.node for x in xs}
+    for way in ways:
+        if isinstance(way, Symbol) and not roots.isdisjoint(topological([way.node])):
+            stand_ins.setdefault(way.node, placeholder("direction", way.type.strong()))
+    held = [
+        Symbol([stand_ins[way.node]]) if isinstance(way, Symbol) and way.node in stand_ins else way
+        for way in ways
+    ]
+    return held, {one: way for way, one in stand_ins.items()}
+
+
+def _times(x: Any, order: int | None) -> list[Any]:
     """By what is differentiated, once and again."""
     if isinstance(x, (tuple, list)):
         if order is not None:
@@ -99,10 +161,20 @@ def _times(x: Any, order: int | None) -> list[Symbol]:
                 f"derivative: several x are taken once each, without an order, got order={order}"
             )
         return list(x)
-    count = 1 if order is None else order
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+    count = _whole(order)
+    if count is None or count < 0:
         raise ArgumentError(f"derivative: the order must be a whole number >= 0, got {order!r}")
     return [x] * count
+
+
+def _whole(order: Any) -> int | None:
+    """A whole number of Python or NumPy; once unless told, None for what is no such number."""
+    if order is None:
+        return 1
+    try:
+        return None if isinstance(order, (bool, np.bool_)) else operator.index(order)
+    except TypeError:
+        return None
 
 
 def _ways(xs: Sequence[Symbol], x: Any, direction: Any) -> list[Any]:
@@ -126,9 +198,6 @@ def _require_entrywise(ys: Sequence[Symbol], x: Symbol) -> None:
                 "on the same entry alone, and does not; pass a direction, or use jacobian"
                 f"{built_at(y.node.origin)}"
             )
-
-
-Unreachable = Literal["error", "zero"]
 
 
 def _moved(
@@ -162,7 +231,9 @@ def _checked(mode: Any) -> Mode:
 
 
 @also_on_variables
-def jacobian(ys: Any, xs: Any, *, mode: Mode | None = None) -> Any:
+def jacobian(
+    ys: Any, xs: Any, *, mode: Mode | None = None, unreachable: Unreachable = "error"
+) -> Any:
     """All derivatives of all entries: ``out[i, j] = dy[i] / dx[j]``.
 
     One operator, ``vmap``, moves along all axes of ``x`` at once, or pulls back all entries of
@@ -172,8 +243,10 @@ def jacobian(ys: Any, xs: Any, *, mode: Mode | None = None) -> Any:
         ys: a symbol or a list of them, of any shape, which is known.
         xs: a symbol or a list of them, of a real dtype.
         mode: ``"forward"`` costs about one run for each entry of ``x``, ``"reverse"`` for each
-            entry of ``y``. Unless told, the smaller number decides; an operator that has no
-            forward mode is passed in reverse.
+            entry of ``y``. Unless told, the smaller number decides, and where an operator on the
+            way has no such mode, the other is taken.
+        unreachable: what to do when one of ``ys`` does not depend on one of ``xs``: raise an error,
+            or return zeros.
 
     Returns:
         One of shape ``y.shape + x.shape``; for a list of ``xs`` a list, for a list of ``ys`` a list
@@ -182,6 +255,8 @@ def jacobian(ys: Any, xs: Any, *, mode: Mode | None = None) -> Any:
     Raises:
         DisconnectedError: one of ``ys`` does not depend on one of ``xs``.
         DTypeError: one of ``xs`` or ``ys`` is not of a real floating dtype.
+        NotLinearError: the gradient on the way is none of the value, as that of a loss layer;
+            ``mode="reverse"`` gives what it makes of each entry.
         NotDifferentiableError: a derivative is undefined.
 
     Example:
@@ -190,13 +265,19 @@ def jacobian(ys: Any, xs: Any, *, mode: Mode | None = None) -> Any:
         >>> so.jacobian(so.exp(x) * so.sum(x), x).eval(x=[0.0, 0.0]).tolist()
         [[1.0, 1.0], [1.0, 1.0]]
     """
-    y_list, x_list = building.listed(ys), building.listed(xs)
-    for one in (*y_list, *x_list):
-        if one.dtype.kind != "f":
-            raise DTypeError(f"jacobian: the dtypes must be real and floating, got {one.type}")
-    rows = [[_block(y, x, mode, "error") for x in x_list] for y in y_list]
-    inner = rows if isinstance(xs, (list, tuple)) else [row[0] for row in rows]
+    y_list = _symbols("jacobian", ys)
+    x_list = _symbols("jacobian", building.chosen("jacobian", y_list, xs))
+    _require_real("jacobian", [*y_list, *x_list])
+    rows = [[_block(y, x, mode, unreachable) for x in x_list] for y in y_list]
+    several = isinstance(xs, (list, tuple)) or len(x_list) > 1
+    inner = rows if several else [row[0] for row in rows]
     return inner if isinstance(ys, (list, tuple)) or len(y_list) > 1 else inner[0]
+
+
+def _require_real(owner: str, values: Sequence[Symbol]) -> None:
+    for one in values:
+        if not jnp.issubdtype(one.dtype, jnp.floating):
+            raise DTypeError(f"{owner}: the dtypes must be real and floating, got {one.type}")
 
 
 def _block(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) -> Symbol:
@@ -208,12 +289,33 @@ def _block(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) ->
 def _computed(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) -> Symbol:
     if mode is not None:
         return _BLOCKS[_checked(mode)](y, x, unreachable)
-    if math.prod(x.shape) > math.prod(y.shape):
-        return _by_rows(y, x, unreachable)
+    wide = math.prod(x.shape) > math.prod(y.shape)
+    first, second = (_by_rows, _by_columns) if wide else (_by_columns, _by_rows)
+    if wide and y.shape != ():
+        _require_linear(y, x)
     try:
-        return _by_columns(y, x, unreachable)
+        return first(y, x, unreachable)
     except NotLinearError:
-        return _by_rows(y, x, unreachable)
+        raise
+    except NotDifferentiableError as error:
+        try:
+            return second(y, x, unreachable)
+        except NotDifferentiableError:
+            raise error from None
+
+
+def _require_linear(y: Symbol, x: Symbol) -> None:
+    """Refuse a gradient that is not linear in its cotangent: it belongs to no Jacobian.
+
+    Raises:
+        NotLinearError: it is not.
+    """
+    try:
+        building.jvp(y, x, get("ones_like")(x), unreachable="zero")
+    except NotLinearError:
+        raise
+    except NotDifferentiableError:
+        return  # reverse mode may pass
 
 
 def _by_columns(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
@@ -278,10 +380,11 @@ def hessian(y: Any, xs: Any, *, mode: Mode = "forward") -> Any:
         >>> so.hessian(x[0] * x[0] * x[1], x).eval(x=[1.0, 2.0]).tolist()
         [[4.0, 2.0], [2.0, 0.0]]
     """
-    slopes = _slopes("hessian", y, xs)
-    if not isinstance(xs, (list, tuple)):
-        return _block(slopes[0], xs, mode, "zero")
-    return [[_block(slope, x, mode, "zero") for x in xs] for slope in slopes]
+    x_list = _arguments("hessian", y, xs)
+    _require_real("hessian", [y, *x_list])
+    slopes = building.grad(y, x_list)
+    rows = [[_block(slope, x, mode, "zero") for x in x_list] for slope in slopes]
+    return rows if isinstance(xs, (list, tuple)) or len(x_list) > 1 else rows[0][0]
 
 
 @also_on_variables
@@ -307,13 +410,20 @@ def hvp(y: Any, xs: Any, vs: Any) -> Any:
         >>> so.hvp(so.sum(x * x * x), x, [1.0, 0.0]).eval(x=[1.0, 2.0]).tolist()
         [6.0, 0.0]
     """
-    slopes = _slopes("hvp", y, xs)
-    listed = isinstance(xs, (list, tuple))
-    found = building.jvp(slopes, xs if listed else [xs], vs if listed else [vs], unreachable="zero")
-    return list(found) if listed else found[0]
+    x_list = _arguments("hvp", y, xs)
+    several = isinstance(xs, (list, tuple)) or len(x_list) > 1
+    ways = building.listed(vs) if several else [vs]
+    if len(ways) != len(x_list):
+        raise ArgumentError(f"hvp: vectors must be one for each x ({len(x_list)}), got {len(ways)}")
+    along = [_along(x, way) for x, way in zip(x_list, ways, strict=True)]
+    found = building.jvp(building.grad(y, x_list), x_list, along, unreachable="zero")
+    return list(found) if several else found[0]
 
 
-def _slopes(what: str, y: Symbol, xs: Any) -> list[Symbol]:
-    if y.shape != ():
-        raise GradientError(f"{what}: the value must be of shape (), got {y.type}")
-    return list(building.grad(y, list(building.listed(xs))))
+def _arguments(owner: str, y: Any, xs: Any) -> list[Symbol]:
+    """``xs`` in a list, by which the scalar ``y`` is differentiated."""
+    values = _symbols(owner, y)
+    if len(values) != 1 or isinstance(y, (list, tuple)) or values[0].shape != ():
+        got = "several" if not isinstance(y, Symbol) or len(values) != 1 else y.type
+        raise GradientError(f"{owner}: the value must be one of shape (), got {got}")
+    return _symbols(owner, building.chosen(owner, values, xs))

@@ -233,7 +233,12 @@ def _in_reverse(
     """The kernel with tangents that can be transposed, by the maker, but not computed."""
     kernel = on_arrays(operator, attributes)
     flagged = Flagged(operator, training)
-    back = Pullback(operator, attributes, types, training, _rules_off)
+
+    @functools.cache
+    def pulled() -> Pullback:
+        # Only where a derivative is asked for: there may be none.
+        return Pullback(operator, attributes, types, training, _rules_off)
+
     rules = with_rule(operator, attributes)
     obstacle = _obstacle(operator, identity_key(attributes), attributes, types, training)
     assert obstacle is not None
@@ -243,7 +248,7 @@ def _in_reverse(
         raise refusal
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        inputs = flagged.inputs(primals)
+        inputs, back = flagged.inputs(primals), pulled()
         result = rules(*inputs)
         outputs = listed(operator, result)
         residuals = [*[inputs[i] for i in back.kept], *[outputs[i] for i in back.kept_outputs]]

@@ -32,7 +32,7 @@ def on_variables(flow: Callable[..., Any], *values: Any, apart: bool = True) -> 
         return flow(*jax.tree_util.tree_unflatten(tree, [_symbol(one) for one in leaves]))
     blocks = list(dict.fromkeys(one.block for one in leaves if isinstance(one, Variable)))
     if len(blocks) != 1:
-        raise ProgramError("control flow: the variables must be of one program, got several")
+        raise ProgramError("variables: those of one call must be of one program, got several")
     named = _Named(blocks[0], apart=apart)
     with _as_symbols(named):
         given = jax.tree_util.tree_unflatten(tree, [_symbol(one) for one in leaves])
@@ -81,7 +81,7 @@ class _Named:
             return _node(value)
         if value.block is not self._block:
             raise ProgramError(
-                f"control flow: {value.name!r} must be of the same program, and is not"
+                f"variables: {value.name!r} must be of the program of the others, and is not"
             )
         source, index = place_of(value.node)
         if not self._apart or self.labels[source][index] == value.name:
@@ -95,7 +95,7 @@ class _Named:
 def _node(value: Any) -> Node:
     if isinstance(value, Var) and not isinstance(value, (Symbol, Node)):
         raise ArgumentError(
-            "control flow: variables of a program and other values must not be mixed, got a "
+            "variables: those of a program and other values must not be mixed in a call, got a "
             f"{type(value).__name__}; feed it, or make it a parameter"
         )
     return to_node(value)

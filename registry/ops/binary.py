@@ -6,7 +6,7 @@ import numpy as np
 from registry.cases import case, integers, misuse, nonzero, uniform
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
-from registry.ops.comparison import equal, greater_equal
+from registry.ops.comparison import equal, greater_equal, logical_and
 from registry.ops.elementwise import sigmoid, where
 from registry.ops.rounding import isnan
 from registry.shapes import broadcast, inexact, numeric, real_inexact
@@ -126,7 +126,8 @@ def logaddexp(x: Array, y: Array) -> Array:
 def _logaddexp_gradient(x: Var, y: Var, d_out: Var) -> Grads:
     # d out = (e^x dx + e^y dy) / (e^x + e^y); two equal infinities share it evenly
     difference = x - y
-    share = sigmoid(where(isnan(difference), 0.0, difference))
+    alike = logical_and(isnan(difference), equal(x, y))
+    share = sigmoid(where(alike, 0.0, difference))
     return {
         "x": unbroadcast(d_out * share, x),
         "y": unbroadcast(d_out * (1.0 - share), y),

@@ -130,7 +130,12 @@ def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 
 @mean.gradient
 def _mean_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
-    return {"x": spread(averaged(d_out, count(x.shape, axis)), x, axis)}
+    n = count(x.shape, axis)
+    if d_out.dtype.itemsize >= 4:
+        return {"x": spread(d_out / n, x, axis)}
+    # Forward mode adds up where this spreads, which 16 bits may not hold before the division.
+    wide = spread(cast(d_out, dtype="float32") / n, x, axis)
+    return {"x": cast(wide, dtype=d_out.dtype)}
 
 
 def averaged(d: Var, n: float) -> Any:
