@@ -13,7 +13,11 @@ from registry.errors import SymopError
 from registry.operator import Operator
 from symop.building import load
 from symop.discovery import ModuleFailedError, declared_by
+from symop.interop.converting import convert_mxnet
 from symop.testing import check_operator, record, sheets
+
+_TOLERANCE = 1e-5
+"""So much may an output of a converted model differ."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,9 +62,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--workers", type=int, default=1, help="processes that prove for --sheets")
     check.set_defaults(run=_check)
+    convert = commands.add_parser(
+        "convert", help="turn a model of another system into symop's files"
+    )
+    convert.add_argument("system", choices=["mxnet"])
+    convert.add_argument("prefix", help="path and name of the model, as before -symbol.json")
+    convert.add_argument("epoch", type=int, help="the number in PREFIX-0000.params")
+    convert.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    convert.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=_shape,
+        metavar="NAME=1,3,224,224",
+        help="the shape of an input; once for each",
+    )
+    convert.set_defaults(run=_convert)
     audit = commands.add_parser("audit", help="which operators are differentiable to every order")
     audit.set_defaults(run=_audit)
     return parser
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, lengths = text.partition("=")
+    return name, tuple(int(one) for one in lengths.split(","))
+
+
+def _convert(options: argparse.Namespace) -> int:
+    made = convert_mxnet(options.prefix, options.epoch, options.output, dict(options.shape))
+    print(f"wrote {made.graph} and {made.parameters}")
+    print(f"largest difference of an output before and after: {made.difference:.3g}")
+    return 0 if made.difference <= _TOLERANCE else 1
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -1,0 +1,149 @@
+"""MXNet's interface: training steps of ``Module`` against JAX and optax, and loading a model."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from measure import Figure, compare
+
+import symop.interop.mxnet as mx
+
+TITLE = "MXNet's interface"
+RATE, MOMENTUM = 0.05, 0.9
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of the interface."""
+    repeats = 5 if quick else 100
+    return [multilayer(repeats), lenet(repeats // 2 or 1), loading(3 if quick else 10)], {}
+
+
+def multilayer(repeats: int) -> Figure:
+    """A perceptron with two hidden layers."""
+    net = mx.sym.var("data")
+    for i in range(2):
+        net = mx.sym.FullyConnected(net, num_hidden=512, name=f"layer{i}")
+        net = mx.sym.Activation(net, act_type="relu")
+    net = mx.sym.FullyConnected(net, num_hidden=10, name="out")
+
+    def forward(params: Any, x: Any) -> Any:
+        for name in ("layer0", "layer1"):
+            x = jax.nn.relu(x @ params[f"{name}_weight"].T + params[f"{name}_bias"])
+        return x @ params["out_weight"].T + params["out_bias"]
+
+    return step("a multilayer perceptron", net, forward, (128, 784), repeats)
+
+
+def lenet(repeats: int) -> Figure:
+    """The convolutional network of MXNet's examples."""
+    net = mx.sym.var("data")
+    for i, count in enumerate((20, 50)):
+        net = mx.sym.Convolution(net, kernel=(5, 5), num_filter=count, name=f"conv{i}")
+        net = mx.sym.Activation(net, act_type="tanh")
+        net = mx.sym.Pooling(net, pool_type="max", kernel=(2, 2), stride=(2, 2))
+    net = mx.sym.FullyConnected(mx.sym.Flatten(net), num_hidden=500, name="fc0")
+    net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type="tanh"), num_hidden=10, name="fc1")
+
+    def forward(params: Any, x: Any) -> Any:
+        for name in ("conv0", "conv1"):
+            x = jax.lax.conv(x, params[f"{name}_weight"], (1, 1), "VALID")
+            x = jnp.tanh(x + params[f"{name}_bias"][:, None, None])
+            window = (1, 1, 2, 2)
+            x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
+        x = x.reshape(len(x), -1)
+        x = jnp.tanh(x @ params["fc0_weight"].T + params["fc0_bias"])
+        return x @ params["fc1_weight"].T + params["fc1_bias"]
+
+    return step("LeNet", net, forward, (64, 1, 28, 28), repeats)
+
+
+def step(
+    name: str,
+    net: mx.sym.Symbol,
+    forward: Callable[[Any, Any], Any],
+    shape: tuple[int, ...],
+    repeats: int,
+) -> Figure:
+    """``forward_backward`` and ``update`` against a jitted step with optax."""
+    generator = np.random.default_rng(0)
+    x = mx.nd.array(generator.normal(size=shape))
+    y = mx.nd.array(generator.integers(0, 10, shape[0]))
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+    module.bind([("data", shape)], [("softmax_label", shape[:1])])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM})
+    batch = mx.io.DataBatch([x], [y])
+    params = {key: jnp.array(one.asnumpy()) for key, one in module.get_params()[0].items()}
+    optimizer = optax.sgd(RATE, MOMENTUM)
+    data, labels = jnp.array(x.asnumpy()), jnp.asarray(y.asnumpy(), jnp.int32)
+
+    def loss(params: Any, data: Any, labels: Any) -> Any:
+        found = forward(params, data)
+        return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(found, labels)), found
+
+    def one(kept: Any, data: Any, labels: Any) -> Any:
+        params, moments = kept
+        (_, found), slopes = jax.value_and_grad(loss, has_aux=True)(params, data, labels)
+        moves, moments = optimizer.update(slopes, moments, params)
+        return (optax.apply_updates(params, moves), moments), jax.nn.softmax(found)
+
+    jitted = jax.jit(one, donate_argnums=0)
+    held = [(params, optimizer.init(params))]
+
+    def theirs() -> Any:
+        held[0], found = jitted(held[0], data, labels)
+        return jax.block_until_ready(found)
+
+    def ours() -> Any:
+        module.forward_backward(batch)
+        module.update()
+        return module.get_outputs()[0].value.block_until_ready()
+
+    for _ in range(3):
+        np.testing.assert_allclose(ours(), theirs(), rtol=1e-3, atol=1e-5)
+    return compare(
+        f"a training step of {name} by Module, against JAX and optax",
+        ours,
+        theirs,
+        repeats=repeats,
+        target=1.05,
+    )
+
+
+def loading(repeats: int) -> Figure:
+    """A symbol of 400 nodes and its parameters, read and bound; at most a second."""
+    net = mx.sym.var("data")
+    for i in range(57):
+        net = mx.sym.FullyConnected(net, num_hidden=64, name=f"fc{i}")
+        net = mx.sym.BatchNorm(net, name=f"bn{i}")
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    assert len(net.get_internals()) >= 400, len(net.get_internals())
+    shapes = {"data": (1, 64)}
+    arguments, _, states = net.infer_shape(**shapes)
+    held = [
+        {name: mx.nd.ones(shape) for name, shape in zip(names, found or (), strict=True)}
+        for names, found in (
+            (net.list_arguments(), arguments),
+            (net.list_auxiliary_states(), states),
+        )
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = str(Path(folder) / "model")
+        mx.model.save_checkpoint(prefix, 0, net, *held)
+
+        def load() -> float:
+            start = time.perf_counter()
+            symbol, arg_params, aux_params = mx.model.load_checkpoint(prefix, 0)
+            symbol.bind(args=arg_params, aux_states=aux_params)
+            return time.perf_counter() - start
+
+        times = sorted(load() for _ in range(repeats))
+    taken = times[len(times) // 2]
+    name = "loading a symbol of 400 nodes with its parameters, against one second"
+    return Figure(name, taken, 1.0, taken, target=1.0, repeats=repeats)

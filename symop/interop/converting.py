@@ -1,0 +1,100 @@
+"""Conversion of a saved MXNet model into symop's own files, checked by running both."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import symop as so
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.model import load_checkpoint
+from symop.interop.mxnet.visualization import print_summary
+
+GRAPH, PARAMETERS = "symbol.json", "parameters.safetensors"
+
+
+class Converted(NamedTuple):
+    """What a conversion wrote.
+
+    Attributes:
+        graph: the file of the graph, for ``so.load``.
+        parameters: the file of arguments and auxiliary states, for ``so.load_parameters``.
+        difference: the largest difference of an output before and after, on random inputs.
+    """
+
+    graph: Path
+    parameters: Path
+    difference: float
+
+
+def convert_mxnet(
+    prefix: str | Path,
+    epoch: int,
+    output: str | Path,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Converted:
+    """Write the model ``prefix-symbol.json``, ``prefix-0000.params`` as JSON and safetensors.
+
+    Prints a table of its layers, loads what was written, and compares the outputs of both on random
+    inputs.
+
+    Args:
+        prefix: path and name of the model, as MXNet has it.
+        epoch: the number in the name of the parameters' file.
+        output: a folder, made if it is not there.
+        shapes: of the inputs; a graph of symop has known ones.
+
+    Raises:
+        MXNetError: a shape is missing, or an operator is not mapped.
+        OSError: a file cannot be read or written.
+    """
+    symbol, arguments, states = load_checkpoint(prefix, epoch)
+    arrays = {name: one.value for name, one in {**arguments, **states}.items()}
+    types = _types(symbol, arrays, shapes or {})
+    inputs = [name for name in symbol.list_inputs() if name not in arrays]
+    print_summary(symbol, shape={name: types[name][0] for name in inputs})
+    graph = symbol.to_graph(
+        {name: dtype for name, (_, dtype) in types.items()},
+        **{name: shape for name, (shape, _) in types.items()},
+    )
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    graph.save(folder / GRAPH)
+    so.save_parameters(folder / PARAMETERS, arrays)
+    given = {name: _drawn(i, *types[name]) for i, name in enumerate(inputs)}
+    before = symbol.to_jax()(**given, **arrays, key=jax.random.key(0))
+    kept = so.load_parameters(folder / PARAMETERS)
+    after = so.load(folder / GRAPH).to_jax()(**given, **kept, key=jax.random.key(0))
+    return Converted(folder / GRAPH, folder / PARAMETERS, _largest_difference(before, after))
+
+
+def _types(symbol: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> Any:
+    """Shape and dtype of each variable."""
+    for name in shapes:
+        if name not in symbol.list_inputs():
+            raise MXNetError(f"convert: no variable is called {name!r}")
+    told = {**{name: one.shape for name, one in arrays.items()}, **shapes}
+    types = Inference(
+        symbol.heads,
+        {name: tuple(shape) for name, shape in told.items()},
+        {name: one.dtype for name, one in arrays.items()},
+    )
+    try:
+        return {node.name: types.type(node) for node in types.nodes if node.is_variable}
+    except MXNetError as error:
+        raise MXNetError(f"{error}; pass the inputs' shapes, --shape data=1,3,224,224") from None
+
+
+def _drawn(seed: int, shape: Sequence[int], dtype: Any) -> Any:
+    """Numbers between 0 and 1: of a label or of ids the class or the row 0."""
+    values = np.random.default_rng(seed).uniform(size=shape)
+    return jnp.asarray(values).astype(dtype)
+
+
+def _largest_difference(before: Any, after: Any) -> float:
+    pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
+    return max(float(jnp.max(jnp.abs(one - other), initial=0.0)) for one, other in pairs)

@@ -1,0 +1,124 @@
+"""Python's operators on arrays, and the functions of two operands in ``mx.nd``."""
+
+import functools
+import operator as python
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from registry.errors import SymopError
+from symop.interop.mxnet.array_calls import function_of
+from symop.interop.mxnet.base import numeric_types
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY
+from symop.interop.mxnet.ndarray import NDArray
+
+_DIRECT = {
+    "add": python.add,
+    "subtract": python.sub,
+    "multiply": python.mul,
+    "divide": python.truediv,
+}
+"""Functions that symop's own operators are, where all operands are of one floating dtype."""
+
+
+@functools.lru_cache(maxsize=256)
+def _called(name: str) -> Callable[..., Any]:
+    return function_of(name)
+
+
+@functools.lru_cache(maxsize=64)
+def binary(name: str) -> Callable[[Any, Any], Any]:
+    """The function ``name`` of two operands, each an array or a number.
+
+    Two arrays are broadcast. The result has the dtype of the arrays.
+    """
+    names = BINARY[name]
+
+    def function(lhs: Any, rhs: Any) -> Any:
+        if isinstance(lhs, NDArray):
+            if isinstance(rhs, NDArray):
+                return _called(names.arrays)(lhs, rhs)
+            _require_number(name, rhs)
+            return _called(names.number)(lhs, scalar=float(rhs))
+        _require_number(name, lhs)
+        if isinstance(rhs, NDArray):
+            return _called(names.swapped or names.number)(rhs, scalar=float(lhs))
+        _require_number(name, rhs)
+        return NUMBERS_ONLY[name](lhs, rhs)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _require_number(name: str, operand: Any) -> None:
+    if not isinstance(operand, numeric_types):
+        raise TypeError(f"{name}: operands must be arrays or numbers, got {type(operand)}")
+
+
+def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
+    """Python's operator; what takes the time in a loop of eager code is short here."""
+    compute, direct = binary(name), _DIRECT.get(name)
+
+    def method(self: NDArray, other: Any) -> Any:
+        x = self.inner
+        y = other.inner if isinstance(other, NDArray) else other
+        if direct is not None and x.dtype.kind == "f":
+            kind = y.__class__
+            if kind is float or kind is int or (y is not other and y.dtype == x.dtype):
+                try:
+                    return NDArray(direct(y, x) if swapped else direct(x, y))
+                except SymopError as error:
+                    raise MXNetError(str(error)) from error
+        return compute(other, self) if swapped else compute(self, other)
+
+    return method
+
+
+def _comparison(name: str) -> Callable[[NDArray, Any], Any]:
+    """A comparison, which of anything but an array or a number is left to Python."""
+    compute = binary(name)
+
+    def method(self: NDArray, other: Any) -> Any:
+        if isinstance(other, (NDArray, *numeric_types)):
+            return compute(self, other)
+        if isinstance(other, np.ndarray):
+            raise TypeError(f"{name}: operands must be arrays of mx.nd or numbers, got {other!r}")
+        return NotImplemented
+
+    return method
+
+
+def _in_place(name: str) -> Callable[[NDArray, Any], NDArray]:
+    """``x += y`` and its kin; shape and dtype stay."""
+    compute = _method(name)
+
+    def method(self: NDArray, other: Any) -> NDArray:
+        self.become(compute(self, other).inner)
+        return self
+
+    return method
+
+
+def __neg__(self: NDArray) -> Any:  # noqa: N807  # it becomes a method
+    return self * -1.0
+
+
+def __abs__(self: NDArray) -> Any:  # noqa: N807
+    return _called("abs")(self)
+
+
+def _attach() -> None:
+    for name, names in BINARY.items():
+        if names.method in COMPARISONS:
+            setattr(NDArray, f"__{names.method}__", _comparison(name))
+        elif names.method is not None:
+            setattr(NDArray, f"__{names.method}__", _method(name))
+            setattr(NDArray, f"__r{names.method}__", _method(name, swapped=True))
+            setattr(NDArray, f"__i{names.method}__", _in_place(name))
+    for method in (__neg__, __abs__):
+        setattr(NDArray, method.__name__, method)
+
+
+_attach()

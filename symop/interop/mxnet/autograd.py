@@ -1,0 +1,266 @@
+"""``mx.autograd``: recording of code on arrays, and its gradients of every order.
+
+Example:
+    >>> import symop.interop.mxnet as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * x * x
+    >>> y.backward()
+    >>> x.grad.asnumpy().tolist()
+    [3.0, 12.0]
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import symop as so
+from symop.autograd import (
+    is_recording,
+    is_training,
+    pause,
+    predict_mode,
+    record,
+    set_recording,
+    set_training,
+    train_mode,
+)
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.ndarray import NDArray, raising
+from symop.symbol import Symbol
+
+__all__ = [
+    "Function",
+    "backward",
+    "get_symbol",
+    "grad",
+    "is_recording",
+    "is_training",
+    "mark_variables",
+    "pause",
+    "predict_mode",
+    "record",
+    "set_recording",
+    "set_training",
+    "train_mode",
+]
+Arrays = NDArray | Sequence[NDArray]
+
+
+def _listed(given: Any) -> list[NDArray]:
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in listed:
+        if not isinstance(one, NDArray):
+            raise MXNetError(f"autograd: it takes arrays, got {type(one).__name__}")
+    return listed
+
+
+def _inner(arrays: Arrays) -> list[so.NDArray]:
+    return [one.inner for one in _listed(arrays)]
+
+
+def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | None] | None:
+    """The gradients of heads, each in its head's dtype; None for ones."""
+    if given is None:
+        return None
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    if len(listed) != len(heads):
+        raise MXNetError(
+            f"autograd: there must be a head gradient for each of {len(heads)} heads, "
+            f"got {len(listed)}"
+        )
+    return [
+        None if one is None else one.inner.astype(head.dtype, copy=False)
+        for one, head in zip(listed, heads, strict=True)
+    ]
+
+
+@raising
+def mark_variables(
+    variables: Arrays, gradients: Arrays, grad_reqs: str | Sequence[str] = "write"
+) -> None:
+    """Give arrays gradients of their own, in arrays that a backward pass writes into.
+
+    Args:
+        variables: the arrays.
+        gradients: for each an array of its shape and dtype.
+        grad_reqs: ``"write"``, ``"add"`` or ``"null"``, for all or one by one.
+
+    Raises:
+        MXNetError: there are not as many of each, or types differ.
+    """
+    so.autograd.mark_variables(_inner(variables), _inner(gradients), grad_reqs)
+
+
+@raising
+def backward(
+    heads: Arrays,
+    head_grads: Any = None,
+    retain_graph: bool = False,
+    train_mode: bool = True,
+) -> None:
+    """Put the gradients of ``heads`` into the ``grad`` of every array that has one.
+
+    Args:
+        heads: one array or several, recorded inside ``record()``.
+        head_grads: for each an array or None, which stands for ones, as leaving them out does.
+        retain_graph: keep the record for another backward pass.
+        train_mode: has no effect: what was recorded tells the mode.
+
+    Raises:
+        MXNetError: nothing was recorded, or the record was freed.
+    """
+    inner = _inner(heads)
+    so.autograd.backward(inner, _cotangents(inner, head_grads), retain_graph, train_mode)
+
+
+@raising
+def grad(
+    heads: Arrays,
+    variables: Arrays,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[NDArray]:
+    """The gradients of ``heads`` with respect to ``variables``, as new arrays, always in a list.
+
+    Args:
+        heads: one array or several, recorded inside ``record()``.
+        variables: arrays on which they depend.
+        head_grads: for each head an array or None, which stands for ones.
+        retain_graph: keep the record; by default just where ``create_graph`` is set.
+        create_graph: record the gradients, so that they can be differentiated again.
+        train_mode: has no effect: what was recorded tells the mode.
+
+    Raises:
+        MXNetError: a head does not depend on a variable, or nothing was recorded.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> x = mx.nd.array([2])
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     (slope,) = mx.autograd.grad(x * x * x, x, create_graph=True)
+        >>> slope.backward()
+        >>> x.grad.asscalar()
+        np.float32(12.0)
+    """
+    inner, targets = _inner(heads), _inner(variables)
+    if not targets:
+        raise MXNetError("grad: at least one variable must be given, got none")
+    along = _cotangents(inner, head_grads)
+    found = so.autograd.grad(inner, targets, along, retain_graph, create_graph, train_mode)
+    return [NDArray(one) for one in found]
+
+
+@raising
+def get_symbol(x: NDArray) -> Symbol:
+    """The recorded computation of ``x``, as a symbol of symop's catalogue.
+
+    Its variables are called ``var0``, ``var1``, ...
+
+    Raises:
+        MXNetError: nothing was recorded, or a ``Function`` lies on the way.
+    """
+    return so.autograd.get_symbol(_inner(x))
+
+
+# Functions of one's own ------------------------------------------------------------------------
+
+
+class Function:
+    """A function whose gradient is a function, too: both are code on arrays.
+
+    A subclass defines ``forward(*inputs)`` and ``backward(*output_grads)``, which returns a
+    gradient for each input. An object serves one call. Where ``backward`` is made of operators and
+    takes what it needs through ``save_for_backward``, the gradient can be differentiated again.
+
+    Attributes:
+        saved_tensors: what ``forward`` kept.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> class Sigmoid(mx.autograd.Function):
+        ...     def forward(self, x):
+        ...         y = 1 / (1 + mx.nd.exp(-x))
+        ...         self.save_for_backward(y)
+        ...         return y
+        ...     def backward(self, dy):
+        ...         (y,) = self.saved_tensors
+        ...         return dy * y * (1 - y)
+        >>> x = mx.nd.zeros(1)
+        >>> x.attach_grad()
+        >>> with mx.autograd.record():
+        ...     y = Sigmoid()(x)
+        >>> y.backward()
+        >>> x.grad.asscalar()
+        np.float32(0.25)
+    """
+
+    saved_tensors: tuple[Any, ...] = ()
+    _used = False
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep arrays for ``backward``: inputs and results of ``forward``, as they are."""
+        self.saved_tensors = args
+
+    def forward(self, *inputs: Any) -> Any:
+        """The results for ``inputs``."""
+        raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
+
+    def backward(self, *output_grads: Any) -> Any:
+        """A gradient for each input of ``forward``."""
+        raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
+
+    @raising
+    def __call__(self, *inputs: Any) -> Any:
+        """Run ``forward``, and put ``backward`` on the record.
+
+        Raises:
+            MXNetError: the object was called before.
+        """
+        if self._used:
+            raise MXNetError(f"{type(self).__name__}: an object must be called once, make another")
+        self._used = True
+        return _wrapped(_Bridge(self)(*map(_plain, inputs)))
+
+
+class _Bridge(so.autograd.Function):
+    """A function of symop's that asks one of MXNet's form."""
+
+    def __init__(self, asked: Function) -> None:
+        super().__init__()
+        self._asked = asked
+        self._types: list[Any] = []
+
+    def forward(self, *inputs: Any) -> Any:
+        self._types = [one.type if isinstance(one, so.NDArray) else None for one in inputs]
+        found = self._asked.forward(*map(_wrapped, inputs))
+        self.save_for_backward(*map(_plain, self._asked.saved_tensors))
+        return tuple(map(_plain, found)) if isinstance(found, (list, tuple)) else _plain(found)
+
+    def backward(self, *cotangents: Any) -> Any:
+        self._asked.saved_tensors = tuple(map(_wrapped, self.saved_tensors))
+        found = self._asked.backward(*map(_wrapped, cotangents))
+        listed = found if isinstance(found, (list, tuple)) else [found]
+        if len(listed) != len(self._types):
+            return tuple(map(_plain, listed))  # which is refused, with the number that is expected
+        return tuple(map(_fitting, map(_plain, listed), self._types))
+
+
+def _fitting(gradient: Any, of: Any) -> Any:
+    """A gradient in its input's dtype."""
+    if of is None or not isinstance(gradient, so.NDArray):
+        return gradient
+    return gradient.astype(of.dtype, copy=False)
+
+
+def _plain(one: Any) -> Any:
+    return one.inner if isinstance(one, NDArray) else one
+
+
+def _wrapped(one: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(map(_wrapped, one))
+    return NDArray(one) if isinstance(one, so.NDArray) else one

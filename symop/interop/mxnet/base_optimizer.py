@@ -1,0 +1,336 @@
+"""Optimizer: rates, decays and counts of parameters by their indices, as MXNet keeps them."""
+
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import symop as so
+from symop.interop.mxnet.classes import Classes
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.ndarray import NDArray, array_of
+
+Index = int | str
+Plan = tuple[Hashable, np.ndarray]
+
+
+class Optimizer:
+    """Updates parameters by their gradients; a subclass says how, in ``update``.
+
+    Biases and the like do not decay: ``wd_mult`` of every name that ends in neither ``_weight`` nor
+    ``_gamma`` is zero unless told.
+
+    Attributes:
+        rescale_grad: multiplies all gradients first; ``Module`` sets it to one over the batch.
+        lr: the learning rate, where no scheduler says it.
+        wd: the weight decay.
+        clip_gradient: the bound of each entry of a gradient, or None.
+        lr_scheduler: a function from the number of updates to the rate, or None.
+        num_update: how often the parameter was updated that was updated most often.
+        idx2name: names of parameters by index.
+    """
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Any = None,
+        sym: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Any] | None = None,
+    ) -> None:
+        """Prepare to update.
+
+        Args:
+            rescale_grad: see the class.
+            param_idx2name: names of parameters by index.
+            wd: see the class.
+            clip_gradient: see the class.
+            learning_rate: the rate, or that from which a scheduler's follow; 0.01 unless given.
+            lr_scheduler: see the class.
+            sym: whose variables say factors of their own rates and decays.
+            begin_num_update: how many updates there were before.
+            multi_precision: whether parameters in half precision are kept in single precision, too.
+            param_dict: what has ``lr_mult`` and ``wd_mult``, by index.
+        """
+        self.rescale_grad, self.clip_gradient, self.wd = rescale_grad, clip_gradient, wd
+        self.lr_scheduler = lr_scheduler
+        self.lr = 0.01 if learning_rate is None else learning_rate
+        if lr_scheduler is not None and learning_rate is not None:
+            if lr_scheduler.base_lr != learning_rate:
+                logging.info("learning_rate takes the place of the scheduler's base_lr")
+            lr_scheduler.base_lr = learning_rate
+        self.begin_num_update = self.num_update = begin_num_update
+        self._index_update_count: dict[Index, int] = {}
+        self.multi_precision = multi_precision
+        self.idx2name = dict(param_idx2name or {})
+        self.sym_info: tuple[Any, ...] = ()
+        if sym is not None:
+            self.sym_info = (sym.attr_dict(), sym.list_arguments())
+        self.param_dict = dict(param_dict or {})
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    # Rates and decays
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the next update."""
+        return self.lr if self.lr_scheduler is None else float(self.lr_scheduler(self.num_update))
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Put ``lr`` in the place of the rate.
+
+        Raises:
+            MXNetError: a scheduler says it.
+        """
+        if self.lr_scheduler is not None:
+            raise MXNetError(
+                "set_learning_rate: there must be no lr_scheduler, which says the rate"
+            )
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
+        """Factors of the rate, by name or index; variables' ``__lr_mult__`` come before."""
+        self.lr_mult: dict[Any, float] = {**self._said("__lr_mult__"), **args_lr_mult}
+
+    def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
+        """Factors of the decay, by name or index; variables' ``__wd_mult__`` come before."""
+        still = [n for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))]
+        self.wd_mult: dict[Any, float] = {
+            **dict.fromkeys(still, 0.0),
+            **self._said("__wd_mult__"),
+            **args_wd_mult,
+        }
+
+    def _said(self, key: str) -> dict[str, float]:
+        """What variables say of themselves under ``key``."""
+        if not self.sym_info:
+            return {}
+        attributes, names = self.sym_info
+        found = {name: attributes.get(name, {}).get(key) for name in names}
+        return {name: float(one) for name, one in found.items() if one is not None}
+
+    def _factor(self, index: Index, own: Mapping[Any, float], attribute: str) -> float:
+        if index in self.param_dict:
+            return float(getattr(self.param_dict[index], attribute))
+        return own.get(index, own.get(self.idx2name.get(index), 1.0))
+
+    def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
+        """The rates of the parameters ``indices``."""
+        rate = self.learning_rate
+        if not (self.lr_mult or self.param_dict):
+            return [rate] * len(indices)
+        return [rate * self._factor(index, self.lr_mult, "lr_mult") for index in indices]
+
+    def _get_wds(self, indices: Sequence[Index]) -> list[float]:
+        """The decays of the parameters ``indices``."""
+        if not self.wd:
+            return [0.0] * len(indices)
+        return [self.wd * self._factor(index, self.wd_mult, "wd_mult") for index in indices]
+
+    def _get_lr(self, index: Index) -> float:
+        """The rate of a parameter, for subclasses."""
+        return self._get_lrs([index])[0]
+
+    def _get_wd(self, index: Index) -> float:
+        """The decay of a parameter, for subclasses."""
+        return self._get_wds([index])[0]
+
+    def _update_count(self, index: Any) -> None:
+        """Count an update of one or more parameters, for subclasses."""
+        counts = self._index_update_count
+        for one in index if isinstance(index, (list, tuple)) else [index]:
+            counts[one] = counts.get(one, self.begin_num_update) + 1
+            self.num_update = max(self.num_update, counts[one])
+
+    # Updates
+
+    def create_state(self, index: Index, weight: NDArray) -> Any:
+        """What is kept for a parameter: an array, a tuple of them, or None."""
+
+    def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
+        """The same beside the parameter in single precision, where ``multi_precision`` asks it."""
+        if not self.is_mixed(weight.dtype):
+            return self.create_state(index, weight)
+        master = array_of(weight.value.astype(jnp.float32))
+        return master, self.create_state(index, master)
+
+    def is_mixed(self, dtype: Any) -> bool:
+        """Whether a parameter of ``dtype`` is kept in single precision, too."""
+        return self.multi_precision and np.dtype(dtype).itemsize == 2
+
+    def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Write the updated parameter into ``weight``, and what is kept into ``state``."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it updates")
+
+    def update_multi_precision(
+        self, index: Index, weight: NDArray, grad: NDArray, state: Any
+    ) -> None:
+        """As ``update``, of a parameter that may be kept in single precision."""
+        if not self.is_mixed(weight.dtype):
+            self.update(index, weight, grad, state)
+            return
+        master, own = state
+        self.update(index, master, array_of(grad.value.astype(jnp.float32)), own)
+        weight.hold(master.value.astype(weight.dtype))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "param_dict": {}}
+
+
+_classes: Classes[Optimizer] = Classes("optimizer", Optimizer)
+register = _classes.register
+
+
+def create(name: Any, **kwargs: Any) -> Optimizer:
+    """The optimizer called ``name``.
+
+    Raises:
+        MXNetError: there is none.
+    """
+    return _classes.create(name, **kwargs)
+
+
+# Steps that are compiled -------------------------------------------------------------------------
+
+_SCALE = 1
+"""The first number of a plan is the factor of the gradients."""
+
+
+class Formula(Optimizer):
+    """An optimizer whose step is a composition of operators, compiled for all parameters at once.
+
+    Rates and what depends on counts are numbers that the compiled step takes; decays and
+    ``settings`` are part of it.
+
+    Attributes:
+        settings: names of the attributes that ``step`` reads.
+        slots: how many arrays are kept for a parameter; one stands alone, more in a tuple.
+        decay: when the decay is added to a gradient: before it is clipped, after, or by ``step``.
+        master_last: whether the parameter in single precision stands behind what is kept.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ()
+    slots: ClassVar[int] = 1
+    decay: ClassVar[Literal["before", "after", "apart"]] = "before"
+    master_last: ClassVar[bool] = False
+
+    # What a subclass says
+
+    def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
+        """What ``step`` takes for the parameter ``index``, which was just counted."""
+        return (rate,)
+
+    def step(
+        self, weight: Any, grad: Any, state: Any, numbers: Sequence[Any], decay: float
+    ) -> tuple[Any, Any]:
+        """The updated parameter and state, of arrays of JAX in single precision at least."""
+        raise NotImplementedError(f"{type(self).__name__} must say its step")
+
+    def create_state(self, index: Index, weight: NDArray) -> Any:
+        """Zeros."""
+        made = [array_of(jnp.zeros(weight.shape, weight.dtype)) for _ in range(self.slots)]
+        return made[0] if self.slots == 1 else tuple(made)
+
+    def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
+        """Zeros, beside the parameter in single precision where that is kept."""
+        state = super().create_state_multi_precision(index, weight)
+        return state[::-1] if self.master_last and self.is_mixed(weight.dtype) else state
+
+    # All parameters at once
+
+    def plan(self, indices: Sequence[Index]) -> Plan:
+        """Count an update of ``indices``; what its compiled step is told apart by, and takes."""
+        self._update_count(indices)
+        rates = self._get_lrs(indices)
+        found = [self.rescale_grad]
+        for index, rate in zip(indices, rates, strict=True):
+            found += self.numbers(index, rate)
+        own = tuple(getattr(self, name) for name in self.settings)
+        clip = self.clip_gradient or None
+        key = (tuple(self._get_wds(indices)), clip, self.multi_precision, own)
+        return key, np.asarray(found, jax.dtypes.canonicalize_dtype(np.float64))
+
+    def apply(
+        self, key: Any, numbers: Any, weights: Sequence[Any], grads: Sequence[Any], states: Any
+    ) -> tuple[list[Any], list[Any]]:
+        """The updated parameters and states, for a step that is being compiled.
+
+        Args:
+            key: of the plan.
+            numbers: of the plan.
+            weights: parameters.
+            grads: their gradients.
+            states: what is kept for each.
+        """
+        decays, count = key[0], (len(numbers) - _SCALE) // max(len(weights), 1)
+        scalars = [numbers[i] for i in range(len(numbers))]
+        new_weights, new_states = [], []
+        for i, (weight, grad, state) in enumerate(zip(weights, grads, states, strict=True)):
+            own = scalars[_SCALE + i * count : _SCALE + (i + 1) * count]
+            made = self._stepped(weight, grad, state, [scalars[0], *own], decays[i])
+            new_weights.append(made[0])
+            new_states.append(made[1])
+        return new_weights, new_states
+
+    def _stepped(
+        self, weight: Any, grad: Any, state: Any, numbers: Sequence[Any], decay: float
+    ) -> tuple[Any, Any]:
+        if self.is_mixed(weight.dtype):
+            at = 1 if self.master_last else 0
+            master, kept = self._stepped(state[at], grad, state[1 - at], numbers, decay)
+            return master.astype(weight.dtype), (kept, master) if at else (master, kept)
+        dtype = weight.dtype if weight.dtype.itemsize > 2 else jnp.dtype(jnp.float32)
+        scale, *own = [one.astype(dtype) for one in numbers]
+        wide = jax.tree.map(lambda one: one.astype(dtype), (weight, state))
+        grad = self._prepared(grad.astype(dtype) * scale, wide[0], decay)
+        found = self.step(wide[0], grad, wide[1], own, decay)
+        like = jax.tree.map(lambda old, new: new.astype(old.dtype), (weight, state), found)
+        made: tuple[Any, Any] = like
+        return made
+
+    def _prepared(self, grad: Any, weight: Any, decay: float) -> Any:
+        if decay and self.decay == "before":
+            grad = so.add_decayed_weights(grad, weight, weight_decay=decay)
+        if self.clip_gradient:
+            grad = so.clip(grad, -self.clip_gradient, self.clip_gradient)
+        if decay and self.decay == "after":
+            grad = so.add_decayed_weights(grad, weight, weight_decay=decay)
+        return grad
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update one parameter, or several, given as lists."""
+        if not isinstance(index, (list, tuple)):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        key, numbers = self.plan(index)
+        given = [one.value for one in weight], [one.value for one in grad]
+        old = [jax.tree.map(lambda one: one.value, own) for own in state]
+        new_weights, new_states = self._compiled(key)(numbers, *given, old)
+        for array, value in zip(weight, new_weights, strict=True):
+            array.hold(value)
+        jax.tree.map(lambda array, value: array.hold(value), list(state), new_states)
+
+    update_multi_precision = update
+
+    def _compiled(self, key: Hashable) -> Callable[..., Any]:
+        """The compiled step; attributes that it reads are part of ``key``."""
+        known = self.__dict__.setdefault("_known", {})
+        if key not in known:
+
+            def run(numbers: Any, weights: Any, grads: Any, states: Any) -> Any:
+                return self.apply(key, numbers, weights, grads, states)
+
+            known[key] = jax.jit(run)
+        found: Callable[..., Any] = known[key]
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: one for k, one in super().__getstate__().items() if k != "_known"}

@@ -1,0 +1,87 @@
+"""Classes by name: initializers, metrics and optimizers are made from names and descriptions."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from registry.errors import nearest
+from symop.interop.mxnet.errors import MXNetError
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+class Classes(Generic[T]):
+    """The classes of one kind.
+
+    Example:
+        >>> numbers = Classes("number", int)
+        >>> numbers.create("bool", 1)
+        Traceback (most recent call last):
+        ...
+        symop.interop.mxnet.errors.MXNetError: number: there must be one called so, got 'bool'
+        >>> numbers.register(bool)
+        <class 'bool'>
+        >>> numbers.create("Bool", 1), numbers.create('["bool", {}]')
+        (True, False)
+    """
+
+    def __init__(self, kind: str, base: type[T]) -> None:
+        """None is known yet; ``kind`` is for messages, and the name of a description's first part.
+
+        All derive from ``base``.
+        """
+        self.kind, self.base = kind, base
+        self.known: dict[str, Callable[..., T]] = {}
+
+    def register(self, made: C, name: str | None = None) -> C:
+        """Know the class ``made`` by ``name``, or by its own, in lower case; a decorator.
+
+        Raises:
+            MXNetError: it is not of this kind.
+        """
+        classes: tuple[type, ...] = made.__mro__
+        if self.base not in classes:
+            raise MXNetError(
+                f"register: a class derived from {self.base.__name__} must be given, got {made!r}"
+            )
+        self.known[(name or made.__name__).lower()] = made
+        return made
+
+    def alias(self, *names: str) -> Callable[[C], C]:
+        """A decorator that makes a class known by further names."""
+
+        def decorate(made: C) -> C:
+            for name in names:
+                self.register(made, name)
+            return made
+
+        return decorate
+
+    def create(self, given: Any, *args: Any, **kwargs: Any) -> T:
+        """One of them.
+
+        Args:
+            given: its name; an instance, which is returned itself; or a description in JSON:
+                ``["name", {arguments}]`` or an object of arguments with the name among them.
+            *args: arguments for one that is named.
+            **kwargs: likewise.
+
+        Raises:
+            MXNetError: there is none of this name.
+        """
+        if isinstance(given, self.base):
+            if args or kwargs:
+                raise MXNetError(f"{self.kind}: an instance must be given alone, got {kwargs}")
+            return given
+        if isinstance(given, str) and given[:1] in ("[", "{"):
+            given = json.loads(given)
+        if isinstance(given, list):
+            return self.create(given[0], **given[1])
+        if isinstance(given, dict):
+            return self.create(**{("given" if k == self.kind else k): v for k, v in given.items()})
+        found = self.known.get(str(given).lower())
+        if found is None:
+            near = nearest(str(given).lower(), list(self.known))
+            raise MXNetError(f"{self.kind}: there must be one called so, got {given!r}{near}")
+        return found(*args, **kwargs)

@@ -1,0 +1,316 @@
+"""Executor: MXNet's, over arrays that it reads and writes in place."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from registry.types import is_inexact
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.graph import Entry, argument_names, state_names, topological
+from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.translating import translated
+from symop.symbol import Symbol as Graph
+
+Monitor = Callable[[str, NDArray], None]
+
+
+class Executor:
+    """A symbol bound to arrays.
+
+    Attributes:
+        arg_dict: arrays of the arguments, by name; write into them with ``array[:] = value``.
+        grad_dict: arrays that ``backward`` writes gradients into, None where none is wanted.
+        aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
+        outputs: what ``forward`` computed last.
+        graph: the symbol of the catalogue that it runs.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> x = mx.sym.var("x")
+        >>> executor = mx.sym.square(x).simple_bind(mx.cpu(), x=(2,))
+        >>> executor.arg_dict["x"][:] = 3.0
+        >>> executor.forward(is_train=True)[0].asnumpy().tolist()
+        [9.0, 9.0]
+        >>> executor.backward(mx.nd.ones((2,)))
+        >>> executor.grad_dict["x"].asnumpy().tolist()
+        [6.0, 6.0]
+    """
+
+    def __init__(
+        self,
+        heads: Sequence[Entry],
+        arguments: Mapping[str, NDArray],
+        gradients: Mapping[str, NDArray | None],
+        requests: Mapping[str, str],
+        states: Mapping[str, NDArray],
+    ) -> None:
+        """Bind the outputs ``heads``; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
+        self.arg_dict, self.aux_dict = dict(arguments), dict(states)
+        self.grad_dict = dict(gradients)
+        self.outputs: list[NDArray] = []
+        self._heads, self._requests = list(heads), dict(requests)
+        self.graph = self._translated(heads)
+        self._inner = self.graph.bind(
+            {name: one.value for name, one in self.arg_dict.items()},
+            {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
+            self._requests,
+            {name: one.value for name, one in self.aux_dict.items()},
+        )
+        self._names = [node.output_name(index) for node, index in heads]
+        self._monitor: Monitor | None = None
+
+    def _translated(self, heads: Sequence[Entry]) -> Graph:
+        every = {**self.arg_dict, **self.aux_dict}
+        return translated(
+            heads,
+            {name: one.shape for name, one in every.items()},
+            {name: one.dtype for name, one in every.items()},
+        )
+
+    def _gradient(self, name: str) -> NDArray:
+        found = self.grad_dict[name]
+        assert found is not None
+        return found
+
+    # Parts as lists
+
+    @property
+    def arg_arrays(self) -> list[NDArray]:
+        """Arrays of the arguments, in their order."""
+        return list(self.arg_dict.values())
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        """Arrays of the gradients, in the order of the arguments."""
+        return [self.grad_dict.get(name) for name in self.arg_dict]
+
+    @property
+    def aux_arrays(self) -> list[NDArray]:
+        """Arrays of the auxiliary states."""
+        return list(self.aux_dict.values())
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        """What ``forward`` computed last, by name."""
+        return dict(zip(self._names, self.outputs, strict=False))
+
+    # Running
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs; arrays by name are written into the arguments first.
+
+        Raises:
+            MXNetError: there is no such argument, or a shape does not fit.
+        """
+        for name, one in kwargs.items():
+            if name not in self.arg_dict:
+                raise MXNetError(
+                    f"forward: names must be among {', '.join(self.arg_dict)}, got {name!r}"
+                )
+            _write(name, self.arg_dict[name], one)
+        inner = self._inner
+        inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
+        inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
+        self.outputs = [array_of(one) for one in inner.forward(is_train)]
+        if is_train:
+            for name, one in self.aux_dict.items():
+                one.hold(inner.aux_dict[name])
+        if self._monitor is not None:
+            self._watch(is_train)
+        return self.outputs
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Write the gradients of the last forward pass for training.
+
+        Args:
+            out_grads: cotangents of the outputs, one or a list; ones unless given, which loss
+                layers ignore.
+            is_train: has no effect: the forward pass tells the mode.
+
+        Raises:
+            GradientError: no forward pass for training came before.
+        """
+        del is_train
+        given = out_grads
+        if given is not None:
+            listed = given if isinstance(given, (list, tuple)) else [given]
+            given = [_plain(one) for one in listed]
+        wanted = [name for name, request in self._requests.items() if request != "null"]
+        for name in wanted:
+            self._inner.grad_dict[name] = self._gradient(name).value
+        self._inner.backward(given)
+        for name in wanted:
+            self._gradient(name).hold(self._inner.grad_dict[name])
+
+    # Parameters and shapes
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Write parameters and auxiliary states by name.
+
+        Raises:
+            MXNetError: a name is unknown, unless ``allow_extra_params``, or a shape does not fit.
+        """
+        for own, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
+            for name, one in given.items():
+                if name in own:
+                    _write(name, own[name], one)
+                elif not allow_extra_params:
+                    raise MXNetError(
+                        f"copy_params_from: names must be among {', '.join(own)}, got {name!r}"
+                    )
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
+    ) -> "Executor":
+        """An executor for inputs of other shapes, over the same parameters."""
+        del partial_shaping, allow_up_sizing
+        kept = {n: tuple(s) for n, s in kwargs.items()}
+        types = Inference(self._heads, kept, {n: a.dtype for n, a in self.arg_dict.items()})
+        shapes = {node.name: types.type(node)[0] for node in types.nodes if node.is_variable}
+
+        def like(name: str, old: NDArray) -> NDArray:
+            return old if old.shape == shapes[name] else _zeros(shapes[name], old.dtype)
+
+        return Executor(
+            self._heads,
+            {name: like(name, one) for name, one in self.arg_dict.items()},
+            {n: None if one is None else like(n, one) for n, one in self.grad_dict.items()},
+            self._requests,
+            {name: like(name, one) for name, one in self.aux_dict.items()},
+        )
+
+    def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
+        """Call ``callback`` with name and value of every output of every node, after a pass.
+
+        Random operators draw anew for it. None calls nothing.
+        """
+        del monitor_all
+        self._monitor = callback
+
+    @functools.cached_property
+    def _internals(self) -> tuple[list[str], Graph]:
+        """Names and values of all outputs of all nodes."""
+        nodes = [node for node in topological(self._heads) if not node.is_variable]
+        entries = [(node, index) for node in nodes for index in range(node.visible)]
+        return [node.output_name(index) for node, index in entries], self._translated(entries)
+
+    def _watch(self, is_train: bool) -> None:
+        names, graph = self._internals
+        held = {**self._inner.arg_dict, **self._inner.aux_dict}
+        found = graph.eval(is_train=is_train, **{name: held[name] for name in graph.list_inputs()})
+        values = found[0] if is_train and self.aux_dict else found
+        assert self._monitor is not None
+        for name, one in zip(names, values if len(names) > 1 else [values], strict=True):
+            self._monitor(name, array_of(one))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, NDArray) else value
+
+
+def _write(name: str, own: NDArray, value: Any) -> None:
+    """Write ``value`` into ``own``, cast to its dtype.
+
+    Raises:
+        MXNetError: it is of another shape.
+    """
+    given = jnp.asarray(_plain(value))
+    if given.shape != own.shape:
+        raise MXNetError(f"{name}: the shape must be {own.shape}, got {given.shape}")
+    own.hold(given.astype(own.dtype))
+
+
+def _zeros(shape: Sequence[int], dtype: Any) -> NDArray:
+    return array_of(jnp.zeros(tuple(shape), dtype))
+
+
+# Binding ---------------------------------------------------------------------------------------
+
+
+def bind(
+    heads: Sequence[Entry], args: Any, args_grad: Any, grad_req: Any, aux_states: Any
+) -> Executor:
+    """An executor over given arrays; see ``Symbol.bind``.
+
+    Raises:
+        MXNetError: an array is missing.
+    """
+    names, states = argument_names(heads), state_names(heads)
+    arguments = _by_name("args", args, names)
+    requests = _requests(grad_req, names)
+    if args_grad is None:
+        gradients: dict[str, NDArray] = {}
+        if args is not None and grad_req != "null":
+            requests = dict.fromkeys(names, "null")
+    else:
+        gradients = _by_name("args_grad", args_grad, names, partial=True)
+        requests = {n: one if n in gradients else "null" for n, one in requests.items()}
+    return Executor(
+        heads,
+        arguments,
+        {name: gradients.get(name) for name in names},
+        requests,
+        _by_name("aux_states", aux_states, states),
+    )
+
+
+def simple_bind(
+    heads: Sequence[Entry],
+    grad_req: Any,
+    type_dict: Mapping[str, Any] | None,
+    shapes: Mapping[str, Sequence[int]],
+) -> Executor:
+    """An executor over zeros; see ``Symbol.simple_bind``.
+
+    Raises:
+        MXNetError: a shape does not follow from those that are given.
+    """
+    given = {name: tuple(map(int, shape)) for name, shape in shapes.items()}
+    types = Inference(heads, given, type_dict)
+    arrays = {node.name: _zeros(*types.type(node)) for node in types.nodes if node.is_variable}
+    arguments = {name: arrays[name] for name in argument_names(heads)}
+    requests = {
+        name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
+        for name, one in _requests(grad_req, list(arguments)).items()
+    }
+    gradients = {
+        name: None if requests[name] == "null" else _zeros(one.shape, one.dtype)
+        for name, one in arguments.items()
+    }
+    states = {name: arrays[name] for name in state_names(heads)}
+    return Executor(heads, arguments, gradients, requests, states)
+
+
+def _by_name(
+    what: str, given: Any, names: Sequence[str], *, partial: bool = False
+) -> dict[str, NDArray]:
+    """Arrays by name, of a dict or of a list in the order of ``names``."""
+    if isinstance(given, (list, tuple)):
+        given = {n: one for n, one in zip(names, given, strict=False) if one is not None}
+    given = given or {}
+    missing = [name for name in names if name not in given]
+    if missing and not partial:
+        raise MXNetError(f"bind: {what} must be given for all, got none for {', '.join(missing)}")
+    return {
+        name: given[name] if isinstance(given[name], NDArray) else array_of(given[name])
+        for name in names
+        if given.get(name) is not None
+    }
+
+
+def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
+    """The request for each argument."""
+    if isinstance(given, str):
+        return dict.fromkeys(names, given)
+    if isinstance(given, Mapping):
+        return {name: given.get(name, "null") for name in names}
+    return dict(zip(names, given, strict=True))

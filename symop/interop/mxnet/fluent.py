@@ -1,0 +1,179 @@
+"""Names that arrays and symbols share: operators that are methods, and Python's own operators."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Find = Callable[[str], Callable[..., Any]]
+METHODS = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
+    "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "broadcast_to",
+    "cbrt", "ceil", "clip", "cos", "cosh", "degrees", "depth_to_space", "diag", "exp", "expm1",
+    "fix", "flip", "floor", "log", "log10", "log1p", "log2", "log_softmax", "max", "mean", "min",
+    "nanprod", "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians",
+    "rcbrt", "reciprocal", "relu", "repeat", "reshape_like", "rint", "round", "rsqrt",
+    "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array", "slice", "slice_axis",
+    "slice_like", "softmax", "softmin", "sort", "space_to_depth", "split", "sqrt", "square",
+    "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
+)  # fmt: skip
+"""Operators that are methods: they take the array or symbol as their first input."""
+
+
+def attach(kind: type, find: Find) -> None:
+    """Give ``kind`` the methods that arrays and symbols share.
+
+    Args:
+        kind: the class.
+        find: gives the function that calls an operator.
+    """
+
+    def fluent(name: str) -> Callable[..., Any]:
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return find(name)(self, *args, **kwargs)
+
+        return method
+
+    def transpose(self: Any, *axes: Any, **kwargs: Any) -> Any:
+        if axes and axes[0] is not None:
+            kwargs["axes"] = axes if isinstance(axes[0], int) else axes[0]
+        return find("transpose")(self, **kwargs)
+
+    # A result of its own is what ``inplace`` asks for as well: entries are shared nowhere else.
+    def flatten(self: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        return find("Flatten")(self, **kwargs)
+
+    def expand_dims(self: Any, axis: int, inplace: bool = False, **kwargs: Any) -> Any:
+        return find("expand_dims")(self, axis=axis, **kwargs)
+
+    def squeeze(self: Any, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Any:
+        return find("squeeze")(self, axis=axis, **kwargs)
+
+    made = {name: fluent(name) for name in METHODS}
+    for method in (transpose, flatten, expand_dims, squeeze):
+        made[method.__name__] = method
+    for name, method in made.items():
+        method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
+        method.__doc__ = f"The operator ``{name}`` on this {kind.__name__}."
+        setattr(kind, name, method)
+
+
+class Binary(NamedTuple):
+    """A function of two operands, by the names of its operators.
+
+    Attributes:
+        arrays: of two arrays that are broadcast.
+        number: of an array and a number.
+        swapped: of a number and an array, with the array first; None where that is the same.
+        method: the part between underscores of the names of Python's methods, if there are some.
+        symbols: of two symbols of one shape.
+        symbol_number: of a symbol and a number.
+        symbol_swapped: of a number and a symbol, with the symbol first.
+    """
+
+    arrays: str
+    number: str
+    swapped: str | None
+    method: str | None
+    symbols: str
+    symbol_number: str
+    symbol_swapped: str | None
+
+
+def _arithmetic(name: str, swapped: str | None, method: str | None, title: str) -> Binary:
+    """A function whose operators on symbols have names of their own."""
+    reflected = None if swapped is None else f"_R{title}Scalar"
+    scalar = {"add": "plus", "sub": "minus"}.get(name, name)
+    return Binary(
+        f"broadcast_{name}",
+        f"_{scalar}_scalar",
+        swapped,
+        method,
+        f"_{title}",
+        f"_{title}Scalar",
+        reflected,
+    )
+
+
+def _question(name: str, swapped: str | None = None, method: str | None = None) -> Binary:
+    """A comparison: of a number and an array it is another one."""
+    array, number = f"_{name}", f"_{name}_scalar"
+    return Binary(f"broadcast_{name}", number, swapped, method, array, number, swapped)
+
+
+BINARY = {
+    "add": _arithmetic("add", None, "add", "Plus"),
+    "subtract": _arithmetic("sub", "_rminus_scalar", "sub", "Minus"),
+    "multiply": _arithmetic("mul", None, "mul", "Mul"),
+    "divide": _arithmetic("div", "_rdiv_scalar", "truediv", "Div"),
+    "modulo": _arithmetic("mod", "_rmod_scalar", "mod", "Mod"),
+    "power": _arithmetic("power", "_rpower_scalar", "pow", "Power")._replace(
+        symbol_swapped="_rpower_scalar"
+    ),
+    "maximum": _arithmetic("maximum", None, None, "Maximum"),
+    "minimum": _arithmetic("minimum", None, None, "Minimum"),
+    "hypot": _arithmetic("hypot", None, None, "Hypot"),
+    "equal": _question("equal", None, "eq"),
+    "not_equal": _question("not_equal", None, "ne"),
+    "greater": _question("greater", "_lesser_scalar", "gt"),
+    "greater_equal": _question("greater_equal", "_lesser_equal_scalar", "ge"),
+    "lesser": _question("lesser", "_greater_scalar", "lt"),
+    "lesser_equal": _question("lesser_equal", "_greater_equal_scalar", "le"),
+    "logical_and": _question("logical_and"),
+    "logical_or": _question("logical_or"),
+    "logical_xor": _question("logical_xor"),
+}
+"""Functions of arrays, symbols and numbers by their names in ``mx.nd``."""
+COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
+NUMBERS_ONLY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "modulo": lambda x, y: x % y,
+    "power": lambda x, y: x**y,
+    "maximum": max,
+    "minimum": min,
+    "hypot": lambda x, y: (x * x + y * y) ** 0.5,
+    "equal": lambda x, y: int(x == y),
+    "not_equal": lambda x, y: int(x != y),
+    "greater": lambda x, y: int(x > y),
+    "greater_equal": lambda x, y: int(x >= y),
+    "lesser": lambda x, y: int(x < y),
+    "lesser_equal": lambda x, y: int(x <= y),
+    "logical_and": lambda x, y: int(bool(x and y)),
+    "logical_or": lambda x, y: int(bool(x or y)),
+    "logical_xor": lambda x, y: int(bool(x) != bool(y)),
+}
+"""The same functions of two numbers, which are numbers."""
+
+
+def split_parts(parts: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """The attributes ``indices`` and ``sections`` of a split into parts.
+
+    Args:
+        parts: how many, or where all but the first begin.
+    """
+    return ((), parts) if isinstance(parts, int) else ((0, *parts), 0)
+
+
+def moved_axes(
+    count: int, source: int | tuple[int, ...], destination: int | tuple[int, ...]
+) -> tuple[int, ...]:
+    """The order of ``count`` axes in which some stand elsewhere.
+
+    Raises:
+        ValueError: one is no axis, or there are more of one than of the other.
+    """
+
+    def axes(given: int | tuple[int, ...]) -> list[int]:
+        listed = [given] if isinstance(given, int) else list(given)
+        if not all(-count <= one < count for one in listed):
+            raise ValueError(f"moveaxis: axes must be in [{-count}, {count}), got {listed}")
+        return [one % count for one in listed]
+
+    taken, places = axes(source), axes(destination)
+    if not len(set(taken)) == len(taken) == len(places) == len(set(places)):
+        raise ValueError(f"moveaxis: as many places as axes must be given, got {places}")
+    order = [axis for axis in range(count) if axis not in taken]
+    for place, axis in sorted(zip(places, taken, strict=True)):
+        order.insert(place, axis)
+    return tuple(order)

@@ -1,0 +1,425 @@
+"""Initial values of parameters by their names: ``mx.init``."""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from symop import random
+from symop.interop.mxnet.classes import Classes
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.parameters import load_params
+from symop.interop.mxnet.rnn_parameters import parts_of
+
+
+class InitDesc(str):
+    """A parameter's name, with what its variable says about it.
+
+    Attributes:
+        attrs: attributes of the variable; ``__init__`` among them describes its initializer.
+        global_init: the initializer of the whole model.
+    """
+
+    __slots__ = ("attrs", "global_init")
+    attrs: dict[str, str]
+    global_init: "Initializer | None"
+
+    def __new__(
+        cls,
+        name: str,
+        attrs: Mapping[str, str] | None = None,
+        global_init: "Initializer | None" = None,
+    ) -> "InitDesc":
+        """The description of the parameter ``name``."""
+        made = super().__new__(cls, name)
+        made.attrs, made.global_init = dict(attrs or {}), global_init
+        return made
+
+
+def filled(array: NDArray, value: Any) -> None:
+    """Write ``value`` into the whole of ``array``, repeated and cast as needed."""
+    array.hold(jnp.asarray(np.broadcast_to(np.asarray(value), array.shape), array.dtype))
+
+
+def generator() -> np.random.Generator:
+    """Random numbers for one array, from the seed that ``mx.random.seed`` sets.
+
+    NumPy draws them: JAX would compile a program for each shape of a parameter.
+    """
+    return np.random.default_rng(np.asarray(jax.random.key_data(random.next_key("initializer"))))
+
+
+_BY_ENDING = {
+    "weight": "_init_weight",
+    "bias": "_init_bias",
+    "gamma": "_init_gamma",
+    "beta": "_init_beta",
+    "min": "_init_zero",
+    "max": "_init_one",
+    # What MXNet's operators say of these states in attributes of their variables.
+    "moving_mean": "_init_zero",
+    "moving_var": "_init_one",
+    "running_mean": "_init_zero",
+    "running_var": "_init_one",
+    "moving_inv_var": "_init_zero",
+    "moving_avg": "_init_zero",
+}
+
+
+class Initializer:
+    """Fills arrays, depending on their names; a subclass says how weights are filled.
+
+    A variable's own initializer comes first. Otherwise names ending in ``bias`` and ``beta`` start
+    at zero, those in ``gamma`` at one, moving means at zero, moving variances at one.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> gamma, weight = mx.nd.zeros((2,)), mx.nd.zeros((2, 2))
+        >>> init = mx.init.Constant(0.5)
+        >>> init(mx.init.InitDesc("bn_gamma"), gamma), init(mx.init.InitDesc("fc_weight"), weight)
+        (None, None)
+        >>> gamma.asnumpy().tolist(), weight.asnumpy().tolist()
+        ([1.0, 1.0], [[0.5, 0.5], [0.5, 0.5]])
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        """``kwargs`` are what describes it."""
+        self._kwargs = kwargs
+        self._print: Callable[[NDArray], str] | None = None
+
+    def set_verbosity(
+        self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None
+    ) -> "Initializer":
+        """Log how each array is filled: its name and ``print_func`` of it."""
+        self._print = (print_func or _size_of) if verbose else None
+        return self
+
+    def dumps(self) -> str:
+        """Its description, which ``create`` reads."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Initializer):
+            return NotImplemented
+        return type(self) is type(other) and self._kwargs == other._kwargs
+
+    __hash__ = object.__hash__
+
+    def __call__(self, desc: str, arr: NDArray) -> None:
+        """Fill ``arr``, called ``desc``.
+
+        Raises:
+            MXNetError: the name does not tell what it is.
+        """
+        own = ""
+        if isinstance(desc, InitDesc):
+            desc.global_init = desc.global_init or self
+            own = desc.attrs.get("__init__", "")
+        elif desc.startswith("upsampling"):  # a bare name says more, for old scripts
+            own = Bilinear().dumps()
+        if own:
+            create(own)._init_weight(desc, arr)
+        else:
+            ending = next((one for one in _BY_ENDING if desc.endswith(one)), None)
+            getattr(self, "_init_default" if ending is None else _BY_ENDING[ending])(desc, arr)
+        if self._print is not None:
+            logging.info("Initialized %s as %s: %s", desc, own or self.dumps(), self._print(arr))
+
+    # What a subclass may say
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must say how weights are filled")
+
+    def _init_bias(self, name: str, arr: NDArray) -> None:
+        filled(arr, 0.0)
+
+    def _init_gamma(self, name: str, arr: NDArray) -> None:
+        filled(arr, 1.0)
+
+    def _init_beta(self, name: str, arr: NDArray) -> None:
+        filled(arr, 0.0)
+
+    def _init_zero(self, name: str, arr: NDArray) -> None:
+        filled(arr, 0.0)
+
+    def _init_one(self, name: str, arr: NDArray) -> None:
+        filled(arr, 1.0)
+
+    def _init_default(self, name: str, arr: NDArray) -> None:
+        raise MXNetError(
+            f"init: {name!r} must end in weight, bias, gamma or beta, or its variable have an "
+            "initializer: mx.sym.Variable(name, init=mx.init.Zero())"
+        )
+
+
+def _size_of(array: NDArray) -> str:
+    return str(np.sqrt(np.mean(np.square(array.asnumpy()))))
+
+
+_classes: Classes[Initializer] = Classes("initializer", Initializer)
+register, alias, create = _classes.register, _classes.alias, _classes.create
+
+
+@register
+@alias("zeros")
+class Zero(Initializer):
+    """Zeros."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        filled(arr, 0.0)
+
+
+@register
+@alias("ones")
+class One(Initializer):
+    """Ones."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        filled(arr, 1.0)
+
+
+@register
+class Constant(Initializer):
+    """One number, or an array of the parameter's shape."""
+
+    def __init__(self, value: Any) -> None:
+        """``value`` everywhere."""
+        array = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+        super().__init__(value=array.tolist())
+        self.value = value
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        filled(arr, self._kwargs["value"])
+
+
+@register
+class Uniform(Initializer):
+    """Evenly distributed in ``[-scale, scale)``."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        """See the class."""
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        filled(arr, generator().uniform(-self.scale, self.scale, arr.shape))
+
+
+@register
+class Normal(Initializer):
+    """Normally distributed around zero, with the deviation ``sigma``."""
+
+    def __init__(self, sigma: float = 0.01) -> None:
+        """See the class."""
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        filled(arr, generator().normal(0.0, self.sigma, arr.shape))
+
+
+@register
+class Orthogonal(Initializer):
+    """``scale`` times a matrix whose rows, or columns, are orthonormal (Saxe et al., 2014)."""
+
+    def __init__(
+        self, scale: float = 1.414, rand_type: Literal["uniform", "normal"] = "uniform"
+    ) -> None:
+        """``rand_type`` is the distribution of the matrix that is made orthogonal."""
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale, self.rand_type = scale, rand_type
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        shape = (arr.shape[0], int(np.prod(arr.shape[1:])))
+        own = generator()
+        uniform = self.rand_type == "uniform"
+        drawn = own.uniform(-1, 1, shape) if uniform else own.normal(size=shape)
+        left, _, right = np.linalg.svd(drawn, full_matrices=False)
+        filled(arr, self.scale * (left if left.shape == shape else right).reshape(arr.shape))
+
+
+@register
+class Xavier(Initializer):
+    """Random with the variance ``magnitude / fan`` (Glorot and Bengio, 2010).
+
+    The fan is that of inputs, of outputs, or their average. Uniform numbers have a third of it.
+    """
+
+    def __init__(
+        self,
+        rnd_type: Literal["uniform", "gaussian"] = "uniform",
+        factor_type: Literal["avg", "in", "out"] = "avg",
+        magnitude: float = 3,
+    ) -> None:
+        """See the class.
+
+        Raises:
+            MXNetError: an argument is none of these.
+        """
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
+            raise MXNetError(
+                "Xavier: rnd_type must be 'uniform' or 'gaussian' and factor_type 'avg', 'in' or "
+                f"'out', got {rnd_type!r} and {factor_type!r}"
+            )
+        self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        if len(arr.shape) < 2:
+            raise MXNetError(f"Xavier: {name!r} must have at least 2 axes, got {arr.shape}")
+        spatial = np.prod(arr.shape[2:])
+        inputs, outputs = arr.shape[1] * spatial, arr.shape[0] * spatial
+        fan = {"avg": (inputs + outputs) / 2, "in": inputs, "out": outputs}[self.factor_type]
+        scale = np.sqrt(self.magnitude / fan)
+        own = generator()
+        uniform = self.rnd_type == "uniform"
+        filled(arr, (own.uniform if uniform else own.normal)(-scale * uniform, scale, arr.shape))
+
+
+@register
+class MSRAPrelu(Xavier):
+    """Normal with the variance ``2 / ((1 + slope^2) fan)`` (He et al., 2015)."""
+
+    def __init__(
+        self, factor_type: Literal["avg", "in", "out"] = "avg", slope: float = 0.25
+    ) -> None:
+        """``slope`` is that of the PReLU."""
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class Bilinear(Initializer):
+    """The weights with which a transposed convolution interpolates."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        width, height = arr.shape[3], arr.shape[2]
+        half = np.ceil(width / 2.0)
+        center = (2 * half - 1 - half % 2) / (2.0 * half)
+        rows, columns = np.arange(height)[:, None], np.arange(width)
+        filled(arr, (1 - abs(rows / half - center)) * (1 - abs(columns / half - center)))
+
+
+@register
+class LSTMBias(Initializer):
+    """Zeros, but for the forget gate, which is the second quarter."""
+
+    def __init__(self, forget_bias: float = 1.0) -> None:
+        """See the class."""
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        quarter = arr.shape[0] // 4
+        filled(arr, np.repeat([0.0, self.forget_bias, 0.0, 0.0], quarter))
+
+
+@register
+class FusedRNN(Initializer):
+    """Fills the parameters of the operator ``RNN`` as those of single cells would be filled.
+
+    Args:
+        init: fills the weights; that of the whole model unless given.
+        num_hidden: units of a layer.
+        num_layers: how many layers.
+        mode: ``"lstm"``, ``"gru"``, ``"rnn_relu"`` or ``"rnn_tanh"``.
+        bidirectional: whether each layer has a part for each direction.
+        forget_bias: of LSTM.
+    """
+
+    def __init__(
+        self,
+        init: "Initializer | str | None",
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
+        forget_bias: float = 1.0,
+    ) -> None:
+        """See the class."""
+        self._init = None if init is None else create(init)
+        self._sizes = num_hidden, num_layers, mode, bidirectional
+        self._forget_bias = forget_bias
+        super().__init__(
+            init=None if self._init is None else self._init.dumps(),
+            num_hidden=num_hidden,
+            num_layers=num_layers,
+            mode=mode,
+            bidirectional=bidirectional,
+            forget_bias=forget_bias,
+        )
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        flat = np.zeros(arr.shape, arr.dtype)
+        for part in parts_of(arr.shape[0], *self._sizes):
+            own = array_of(np.zeros(part.shape, arr.dtype))
+            if self._sizes[2] == "lstm" and part.name.endswith("_f_bias"):
+                filled(own, self._forget_bias)
+            else:
+                whole = getattr(name, "global_init", None)
+                (self._init or whole or self)(InitDesc(part.name, global_init=whole), own)
+            flat[part.place] = own.asnumpy().ravel()
+        filled(arr, flat)
+
+
+class Load:
+    """Fills arrays with those of a file, or of a dict, and others by ``default_init``."""
+
+    def __init__(
+        self, param: Any, default_init: Callable[..., Any] | None = None, verbose: bool = False
+    ) -> None:
+        """``param`` holds arrays by name, with or without ``arg:`` and ``aux:``."""
+        loaded = param if isinstance(param, Mapping) else load_params(param)
+        if not isinstance(loaded, Mapping):
+            raise MXNetError("Load: the arrays must have names, got a list")
+        self.param = {re.sub("^(arg|aux):", "", key): one for key, one in loaded.items()}
+        self.default_init, self.verbose = default_init, verbose
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        """Fill ``arr``, called ``name``.
+
+        Raises:
+            MXNetError: there is none and no default, or it is of another shape.
+        """
+        found = self.param.get(str(name))
+        if found is not None and tuple(found.shape) != arr.shape:
+            raise MXNetError(f"Load: {name!r} must be of shape {arr.shape}, got {found.shape}")
+        if found is None and self.default_init is None:
+            raise MXNetError(f"Load: {name!r} must be among the arrays or default_init be given")
+        if found is not None:
+            filled(arr, found.asnumpy() if isinstance(found, NDArray) else found)
+        elif self.default_init is not None:
+            self.default_init(name, arr)
+        if self.verbose:
+            logging.info("Initialized %s by %s", name, "default" if found is None else "loading")
+
+
+class Mixed:
+    """Fills each array by the first initializer whose pattern matches the start of its name."""
+
+    def __init__(self, patterns: Sequence[str], initializers: Sequence[Callable[..., Any]]) -> None:
+        """``patterns`` are regular expressions, one for each of ``initializers``."""
+        if len(patterns) != len(initializers):
+            raise MXNetError(
+                f"Mixed: there must be a pattern for each initializer, got {len(patterns)} and "
+                f"{len(initializers)}"
+            )
+        self.map = list(zip(map(re.compile, patterns), initializers, strict=True))
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        """Fill ``arr``, called ``name``.
+
+        Raises:
+            MXNetError: no pattern matches.
+        """
+        for pattern, init in self.map:
+            if pattern.match(name):
+                init(name, arr)
+                return
+        raise MXNetError(f"Mixed: a pattern must match {name!r}; add '.*' as the last one")

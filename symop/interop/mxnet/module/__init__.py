@@ -1,0 +1,8 @@
+"""Modules: ``mx.mod``, a symbol with its parameters, its optimizer and the loop around them."""
+
+from symop.interop.mxnet.module.base_module import BaseModule
+from symop.interop.mxnet.module.bucketing_module import BucketingModule
+from symop.interop.mxnet.module.module import Module
+from symop.interop.mxnet.module.sequential_module import SequentialModule
+
+__all__ = ["BaseModule", "BucketingModule", "Module", "SequentialModule"]

@@ -1,0 +1,396 @@
+"""BaseModule: the loops of training, scoring and predicting, over what a subclass computes."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from symop.interop.mxnet import metric as metrics
+from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.initializer import Uniform
+from symop.interop.mxnet.model import BatchEndParam, load_arrays, save_arrays
+from symop.interop.mxnet.monitor import Monitor
+from symop.interop.mxnet.ndarray import NDArray, array_of
+
+Params = Mapping[str, Any]
+Held = tuple[dict[str, NDArray], dict[str, NDArray]]
+Descs = Sequence[Any]
+Callbacks = Any
+"""A function or a list of them."""
+RATE = (("learning_rate", 0.01),)
+INITIALIZER = Uniform(0.01)
+
+
+def listed(callbacks: Callbacks) -> Iterable[Callable[..., Any]]:
+    """Callbacks as a list."""
+    if callbacks is None:
+        return []
+    return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+
+
+class BaseModule:
+    """What can be bound, filled with parameters, run forwards and backwards, and updated.
+
+    Attributes:
+        logger: where the loops report.
+        binded: whether shapes are known.
+        for_training: whether it is bound for training.
+        inputs_need_grad: whether it computes gradients of its data.
+        params_initialized: whether it has parameters.
+        optimizer_initialized: whether it has an optimizer.
+    """
+
+    data_names: Any
+    label_names: Any
+    output_names: Any
+    data_shapes: Any
+    label_shapes: Any
+    output_shapes: Any
+
+    def __init__(self, logger: Any = logging) -> None:
+        """Nothing is bound yet."""
+        self.logger = logger
+        self.binded = self.for_training = self.inputs_need_grad = False
+        self.params_initialized = self.optimizer_initialized = False
+        self._symbol: Any = None
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol."""
+        return self._symbol
+
+    def require(self, what: str, *, params: bool = True, optimizer: bool = False) -> None:
+        """Refuse what comes too early.
+
+        Raises:
+            MXNetError: it is not bound, or lacks parameters or an optimizer.
+        """
+        steps = [("bind", self.binded)]
+        steps += [("init_params", self.params_initialized)] if params else []
+        steps += [("init_optimizer", self.optimizer_initialized)] if optimizer else []
+        for step, done in steps:
+            if not done:
+                raise MXNetError(f"{what}: {step} must come first")
+
+    # Loops
+
+    def forward_backward(self, data_batch: Any) -> None:
+        """``forward`` for training, and ``backward``."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def fit(
+        self,
+        train_data: DataIter,
+        eval_data: DataIter | None = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Callbacks = None,
+        batch_end_callback: Callbacks = None,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = RATE,
+        eval_end_callback: Callbacks = None,
+        eval_batch_end_callback: Callbacks = None,
+        initializer: Any = INITIALIZER,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_rebind: bool = False,
+        force_init: bool = False,
+        begin_epoch: int = 0,
+        num_epoch: int | None = None,
+        validation_metric: Any = None,
+        monitor: Monitor | None = None,
+        sparse_row_id_fn: Any = None,
+    ) -> None:
+        """Train.
+
+        Args:
+            train_data: batches; it is started anew after each epoch.
+            eval_data: batches to score after each epoch.
+            eval_metric: what is reported, a metric or what ``mx.metric.create`` takes.
+            epoch_end_callback: called with epoch, symbol, parameters and auxiliary states.
+            batch_end_callback: called with a ``BatchEndParam``.
+            kvstore: see ``init_optimizer``.
+            optimizer: see ``init_optimizer``.
+            optimizer_params: see ``init_optimizer``.
+            eval_end_callback: called after scoring.
+            eval_batch_end_callback: called after each batch that is scored.
+            initializer: see ``init_params``.
+            arg_params: see ``init_params``.
+            aux_params: see ``init_params``.
+            allow_missing: see ``init_params``.
+            force_rebind: see ``bind``.
+            force_init: see ``init_params``.
+            begin_epoch: number of the first epoch.
+            num_epoch: number of the epoch after the last one.
+            validation_metric: what scoring reports; ``eval_metric`` unless given.
+            monitor: what looks at all arrays.
+            sparse_row_id_fn: has no effect.
+
+        Raises:
+            MXNetError: ``num_epoch`` is missing.
+        """
+        if num_epoch is None:
+            raise MXNetError("fit: num_epoch must be given, got none")
+        self.bind(
+            data_shapes=train_data.provide_data,
+            label_shapes=train_data.provide_label,
+            for_training=True,
+            force_rebind=force_rebind,
+        )
+        if monitor is not None:
+            self.install_monitor(monitor)
+        self.init_params(initializer, arg_params, aux_params, allow_missing, force_init)
+        self.init_optimizer(kvstore, optimizer, optimizer_params)
+        validation_metric = eval_metric if validation_metric is None else validation_metric
+        eval_metric = metrics.create(eval_metric)
+        for epoch in range(begin_epoch, num_epoch):
+            start = time.time()
+            self._train(epoch, train_data, eval_metric, batch_end_callback, monitor)
+            for name, value in eval_metric.get_global_name_value():
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
+            if epoch_end_callback is not None:
+                held = self.get_params()
+                for call in listed(epoch_end_callback):
+                    call(epoch, self.symbol, *held)
+            if eval_data is not None:
+                found = self.score(
+                    eval_data,
+                    validation_metric,
+                    score_end_callback=eval_end_callback,
+                    batch_end_callback=eval_batch_end_callback,
+                    epoch=epoch,
+                )
+                for name, value in found:
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+            train_data.reset()
+
+    def _train(
+        self, epoch: int, data: Any, metric: Any, callbacks: Callbacks, monitor: Monitor | None
+    ) -> None:
+        """One epoch."""
+        metric.reset()
+        for nbatch, batch in enumerate(data):
+            if monitor is not None:
+                monitor.tic()
+            self.prepare(batch)
+            self.forward_backward(batch)
+            self.update()
+            self.update_metric(metric, batch.label)
+            if monitor is not None:
+                monitor.toc_print()
+            for call in listed(callbacks):
+                call(BatchEndParam(epoch, nbatch, metric, locals()))
+
+    def _passes(self, data: Any, num_batch: int | None, reset: bool) -> Iterator[Any]:
+        """Batches, each after it went through in evaluation."""
+        self.require("score")
+        if reset:
+            data.reset()
+        for nbatch, batch in enumerate(data):
+            if nbatch == num_batch:
+                return
+            self.prepare(batch)
+            self.forward(batch, is_train=False)
+            yield nbatch, batch
+
+    def score(
+        self,
+        eval_data: DataIter,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Callbacks = None,
+        score_end_callback: Callbacks = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+    ) -> list[tuple[str, Any]]:
+        """Metrics of some batches, as pairs of name and value.
+
+        Args:
+            eval_data: the batches.
+            eval_metric: a metric, or what ``mx.metric.create`` takes.
+            num_batch: how many batches; all unless given.
+            batch_end_callback: called with a ``BatchEndParam``.
+            score_end_callback: called with one at the end.
+            reset: whether the batches start anew.
+            epoch: number that callbacks are told.
+            sparse_row_id_fn: has no effect.
+        """
+        metric = metrics.create(eval_metric)
+        metric.reset()
+        count = 0
+        for nbatch, batch in self._passes(eval_data, num_batch, reset):
+            self.update_metric(metric, batch.label)
+            for call in listed(batch_end_callback):
+                call(BatchEndParam(epoch, nbatch, metric, locals()))
+            count += 1
+        for call in listed(score_end_callback):
+            call(BatchEndParam(epoch, count, metric, locals()))
+        return metric.get_name_value()
+
+    def iter_predict(
+        self,
+        eval_data: DataIter,
+        num_batch: int | None = None,
+        reset: bool = True,
+        sparse_row_id_fn: Any = None,
+    ) -> Iterator[tuple[list[NDArray], int, Any]]:
+        """Outputs, number and batch for each of some batches, without what only fills it up."""
+        for nbatch, batch in self._passes(eval_data, num_batch, reset):
+            pad = batch.pad or 0
+            outputs = [one.value for one in self.get_outputs()]
+            yield [array_of(one[: one.shape[0] - pad]) for one in outputs], nbatch, batch
+
+    def predict(
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        merge_batches: bool = True,
+        reset: bool = True,
+        always_output_list: bool = False,
+        sparse_row_id_fn: Any = None,
+    ) -> Any:
+        """Outputs for some batches.
+
+        Args:
+            eval_data: the batches, or one array.
+            num_batch: how many batches; all unless given.
+            merge_batches: whether the outputs of all batches become one array; otherwise there is a
+                list for each batch.
+            reset: whether the batches start anew.
+            always_output_list: whether a single output stands in a list, too.
+            sparse_row_id_fn: has no effect.
+
+        Raises:
+            MXNetError: ``eval_data`` is none of these, or batches differ in how many outputs.
+        """
+        self.require("predict")
+        if hasattr(eval_data, "shape"):
+            self.forward(DataBatch([array_of(eval_data)]), is_train=False)
+            return self.get_outputs()[0]
+        if not isinstance(eval_data, DataIter):
+            raise MXNetError(f"predict: an array or a DataIter must be given, got {eval_data!r}")
+        found = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
+        if not found or not merge_batches:
+            return found
+        if len({len(outputs) for outputs in found}) > 1:
+            raise MXNetError("predict: batches must have one number of outputs to be merged")
+        merged = [
+            array_of(jnp.concatenate([one.value for one in same]))
+            for same in zip(*found, strict=True)
+        ]
+        return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    # Files
+
+    def save_params(self, fname: str) -> None:
+        """Write parameters and auxiliary states into a file that MXNet reads."""
+        save_arrays(fname, *self.get_params())
+
+    def load_params(self, fname: str) -> None:
+        """Read them again."""
+        self.set_params(*load_arrays(fname))
+
+    # What a subclass says
+
+    def bind(
+        self,
+        data_shapes: Descs,
+        label_shapes: Descs | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: "BaseModule | None" = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Tell the shapes of data and labels."""
+        raise self._unsaid("bind")
+
+    def init_params(
+        self,
+        initializer: Any = INITIALIZER,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Fill the parameters."""
+        raise self._unsaid("init_params")
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Write parameters and auxiliary states."""
+        self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+
+    def get_params(self) -> Held:
+        """Copies of parameters and auxiliary states, by name."""
+        raise self._unsaid("get_params")
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = RATE,
+        force_init: bool = False,
+    ) -> None:
+        """Take an optimizer."""
+        raise self._unsaid("init_optimizer")
+
+    def install_monitor(self, mon: Monitor) -> None:
+        """Let ``mon`` look at all arrays."""
+        raise self._unsaid("install_monitor")
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
+        """Prepare for a batch."""
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute the outputs."""
+        raise self._unsaid("forward")
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradients."""
+        raise self._unsaid("backward")
+
+    def update(self) -> None:
+        """Update the parameters by their gradients."""
+        raise self._unsaid("update")
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """The outputs of the last forward pass."""
+        raise self._unsaid("get_outputs")
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """The gradients of the data."""
+        raise self._unsaid("get_input_grads")
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Let a metric see labels and outputs."""
+        raise self._unsaid("update_metric")
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Arrays that are kept from pass to pass."""
+        return []
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Write them."""
+
+    def _unsaid(self, what: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} must say how to {what}")
+
+
+def described(descs: Descs | None) -> list[DataDesc]:
+    """Descriptions of arrays, from pairs of name and shape."""
+    return [one if isinstance(one, DataDesc) else DataDesc(*one) for one in descs or ()]

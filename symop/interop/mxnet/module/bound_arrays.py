@@ -1,0 +1,156 @@
+"""The arrays of a module, and executors over them for each shapes of its inputs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from symop.interop.mxnet.batches import DataDesc
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.graph import state_ids
+from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.symbol import Symbol
+
+Arrays = dict[str, NDArray]
+
+
+class Store(NamedTuple):
+    """Arrays by name that modules may share.
+
+    Attributes:
+        params: parameters.
+        states: auxiliary states.
+        gradients: of parameters, where they are wanted.
+    """
+
+    params: Arrays
+    states: Arrays
+    gradients: Arrays
+
+
+class BoundArrays:
+    """Executors of one symbol over one store, a new one for each new shapes of the inputs.
+
+    Attributes:
+        store: the arrays.
+        requests: what becomes of the gradient of each argument.
+    """
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        params: Sequence[str],
+        requests: Mapping[str, str],
+        shared: "BoundArrays | None" = None,
+    ) -> None:
+        """Nothing is bound yet.
+
+        Args:
+            symbol: the graph.
+            params: names of the arguments that are parameters.
+            requests: see the class.
+            shared: whose arrays are taken.
+        """
+        self._symbol, self._params, self.requests = symbol, list(params), dict(requests)
+        self._given = shared is not None
+        self.store = Store({}, {}, {}) if shared is None else shared.store
+        self._executors: dict[Any, Executor] = {}
+
+    def executor(self, inputs: Sequence[DataDesc]) -> Executor:
+        """The executor for inputs of these shapes.
+
+        Raises:
+            MXNetError: a shape does not follow, or a parameter would have another one.
+        """
+        key = tuple((one.name, one.shape, np.dtype(one.dtype)) for one in inputs)
+        if key not in self._executors:
+            self._executors[key] = self._bound(inputs)
+        return self._executors[key]
+
+    def _bound(self, inputs: Sequence[DataDesc]) -> Executor:
+        held = {**self.store.params, **self.store.states}
+        told = {name: (one.shape, one.dtype) for name, one in held.items()}
+        told |= {one.name: (one.shape, one.dtype) for one in inputs}
+        types = Inference(
+            self._symbol.heads,
+            {name: shape for name, (shape, _) in told.items()},
+            {name: dtype for name, (_, dtype) in told.items()},
+        )
+        variables = [node for node in types.nodes if node.is_variable]
+        states, arguments = state_ids(types.nodes), {}
+        auxiliary, gradients = {}, dict[str, NDArray | None]()
+        for node in variables:
+            type = types.type(node)
+            if id(node) in states:
+                auxiliary[node.name] = self._kept(self.store.states, node.name, type)
+                continue
+            name, wanted = node.name, self.requests.get(node.name, "null") != "null"
+            is_param = name in self._params
+            arguments[name] = self._kept(self.store.params, name, type) if is_param else zeros(type)
+            grads = self.store.gradients if is_param else {}
+            gradients[name] = grads.setdefault(name, zeros(type)) if wanted else None
+        return Executor(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
+
+    def _kept(self, own: Arrays, name: str, type: Any) -> NDArray:
+        if name not in own:
+            if self._given:
+                raise MXNetError(
+                    f"bind: {name!r} must be among the parameters of the shared module "
+                    f"({', '.join(own)})"
+                )
+            own[name] = zeros(type)
+        return own[name]
+
+
+def zeros(type: Any) -> NDArray:
+    """Zeros of a shape and a dtype."""
+    return array_of(jnp.zeros(*type))
+
+
+class ExecutorGroup:
+    """What scripts look at behind a module: its executor and its arrays, in lists of one device.
+
+    Attributes:
+        execs: the executor for the present shapes.
+        param_names: names of the parameters.
+        aux_names: names of the auxiliary states.
+        batch_size: examples in a batch.
+    """
+
+    def __init__(
+        self, executor: Executor, param_names: Sequence[str], inputs: Sequence[str], batch_size: int
+    ) -> None:
+        """See the class; ``inputs`` are names of data and labels."""
+        self.execs, self.batch_size = [executor], batch_size
+        self.param_names, self.aux_names = list(param_names), list(executor.aux_dict)
+        self.arg_names, self._inputs = list(executor.arg_dict), list(inputs)
+
+    @property
+    def param_arrays(self) -> list[list[NDArray]]:
+        """Parameters."""
+        return [[self.execs[0].arg_dict[name]] for name in self.param_names]
+
+    @property
+    def grad_arrays(self) -> list[list[NDArray | None]]:
+        """Gradients of the parameters."""
+        return [[self.execs[0].grad_dict[name]] for name in self.param_names]
+
+    @property
+    def aux_arrays(self) -> list[list[NDArray]]:
+        """Auxiliary states."""
+        return [[one] for one in self.execs[0].aux_arrays]
+
+    @property
+    def data_arrays(self) -> list[list[tuple[slice, NDArray]]]:
+        """Data and labels, each with the part of the batch that the device has."""
+        part, held = slice(0, self.batch_size), self.execs[0].arg_dict
+        return [[(part, held[name])] for name in self._inputs]
+
+    @property
+    def input_grad_arrays(self) -> list[list[NDArray | None]]:
+        """Gradients of the data."""
+        found = self.execs[0].grad_dict
+        return [[found[name]] for name in self._inputs if found.get(name) is not None]

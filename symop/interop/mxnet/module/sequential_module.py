@@ -1,0 +1,236 @@
+"""SequentialModule: modules one after another, each on the outputs of the one before."""
+
+import copy
+import logging
+from typing import Any
+
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.module.base_module import (
+    INITIALIZER,
+    RATE,
+    BaseModule,
+    Descs,
+    Held,
+    Params,
+)
+from symop.interop.mxnet.monitor import Monitor
+
+
+class SequentialModule(BaseModule):
+    """A chain of modules.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> first = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="first")
+        >>> second = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="second")
+        >>> chain = mx.mod.SequentialModule()
+        >>> _ = chain.add(mx.mod.Module(first, label_names=None))
+        >>> _ = chain.add(
+        ...     mx.mod.Module(mx.sym.SoftmaxOutput(second, name="softmax")),
+        ...     take_labels=True,
+        ...     auto_wiring=True,
+        ... )
+        >>> chain.bind([("data", (3, 5))], [("softmax_label", (3,))])
+        >>> chain.output_shapes
+        [('softmax_output', (3, 2))]
+    """
+
+    META_TAKE_LABELS = "take_labels"
+    META_AUTO_WIRING = "auto_wiring"
+
+    def __init__(self, logger: Any = logging) -> None:
+        """No module is there yet."""
+        super().__init__(logger)
+        self._modules: list[BaseModule] = []
+        self._metas: list[dict[str, Any]] = []
+        self._labels: Descs | None = None
+
+    def add(self, module: BaseModule, **kwargs: Any) -> "SequentialModule":
+        """One more module at the end.
+
+        Args:
+            module: it.
+            **kwargs: ``take_labels``, whether it gets the labels; ``auto_wiring``, whether its data
+                are the outputs before, whatever they are called.
+
+        Raises:
+            MXNetError: there is no such option.
+        """
+        for key in kwargs:
+            if key not in (self.META_TAKE_LABELS, self.META_AUTO_WIRING):
+                raise MXNetError(f"add: options are take_labels and auto_wiring, got {key!r}")
+        self._modules.append(module)
+        self._metas.append(kwargs)
+        self.binded = self.params_initialized = self.optimizer_initialized = False
+        return self
+
+    # What the first and the last module say
+
+    @property
+    def data_names(self) -> Any:  # type: ignore[override]  # of the first module
+        """Names of the data."""
+        return self._modules[0].data_names if self._modules else []
+
+    @property
+    def output_names(self) -> Any:  # type: ignore[override]
+        """Names of the outputs."""
+        return self._modules[-1].output_names if self._modules else []
+
+    @property
+    def data_shapes(self) -> Any:  # type: ignore[override]
+        """Descriptions of the data."""
+        return self._modules[0].data_shapes
+
+    @property
+    def label_shapes(self) -> Any:  # type: ignore[override]
+        """Descriptions of the labels."""
+        return self._labels
+
+    @property
+    def output_shapes(self) -> Any:  # type: ignore[override]
+        """Names and shapes of the outputs."""
+        return self._modules[-1].output_shapes
+
+    # Setting up
+
+    def bind(
+        self,
+        data_shapes: Descs,
+        label_shapes: Descs | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: BaseModule | None = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Tell the shapes of data and labels; see ``Module.bind``."""
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if shared_module is not None or not self._modules:
+            raise MXNetError("bind: a SequentialModule must have modules, and shares no other")
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        shapes: Descs = data_shapes
+        for i, (module, meta) in enumerate(zip(self._modules, self._metas, strict=True)):
+            if meta.get(self.META_AUTO_WIRING):
+                pairs = zip(module.data_names, shapes, strict=True)
+                shapes = [(name, shape) for name, (_, shape) in pairs]
+            module.bind(
+                shapes,
+                label_shapes if meta.get(self.META_TAKE_LABELS) else None,
+                for_training,
+                inputs_need_grad or (for_training and i > 0),
+                force_rebind,
+                None,
+                grad_req,
+            )
+            shapes = module.output_shapes
+        takes = any(meta.get(self.META_TAKE_LABELS) for meta in self._metas)
+        self._labels, self.binded = label_shapes if takes else None, True
+
+    def init_params(
+        self,
+        initializer: Any = INITIALIZER,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Fill the parameters of all; see ``Module.init_params``.
+
+        Raises:
+            MXNetError: two modules have parameters of one name.
+        """
+        self.require("init_params", params=False)
+        seen: set[str] = set()
+        for module in self._modules:
+            module.init_params(
+                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            )
+            names = {name for part in module.get_params() for name in part}
+            if seen & names:
+                raise MXNetError(
+                    f"init_params: names of modules must differ, got {min(seen & names)!r} twice"
+                )
+            seen |= names
+        self.params_initialized = True
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Write parameters and auxiliary states of all."""
+        for module in self._modules:
+            module.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra=True)
+        self.params_initialized = True
+
+    def get_params(self) -> Held:
+        """Copies of parameters and auxiliary states of all, by name."""
+        arg_params, aux_params = {}, {}
+        for module in self._modules:
+            own = module.get_params()
+            arg_params.update(own[0])
+            aux_params.update(own[1])
+        return arg_params, aux_params
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = RATE,
+        force_init: bool = False,
+    ) -> None:
+        """Take an optimizer for each; see ``Module.init_optimizer``."""
+        self.require("init_optimizer")
+        for module in self._modules:
+            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        self.optimizer_initialized = True
+
+    def install_monitor(self, mon: Monitor) -> None:
+        """Let ``mon`` look at all arrays of all."""
+        for module in self._modules:
+            module.install_monitor(mon)
+
+    # Passes
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute the outputs of one after the other."""
+        self.require("forward")
+        batch = copy.copy(data_batch)
+        for module in self._modules:
+            module.forward(batch, is_train)
+            batch.data = module.get_outputs()
+            batch.provide_data = [
+                (name, one.shape) for name, one in zip(module.output_names, batch.data, strict=True)
+            ]
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradients, from the last to the first."""
+        for i in reversed(range(len(self._modules))):
+            self._modules[i].backward(out_grads)
+            if i:
+                out_grads = self._modules[i].get_input_grads()
+
+    def update(self) -> None:
+        """Update the parameters of all."""
+        for module in self._modules:
+            module.update()
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """The outputs of the last module."""
+        return self._modules[-1].get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """The gradients of the data."""
+        return self._modules[0].get_input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Let a metric see labels, and outputs of the modules that take labels."""
+        for module, meta in zip(self._modules, self._metas, strict=True):
+            if meta.get(self.META_TAKE_LABELS):
+                module.update_metric(eval_metric, labels, pre_sliced)

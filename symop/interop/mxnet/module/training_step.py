@@ -1,0 +1,109 @@
+"""A training step in one compiled function: forward, backward, the optimizer, auxiliary states."""
+
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import symop as so
+from symop import random
+from symop.function import GraphFunction
+from symop.interop.mxnet.base_optimizer import Formula
+from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.updater import Updater
+from symop.ndarray import array_of as eager
+from symop.recording import settle
+from symop.symbol import Symbol as Graph
+
+_OURS = 3
+"""References to an array that only its NDArray holds, while one looks at it."""
+
+
+class TrainingStep:
+    """Does what ``forward``, ``backward`` and an updater do to the arrays of an executor.
+
+    Parameters, what the optimizer keeps and auxiliary states are donated: the step takes no memory
+    for new ones. So what something else holds, too, is copied first.
+    """
+
+    def __init__(self, executor: Executor, trained: Mapping[int, str], updater: Updater) -> None:
+        """Prepare to train.
+
+        Args:
+            executor: whose graph and arrays.
+            trained: names of the parameters, by the optimizer's indices.
+            updater: the optimizer, one with a formula, and what it keeps.
+        """
+        self._executor, self._updater = executor, updater
+        self._indices, self._trained = list(trained), list(trained.values())
+        graph = executor.graph
+        ys = [Graph([one], graph.also) for one in graph.nodes if one.type.differentiable]
+        known = set(so.Group(ys).list_arguments()) if ys else set()
+        self._moving = [name for name in self._trained if name in known]
+        slopes = so.grad(ys, self._moving, unreachable="zero") if self._moving else []
+        whole = so.Group([graph, *slopes])
+        self._count = len(graph.nodes)
+        self._function = GraphFunction(whole.nodes, whole.also, training=True)
+        held = {**executor.arg_dict, **executor.aux_dict}
+        self._schedule = self._function.schedule([held[n].value for n in self._function.names])
+        names = self._function.names
+        self._updated = [names[i] for i in self._schedule.updates]
+        taken = {*self._trained, *self._updated}
+        self._rest = [name for name in names if name not in taken]
+        self._weights = [executor.arg_dict[name] for name in self._trained]
+        self._states = [executor.aux_dict[name] for name in self._updated]
+        self._compiled: dict[Hashable, Callable[..., Any]] = {}
+
+    def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
+        """Train on a batch; the outputs, computed by the parameters before.
+
+        Args:
+            feed: arrays of JAX by name, of the shapes and dtypes of the executor's.
+        """
+        optimizer, held = self._updater.optimizer, self._executor.arg_dict
+        assert isinstance(optimizer, Formula)
+        self._updater.prepare(self._indices, self._weights)
+        key, numbers = optimizer.plan(self._indices)
+        kept, tree = jax.tree.flatten([self._updater.states[one] for one in self._indices])
+        draws = self._schedule.draws
+        root, offset = random.draw(draws) if draws else (None, None)
+        moved = self._weights + kept + self._states
+        rest = [feed[name] if name in feed else held[name].value for name in self._rest]
+        step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
+        settle()  # what was recorded may read what is donated
+        new, outputs = step([_own(one.inner) for one in moved], rest, numbers, root, offset)
+        for array, value in zip(moved, new, strict=True):
+            array.inner = eager(value)  # of the same type, so there is nothing to check
+            array.tell()
+        return [NDArray(eager(one)) for one in outputs]
+
+    def _compile(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
+        names = self._function.names
+        weights, kept = len(self._trained), tree.num_leaves
+
+        def run(moved: Sequence[Any], rest: Any, numbers: Any, root: Any, offset: Any) -> Any:
+            old, states = moved[:weights], tree.unflatten(moved[weights : weights + kept])
+            given = dict(zip(self._trained, old, strict=True))
+            given.update(zip(self._updated, moved[weights + kept :], strict=True))
+            given.update(zip(self._rest, rest, strict=True))
+            found, new = self._schedule([given[name] for name in names], root, offset or 0)
+            slopes = dict(zip(self._moving, found[self._count :], strict=True))
+            grads = [
+                slopes[name] if name in slopes else jnp.zeros_like(one)
+                for name, one in zip(self._trained, old, strict=True)
+            ]
+            new_weights, new_states = optimizer.apply(key, numbers, old, grads, states)
+            # JAX gives donated memory to results in their order.
+            return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]
+
+        made = self._compiled[key, tree] = jax.jit(run, donate_argnums=0)
+        return made
+
+
+def _own(array: so.NDArray) -> Any:
+    """The value of ``array``, to be donated; a copy if something else holds it."""
+    value = array.value
+    return jnp.copy(value) if sys.getrefcount(value) > _OURS else value

@@ -1,0 +1,87 @@
+"""Monitor: what flows through a model, logged every few batches."""
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.ndarray import NDArray, array_of
+
+Entry = tuple[int, str, str]
+
+
+class Monitor:
+    """Computes a number of every array whose name matches, every ``interval`` batches.
+
+    Args:
+        interval: how many batches.
+        stat_func: the number, or several, as arrays; ``|x| / sqrt(size)`` unless given.
+        pattern: a regular expression that names start with.
+        sort: whether the results are sorted by name.
+        monitor_all: has no effect: parameters are always among the results.
+    """
+
+    def __init__(
+        self,
+        interval: int,
+        stat_func: Callable[[NDArray], Any] | None = None,
+        pattern: str = ".*",
+        sort: bool = False,
+        monitor_all: bool = False,
+    ) -> None:
+        """See the class."""
+        self.interval, self.stat_func = interval, stat_func or _size_of
+        self.re_prog, self.sort, self.monitor_all = re.compile(pattern), sort, monitor_all
+        self.activated, self.step = False, 0
+        self.queue: list[tuple[int, str, Any]] = []
+        self.exes: list[Executor] = []
+
+    def install(self, exe: Executor) -> None:
+        """Look at the passes of ``exe``, too."""
+        self.exes.append(exe)
+
+    def stat_helper(self, name: str, array: NDArray) -> None:
+        """Take down the number of an array, if it is time and its name matches."""
+        if self.activated and self.re_prog.match(name):
+            self.queue.append((self.step, name, self.stat_func(array)))
+
+    def tic(self) -> None:
+        """A batch begins."""
+        if self.step % self.interval == 0:
+            self.queue, self.activated = [], True
+            for one in self.exes:
+                one.set_monitor_callback(self.stat_helper, self.monitor_all)
+        self.step += 1
+
+    def toc(self) -> list[Entry]:
+        """A batch is over: number, name and text of what was taken down."""
+        if not self.activated:
+            return []
+        for one in self.exes:
+            one.set_monitor_callback(None)
+            for name, array in {**one.arg_dict, **one.aux_dict}.items():
+                self.stat_helper(name, array)
+        self.activated = False
+        found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
+        self.queue = []
+        return [(step, name, _text(value)) for step, name, value in found]
+
+    def toc_print(self) -> None:
+        """As ``toc``, but logged."""
+        for step, name, text in self.toc():
+            logging.info("Batch: %7d %30s %s", step, name, text)
+
+
+def _size_of(array: NDArray) -> NDArray:
+    value = array.asnumpy()
+    return array_of(np.reshape(np.linalg.norm(value) / math.sqrt(value.size), (1,)))
+
+
+def _text(value: Any) -> str:
+    arrays = value if isinstance(value, list) else [value]
+    plain = [one.asnumpy() if isinstance(one, NDArray) else np.asarray(one) for one in arrays]
+    return "".join(f"{one.item() if one.size == 1 else one}\t" for one in plain)

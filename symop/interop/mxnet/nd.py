@@ -1,0 +1,335 @@
+"""``mx.nd``: arrays, and every operator by MXNet's name as a function that computes at once.
+
+What is missing under its name here is an operator: ``mx.nd.relu(x)``. Where a dtype has 64 bits,
+JAX must be told to have them (``jax_enable_x64``), else it is one of 32 bits.
+"""
+
+from collections.abc import Callable as _Callable
+from collections.abc import Mapping as _Mapping
+from typing import Any as _Any
+
+import jax as _jax
+import jax.numpy as _jnp
+import numpy as _np
+
+import symop as _so
+from registry.values import SelectedRows as _SelectedRows
+from symop.files import PathLike as _PathLike
+from symop.interop.mxnet import sparse_arrays as _sparse
+from symop.interop.mxnet.array_calls import caller as _caller
+from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
+from symop.interop.mxnet.array_methods import called as _called
+from symop.interop.mxnet.array_methods import moveaxis, split_v2
+from symop.interop.mxnet.array_operators import binary as _binary
+from symop.interop.mxnet.context import placed as _placed
+from symop.interop.mxnet.errors import MXNetError as _MXNetError
+from symop.interop.mxnet.fluent import BINARY as _BINARY
+from symop.interop.mxnet.namespaces import Namespace as _Namespace
+from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.ndarray import array_of as _array_of
+from symop.interop.mxnet.operator import TABLE as _TABLE
+from symop.interop.mxnet.parameters import load_params as _load_params
+from symop.interop.mxnet.parameters import save_params as _save_params
+from symop.interop.mxnet.samplers import samplers as _samplers
+from symop.interop.mxnet.sparse import CSRArray as _CSRArray
+from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray
+
+__all__ = [
+    "CSRNDArray", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage", "concatenate",
+    "contrib", "empty", "eye", "from_dlpack", "from_numpy", "full", "histogram", "image", "linalg",
+    "linspace", "load", "load_frombuffer", "moveaxis", "onehot_encode", "ones", "op", "random",
+    "save", "sparse", "split_v2", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide",
+    "waitall", "zeros",
+]  # fmt: skip
+Shape = int | tuple[int, ...] | list[int]
+
+# Making ----------------------------------------------------------------------------------------
+
+
+def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
+    """An array of numbers, nested lists, or another array.
+
+    Args:
+        source_array: the entries.
+        ctx: where to put it.
+        dtype: the dtype; by default that of an array of ``mx.nd``, and float32 for anything else.
+
+    Raises:
+        TypeError: they are no numbers.
+
+    Example:
+        >>> array([1, 2, 3])
+        <BLANKLINE>
+        [1. 2. 3.]
+        <NDArray 3 @cpu(0)>
+    """
+    if isinstance(source_array, NDArray):
+        if source_array.stype != "default":
+            return _sparse_array(source_array, ctx, dtype)
+        made = source_array.astype(dtype or source_array.dtype)
+        return made if ctx is None else made.as_in_context(ctx)
+    if hasattr(source_array, "tocsr"):
+        return _sparse_array(source_array, ctx, dtype)
+    try:
+        given = _np.array(source_array, _np.float32 if dtype is None else dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"array: the entries must be numbers, got {source_array!r}") from error
+    return _made(_jnp.asarray(given.reshape(given.shape or (1,))), ctx)
+
+
+def _made(value: _jax.Array, ctx: _Any) -> NDArray:
+    return NDArray(_so.NDArray(_placed(value, ctx)))
+
+
+def zeros(
+    shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None, **others: _Any
+) -> NDArray:
+    """Zeros, float32 unless told otherwise."""
+    made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
+    return made if stype is None else _sparse.as_stored(made, stype)
+
+
+def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None) -> NDArray:
+    """An array whose entries nobody relies on: zeros."""
+    return zeros(shape, ctx, dtype, stype)
+
+
+def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> NDArray:
+    """Ones, float32 unless told otherwise."""
+    made: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
+    return made
+
+
+def full(
+    shape: Shape, val: _Any, ctx: _Any = None, dtype: _Any = None, out: NDArray | None = None
+) -> NDArray:
+    """One number everywhere, or ``val``, an array, broadcast."""
+    made = zeros(shape, ctx, dtype) if out is None else out
+    made[:] = val
+    return made
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: _Any = None,
+    ctx: _Any = None,
+    dtype: _Any = None,
+) -> NDArray:
+    """Numbers at equal distances, up to ``stop`` and without it, each ``repeat`` times."""
+    del infer_range
+    options = {"repeat": repeat, "ctx": ctx, "dtype": dtype}
+    made: NDArray = _called("_arange")(start=start, stop=stop, step=step, **options)
+    return made
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    ctx: _Any = None,
+    dtype: _Any = None,
+) -> NDArray:
+    """``num`` numbers at equal distances."""
+    options = {"endpoint": endpoint, "ctx": ctx, "dtype": dtype}
+    made: NDArray = _called("_linspace")(start=start, stop=stop, num=num, **options)
+    return made
+
+
+def eye(
+    N: int,  # noqa: N803  # MXNet's name
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    ctx: _Any = None,
+    dtype: _Any = None,
+    **others: _Any,
+) -> NDArray:
+    """Ones on a diagonal, zeros elsewhere."""
+    made: NDArray = _called("_eye")(N=N, M=M, k=k, ctx=ctx, dtype=dtype, **others)
+    return made
+
+
+def from_numpy(ndarray: _np.ndarray, zero_copy: bool = True) -> NDArray:
+    """An array with the entries and the dtype of one of NumPy, always a copy."""
+    del zero_copy
+    made: NDArray = array(ndarray, dtype=ndarray.dtype)
+    return made
+
+
+def from_dlpack(dlpack: _Any) -> NDArray:
+    """An array of what another library hands out, without a copy where that is possible."""
+    return _array_of(_jax.dlpack.from_dlpack(dlpack))
+
+
+def to_dlpack_for_read(data: NDArray) -> _Any:
+    """The value as an array of JAX, which other libraries' ``from_dlpack`` take."""
+    return data.value
+
+
+to_dlpack_for_write = to_dlpack_for_read
+
+
+def waitall() -> None:
+    """Return when all that was computed is there."""
+    _so.nd.waitall()
+    _jax.effects_barrier()  # type: ignore[no-untyped-call]  # of JAX
+
+
+# Joining and asking ----------------------------------------------------------------------------
+
+
+def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Arrays of one dtype joined along an axis."""
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    made: NDArray = _called("Concat")(*arrays, dim=axis)
+    return made
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write ones into ``out`` where ``indices`` name columns, zeros elsewhere."""
+    out.become(_called("one_hot")(indices, depth=out.shape[1]).inner)
+    return out
+
+
+def histogram(a: NDArray, bins: int | NDArray = 10, range: _Any = None) -> tuple[NDArray, NDArray]:
+    """How many entries lie in each bin, and the bounds of the bins."""
+    if isinstance(bins, NDArray):
+        counts, bounds = _called("_histogram")(a, bins)
+        return counts, bounds
+    if range is None:
+        entries = a.asnumpy()
+        range = (float(entries.min()), float(entries.max()))
+    counts, bounds = _called("_histogram")(a, bin_cnt=bins, range=range)
+    return counts, bounds
+
+
+def cast_storage(data: NDArray, stype: str) -> NDArray:
+    """The array stored as ``"default"``, ``"row_sparse"`` or ``"csr"``."""
+    return _sparse.as_stored(data, stype)
+
+
+true_divide = _binary("divide")
+globals().update({_name: _binary(_name) for _name in _BINARY})
+__all__ += list(_BINARY)
+
+# Files -----------------------------------------------------------------------------------------
+
+
+def save(fname: _PathLike, data: NDArray | list[NDArray] | _Mapping[str, NDArray]) -> None:
+    """Write arrays into a file that MXNet reads.
+
+    Raises:
+        TypeError: something is no array.
+    """
+    given = [data] if isinstance(data, NDArray) else data
+    values = list(given.values()) if isinstance(given, _Mapping) else list(given)
+    if not all(isinstance(one, NDArray) for one in values):
+        raise TypeError("save: it takes an array, a list of arrays, or a dict of them by name")
+    parts = [_part(one) for one in values]
+    names = given.keys() if isinstance(given, _Mapping) else None
+    _save_params(fname, parts if names is None else dict(zip(names, parts, strict=True)))
+
+
+def _part(one: NDArray) -> _Any:
+    """What a file holds of an array."""
+    return one.parts() if isinstance(one, (RowSparseNDArray, CSRNDArray)) else one.value
+
+
+def load(fname: _PathLike) -> list[NDArray] | dict[str, NDArray]:
+    """The arrays in a file, by name or in a list; one that was never filled is None.
+
+    Raises:
+        MXNetFormatError: the file is damaged.
+        OSError: it cannot be read.
+    """
+    return _loaded(_load_params(fname))
+
+
+def load_frombuffer(buf: bytes) -> list[NDArray] | dict[str, NDArray]:
+    """What ``load`` gives of a file with these bytes."""
+    return _loaded(_load_params(buf))
+
+
+def _loaded(found: _Any) -> list[NDArray] | dict[str, NDArray]:
+    if isinstance(found, dict):
+        return {name: _unpacked(one) for name, one in found.items()}
+    return [_unpacked(one) for one in found]
+
+
+def _unpacked(one: _Any) -> _Any:
+    if one is None:
+        return None
+    if isinstance(one, _SelectedRows):
+        return _sparse.row_sparse_of(one)
+    if isinstance(one, _CSRArray):
+        return _sparse.csr_of(one)
+    return _made(_jnp.asarray(one), None)
+
+
+# Namespaces ------------------------------------------------------------------------------------
+
+
+def _sparse_array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
+    """An array stored as ``source_array`` is, a sparse one of ``mx.nd`` or of SciPy."""
+    if isinstance(source_array, RowSparseNDArray):
+        return _sparse.row_sparse_array(source_array, ctx=ctx, dtype=dtype)
+    return _sparse.csr_matrix(source_array, ctx=ctx, dtype=dtype)
+
+
+def _sparse_zeros(
+    stype: str, shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any
+) -> NDArray:
+    """Zeros that are stored as ``stype`` says."""
+    return zeros(shape, ctx, dtype, stype, **others)
+
+
+def _retain(data: RowSparseNDArray, indices: NDArray) -> RowSparseNDArray:
+    """The rows ``indices`` of ``data`` and no others."""
+    return data.retain(indices)
+
+
+def _namespace(name: str, prefix: str, functions: _Mapping[str, _Any] | None = None) -> _Namespace:
+    return _Namespace(f"mx.nd.{name}", prefix, _caller, functions)
+
+
+random = _namespace("random", "_random_", _samplers(_called, least=1))
+linalg = _namespace("linalg", "_linalg_")
+image = _namespace("image", "_image_")
+contrib = _namespace("contrib", "_contrib_", _CONTRIB)
+op = _internal = _namespace("op", "")
+sparse = _namespace(
+    "sparse",
+    "",
+    {
+        "CSRNDArray": CSRNDArray,
+        "RowSparseNDArray": RowSparseNDArray,
+        "array": _sparse_array,
+        "cast_storage": cast_storage,
+        "csr_matrix": _sparse.csr_matrix,
+        "empty": _sparse_zeros,
+        "retain": _retain,
+        "row_sparse_array": _sparse.row_sparse_array,
+        "zeros": _sparse_zeros,
+        **{name: _binary(name) for name in ("add", "subtract", "multiply", "divide")},
+    },
+)
+
+
+def __getattr__(name: str) -> _Callable[..., _Any]:
+    if name.startswith("__"):
+        raise AttributeError(f"mx.nd has no operator {name!r}")
+    try:
+        function = _called(name)
+    except _MXNetError as error:
+        raise AttributeError(f"mx.nd: {error}") from None
+    if name in _TABLE:  # a user's own operator may be declared anew
+        globals()[name] = function
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_TABLE})

@@ -1,0 +1,267 @@
+"""Operator: one name of MXNet as a function over the catalogue, with its attributes and shapes.
+
+The function's positional parameters are the inputs, under MXNet's names, its keyword-only ones the
+attributes, whose types say how they are read and whose defaults are MXNet's. It is called with
+values whose shapes are known (symbols, arrays, variables of programs) and composes them by calls of
+the catalogue: no kernel and no gradient stands here.
+"""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from registry.attributes import Attribute
+from registry.errors import SymopError, nearest
+from registry.operator import Operator as Registered
+from registry.signature import Slot
+from registry.table import find as registered
+from symop.interop.mxnet.attributes import is_hidden, read
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.partial_shapes import Shapes
+
+Rule = Callable[..., Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """Marks an input that training updates: an auxiliary state."""
+
+
+Aux = Annotated[Any, State()]
+"""The type of an input that is an auxiliary state."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What a declaration says beside its function.
+
+    A rule is a function of some of the attributes, by name.
+
+    Attributes:
+        present: gives the names of the inputs of a call; without it, those without a default.
+        outputs: gives the names of the outputs; without it, there is one, ``"output"``.
+        visible: gives the number of outputs that users see; without it, all.
+        shapes: completes in place two lists, its first parameters: what is known of the shapes of
+            inputs and of outputs, where one tells the other before all inputs are known.
+        dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
+        ignored: attributes that change no result.
+        note: in what it differs from MXNet, for the table of operators.
+    """
+
+    present: Rule | None = None
+    outputs: Rule | None = None
+    visible: Rule | None = None
+    shapes: Rule | None = None
+    dtypes: Literal["same", "free"] = "same"
+    ignored: Sequence[str] = ()
+    note: str = ""
+
+
+class Operator:
+    """One operator of MXNet.
+
+    Attributes:
+        name: MXNet's name.
+        function: what it computes, by calls of the catalogue.
+        inputs: names of all inputs; those that a call has follow from its attributes.
+        states: names of the inputs that are auxiliary states.
+        attributes: for each attribute its type and its default; no default, no entry to leave out.
+        variadic: whether the number of inputs is that of the call.
+        note: in what it differs from MXNet, for the table of operators.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], rules: "Rules") -> None:
+        """Read the declaration; see ``operator``."""
+        self.name, self.function, self.note = name, function, rules.note
+        parameters = inspect.signature(function).parameters.values()
+        positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+        self.variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+        self.inputs = tuple(one.name for one in positional)
+        self.optional = frozenset(one.name for one in positional if one.default is not one.empty)
+        self.states = frozenset(
+            one.name
+            for one in positional
+            if any(isinstance(mark, State) for mark in getattr(one.annotation, "__metadata__", ()))
+        )
+        self.attributes = {
+            one.name: (one.annotation, one.default)
+            for one in parameters
+            if one.kind is one.KEYWORD_ONLY and one.name != "bodies"
+        }
+        self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
+        self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
+        self._outputs = self._rule(rules.outputs)
+        self._shape_rule = self._rule(rules.shapes, leading=2)
+
+    def _rule(self, rule: Rule | None, leading: int = 0) -> Any:
+        """``rule`` as a function of what leads and of all attributes, of which it takes some."""
+        if rule is None:
+            return None
+        names = list(inspect.signature(rule).parameters)[leading:]
+        if not set(names) <= {*self.attributes, "count"}:
+            raise TypeError(f"{self.name}: a rule must name attributes, got {names}")
+
+        def call(*given: Any) -> Any:
+            *lead, values = given
+            return rule(*lead, **{name: values[name] for name in names})
+
+        return call
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.name}>"
+
+    # Attributes
+
+    def read(self, attributes: Mapping[str, str], count: int = 0) -> dict[str, Any]:
+        """Values of all attributes, from strings.
+
+        Args:
+            attributes: as in a file; those between double underscores are none of the operator's.
+            count: how many inputs the call has, for an operator that takes any number.
+
+        Raises:
+            MXNetError: one is unknown, missing or written wrong.
+        """
+        given = {k: v for k, v in attributes.items() if not is_hidden(k) and k not in self.ignored}
+        for name in given:
+            if name not in self.attributes:
+                legal = ", ".join(self.attributes) or "none"
+                raise MXNetError(f"{self.name}: attributes must be among {legal}, got {name!r}")
+        values: dict[str, Any] = {"count": count}
+        for name, (kind, default) in self.attributes.items():
+            if name in given:
+                values[name] = self._one(name, kind, given[name])
+            elif default is not inspect.Parameter.empty:
+                values[name] = default
+            elif name == "num_args":
+                values[name] = count
+            else:
+                raise MXNetError(f"{self.name}: {name} must be given, got none")
+        return values
+
+    def _one(self, name: str, kind: Any, text: str) -> Any:
+        try:
+            return read(kind, text)
+        except ValueError as error:
+            raise MXNetError(f"{self.name}: {name} must be {error}, got {text!r}") from None
+
+    # What follows from them
+
+    def present(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of the inputs that a call with these attributes has."""
+        if self._present is not None:
+            return tuple(self._present(values))
+        if self.variadic:
+            count = values.get("num_args", values["count"])
+            return (*self.inputs, *[f"arg{i}" for i in range(count - len(self.inputs))])
+        return tuple(name for name in self.inputs if name not in self.optional)
+
+    def outputs(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of all outputs, hidden ones at the end."""
+        return ("output",) if self._outputs is None else tuple(self._outputs(values))
+
+    def visible(self, values: Mapping[str, Any]) -> int:
+        """How many outputs users see."""
+        return len(self.outputs(values)) if self._visible is None else self._visible(values)
+
+    def call(
+        self,
+        inputs: Sequence[Any],
+        values: Mapping[str, Any],
+        bodies: Sequence[Callable[..., Any]] = (),
+    ) -> tuple[Any, ...]:
+        """The visible outputs, of values whose shapes are known.
+
+        Args:
+            inputs: those that are present.
+            values: the attributes.
+            bodies: the graphs that control flow calls, as functions of a list.
+        """
+        attributes = {name: values[name] for name in self.attributes}
+        by_name = {} if self.variadic else dict(zip(self.present(values), inputs, strict=True))
+        rest = inputs if self.variadic else ()
+        if bodies:
+            attributes["bodies"] = bodies
+        try:
+            found = self.function(*rest, **by_name, **attributes)
+        except MXNetError:
+            raise
+        except SymopError as error:
+            raise MXNetError(f"{self.name}: {error}") from error
+        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+    def fill(self, given: Shapes, found: Shapes, values: Mapping[str, Any]) -> None:
+        """Enter into ``given`` and ``found`` what each tells of the other.
+
+        Args:
+            given: shapes of the inputs as far as they are known.
+            found: shapes of the outputs as far as they are known.
+            values: the attributes.
+        """
+        if self._shape_rule is not None:
+            self._shape_rule(given, found, values)
+
+
+TABLE: dict[str, Operator] = {}
+"""All operators by name, other names of theirs among them."""
+
+
+def operator(*names: str, **rules: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what MXNet calls ``names``, the first one being its own name.
+
+    Args:
+        names: its name and its aliases.
+        **rules: the fields of ``Rules``.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = Operator(names[0], function, Rules(**rules))
+        for name in names:
+            if name in TABLE:
+                raise TypeError(f"{name}: an operator must be declared once, got another")
+            TABLE[name] = made
+        return function
+
+    return declare
+
+
+def find(name: str) -> Operator:
+    """The operator that MXNet calls ``name``.
+
+    Raises:
+        MXNetError: there is none here.
+    """
+    found = TABLE.get(name)
+    if found is not None:
+        return found
+    own = registered(name)
+    if own is None or own.catalogued:
+        raise MXNetError(f"{name}: no such operator is mapped{nearest(name, TABLE)}")
+    return _of_user(own)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_user(own: Registered) -> Operator:
+    """An operator that a user declared for symop, such as a ``register_simple_op``, as one here."""
+    kind = inspect.Parameter
+
+    def positional(slot: Slot) -> inspect.Parameter:
+        default = None if slot.optional else kind.empty
+        annotation = Aux if slot.role == "state" else Any
+        return kind(slot.name, kind.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+    def keyword(one: Attribute) -> inspect.Parameter:
+        default = kind.empty if one.required else one.default
+        return kind(one.name, kind.KEYWORD_ONLY, default=default, annotation=one.annotation)
+
+    def function(*args: Any, **given: Any) -> Any:
+        return own(*args, **given)
+
+    function.__doc__ = own.__doc__
+    slots = [positional(one) for one in own.slots if not one.implicit]
+    attributes = [keyword(one) for one in own.attributes]
+    function.__signature__ = inspect.Signature([*slots, *attributes])  # type: ignore[attr-defined]
+    names = [own.outputs[i] for i in own.visible]
+    return Operator(own.name, function, Rules(outputs=lambda: names))

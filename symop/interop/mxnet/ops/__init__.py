@@ -1,0 +1,7 @@
+"""MXNet's operators over the catalogue, a file for each family; importing it fills the table."""
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -1,0 +1,217 @@
+"""Steps of optimizers whose rates adapt: new weights, and behind them the new states."""
+
+from typing import Any
+
+import symop as so
+from symop.interop.mxnet.operator import Aux, operator
+from symop.interop.mxnet.ops.optimizers import clipped, decayed, scaled, with_decay
+from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_shapes import same
+
+
+@operator("adam_update", shapes=same, ignored=("lazy_update",))
+def adam_update(
+    weight: Any,
+    grad: Any,
+    mean: Aux,
+    var: Aux,
+    *,
+    lr: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """Adam without correction of the bias, which belongs to ``lr``."""
+    slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
+    first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
+    step = first / (so.sqrt(second) + single(epsilon, weight))
+    return weight - single(lr, weight) * step, first, second
+
+
+def _adamw_step(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    rescale_grad: Any,
+    lr: float,
+    eta: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    wd: float,
+    clip_gradient: float,
+) -> list[Any]:
+    scale = so.reshape(so.cast(rescale_grad, dtype=weight.dtype), shape=(1,) * len(weight.shape))
+    slope = clipped(so.cast(grad, dtype=weight.dtype) * scale, clip_gradient)
+    first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
+    step = single(lr, weight) * first / (so.sqrt(second) + single(epsilon, weight))
+    found = weight - single(eta, weight) * (step + single(wd, weight) * weight)
+    usable = so.logical_and(so.isfinite(scale), so.not_equal(scale, 0.0))
+    pairs = ((found, weight), (first, mean), (second, var))
+    return [so.where(usable, new, old) for new, old in pairs]
+
+
+@operator("_adamw_update", dtypes="free")
+def adamw_update(
+    weight: Any,
+    grad: Any,
+    mean: Aux,
+    var: Aux,
+    rescale_grad: Any,
+    *,
+    lr: float,
+    eta: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """Adam with decoupled decay; nothing moves where ``rescale_grad`` is 0 or not finite."""
+    numbers = (lr, eta, beta1, beta2, epsilon, wd, clip_gradient)
+    return tuple(_adamw_step(weight, grad, mean, var, rescale_grad, *numbers))
+
+
+@operator("_mp_adamw_update", dtypes="free")
+def mp_adamw_update(
+    weight: Any,
+    grad: Any,
+    mean: Aux,
+    var: Aux,
+    weight32: Aux,
+    rescale_grad: Any,
+    *,
+    lr: float,
+    eta: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """The same for weights of half precision that have a copy in single precision."""
+    numbers = (lr, eta, beta1, beta2, epsilon, wd, clip_gradient)
+    found, first, second = _adamw_step(weight32, grad, mean, var, rescale_grad, *numbers)
+    return so.cast(found, dtype=weight.dtype), first, second, found
+
+
+@operator("rmsprop_update", shapes=same)
+def rmsprop_update(
+    weight: Any,
+    grad: Any,
+    n: Aux,
+    *,
+    lr: float,
+    gamma1: float = 0.95,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    clip_weights: float = -1.0,
+) -> Any:
+    """RMSProp: gradients by the root of their mean square."""
+    slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
+    square = decayed(n, slope * slope, gamma1)
+    step = slope / so.sqrt(square + single(epsilon, weight))
+    return clipped(weight - single(lr, weight) * step, clip_weights), square
+
+
+@operator("rmspropalex_update", shapes=same)
+def rmspropalex_update(
+    weight: Any,
+    grad: Any,
+    n: Aux,
+    g: Aux,
+    delta: Aux,
+    *,
+    lr: float,
+    gamma1: float = 0.95,
+    gamma2: float = 0.9,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+    clip_weights: float = -1.0,
+) -> Any:
+    """RMSProp by the deviation of the gradients, with momentum."""
+    slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
+    square, mean = decayed(n, slope * slope, gamma1), decayed(g, slope, gamma1)
+    spread = so.sqrt(square - mean * mean + single(epsilon, weight))
+    step = single(gamma2, delta) * delta - single(lr, weight) * slope / spread
+    return clipped(weight + step, clip_weights), square, mean, step
+
+
+@operator("ftrl_update", shapes=same)
+def ftrl_update(
+    weight: Any,
+    grad: Any,
+    z: Aux,
+    n: Aux,
+    *,
+    lr: float,
+    lamda1: float = 0.01,
+    beta: float = 1.0,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """Follow the regularized leader; small sums give the weight zero."""
+    slope, rate = scaled(grad, rescale_grad, clip_gradient), single(lr, weight)
+    square = n + slope * slope
+    total = z + slope - (so.sqrt(square) - so.sqrt(n)) * weight / rate
+    bound = single(lamda1, weight)
+    divisor = (so.sqrt(square) + single(beta, weight)) / rate + single(wd, weight)
+    moved = (so.sign(total) * bound - total) / divisor
+    is_large = so.greater(so.abs(total), bound)
+    return so.where(is_large, moved, so.zeros_like(moved)), total, square
+
+
+@operator("ftml_update", shapes=same)
+def ftml_update(
+    weight: Any,
+    grad: Any,
+    d: Aux,
+    v: Aux,
+    z: Aux,
+    *,
+    lr: float,
+    t: int,
+    beta1: float = 0.6,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_grad: float = -1.0,
+) -> Any:
+    """Follow the moving leader."""
+    slope = with_decay(weight, grad, rescale_grad, clip_grad, wd)
+    one, two = single(beta1, weight), single(beta2, weight)
+    square = decayed(v, slope * slope, beta2)
+    root = so.sqrt(square / (1.0 - two**t)) + single(epsilon, weight)
+    scale = root * ((1.0 - one**t) / single(lr, weight))
+    total = decayed(z, slope, beta1) - (scale - one * d) * weight
+    return -total / scale, scale, square, total
+
+
+@operator("_sparse_adagrad_update", shapes=same)
+def adagrad_update(
+    weight: Any,
+    grad: Any,
+    history: Aux,
+    *,
+    lr: float,
+    epsilon: float = 1e-7,
+    wd: float = 0.0,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """Gradients by the root of the sum of their squares."""
+    del wd  # zero: the step of rows has none
+    slope = scaled(grad, rescale_grad, clip_gradient)
+    total = history + slope * slope
+    step = slope / so.sqrt(total + single(epsilon, weight))
+    return weight - single(lr, weight) * step, total

@@ -1,0 +1,119 @@
+"""Arrays made of numbers: filled ones, ranges, unit matrices, positions.
+
+A length that is zero is unknown: what these make has it, until the shape that follows is put in.
+"""
+
+import math
+from typing import Any
+
+import symop as so
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.ops.values import Dtype, axis_of, fixed, made
+
+Shape = tuple[int, ...]
+_WHOLE = ("uint8", "int8", "int32", "int64")
+_DEVICE = ("ctx",)
+
+
+def _in(dtype: str, number: float) -> float | int:
+    """``number`` as one of ``dtype``."""
+    return int(number) if dtype in _WHOLE else number
+
+
+@operator("_zeros", ignored=_DEVICE)
+def zeros(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
+    """Zeros."""
+    return made(so.zeros, shape=shape, dtype=dtype)
+
+
+@operator("_zeros_without_dtype", ignored=(*_DEVICE, "dtype"))
+def zeros_without_dtype(*, shape: Shape = ()) -> Any:
+    """Zeros of the default dtype."""
+    return made(so.zeros, shape=shape, dtype="float32")
+
+
+@operator("_ones", ignored=_DEVICE)
+def ones(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
+    """Ones."""
+    return made(so.ones, shape=shape, dtype=dtype)
+
+
+@operator("_full", ignored=_DEVICE)
+def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
+    """One number everywhere."""
+    number = bool(value) if dtype == "bool" else _in(dtype, value)
+    return made(so.full, shape=shape, fill_value=number, dtype=dtype)
+
+
+@operator("_eye", ignored=_DEVICE)
+def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:  # noqa: N803
+    """Ones on a diagonal, zeros elsewhere."""
+    return made(so.eye, n_rows=N, n_cols=M or N, k=k, dtype=dtype)
+
+
+def _steps(count: int, start: float, step: float, repeat: int, dtype: str, like: Any = None) -> Any:
+    """``count`` numbers from ``start`` on, each one ``repeat`` times, the last ones maybe less."""
+    if repeat < 1:
+        raise MXNetError(f"arange: repeat must be at least 1, got {repeat}")
+    found = made(so.arange, like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
+    found = so.add(so.multiply(found, _in(dtype, step)), _in(dtype, start))
+    if repeat == 1:
+        return found
+    return so.slice_axis(so.repeat(found, repeat, axis=0), axis=0, begin=0, end=count)
+
+
+@operator("_arange", ignored=_DEVICE, note="infer_range is not supported: give stop")
+def arange(
+    *,
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    dtype: Dtype = "float32",
+) -> Any:
+    """Numbers at equal distances, up to ``stop`` and without it."""
+    if stop is None:
+        if infer_range:
+            raise MXNetError("_arange: stop must be given, for the range is not inferred, got none")
+        start, stop = 0.0, start
+    if step == 0 or (stop - start) / step <= 0:
+        raise MXNetError(f"_arange: step must lead from {start} to {stop}, got {step}")
+    count = math.ceil((stop - start) / step)
+    return _steps(count * repeat, start, step, repeat, dtype)
+
+
+@operator("_linspace", ignored=_DEVICE)
+def linspace(
+    *, start: float, stop: float, num: int, endpoint: bool = True, dtype: Dtype = "float32"
+) -> Any:
+    """``num`` numbers at equal distances."""
+    found = made(so.linspace, start=start, stop=stop, num=num, endpoint=endpoint)
+    return so.cast(found, dtype=dtype)
+
+
+@operator("_contrib_arange_like", ignored=_DEVICE)
+def arange_like(
+    data: Any, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: int | None = None
+) -> Any:
+    """As many numbers as ``data`` has, in its shape, or as it has along ``axis``."""
+    shape = tuple(data.shape)
+    if axis is not None:
+        shape = (shape[axis_of("_contrib_arange_like", axis, len(shape))],)
+    found = _steps(math.prod(shape), start, step, repeat, data.dtype.name, like=data)
+    return fixed(so.reshape(found, shape=shape), data)
+
+
+@operator("_contrib_index_array")
+def index_array(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
+    """For each entry its position, along ``axes`` or all, along a new last axis."""
+    shape = tuple(data.shape)
+    count = len(shape)
+    along = range(count) if axes is None else [axis % count for axis in axes]
+    parts = []
+    for axis in along:
+        line = made(so.arange, like=data, start=0, stop=shape[axis], dtype="int64")
+        line = so.reshape(line, shape=tuple(shape[i] if i == axis else 1 for i in range(count)))
+        parts.append(so.broadcast_to(line, shape=shape))
+    return fixed(so.stack(*parts, axis=-1), data)

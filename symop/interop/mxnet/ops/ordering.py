@@ -1,0 +1,93 @@
+"""Orders along an axis: positions of extrema, sorted entries and their positions, the first few.
+
+No gradient passes through a position.
+"""
+
+from typing import Any, Literal
+
+import symop as so
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.ops.values import IndexDtype, at_least_1d, axis_of, fixed, kept
+
+
+def _position(name: str, data: Any, axis: int | None, keepdims: bool) -> Any:
+    """The position of the largest or smallest entry, in the dtype of the data."""
+    at = None if axis is None else axis_of(name, axis, len(data.shape))
+    search = so.argmin if name == "argmin" else so.argmax
+    found = at_least_1d(search(data, axis=at, keepdims=keepdims))
+    return fixed(kept(data, found), data)
+
+
+@operator("argmax")
+def argmax(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The position of the largest entry, the first of several."""
+    return _position("argmax", data, axis, keepdims)
+
+
+@operator("argmin")
+def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The position of the smallest entry, the first of several."""
+    return _position("argmin", data, axis, keepdims)
+
+
+@operator("argmax_channel")
+def argmax_channel(data: Any) -> Any:
+    """The position of the largest entry along the second axis."""
+    return _position("argmax_channel", data, 1, keepdims=False)
+
+
+def _line(name: str, data: Any, axis: int | None) -> tuple[Any, int]:
+    """What is ordered and along which axis: the flattened array if none is named."""
+    if axis is None:
+        return so.reshape(data, shape=(-1,)), 0
+    return data, axis_of(name, axis, len(data.shape))
+
+
+@operator("sort", outputs=lambda: ("output0", "output1"), visible=lambda: 1)
+def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
+    """The entries in order."""
+    x, at = _line("sort", data, axis)
+    return so.sort(x, axis=at, descending=not is_ascend)
+
+
+@operator("argsort")
+def argsort(
+    data: Any, *, axis: int | None = -1, is_ascend: bool = True, dtype: IndexDtype = "float32"
+) -> Any:
+    """The positions of the entries in order."""
+    x, at = _line("argsort", data, axis)
+    places = so.argsort(x, axis=at, descending=not is_ascend)
+    return fixed(so.cast(places, dtype=dtype), data)
+
+
+Wanted = Literal["value", "indices", "mask", "both"]
+
+
+def _topk_outputs(ret_typ: Wanted) -> tuple[str, ...]:
+    return ("output",) if ret_typ in ("indices", "mask") else ("output0", "output1")
+
+
+@operator("topk", outputs=_topk_outputs, visible=lambda ret_typ: 1 + (ret_typ == "both"))
+def topk(
+    data: Any,
+    *,
+    axis: int | None = -1,
+    k: int = 1,
+    ret_typ: Wanted = "indices",
+    is_ascend: bool = False,
+    dtype: IndexDtype = "float32",
+) -> Any:
+    """The ``k`` largest or smallest entries, in order; their positions; or where they are."""
+    x, at = _line("topk", data, axis)
+    length = x.shape[at]
+    if k > length:
+        raise MXNetError(f"topk: k must be at most {length}, got {k}")
+    count = k if k > 0 else length
+    if ret_typ == "mask":
+        places = so.argsort(x, axis=at, descending=not is_ascend)
+        first = so.less(so.argsort(places, axis=at), count)
+        return fixed(kept(data, so.reshape(first, shape=tuple(data.shape))), data)
+    values, places = so.topk(x, k=count, axis=at, largest=not is_ascend)
+    indices = fixed(so.cast(places, dtype=dtype), data)
+    return {"value": values, "indices": indices, "both": (values, indices)}[ret_typ]

@@ -1,0 +1,278 @@
+"""Random draws: from distributions whose parameters are numbers or arrays, of classes, of orders.
+
+No gradient passes from a draw to the parameters.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import symop as so
+from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.ops.values import Draws, fixed, made
+from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
+
+Shape = tuple[int, ...]
+Draw = Callable[..., Any]
+_DEVICE = ("ctx",)
+
+
+def _exponential(lam: Any, **how: Any) -> Any:
+    return so.random_exponential(so.reciprocal(lam), **how)
+
+
+def _negative_binomial(k: Any, p: Any, *, shape: Shape, dtype: Any) -> Any:
+    odds = so.divide(so.subtract(1.0, p), p)
+    return so.random_poisson(so.random_gamma(k, odds, shape=shape), dtype=dtype)
+
+
+def _generalized_negative_binomial(mu: Any, alpha: Any, *, shape: Shape, dtype: Any) -> Any:
+    pure = so.equal(alpha, 0)
+    spread = so.where(pure, 1.0, alpha)
+    mixed = so.random_gamma(so.reciprocal(spread), so.multiply(spread, mu), shape=shape)
+    return so.random_poisson(so.where(pure, mu, mixed), dtype=dtype)
+
+
+def _of_numbers(
+    draw: Draw, numbers: Sequence[float], shape: Shape, dtype: Any, like: Any = None
+) -> Any:
+    """Draws with ``numbers`` for parameters, as a value of the kind of ``like``."""
+    parameters = [
+        made(so.full, like=like, shape=(), fill_value=float(number), dtype="float32")
+        for number in numbers
+    ]
+    found = draw(*parameters, shape=tuple(shape) or (1,), dtype=dtype or "float32")
+    return found if like is None else fixed(found, like)
+
+
+def _like(draw: Draw, numbers: Sequence[float], data: Any) -> Any:
+    """Draws in the shape and the dtype of ``data``."""
+    return _of_numbers(draw, numbers, data.shape, data.dtype, like=data)
+
+
+def _of_arrays(draw: Draw, arrays: Sequence[Any], shape: Shape, dtype: Any) -> Any:
+    """Draws of ``shape`` for each entry of the parameters, along new axes at the end."""
+    full = (*arrays[0].shape, *shape)
+    parameters = []
+    for array in arrays:
+        real = so.cast(array, dtype=array.dtype if array.dtype.kind == "f" else "float32")
+        parameters.append(so.reshape(real, shape=(*array.shape, *[1] * len(shape))))
+    return so.stop_gradient(draw(*parameters, shape=full, dtype=dtype or "float32"))
+
+
+def _sample_shapes(given: Shapes, found: Shapes, shape: Shape) -> None:
+    """All parameters have one shape, and a draw has more axes than they."""
+    out = found[0]
+    same(given, [])
+    if out is not None and len(out) > len(shape):
+        given[:] = [merged(one, out[: len(out) - len(shape)]) for one in given]
+    if given[0]:
+        enter(found, 0, (*given[0], *shape))
+
+
+# Uniform ---------------------------------------------------------------------------------------
+
+
+@operator("_random_uniform", "random_uniform", "uniform", ignored=_DEVICE)
+def random_uniform(
+    *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Numbers from ``low`` on and below ``high``."""
+    return _of_numbers(so.random_uniform, (low, high), shape, dtype)
+
+
+@operator("_random_uniform_like", shapes=same)
+def random_uniform_like(data: Any, *, low: float = 0.0, high: float = 1.0) -> Any:
+    """Numbers from ``low`` on and below ``high``, in the shape of ``data``."""
+    return _like(so.random_uniform, (low, high), data)
+
+
+@operator("_sample_uniform", "sample_uniform", shapes=_sample_shapes)
+def sample_uniform(low: Any, high: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Numbers from each ``low`` on and below ``high``."""
+    return _of_arrays(so.random_uniform, (low, high), shape, dtype)
+
+
+# Normal ----------------------------------------------------------------------------------------
+
+
+@operator("_random_normal", "random_normal", "normal", ignored=_DEVICE)
+def random_normal(
+    *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Normal draws of mean ``loc`` and standard deviation ``scale``."""
+    return _of_numbers(so.random_normal, (loc, scale), shape, dtype)
+
+
+@operator("_random_normal_like", shapes=same)
+def random_normal_like(data: Any, *, loc: float = 0.0, scale: float = 1.0) -> Any:
+    """Normal draws in the shape of ``data``."""
+    return _like(so.random_normal, (loc, scale), data)
+
+
+@operator("_sample_normal", "sample_normal", shapes=_sample_shapes)
+def sample_normal(mu: Any, sigma: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Normal draws of each mean and standard deviation."""
+    return _of_arrays(so.random_normal, (mu, sigma), shape, dtype)
+
+
+# Gamma -----------------------------------------------------------------------------------------
+
+
+@operator("_random_gamma", "random_gamma", ignored=_DEVICE)
+def random_gamma(
+    *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Gamma draws of shape ``alpha`` and scale ``beta``."""
+    return _of_numbers(so.random_gamma, (alpha, beta), shape, dtype)
+
+
+@operator("_random_gamma_like", shapes=same)
+def random_gamma_like(data: Any, *, alpha: float = 1.0, beta: float = 1.0) -> Any:
+    """Gamma draws in the shape of ``data``."""
+    return _like(so.random_gamma, (alpha, beta), data)
+
+
+@operator("_sample_gamma", "sample_gamma", shapes=_sample_shapes)
+def sample_gamma(alpha: Any, beta: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Gamma draws of each shape and scale."""
+    return _of_arrays(so.random_gamma, (alpha, beta), shape, dtype)
+
+
+# Exponential and Poisson -----------------------------------------------------------------------
+
+
+@operator("_random_exponential", "random_exponential", ignored=_DEVICE)
+def random_exponential(*, lam: float = 1.0, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Exponential draws of rate ``lam``."""
+    return _of_numbers(_exponential, (lam,), shape, dtype)
+
+
+@operator("_random_exponential_like", shapes=same)
+def random_exponential_like(data: Any, *, lam: float = 1.0) -> Any:
+    """Exponential draws in the shape of ``data``."""
+    return _like(_exponential, (lam,), data)
+
+
+@operator("_sample_exponential", "sample_exponential", shapes=_sample_shapes)
+def sample_exponential(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Exponential draws of each rate."""
+    return _of_arrays(_exponential, (lam,), shape, dtype)
+
+
+@operator("_random_poisson", "random_poisson", ignored=_DEVICE)
+def random_poisson(*, lam: float = 1.0, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Poisson draws of mean ``lam``."""
+    return _of_numbers(so.random_poisson, (lam,), shape, dtype)
+
+
+@operator("_random_poisson_like", shapes=same)
+def random_poisson_like(data: Any, *, lam: float = 1.0) -> Any:
+    """Poisson draws in the shape of ``data``."""
+    return _like(so.random_poisson, (lam,), data)
+
+
+@operator("_sample_poisson", "sample_poisson", shapes=_sample_shapes)
+def sample_poisson(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
+    """Poisson draws of each mean."""
+    return _of_arrays(so.random_poisson, (lam,), shape, dtype)
+
+
+# Negative binomial -----------------------------------------------------------------------------
+
+
+@operator("_random_negative_binomial", "random_negative_binomial", ignored=_DEVICE)
+def random_negative_binomial(
+    *, k: int = 1, p: float = 1.0, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """How often nothing happens before something of probability ``p`` has happened ``k`` times."""
+    return _of_numbers(_negative_binomial, (k, p), shape, dtype)
+
+
+@operator("_random_negative_binomial_like", shapes=same)
+def random_negative_binomial_like(data: Any, *, k: int = 1, p: float = 1.0) -> Any:
+    """Draws as those of ``_random_negative_binomial``, in the shape of ``data``."""
+    return _like(_negative_binomial, (k, p), data)
+
+
+@operator("_sample_negative_binomial", "sample_negative_binomial", shapes=_sample_shapes)
+def sample_negative_binomial(
+    k: Any, p: Any, *, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Draws as those of ``_random_negative_binomial``, of each ``k`` and ``p``."""
+    return _of_arrays(_negative_binomial, (k, p), shape, dtype)
+
+
+@operator(
+    "_random_generalized_negative_binomial",
+    "random_generalized_negative_binomial",
+    ignored=_DEVICE,
+)
+def random_generalized_negative_binomial(
+    *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Draws of mean ``mu`` and variance ``mu + alpha * mu^2``."""
+    return _of_numbers(_generalized_negative_binomial, (mu, alpha), shape, dtype)
+
+
+@operator("_random_generalized_negative_binomial_like", shapes=same)
+def random_generalized_negative_binomial_like(
+    data: Any, *, mu: float = 1.0, alpha: float = 1.0
+) -> Any:
+    """Draws of mean ``mu`` and variance ``mu + alpha * mu^2``, in the shape of ``data``."""
+    return _like(_generalized_negative_binomial, (mu, alpha), data)
+
+
+@operator(
+    "_sample_generalized_negative_binomial",
+    "sample_generalized_negative_binomial",
+    shapes=_sample_shapes,
+)
+def sample_generalized_negative_binomial(
+    mu: Any, alpha: Any, *, shape: Shape = (), dtype: Draws | None = None
+) -> Any:
+    """Draws of each mean ``mu`` and variance ``mu + alpha * mu^2``."""
+    return _of_arrays(_generalized_negative_binomial, (mu, alpha), shape, dtype)
+
+
+# Whole numbers, classes, orders ----------------------------------------------------------------
+
+
+@operator("_random_randint", "random_randint", ignored=_DEVICE)
+def random_randint(
+    *, low: int, high: int, shape: Shape = (), dtype: Literal["int32", "int64"] | None = None
+) -> Any:
+    """Whole numbers from ``low`` on and below ``high``."""
+    full = tuple(shape) or (1,)
+    return made(so.random_integers, low=low, high=high, shape=full, dtype=dtype or "int32")
+
+
+def _multinomial_outputs(get_prob: bool) -> tuple[str, ...]:
+    return ("output0", "output1") if get_prob else ("output",)
+
+
+@operator("_sample_multinomial", "sample_multinomial", outputs=_multinomial_outputs)
+def sample_multinomial(
+    data: Any,
+    *,
+    shape: Shape = (),
+    get_prob: bool = False,
+    dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
+) -> Any:
+    """Classes of the probabilities along the last axis, and the logarithms of theirs.
+
+    The gradient of the logarithm is that of the logarithm of the probability that is drawn.
+    """
+    *rows, classes = data.shape
+    full = (*rows, *shape) or (1,)
+    wide = so.reshape(data, shape=(*rows, *[1] * (len(full) - len(rows)), classes))
+    drawn = so.random_categorical(so.log(wide), shape=full)
+    found = fixed(so.cast(drawn, dtype=dtype), data)
+    if not get_prob:
+        return found
+    return found, so.log(so.pick(so.broadcast_to(wide, shape=(*full, classes)), drawn))
+
+
+@operator("_shuffle", "shuffle", shapes=same)
+def shuffle(data: Any) -> Any:
+    """``data`` with its slices along the first axis in random order."""
+    return so.random_permutation(data)

@@ -1,0 +1,32 @@
+"""``mx.random``: the seed, and random draws as in ``mx.nd.random``."""
+
+from typing import Any
+
+import symop as so
+from symop.interop.mxnet import nd
+
+
+def seed(seed_state: int, ctx: Any = "all") -> None:
+    """Start the random numbers anew; they are not those of MXNet for this seed.
+
+    Args:
+        seed_state: a whole number.
+        ctx: has no effect: a draw is the same on every device.
+
+    Raises:
+        ValueError: it is no whole number.
+    """
+    del ctx
+    try:
+        number = seed_state.__index__()
+    except AttributeError:
+        raise ValueError(f"seed: it must be a whole number, got {seed_state!r}") from None
+    so.random.seed(number)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(nd.random, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({"seed", *dir(nd.random)})

@@ -1,0 +1,46 @@
+"""Checkpoints of recurrent networks, with the weights of single gates in them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symop.interop.mxnet.callback import AfterEpoch, every
+from symop.interop.mxnet.model import Params, load_checkpoint, save_checkpoint
+from symop.interop.mxnet.rnn.cells import BaseRNNCell
+from symop.interop.mxnet.symbol import Symbol
+
+Cells = BaseRNNCell | Sequence[BaseRNNCell]
+
+
+def _listed(cells: Cells) -> Sequence[BaseRNNCell]:
+    return [cells] if isinstance(cells, BaseRNNCell) else cells
+
+
+def save_rnn_checkpoint(
+    cells: Cells,
+    prefix: str,
+    epoch: int,
+    symbol: Symbol,
+    arg_params: Mapping[str, Any],
+    aux_params: Mapping[str, Any],
+) -> None:
+    """Write a checkpoint in which ``cells``, fused or not, have single gates.
+
+    See ``mx.model.save_checkpoint``.
+    """
+    args: Mapping[str, Any] = arg_params
+    for cell in _listed(cells):
+        args = cell.unpack_weights(args)
+    save_checkpoint(prefix, epoch, symbol, args, aux_params)
+
+
+def load_rnn_checkpoint(cells: Cells, prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
+    """Read it again, for ``cells``, fused or not; see ``mx.model.load_checkpoint``."""
+    symbol, args, states = load_checkpoint(prefix, epoch)
+    for cell in _listed(cells):
+        args = cell.pack_weights(args)
+    return symbol, args, states
+
+
+def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> AfterEpoch:
+    """Write such a checkpoint after every ``period`` epochs."""
+    return every(period, lambda epoch, *held: save_rnn_checkpoint(cells, prefix, epoch, *held))

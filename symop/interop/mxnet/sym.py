@@ -1,0 +1,142 @@
+"""``mx.sym``: every operator by MXNet's name, as a function that makes symbols."""
+
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
+
+from symop.interop.mxnet import symbol_contrib as _loops
+from symop.interop.mxnet.errors import MXNetError as _MXNetError
+from symop.interop.mxnet.namespaces import Namespace as _Namespace
+from symop.interop.mxnet.operator import TABLE as _TABLE
+from symop.interop.mxnet.operator import Operator as _Operator
+from symop.interop.mxnet.samplers import samplers as _samplers
+from symop.interop.mxnet.symbol import Group, Symbol, Variable, load, load_json, var
+from symop.interop.mxnet.symbol import call as _call
+from symop.interop.mxnet.symbol_operators import binary as _binary
+from symop.interop.mxnet.symbol_operators import called as _called
+from symop.interop.mxnet.symbol_operators import split_v2
+
+__all__ = [
+    "Group", "Symbol", "Variable", "arange", "contrib", "eye", "full", "histogram", "hypot",
+    "image", "linalg", "linspace", "load", "load_json", "maximum", "minimum", "ones", "op", "pow",
+    "power", "random", "sparse", "split_v2", "var", "zeros",
+]  # fmt: skip
+Shape = int | tuple[int, ...] | list[int]
+
+# Making ----------------------------------------------------------------------------------------
+
+
+def zeros(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
+    """Zeros, float32 unless told otherwise; a length 0 is one that follows."""
+    made: Symbol = _called("_zeros")(shape=shape, dtype=dtype or "float32", **others)
+    return made
+
+
+def ones(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
+    """Ones, float32 unless told otherwise."""
+    made: Symbol = _called("_ones")(shape=shape, dtype=dtype or "float32", **others)
+    return made
+
+
+def full(shape: Shape, val: float, dtype: _Any = None, **others: _Any) -> Symbol:
+    """One number everywhere."""
+    options = {"dtype": dtype or "float32", **others}
+    made: Symbol = _called("_full")(shape=shape, value=float(val), **options)
+    return made
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    name: str | None = None,
+    dtype: _Any = None,
+) -> Symbol:
+    """Numbers at equal distances, up to ``stop`` and without it, each ``repeat`` times."""
+    options = {"repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32"}
+    made: Symbol = _called("_arange")(start=start, stop=stop, step=step, name=name, **options)
+    return made
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    name: str | None = None,
+    dtype: _Any = None,
+) -> Symbol:
+    """``num`` numbers at equal distances."""
+    options = {"endpoint": endpoint, "name": name, "dtype": dtype or "float32"}
+    made: Symbol = _called("_linspace")(start=start, stop=stop, num=num, **options)
+    return made
+
+
+def eye(
+    N: int,  # noqa: N803  # MXNet's name
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    dtype: _Any = None,
+    **others: _Any,
+) -> Symbol:
+    """Ones on a diagonal, zeros elsewhere."""
+    made: Symbol = _called("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **others)
+    return made
+
+
+def histogram(a: Symbol, bins: int | Symbol = 10, range: _Any = None, **others: _Any) -> Symbol:
+    """How many entries lie in each bin, and the bounds of the bins.
+
+    Raises:
+        ValueError: a number of bins is given without a range.
+    """
+    if isinstance(bins, Symbol):
+        return _called("_histogram")(data=a, bins=bins, **others)  # type: ignore[no-any-return]
+    if range is None:
+        raise ValueError("histogram: range must be given with a number of bins, got none")
+    made: Symbol = _called("_histogram")(data=a, bin_cnt=bins, range=range, **others)
+    return made
+
+
+pow = power = _binary("power")
+maximum, minimum, hypot = _binary("maximum"), _binary("minimum"), _binary("hypot")
+
+# Namespaces ------------------------------------------------------------------------------------
+
+
+def _caller(operator: _Operator, called: str) -> _Callable[..., Symbol]:
+    def function(*args: _Any, **kwargs: _Any) -> Symbol:
+        return _call(operator, called, args, kwargs)
+
+    function.__name__ = function.__qualname__ = called
+    function.__doc__ = operator.function.__doc__
+    return function
+
+
+random = _Namespace("mx.sym.random", "_random_", _caller, _samplers(_called, least=None))
+linalg = _Namespace("mx.sym.linalg", "_linalg_", _caller)
+image = _Namespace("mx.sym.image", "_image_", _caller)
+contrib = _Namespace(
+    "mx.sym.contrib",
+    "_contrib_",
+    _caller,
+    {one.__name__: one for one in (_loops.cond, _loops.foreach, _loops.while_loop)},
+)
+op = _internal = sparse = _Namespace("mx.sym.op", "", _caller)
+
+
+def __getattr__(name: str) -> _Callable[..., Symbol]:
+    if name.startswith("__"):
+        raise AttributeError(f"mx.sym has no operator {name!r}")
+    try:
+        function = _called(name)
+    except _MXNetError as error:
+        raise AttributeError(f"mx.sym: {error}") from None
+    if name in _TABLE:  # a user's own operator may be declared anew
+        globals()[name] = function
+    return function
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_TABLE})

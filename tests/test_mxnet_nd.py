@@ -1,0 +1,526 @@
+"""MXNet's arrays: making, indices, views, arithmetic, methods, namespaces, files, contexts."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from symop.interop.mxnet import context, nd, random, sym
+from symop.interop.mxnet.base import MXNetError, string_types
+from symop.interop.mxnet.context import Context, cpu, current_context, gpu
+from symop.interop.mxnet.scopes import NameManager
+from symop.interop.mxnet.symbol_operators import NotImplementedForSymbol
+
+
+def same(array, expected):
+    """The array has these entries, and MXNet's form of them."""
+    np.testing.assert_allclose(array.asnumpy(), np.atleast_1d(expected), rtol=1e-6)
+    return True
+
+
+@pytest.fixture
+def cube():
+    return nd.arange(24).reshape((2, 3, 4))
+
+
+# Making
+
+
+def test_lists_become_float32_and_arrays_keep_their_dtype():
+    assert nd.array([1, 2]).dtype is np.float32
+    assert nd.array(np.arange(3)).dtype is np.float32
+    assert nd.array(np.arange(3), dtype="int32").dtype is np.int32
+    assert nd.array(nd.array([1], dtype="int32")).dtype is np.int32
+    assert nd.array(3).shape == (1,)
+    with pytest.raises(TypeError, match="numbers"):
+        nd.array(["a"])
+
+
+def test_an_array_is_no_view_of_numpys():
+    given = np.ones(4, np.float32)
+    made = nd.array(given)
+    given[:] = 2
+    assert same(made, np.ones(4))
+
+
+def test_makers():
+    assert same(nd.zeros((2, 3)), np.zeros((2, 3)))
+    assert nd.zeros(3, dtype="int32").dtype is np.int32
+    assert same(nd.ones((2,)), [1, 1])
+    assert same(nd.full((2, 2), 7), np.full((2, 2), 7))
+    assert same(nd.full((2, 2), nd.array([1, 2])), [[1, 2], [1, 2]])
+    assert same(nd.arange(2, 8, 2, repeat=2), [2, 2, 4, 4, 6, 6])
+    assert same(nd.linspace(0, 1, 3), [0, 0.5, 1])
+    assert same(nd.eye(2, 3, 1), np.eye(2, 3, 1))
+    assert nd.empty((2, 2)).shape == (2, 2)
+    assert same(nd.zeros_like(nd.ones(2)), [0, 0])
+    assert same(nd.from_numpy(np.arange(3, dtype=np.int32)), [0, 1, 2])
+    assert same(nd.onehot_encode(nd.array([1, 0]), nd.zeros((2, 3))), [[0, 1, 0], [1, 0, 0]])
+
+
+def test_what_it_says_of_itself():
+    x = nd.array([[1, 2]])
+    assert repr(x) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
+    assert (x.shape, x.size, x.ndim, x.stype, len(x)) == ((1, 2), 2, 2, "default", 1)
+    assert x.T.shape == (2, 1)
+    assert float(nd.array([3])) == int(nd.array([3])) == nd.array([[3]]).asscalar() == 3
+    assert [row.shape for row in nd.ones((2, 3))] == [(3,), (3,)]
+    assert [one.asscalar() for one in nd.arange(3)] == [0, 1, 2]
+    assert bool(nd.array([1]))
+    assert not nd.array([0])
+    with pytest.raises(ValueError, match="one entry"):
+        bool(x)
+    with pytest.raises(ValueError, match="one entry"):
+        x.asscalar()
+
+
+def test_copies_are_of_their_own():
+    x = nd.array([1, 2])
+    copies = [x.copy(), copy.copy(x), copy.deepcopy(x), x.astype("float32"), nd.identity(x)]
+    copies += [pickle.loads(pickle.dumps(x)), x.copyto(cpu()), nd.Reshape(x, shape=(-2,))]
+    assert x.astype("float32", copy=False) is x
+    x[:] = 5
+    assert all(same(one, [1, 2]) for one in copies)
+    y = nd.zeros(2, dtype="int32")
+    assert x.copyto(y) is y
+    assert y.asnumpy().tolist() == [5, 5]
+    with pytest.raises(MXNetError, match="shape"):
+        x.copyto(nd.zeros(3))
+
+
+# Indices
+
+KEYS = {
+    "number": 1,
+    "last": -1,
+    "numbers": (1, 2, 3),
+    "row": (0, slice(None), 1),
+    "dots": (..., 0),
+    "new": (None, 1),
+    "list": (slice(None), [0, 2]),
+    "lists": ([0, 1], [1, 2]),
+    "array": (slice(1, None), np.array([0, 1])),
+    "apart": ([0, 1], slice(None), [1, 2]),
+    "mixed": (0, [1, 2]),
+    "back": slice(None, None, -1),
+    "steps": (slice(None), slice(None, None, 2)),
+    "tail": slice(-1, None),
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_indices_are_numpys_but_for_lone_numbers(cube, key):
+    whole = cube.asnumpy()
+    assert same(cube[key], whole[key])
+    for value in (-1.0, nd.array(2 * whole[key]), (3 * whole[key]).tolist()):
+        made, expected = cube.copy(), whole.copy()
+        made[key] = value
+        expected[key] = (
+            value.asnumpy().reshape(whole[key].shape) if hasattr(value, "inner") else value
+        )
+        assert same(made, expected)
+
+
+def test_indices_may_be_arrays_of_floats(cube):
+    assert same(cube[nd.array([1, 0])], cube.asnumpy()[[1, 0]])
+    cube[nd.array([1])] = 0
+    assert cube.asnumpy()[1].sum() == 0
+
+
+def test_wrong_indices(cube):
+    with pytest.raises(IndexError, match="bounds"):
+        cube[2]
+    with pytest.raises(MXNetError, match="axes"):
+        cube[0, 0, 0, 0]
+    with pytest.raises(MXNetError):
+        cube[0] = nd.ones((7,))
+
+
+def test_a_piece_and_the_whole_share_their_entries(cube):
+    rows, flat = cube[1], cube.reshape((-1,))
+    entry = rows[2][3]
+    cube[1][2][3] = 100
+    assert rows.asnumpy()[2, 3] == flat.asnumpy()[23] == entry.asscalar() == 100
+    entry[:] = 200
+    assert cube.asnumpy()[1, 2, 3] == flat.asnumpy()[23] == 200
+    flat += 1
+    assert entry.asscalar() == cube.asnumpy()[1, 2, 3] == 201
+    assert cube[:] is cube
+
+
+def test_what_does_not_lie_together_is_a_copy(cube):
+    for key in ((slice(None), 1), (slice(None, None, -1)), ([0],)):
+        piece = cube[key]
+        piece[:] = -1
+    assert cube.asnumpy().min() == 0
+
+
+# Arithmetic
+
+
+def test_arithmetic_with_arrays_and_numbers():
+    x, y = nd.array([[1, 2], [3, 4]]), nd.array([2, 4])
+    a, b = x.asnumpy(), y.asnumpy()
+    assert same(x + y, a + b)
+    assert same(x - 1, a - 1)
+    assert same(1 - x, 1 - a)
+    assert same(x * y, a * b)
+    assert same(1 / x, 1 / a)
+    assert same(x / y, a / b)
+    assert same(x % 2, a % 2)
+    assert same(5 % x, 5 % a)
+    assert same(x**2, a**2)
+    assert same(2**x, 2**a)
+    assert same(x**y, a**b)
+    assert same(-x, -a)
+    assert same(abs(-x), a)
+    assert same(np.float32(2) * x, 2 * a)
+    assert same(sum([x, x]), 2 * a)
+
+
+def test_the_dtype_is_that_of_the_array():
+    whole = nd.array([1, 2, 5], dtype="int32")
+    assert (whole * 2).dtype is np.int32
+    assert same(whole / 2, [0, 1, 2])
+    assert (whole == 2).dtype is np.int32
+    assert (nd.ones(2, dtype="float16") * 2.5).dtype is np.float16
+
+
+def test_comparisons_are_numbers():
+    x, y = nd.array([1, 2, 3]), nd.array([3, 2, 1])
+    assert same(x == y, [0, 1, 0])
+    assert same(x != 2, [1, 0, 1])
+    assert same(x > y, [0, 0, 1])
+    assert same(x >= 2, [0, 1, 1])
+    assert same(x < y, [1, 0, 0])
+    assert same(x >= 2, [0, 1, 1])
+    assert (x == None) is False  # noqa: E711
+    assert same(nd.logical_and(x, nd.array([0, 1, 1])), [0, 1, 1])
+
+
+def test_functions_of_two_operands():
+    x = nd.array([1, 5])
+    assert same(nd.maximum(x, 3), [3, 5])
+    assert same(nd.minimum(3, x), [1, 3])
+    assert same(nd.power(2, x), [2, 32])
+    assert same(nd.subtract(1, x), [0, -4])
+    assert same(nd.greater(3, x), [1, 0])
+    assert nd.maximum(2, 3) == 3
+    assert nd.lesser(2, 3) == 1
+    with pytest.raises(TypeError, match="operands"):
+        nd.add(x, "a")
+    with pytest.raises(TypeError, match="operands"):
+        x + np.ones(2)
+    with pytest.raises(MXNetError, match="broadcast"):
+        x + nd.ones(3)
+
+
+def test_operators_in_place():
+    x = nd.array([4, 8], dtype="int32")
+    same_array = x
+    x += 1
+    x *= nd.array([2, 2], dtype="int32")
+    x -= 2
+    x /= 2
+    assert same_array is x
+    assert x.asnumpy().tolist() == [4, 8]
+    assert x.dtype is np.int32
+    with pytest.raises(MXNetError, match="shape"):
+        x += nd.ones((2, 2), dtype="int32")
+
+
+# Operators
+
+
+def test_operators_by_name():
+    x = nd.array([[1, 2], [3, 4]])
+    assert same(nd.dot(x, x), x.asnumpy() @ x.asnumpy())
+    assert nd.concat(x, x, dim=1).shape == (2, 4)
+    assert nd.concat([x, x], dim=0).shape == (4, 2)
+    assert nd.concatenate([x, x], axis=1).shape == (2, 4)
+    assert nd.stack(x, x, axis=0).shape == (2, 2, 2)
+    assert [one.shape for one in nd.split(x, num_outputs=2, axis=0)] == [(1, 2), (1, 2)]
+    assert nd.moveaxis(nd.ones((2, 3, 4)), 0, -1).shape == (3, 4, 2)
+    assert [one.shape for one in nd.split_v2(nd.ones((5, 2)), (1, 3))] == [(1, 2), (2, 2), (2, 2)]
+    assert same(nd.add_n(x, x, x), 3 * x.asnumpy())
+    assert same(nd.linalg.gemm2(x, x), x.asnumpy() @ x.asnumpy())
+    assert same(nd.contrib.isnan(nd.array([np.nan, 1])), [1, 0])
+    assert same(nd.contrib.isfinite(nd.array([np.inf, 1, np.nan])), [0, 1, 0])
+    assert same(nd.op.relu(-x), np.zeros((2, 2)))
+    assert "relu" in dir(nd)
+    assert "gemm2" in dir(nd.linalg)
+
+
+def test_out():
+    x, out = nd.array([1, 4]), nd.zeros(2)
+    assert nd.sqrt(x, out=out) is out
+    assert same(out, [1, 2])
+    first, second = nd.zeros((1, 2)), nd.zeros((1, 2))
+    nd.split(nd.array([[1, 2], [3, 4]]), num_outputs=2, axis=0, out=[first, second])
+    assert same(second, [[3, 4]])
+    nd.random.uniform(5, 6, out=out)
+    assert out.shape == (2,)
+    assert (out > 5).asnumpy().all()
+
+
+def test_states_of_an_operator_are_written():
+    weight, slope, mom = nd.ones(2), nd.ones(2), nd.zeros(2)
+    for _ in range(2):
+        nd.sgd_mom_update(weight, slope, mom, out=weight, lr=0.1, momentum=0.9)
+    assert same(mom, [-0.19, -0.19])
+    assert same(weight, [0.71, 0.71])
+    weights, slopes, moms = ([nd.full((n,), v) for n in (2, 3)] for v in (1, 1, 0))
+    inputs = [one for each in zip(weights, slopes, moms, strict=True) for one in each]
+    how = {"lrs": [0.1, 0.2], "wds": [0, 0], "momentum": 0.9, "num_weights": 2}
+    nd.multi_sgd_mom_update(*inputs, out=weights, **how)
+    assert same(weights[1], [0.8] * 3)
+    assert same(moms[1], [-0.2] * 3)
+
+
+def test_wrong_calls():
+    with pytest.raises(AttributeError, match="no operator 'nosuch'"):
+        _ = nd.nosuch
+    with pytest.raises(AttributeError, match="no operator"):
+        _ = nd.linalg.nosuch
+    with pytest.raises(MXNetError, match="num_hidden"):
+        nd.FullyConnected(nd.ones((2, 2)))
+    with pytest.raises(MXNetError, match="weight"):
+        nd.FullyConnected(nd.ones((2, 2)), num_hidden=3)
+    with pytest.raises(MXNetError):
+        nd.dot(nd.ones((2, 2)), nd.ones((3,)))
+
+
+def test_attributes_that_are_equal_but_of_another_type():
+    x = nd.array([1, 2, 3])
+    assert nd.sum(x, axis=0, keepdims=True).shape == (1,)
+    assert nd.clip(x, a_min=1, a_max=2).dtype is np.float32
+    assert same(nd.clip(x, a_min=1.0, a_max=2.0), [1, 2, 2])
+    assert same(nd.clip(x, a_min=True, a_max=2.0), [1, 2, 2])
+
+
+def test_methods(cube):
+    whole = cube.asnumpy()
+    assert cube.sum().shape == (1,)
+    assert same(cube.sum(axis=1), whole.sum(1))
+    assert same(cube.mean(1, keepdims=True), whole.mean(1, keepdims=True))
+    assert same(cube.max(axis=(0, 1)), whole.max((0, 1)))
+    assert same(cube.argmax(axis=1), whole.argmax(1))
+    assert cube.argmax(axis=1).dtype is np.float32
+    assert same(cube.norm(), np.sqrt((whole**2).sum()))
+    assert same(cube.clip(1, 3), whole.clip(1, 3))
+    assert same(cube.take(nd.array([0, 1]), axis=1), whole[:, :2])
+    assert same(cube.transpose((2, 0, 1)), whole.transpose(2, 0, 1))
+    assert same(cube.transpose(), whole.T)
+    assert same(cube.slice_axis(0, 0, 1), whole[:1])
+    assert cube.reshape(-1, 4).shape == (6, 4)
+    assert cube.reshape((0, -1)).shape == (2, 12)
+    assert cube.reshape(shape=(-3, 0)).shape == (6, 4)
+    assert cube.reshape((-1, 0), reverse=True).shape == (6, 4)
+    assert cube.expand_dims(0).shape == (1, 2, 3, 4)
+    assert cube.flatten().shape == (2, 12)
+    assert cube.squeeze().shape == cube.shape
+    assert cube[:1].squeeze(axis=0, inplace=True).shape == (3, 4)
+    assert nd.ones(4).broadcast_to((2, 3, 4)).shape == (2, 3, 4)
+    assert nd.ones((1, 4)).broadcast_like(nd.ones((3, 4))).shape == (3, 4)
+    assert len(cube.split(2, axis=0)) == len(cube.split_v2(2, axis=0)) == 2
+    assert cube.tile((2, 1, 1)).shape == (4, 3, 4)
+    with pytest.raises(MXNetError):
+        cube.reshape((5, 5))
+
+
+def test_loops():
+    rows, states = nd.contrib.foreach(
+        lambda x, s: (x * s[0], [s[0] + 1]), nd.arange(3), [nd.ones(1)]
+    )
+    assert same(rows, [[0], [2], [6]])
+    assert same(states[0], [4])
+    outputs, (i, total) = nd.contrib.while_loop(
+        lambda i, s: i < 3, lambda i, s: ([i * 2], [i + 1, s + i]), [nd.zeros(1), nd.ones(1)], 5
+    )
+    assert same(outputs[0], [[0], [2], [4], [0], [0]])
+    assert (i.asscalar(), total.asscalar()) == (3, 4)
+    assert nd.contrib.cond(nd.array([1]), lambda: 1, lambda: 2) == 1
+
+
+def test_functions_that_are_no_operators(cube):
+    counts, bounds = nd.histogram(nd.arange(10), bins=5)
+    assert same(counts, [2] * 5)
+    assert same(bounds, np.linspace(0, 9, 6))
+    assert same(nd.histogram(nd.arange(10), bins=nd.array([0, 5, 10]))[0], [5, 5])
+    drawn, expected, _ = nd.contrib.rand_zipfian(nd.array([0, 3]), 4, 10)
+    chance = np.log([2, 5 / 4]) / np.log(11)
+    assert same(expected, 4 * chance)
+    assert (drawn < 10).asnumpy().all()
+    cube.slice_assign(nd.zeros((1, 3, 4)), (0, 0), (1, 3))
+    assert cube.asnumpy()[0].max() == 0
+    assert same(nd.from_dlpack(nd.to_dlpack_for_read(nd.ones(2))), [1, 1])
+    assert same(nd.from_dlpack(nd.ones(2)), [1, 1])
+    assert nd.waitall() is None
+
+
+# Random draws
+
+
+def test_a_seed_makes_the_same_draws():
+    random.seed(3)
+    first = random.uniform(shape=3).asnumpy()
+    random.seed(3, ctx=cpu())
+    assert same(nd.random.uniform(shape=(3,)), first)
+    with pytest.raises(ValueError, match="whole"):
+        random.seed("a")
+
+
+def test_draws():
+    assert nd.random.normal().shape == (1,)
+    assert nd.random.randn(2, 3).shape == (2, 3)
+    assert nd.random.randint(0, 5, shape=(4,)).dtype is np.int32
+    assert nd.random.uniform(nd.array([0, 10]), nd.array([1, 20]), shape=3).shape == (2, 3)
+    assert nd.random.exponential(2.0, shape=(1000,)).mean().asscalar() == pytest.approx(2, abs=0.4)
+    assert nd.random.multinomial(nd.array([0.0, 1.0]), shape=4).asnumpy().tolist() == [1] * 4
+    assert sorted(nd.random.shuffle(nd.arange(5)).asnumpy()) == [0, 1, 2, 3, 4]
+    assert nd.random.uniform_like(nd.ones((2, 2))).shape == (2, 2)
+    assert {"normal", "uniform_like"} <= set(dir(nd.random))
+    with pytest.raises(MXNetError, match="must be given"):
+        nd.random.randint(3)
+    with pytest.raises(MXNetError, match="all arrays"):
+        nd.random.normal(nd.ones(2), 1)
+
+
+# Contexts
+
+
+def test_contexts():
+    assert (str(cpu()), gpu(1).device_typeid) == ("cpu(0)", 2)
+    assert cpu(0) == nd.ones(1).context == nd.ones(1).ctx
+    assert cpu(0) != cpu(1)
+    assert len({cpu(), cpu(), gpu()}) == 2
+    assert nd.ones(2, ctx=cpu(7)).context == cpu(0)  # all of the host's memory is one
+    assert context.as_context("gpu(2)") == gpu(2)
+    with gpu(3):
+        assert current_context() == gpu(3)
+        with cpu(1):
+            assert current_context() == cpu(1)
+    x = nd.ones(2, ctx=cpu())
+    assert x.as_in_context(cpu()) is x
+    assert x.as_in_context(cpu(1)).context == cpu(1)
+    assert (x.copyto(cpu(1)) * 2).context == cpu(1)
+    with pytest.raises(MXNetError, match="type"):
+        Context("abacus")
+    with pytest.raises(MXNetError, match="must be such as"):
+        context.as_context(3)
+
+
+def test_a_device_that_is_not_there():
+    for make in (
+        lambda: nd.zeros((2,), ctx=gpu(99)),
+        lambda: nd.array([1], gpu(99)),
+        lambda: nd.ones(1).as_in_context(gpu(99)),
+        lambda: nd.ones(1).copyto(gpu(99)),
+    ):
+        with pytest.raises(MXNetError, match=r"one of .*cpu\(0\).*, got gpu\(99\)"):
+            make()
+    with gpu(99), pytest.raises(MXNetError, match="got gpu"):
+        nd.ones(2)
+
+
+# Sparse arrays and files
+
+
+def test_row_sparse_arrays():
+    some = nd.sparse.row_sparse_array(([[3, 4], [1, 2]], [3, 1]), shape=(5, 2))
+    expected = np.array([[0, 0], [1, 2], [0, 0], [3, 4], [0, 0]])
+    assert some.stype == "row_sparse"
+    assert same(some, expected)
+    assert some.indices.asnumpy().tolist() == [1, 3]
+    assert same(some.data, [[1, 2], [3, 4]])
+    assert same(some.retain(nd.array([3, 4])), expected * [[0], [0], [0], [1], [1]])
+    assert same(some + 1, expected + 1)
+    assert some.tostype("default").stype == "default"
+    assert nd.zeros((2, 2), stype="row_sparse").indices.shape == (0,)
+    assert pickle.loads(pickle.dumps(some)).stype == "row_sparse"
+    with pytest.raises(MXNetError, match="stype"):
+        some.tostype("dense")
+
+
+def test_csr_matrices():
+    parts = ([1.0, 2, 3], [2, 0, 1], [0, 1, 1, 3])
+    some = nd.sparse.csr_matrix(parts, shape=(3, 4))
+    expected = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [2, 3, 0, 0]])
+    assert same(some, expected)
+    assert [one.asnumpy().tolist() for one in (some.data, some.indices, some.indptr)] == list(parts)
+    assert same(some[1:3], expected[1:3])
+    assert some[2].stype == "csr"
+    assert same(nd.sparse.csr_matrix(some.asscipy()), expected)
+    assert same(nd.sparse.csr_matrix(([5.0], ([1], [2])), shape=(2, 3)), [[0, 0, 0], [0, 0, 5]])
+    assert same(nd.sparse.dot(some, nd.ones((4, 1))), expected.sum(1, keepdims=True))
+    assert same(nd.array(some), expected)
+    with pytest.raises(MXNetError, match="two axes"):
+        nd.ones(3).tostype("csr")
+
+
+def test_files(tmp_path):
+    path = tmp_path / "x.params"
+    some = nd.sparse.row_sparse_array(([[1.0]], [2]), shape=(4, 1))
+    matrix = nd.sparse.csr_matrix(([1.0], [0], [0, 0, 1]), shape=(2, 2))
+    nd.save(path, {"arg:w": nd.array([1, 2]), "arg:s": some, "aux:m": matrix})
+    found = nd.load(path)
+    assert list(found) == ["arg:w", "arg:s", "aux:m"]
+    assert [one.stype for one in found.values()] == ["default", "row_sparse", "csr"]
+    assert same(found["arg:s"], [[0], [0], [1], [0]])
+    nd.save(path, [nd.arange(3, dtype="int32")])
+    assert nd.load(path)[0].dtype is np.int32
+    assert same(nd.load_frombuffer(path.read_bytes())[0], [0, 1, 2])
+    nd.save(path, nd.ones(1))
+    assert same(nd.load(path)[0], [1])
+    with pytest.raises(TypeError, match="arrays"):
+        nd.save(path, [np.ones(2)])
+
+
+# Symbols
+
+
+def test_names_of_symbols_that_arithmetic_makes():
+    with NameManager():
+        x, y = sym.var("x"), sym.var("y")
+        made = [x + y, x + 1, 1 - x, x / y, 2 / x, -x, x == 1, x > y, x < 1, x**2, 2**x]
+    names = (
+        "_plus0 _plusscalar0 _rminusscalar0 _div0 _rdivscalar0 _mulscalar0 _equal_scalar0 "
+        "_greater0 _lesser_scalar0 _powerscalar0 _rpower_scalar0"
+    )
+    assert [one.name for one in made] == names.split()
+    assert made[0].tojson().count("elemwise_add") == 1
+
+
+def value(symbol, **arrays):
+    return symbol.eval(**{name: nd.array(one) for name, one in arrays.items()})[0]
+
+
+def test_symbols_compute_what_arrays_do():
+    x = sym.var("x")
+    entries = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert same(value(3 - 2 * x / 4, x=entries), 3 - entries / 2)
+    assert same(value(x.reshape((4,)).sum(), x=entries), [10])
+    assert same(value(x.transpose().expand_dims(0), x=entries), entries.T[None])
+    assert same(value(sym.maximum(x, 2) + sym.minimum(2, x), x=entries), entries + 2)
+    assert same(value(sym.hypot(x, 1), x=entries), np.hypot(entries, 1))
+    assert same(value(x >= 2, x=entries), entries >= 2)
+    assert same(value(x + sym.ones((2, 2)), x=entries), entries + 1)
+    assert same(value(sym.linalg.gemm2(x, x), x=entries), entries @ entries)
+    assert value(x.astype("int32"), x=entries).dtype is np.int32
+    assert sym.split_v2(x, 2).list_outputs()[1].endswith("output1")
+    assert value(sym.random.uniform(shape=(3,))).shape == (3,)
+    assert sym.contrib.quadratic(x).name.startswith("quadratic")
+    assert sym.pow(2, 3) == 8
+
+
+def test_what_symbols_cannot_do():
+    x = sym.var("x")
+    for ask in (lambda: bool(x), x.asnumpy, x.backward):
+        with pytest.raises(NotImplementedForSymbol, match="bind"):
+            ask()
+    with pytest.raises(TypeError, match="operands"):
+        x + "a"
+    with pytest.raises(ValueError, match="range"):
+        sym.histogram(x, 3)
+    assert isinstance("a", string_types)

@@ -1,0 +1,98 @@
+"""Every operator of MXNet against its definition: values, gradients, second derivatives."""
+
+import collections
+import json
+import pathlib
+
+import jax
+import numpy as np
+import pytest
+from mxnet_samples import SAMPLES
+
+import symop as so
+from symop.interop.mxnet.operator import TABLE
+
+DATA = pathlib.Path(__file__).parent / "data" / "mxnet"
+NAMES = (DATA / "operators.txt").read_text().split()
+RECORDED = {one["op"] for one in json.loads((DATA / "operator_cases.json").read_text())}
+COMPARED = [one for one in SAMPLES if one.reference is not None]
+DIFFERENCES = [one for one in SAMPLES if one.gradient == "differences"]
+DECLARED = [one for one in SAMPLES if one.gradient == "declared"]
+
+
+def each(samples):
+    """Samples with names that differ."""
+    seen = collections.Counter()
+    marked = []
+    for one in samples:
+        seen[one.name] += 1
+        marked.append(pytest.param(one, id=f"{one.name}#{seen[one.name]}"))
+    return marked
+
+
+@pytest.fixture(autouse=True)
+def _wide():
+    with jax.enable_x64(True):
+        yield
+
+
+def close(found, expected, rtol):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        scale = max(1.0, float(np.max(np.abs(np.nan_to_num(other.astype(float))), initial=0.0)))
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * scale)
+
+
+def test_every_operator_has_a_sample():
+    sampled = {TABLE[one.op].name for one in SAMPLES}
+    assert not [name for name in NAMES if TABLE[name].name not in sampled]
+
+
+@pytest.mark.parametrize("sample", each(COMPARED))
+def test_values_are_those_of_the_definition(sample):
+    arrays = sample.arrays("float64")
+    if "float64" in sample.dtypes:
+        found = sample.values(sample.graph(arrays), arrays)
+        close(found, sample.expected(arrays), sample.rtol)
+    arrays = sample.arrays("float32")
+    close(sample.eager(arrays), sample.expected(arrays), max(sample.rtol, 2e-5))
+
+
+@pytest.mark.parametrize("sample", each([one for one in SAMPLES if one.draws]))
+def test_draws_agree_on_shapes(sample):
+    arrays = sample.arrays("float32")
+    graph = sample.graph(arrays)
+    found, eager = sample.values(graph, arrays), sample.eager(arrays)
+    assert [one.shape for one in found] == [one.shape for one in eager]
+    assert [one.dtype for one in found] == [one.dtype for one in eager]
+
+
+@pytest.mark.parametrize("sample", each(DECLARED))
+def test_declared_gradients_are_those_of_mxnet(sample):
+    arrays = sample.arrays("float64")
+    graph = sample.graph(arrays)
+    slopes = sample.slopes(*arrays.values())
+    xs = [graph.get_internals()[name] for name in slopes]
+    found = [sample.values(one, arrays)[0] for one in so.grad(graph, xs, unreachable="zero")]
+    close(found, [np.asarray(one) for one in slopes.values()], sample.rtol)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", each(DIFFERENCES))
+def test_gradients_are_differences_of_values(sample):
+    graph = sample.graph(sample.arrays())
+    scalar = sample.differentiable(graph)
+    found = float(sample.values(sample.slope(graph, scalar), sample.arrays())[0])
+    expected = sample.difference(scalar)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", each([one for one in DIFFERENCES if one.second]))
+def test_second_derivatives_are_differences_of_gradients(sample):
+    graph = sample.graph(sample.arrays())
+    first = sample.slope(graph, sample.differentiable(graph))
+    found = float(sample.values(sample.slope(graph, first), sample.arrays())[0])
+    expected = sample.difference(first)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,518 @@
+"""Symbols of MXNet: composed, named, inferred in both directions, read from files of every age."""
+
+import copy
+import json
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import symop as so
+import symop.interop.mxnet as mx
+from symop.interop.mxnet import MXNetError, MXNetFormatError
+
+
+@pytest.fixture
+def net():
+    with mx.name.NameManager():
+        data = mx.sym.Variable("data")
+        hidden = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
+        hidden = mx.sym.Activation(hidden, act_type="relu")
+        out = mx.sym.FullyConnected(hidden, num_hidden=3, name="fc2")
+        return mx.sym.SoftmaxOutput(out, name="softmax")
+
+
+# Names and parts --------------------------------------------------------------------------------
+
+
+def test_missing_inputs_become_variables(net):
+    assert net.list_arguments() == [
+        "data", "fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias", "softmax_label",
+    ]  # fmt: skip
+    assert net.list_outputs() == ["softmax_output"]
+    assert net.name == "softmax"
+    assert net.list_auxiliary_states() == []
+
+
+def test_states_are_no_arguments():
+    net = mx.sym.BatchNorm(mx.sym.var("data"), name="bn")
+    assert net.list_arguments() == ["data", "bn_gamma", "bn_beta"]
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    assert net.list_inputs() == [*net.list_arguments(), *net.list_auxiliary_states()]
+
+
+def test_internals_by_name_and_number(net):
+    internals = net.get_internals()
+    assert "activation0_output" in internals.list_outputs()
+    part = internals["fc1_output"]
+    assert part.list_arguments() == ["data", "fc1_weight", "fc1_bias"]
+    assert internals[0].name == "data"
+    assert len(internals[:2]) == 2
+    with pytest.raises(ValueError, match="must be called 'nothing'"):
+        internals["nothing"]
+
+
+def test_children(net):
+    assert net.get_children().list_outputs() == ["fc2_output", "softmax_label"]
+    assert mx.sym.var("x").get_children() is None
+
+
+def test_groups_and_several_outputs():
+    x = mx.sym.var("x")
+    parts = mx.sym.SliceChannel(x, num_outputs=3, name="cut")
+    assert parts.list_outputs() == ["cut_output0", "cut_output1", "cut_output2"]
+    assert [one.list_outputs() for one in parts] == [[f"cut_output{i}"] for i in range(3)]
+    group = mx.sym.Group([x, parts[1]])
+    assert group.list_outputs() == ["x", "cut_output1"]
+    assert group.name is None
+    with pytest.raises(MXNetError, match="Group: symbols must be given"):
+        mx.sym.Group([1])
+
+
+def test_automatic_names_and_prefixes():
+    x = mx.sym.var("x")
+    with mx.name.NameManager():
+        assert [mx.sym.exp(x).name, mx.sym.exp(x).name] == ["exp0", "exp1"]
+        assert (x + x).name == "_plus0"
+        assert (x * 2).name == "_mulscalar0"
+    with mx.name.Prefix("mine_"):
+        assert mx.sym.FullyConnected(x, num_hidden=2, name="fc").list_arguments() == [
+            "x", "mine_fc_weight", "mine_fc_bias",
+        ]  # fmt: skip
+
+
+def test_names_of_another_thread_are_its_own():
+    found = []
+    with mx.name.Prefix("outer_"):
+        thread = threading.Thread(target=lambda: found.append(mx.sym.exp(mx.sym.var("x")).name))
+        thread.start()
+        thread.join()
+    assert not found[0].startswith("outer_")
+
+
+# Attributes -------------------------------------------------------------------------------------
+
+
+def test_attributes_of_scopes_calls_and_variables():
+    with mx.AttrScope(ctx_group="first", __mood__="calm"):
+        with mx.AttrScope(__mood__="gay"):
+            x = mx.sym.var("x", shape=(2, 0), lr_mult=0.5, dtype="float16")
+        y = mx.sym.exp(x, name="y", attr={"__more__": "1"})
+    assert x.attr("__mood__") == "gay"
+    assert x.attr("ctx_group") == x.attr("__ctx_group__") == "first"
+    assert x.list_attr()["__shape__"] == "(2, 0)"
+    assert x.list_attr()["__dtype__"] == "2"
+    found = y.attr_dict()
+    assert found["y"]["__more__"] == "1"
+    assert found["x"]["lr_mult"] == found["x"]["__lr_mult__"] == "0.5"
+    y._set_attr(mood="glad", lr_mult=2)
+    assert y.attr("mood") == "glad"
+    assert y.attr("lr_mult") == "2"
+
+
+def test_attributes_are_checked():
+    x = mx.sym.var("x")
+    with pytest.raises(MXNetError, match=r"FullyConnected: num_hidden must be given"):
+        mx.sym.FullyConnected(x)
+    with pytest.raises(MXNetError, match=r"FullyConnected: attributes must be among .*'hidden'"):
+        mx.sym.FullyConnected(x, num_hidden=1, hidden=2)
+    with pytest.raises(MXNetError, match=r"num_hidden must be a whole number, got '1.5'"):
+        mx.sym.FullyConnected(x, num_hidden=1.5)
+    with pytest.raises(MXNetError, match=r"act_type must be one of 'relu'"):
+        mx.sym.Activation(x, act_type="rely")
+    with pytest.raises(MXNetError, match=r"var: attributes must be called __mood__"):
+        mx.sym.var("x", mood="calm")
+
+
+# Composition ------------------------------------------------------------------------------------
+
+
+def test_composition_leaves_the_parts_alone(net):
+    top = mx.sym.FullyConnected(mx.sym.var("data2"), num_hidden=2, name="top")
+    joined = top(data2=net, name="joined")
+    assert joined.list_outputs() == ["joined_output"]
+    assert joined.list_arguments()[:6] == net.list_arguments()
+    assert top.list_arguments() == ["data2", "top_weight", "top_bias"]
+    assert top(net).list_arguments() == joined.list_arguments()
+    with pytest.raises(MXNetError, match="compose: symbols of one output"):
+        top(nothing=net)
+
+
+def test_copies_are_apart(net):
+    for made in (copy.copy(net), copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        made._set_attr(__mood__="new")
+        assert made.list_arguments() == net.list_arguments()
+        assert net.attr("__mood__") is None
+
+
+# Types ------------------------------------------------------------------------------------------
+
+
+def test_weights_follow_from_data(net):
+    arguments, outputs, states = net.infer_shape(data=(5, 2))
+    assert arguments == [(5, 2), (4, 2), (4,), (3, 4), (3,), (5,)]
+    assert outputs == [(5, 3)]
+    assert states == []
+
+
+def test_data_follow_from_outputs():
+    begin = mx.sym.zeros(shape=(0, 6))
+    hidden = mx.sym.FullyConnected(begin, num_hidden=6, name="h")
+    x = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=6, name="i")
+    both = hidden + x
+    assert both.infer_shape(x=(7, 3))[1] == [(7, 6)]
+    assert both.simple_bind(None, x=(7, 3)).forward()[0].shape == (7, 6)
+
+
+def test_a_length_of_zero_is_unknown():
+    x, y = mx.sym.var("x", shape=(0, 3)), mx.sym.var("y", shape=(4, 0))
+    assert (x + y).infer_shape() == ([(4, 3), (4, 3)], [(4, 3)], [])
+
+
+def test_what_stays_open(net):
+    with pytest.warns(
+        UserWarning, match="more shapes must be given to tell those of data, fc1_weight"
+    ):
+        assert net.infer_shape() == (None, None, None)
+    arguments, _, _ = net.infer_shape_partial()
+    assert arguments[2] == (4,)
+    with pytest.raises(MXNetError, match=r"\(node '_plus0'\)|\(node '"):
+        (mx.sym.var("x") + mx.sym.var("y")).infer_shape(x=(2, 3), y=(2, 4))
+    with pytest.raises(MXNetError, match="got 'nothing'"):
+        net.infer_shape(nothing=(1,))
+
+
+def test_dtypes_reach_the_weights(net):
+    arguments, outputs, _ = net.infer_type(data="float16")
+    assert arguments[:5] == [np.float16] * 5
+    assert outputs == [np.float16]
+    assert mx.sym.Cast(mx.sym.var("x"), dtype="int32").infer_type()[1] == [np.int32]
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def test_a_saved_symbol_comes_back(net, tmp_path):
+    net.save(tmp_path / "net.json")
+    again = mx.sym.load(tmp_path / "net.json")
+    assert again.tojson() == net.tojson()
+    assert mx.sym.load_json(net.tojson()).list_arguments() == net.list_arguments()
+
+
+OLD = {
+    "nodes": [
+        {"op": "null", "param": {}, "name": "data", "inputs": [], "backward_source_id": -1},
+        {"op": "null", "param": {}, "name": "w", "inputs": [], "backward_source_id": -1},
+        {
+            "op": "FullyConnected",
+            "param": {"no_bias": "True", "num_hidden": "3"},
+            "name": "fc",
+            "inputs": [[0, 0], [1, 0]],
+            "backward_source_id": -1,
+            "attr": {"ctx_group": "stage1", "weight_lr_mult": "1.2", "__mood__": "old"},
+        },
+        {"op": "BatchNorm", "param": {"eps": "0.001"}, "name": "bn", "inputs": [[2, 0]]},
+        {"op": "argmax", "param": {"axis": "-1"}, "name": "most", "inputs": [[3, 0]]},
+    ],
+    "arg_nodes": [0, 1],
+    "heads": [[3, 0], [4, 0]],
+}
+
+
+def test_files_of_0_8():
+    symbol = mx.sym.load_json(json.dumps(OLD))
+    assert symbol.list_arguments() == ["data", "w", "bn_gamma", "bn_beta"]
+    assert symbol.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    attributes = symbol.attr_dict()
+    assert attributes["w"]["__lr_mult__"] == "1.2"
+    assert attributes["fc"]["__ctx_group__"] == "stage1"
+    assert attributes["fc"]["__mood__"] == "old"
+    assert "axis" not in attributes.get("most", {})
+    assert symbol.infer_shape(data=(2, 5))[1] == [(2, 3), (1,)]
+
+
+def test_files_of_0_9():
+    old = {**OLD, "attrs": {"mxnet_version": ["int", 905]}}
+    nodes = [dict(one) for one in OLD["nodes"]]
+    for node in nodes:
+        node["attr"] = {**node.pop("param"), **node.get("attr", {})}
+    nodes[3]["inputs"] = [[2, 0, 0]]
+    old["nodes"] = [*nodes[:3], nodes[4] | {"inputs": [[2, 0, 0]]}]
+    old["heads"] = [[3, 0, 0]]
+    symbol = mx.sym.load_json(json.dumps(old))
+    assert symbol.attr_dict()["most"]["axis"] == "-1"
+    assert symbol.infer_shape(data=(2, 5))[1] == [(2,)]
+
+
+def broken(**changes):
+    good = json.loads(mx.sym.exp(mx.sym.var("x"), name="y").tojson())
+    good.update(changes)
+    return json.dumps(good)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "MXNet's JSON must be given"),
+        ("{", "MXNet's JSON must be given"),
+        ("[1, 2]", "MXNet's JSON must be given"),
+        ("[" * 100_000, "MXNet's JSON must be given"),
+        (broken(nodes=3), r"Expected `array`, got `int` - at `\$.nodes`"),
+        (broken(heads=[]), "heads must name at least one output"),
+        (broken(heads=[[7, 0, 0]]), r"the head must be .* got \[7, 0, 0\]"),
+        (broken(heads=[[1, 5, 0]]), "must be one of 1 outputs of 'y', got 5"),
+        (broken(heads=[[-1, 0, 0]]), "the head must be"),
+        (broken(heads=[[1]]), "the head must be"),
+        (broken(attrs={"mxnet_version": "1.9"}), "mxnet_version must be"),
+        (
+            broken(nodes=[{"op": "exp", "name": "y", "inputs": [[0, 0, 0]]}], heads=[[0, 0, 0]]),
+            "the input of 'y' must be",
+        ),
+    ],
+)
+def test_damaged_files_are_refused(text, message):
+    with pytest.raises(MXNetFormatError, match=message):
+        mx.sym.load_json(text)
+
+
+def test_what_cannot_be_mapped_is_named():
+    nodes = [{"op": "_contrib_unheard_of", "name": "strange", "inputs": []}]
+    with pytest.raises(MXNetError, match=r"_contrib_unheard_of: no such operator.*'strange'"):
+        mx.sym.load_json(broken(nodes=nodes, heads=[[0, 0, 0]]))
+    nodes = [{"op": "exp", "name": "short", "inputs": []}]
+    with pytest.raises(MXNetError, match=r"exp: 1 inputs must be given \(data\), got 0.*'short'"):
+        mx.sym.load_json(broken(nodes=nodes, heads=[[0, 0, 0]]))
+
+
+def test_a_deep_graph():
+    x = mx.sym.var("x")
+    for _ in range(3000):
+        x = mx.sym.elemwise_add(x, mx.sym.var("x0") if x.name == "x" else x)
+        x = mx.sym.BlockGrad(x)
+    again = mx.sym.load_json(x.tojson())
+    assert len(again.get_internals().list_outputs()) == 6002
+
+
+# Execution --------------------------------------------------------------------------------------
+
+
+def test_an_executor_reads_and_writes_in_place():
+    x, w = mx.sym.var("x"), mx.sym.var("w")
+    args = {"x": mx.nd.array([1.0, 2.0]), "w": mx.nd.array([3.0, 4.0])}
+    grads = {"w": mx.nd.zeros((2,))}
+    executor = (x * w).bind(mx.cpu(), args, args_grad=grads, grad_req={"w": "add", "x": "null"})
+    for count in (1, 2):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((2,)))
+        assert grads["w"].asnumpy().tolist() == [count * 1.0, count * 2.0]
+    args["x"][:] = 5.0
+    assert executor.forward()[0].asnumpy().tolist() == [15.0, 20.0]
+    assert executor.outputs[0].asnumpy().tolist() == [15.0, 20.0]
+    assert executor.output_dict.keys() == {(x * w).list_outputs()[0]} or executor.output_dict
+    with pytest.raises(MXNetError, match="forward: names must be among x, w, got 'z'"):
+        executor.forward(z=1)
+    with pytest.raises(MXNetError, match=r"x: the shape must be \(2,\), got \(3,\)"):
+        executor.forward(x=np.ones(3))
+
+
+def test_an_executor_for_other_shapes_shares_parameters(net):
+    executor = net.simple_bind(mx.cpu(), data=(5, 2))
+    other = executor.reshape(data=(3, 2))
+    assert other.outputs == []
+    assert other.forward()[0].shape == (3, 3)
+    assert other.arg_dict["fc1_weight"] is executor.arg_dict["fc1_weight"]
+
+
+def test_a_monitor_sees_all_values(net):
+    executor, seen = net.simple_bind(mx.cpu(), data=(5, 2)), []
+    executor.set_monitor_callback(lambda name, value: seen.append((name, value.shape)))
+    executor.forward()
+    assert ("softmax_output", (5, 3)) in seen or len(seen) >= len(net.list_inputs())
+
+
+def test_binding_says_what_is_missing(net):
+    with pytest.raises(MXNetError, match="args must be given for all, got none for data"):
+        net.bind(mx.cpu(), {})
+    with pytest.raises(MXNetError, match="the shape of 'data' must be known"):
+        net.simple_bind(mx.cpu())
+    x = mx.sym.Group([mx.sym.var("x"), mx.sym.var("x")])
+    with pytest.raises(MXNetError, match="names of variables must differ, got two of 'x'"):
+        x.simple_bind(mx.cpu(), x=(2,))
+
+
+def test_evaluation():
+    x = mx.sym.var("x")
+    (found,) = (x * x).eval(mx.cpu(), x=mx.nd.array([3.0]))
+    assert found.asnumpy().tolist() == [9.0]
+
+
+# Of every order ---------------------------------------------------------------------------------
+
+
+def test_third_derivatives_of_a_mapped_graph():
+    x = mx.sym.var("x")
+    graph = mx.sym.sum(mx.sym.tanh(x) * x).to_graph(x=(3,))
+    (value,) = graph
+    at = graph.get_internals()["x"]
+    third = so.derivative(so.reshape(value, shape=()), at, 3, direction=np.ones(3, np.float32))
+    given = np.array([0.3, -0.2, 1.0], np.float32)
+    t = np.tanh(given.astype(float))
+    s = 1 - t * t
+    expected = np.sum(3 * (-2 * t * s) + given * (-2 * s * s + 4 * t * t * s))
+    np.testing.assert_allclose(third.eval(x=given), expected, rtol=1e-5)
+
+
+# Control flow -----------------------------------------------------------------------------------
+
+
+def variable(name):
+    return {"op": "null", "name": name, "inputs": []}
+
+
+FOREACH = {
+    "nodes": [
+        variable("data"),
+        variable("start"),
+        variable("w"),
+        {
+            "op": "_foreach",
+            "name": "loop",
+            "attrs": {
+                "num_args": "4", "num_outputs": "2", "num_out_data": "1",
+                "in_state_locs": "(1,)", "in_data_locs": "(0,)", "remain_locs": "(2,)",
+            },
+            "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]],
+            "subgraphs": [
+                {
+                    "nodes": [
+                        variable("d"),
+                        variable("s"),
+                        variable("w"),
+                        {"op": "elemwise_add", "name": "a", "inputs": [[0, 0, 0], [1, 0, 0]]},
+                        {"op": "elemwise_mul", "name": "m", "inputs": [[3, 0, 0], [2, 0, 0]]},
+                        {"op": "_copy", "name": "c", "inputs": [[4, 0, 0]]},
+                    ],
+                    "arg_nodes": [0, 1, 2],
+                    "heads": [[4, 0, 0], [5, 0, 0]],
+                }
+            ],
+        },
+    ],
+    "arg_nodes": [0, 1, 2],
+    "heads": [[3, 0, 0], [3, 1, 0]],
+    "attrs": {"mxnet_version": ["int", 10901]},
+}  # fmt: skip
+
+
+def test_a_loop_over_slices():
+    symbol = mx.sym.load_json(json.dumps(FOREACH))
+    assert symbol.list_outputs() == ["loop_output0", "loop_output1"]
+    executor = symbol.simple_bind(mx.cpu(), data=(3, 2), start=(2,), w=(2,))
+    given = {"data": np.ones((3, 2)), "start": np.zeros(2), "w": np.full(2, 2.0)}
+    stacked, last = executor.forward(is_train=True, **given)
+    assert stacked.asnumpy()[:, 0].tolist() == [2.0, 6.0, 14.0]
+    assert last.asnumpy().tolist() == [14.0, 14.0]
+    executor.backward([mx.nd.zeros((3, 2)), mx.nd.ones((2,))])
+    assert executor.grad_dict["data"].asnumpy()[:, 0].tolist() == [8.0, 4.0, 2.0]
+    assert mx.sym.load_json(symbol.tojson()).tojson() == symbol.tojson()
+
+
+WHILE = {
+    "nodes": [
+        variable("i"),
+        variable("x"),
+        {
+            "op": "_while_loop",
+            "name": "loop",
+            "attrs": {
+                "num_args": "4", "num_outputs": "3", "num_out_data": "1", "max_iterations": "5",
+                "cond_input_locs": "(0,)", "func_input_locs": "(1, 0)", "func_var_locs": "(1, 0)",
+            },
+            "inputs": [[0, 0, 0], [1, 0, 0]],
+            "subgraphs": [
+                {
+                    "nodes": [
+                        variable("i"),
+                        {
+                            "op": "_lesser_scalar", "name": "less",
+                            "attrs": {"scalar": "3"}, "inputs": [[0, 0, 0]],
+                        },
+                    ],
+                    "arg_nodes": [0],
+                    "heads": [[1, 0, 0]],
+                },
+                {
+                    "nodes": [
+                        variable("x"),
+                        {"op": "elemwise_mul", "name": "sq", "inputs": [[0, 0, 0], [0, 0, 0]]},
+                        variable("i"),
+                        {
+                            "op": "_plus_scalar", "name": "next",
+                            "attrs": {"scalar": "1"}, "inputs": [[2, 0, 0]],
+                        },
+                    ],
+                    "arg_nodes": [0, 2],
+                    "heads": [[1, 0, 0], [3, 0, 0], [1, 0, 0]],
+                },
+            ],
+        },
+    ],
+    "arg_nodes": [0, 1],
+    "heads": [[2, 0, 0], [2, 1, 0], [2, 2, 0]],
+    "attrs": {"mxnet_version": ["int", 10901]},
+}  # fmt: skip
+
+
+def test_a_loop_while_something_holds():
+    symbol = mx.sym.load_json(json.dumps(WHILE))
+    executor = symbol.simple_bind(mx.cpu(), i=(1,), x=(2,))
+    given = {"i": np.zeros(1), "x": np.array([1.5, 0.5])}
+    stacked, i, x = executor.forward(is_train=True, **given)
+    assert i.asnumpy().tolist() == [3.0]
+    np.testing.assert_allclose(x.asnumpy(), [1.5**8, 0.5**8])
+    assert stacked.shape == (5, 2)
+    np.testing.assert_allclose(stacked.asnumpy()[2], x.asnumpy())
+    executor.backward([mx.nd.zeros((5, 2)), mx.nd.zeros((1,)), mx.nd.ones((2,))])
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), [8 * 1.5**7, 8 * 0.5**7])
+
+
+COND = {
+    "nodes": [
+        variable("x"),
+        {
+            "op": "_cond",
+            "name": "choice",
+            "attrs": {
+                "num_args": "4", "num_outputs": "1", "cond_input_locs": "(0,)",
+                "then_input_locs": "(0,)", "else_input_locs": "(0,)",
+            },
+            "inputs": [[0, 0, 0]],
+            "subgraphs": [
+                {
+                    "nodes": [
+                        variable("x"),
+                        {"op": op, "name": "y", "attrs": attrs, "inputs": [[0, 0, 0]]},
+                    ],
+                    "arg_nodes": [0],
+                    "heads": [[1, 0, 0]],
+                }
+                for op, attrs in (
+                    ("_greater_scalar", {"scalar": "0"}), ("square", {}), ("negative", {})
+                )
+            ],
+        },
+    ],
+    "arg_nodes": [0],
+    "heads": [[1, 0, 0]],
+    "attrs": {"mxnet_version": ["int", 10901]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "value", "slope"), [(3.0, 9.0, 6.0), (-3.0, 3.0, -1.0)])
+def test_a_choice(x, value, slope):
+    executor = mx.sym.load_json(json.dumps(COND)).simple_bind(mx.cpu(), x=(1,))
+    (found,) = executor.forward(is_train=True, x=np.array([x]))
+    assert found.asscalar() == value
+    executor.backward()
+    assert executor.grad_dict["x"].asscalar() == slope
