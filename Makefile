@@ -51,7 +51,7 @@ format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
 	@$(BIN)/ruff check --fix .
 
 .PHONY: golden
-golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/ and docs/names.md
+golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/, docs/names.md and docs/mxnet.md
 	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)
 
 .PHONY: proofs

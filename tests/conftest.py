@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="rewrite the texts in tests/golden and docs/names.md",
+        help="rewrite the texts in tests/golden, docs/names.md and docs/mxnet.md",
     )
 
 

@@ -1,10 +1,12 @@
 """The command line: what it prints, where, and its exit status."""
 
+import pathlib
 import re
 import subprocess
 import sys
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 import registry
@@ -108,6 +110,36 @@ derivative: """
 def test_ops_knows_aliases(capsys):
     assert cli.main(["ops", "elemwise_add"]) == 0
     assert capsys.readouterr().out.startswith("add(x, y)\n")
+
+
+MODELS = pathlib.Path(__file__).parent / "data" / "mxnet"
+
+
+def test_convert_writes_a_model_of_mxnet(tmp_path, capsys):
+    options = ["-o", str(tmp_path / "made"), "--shape", "data=4,1,28,28"]
+    assert cli.main(["convert", "mxnet", str(MODELS / "lenet"), "0", *options]) == 0
+    said = capsys.readouterr().out
+    assert "conv1" in said
+    assert "largest difference of an output before and after: 0\n" in said
+    graph = so.load(tmp_path / "made" / "symbol.json")
+    arrays = so.load_parameters(tmp_path / "made" / "parameters.safetensors")
+    with np.load(MODELS / "lenet-io.npz") as recorded:
+        given = {name: recorded[f"in|{name}"] for name in ("data", "softmax_label")}
+        found = graph.eval(**given, **arrays)
+        np.testing.assert_allclose(found, recorded["out|0"], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "pass the inputs' shapes, --shape data=1,3,224,224"),
+        (["--shape", "nothing=1"], "no variable is called 'nothing'"),
+    ],
+)
+def test_convert_needs_the_shapes_of_inputs(tmp_path, capsys, options, message):
+    command = ["convert", "mxnet", str(MODELS / "lenet"), "0", "-o", str(tmp_path), *options]
+    assert cli.main(command) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_audit_names_every_operator(capsys):

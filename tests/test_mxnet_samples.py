@@ -1,23 +1,24 @@
 """Every operator of MXNet against its definition: values, gradients, second derivatives."""
 
 import collections
-import json
 import pathlib
 
 import jax
 import numpy as np
 import pytest
 from mxnet_samples import SAMPLES
+from mxnet_samples.table import NAMES, table
 
 import symop as so
 from symop.interop.mxnet.operator import TABLE
 
-DATA = pathlib.Path(__file__).parent / "data" / "mxnet"
-NAMES = (DATA / "operators.txt").read_text().split()
-RECORDED = {one["op"] for one in json.loads((DATA / "operator_cases.json").read_text())}
 COMPARED = [one for one in SAMPLES if one.reference is not None]
 DIFFERENCES = [one for one in SAMPLES if one.gradient == "differences"]
 DECLARED = [one for one in SAMPLES if one.gradient == "declared"]
+
+
+PAGE = pathlib.Path(__file__).parents[1] / "docs" / "mxnet.md"
+MARK = "<!-- The rest is written by `make golden`. -->"
 
 
 def each(samples):
@@ -47,6 +48,11 @@ def close(found, expected, rtol):
 def test_every_operator_has_a_sample():
     sampled = {TABLE[one.op].name for one in SAMPLES}
     assert not [name for name in NAMES if TABLE[name].name not in sampled]
+
+
+@pytest.mark.golden
+def test_the_page_tells_what_was_compared(golden):
+    golden(PAGE, f"{PAGE.read_text().partition(MARK)[0]}{MARK}\n\n{table()}\n")
 
 
 @pytest.mark.parametrize("sample", each(COMPARED))

@@ -52,7 +52,7 @@ def convert_mxnet(
         MXNetError: a shape is missing, or an operator is not mapped.
         OSError: a file cannot be read or written.
     """
-    symbol, arguments, states = load_checkpoint(prefix, epoch)
+    symbol, arguments, states = load_checkpoint(str(prefix), epoch)
     arrays = {name: one.value for name, one in {**arguments, **states}.items()}
     types = _types(symbol, arrays, shapes or {})
     inputs = [name for name in symbol.list_inputs() if name not in arrays]

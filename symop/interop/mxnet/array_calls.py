@@ -36,7 +36,7 @@ class _Plan(NamedTuple):
     """
 
     order: tuple[int, ...]
-    values: dict[str, Any]
+    values: Mapping[str, Any]
     visible: int
     states: tuple[int, ...]
 

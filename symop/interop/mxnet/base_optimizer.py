@@ -14,6 +14,8 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Index = int | str
+Numbers = Sequence[Any]
+Found = tuple[Any, Any]
 Plan = tuple[Hashable, np.ndarray]
 
 
@@ -298,13 +300,11 @@ class Formula(Optimizer):
         return made
 
     def _prepared(self, grad: Any, weight: Any, decay: float) -> Any:
-        if decay and self.decay == "before":
-            grad = so.add_decayed_weights(grad, weight, weight_decay=decay)
+        if self.decay == "before":
+            grad = decayed(grad, weight, decay)
         if self.clip_gradient:
             grad = so.clip(grad, -self.clip_gradient, self.clip_gradient)
-        if decay and self.decay == "after":
-            grad = so.add_decayed_weights(grad, weight, weight_decay=decay)
-        return grad
+        return decayed(grad, weight, decay) if self.decay == "after" else grad
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update one parameter, or several, given as lists."""
@@ -318,7 +318,13 @@ class Formula(Optimizer):
             array.hold(value)
         jax.tree.map(lambda array, value: array.hold(value), list(state), new_states)
 
-    update_multi_precision = update
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """As ``update``, or as a subclass says it, in single precision where that is kept."""
+        if type(self).update is Formula.update:
+            self.update(index, weight, grad, state)
+            return
+        turned = self.master_last and self.is_mixed(weight.dtype)
+        super().update_multi_precision(index, weight, grad, state[::-1] if turned else state)
 
     def _compiled(self, key: Hashable) -> Callable[..., Any]:
         """The compiled step; attributes that it reads are part of ``key``."""
@@ -334,3 +340,8 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
+
+
+def decayed(grad: Any, weight: Any, decay: float) -> Any:
+    """``grad`` with the decay of ``weight`` added."""
+    return so.add_decayed_weights(grad, weight, weight_decay=decay) if decay else grad

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from symop.interop.mxnet.attributes import written
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operator import Operator
 
@@ -41,26 +40,36 @@ def bound(
     if operator.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
     given = {key: one for key, one in kwargs.items() if is_value(one)}
-    others = {key: one for key, one in kwargs.items() if key not in given and one is not None}
+    others = {key: one for key, one in kwargs.items() if key not in given}
+    inputs, more = ({}, {}) if operator.variadic else _positional(operator, args, is_value)
+    count = len(given) + (len(args) if operator.variadic else len(inputs))
+    if operator.variadic and "num_args" in operator.attributes:
+        others.setdefault("num_args", count)
+    first, second = operator.written(more), operator.written(others)
+    _require_once(operator, first, second)
+    attributes = {**first, **second}
+    values = operator.read(attributes, count)
+    operator.check(values)
+    names = operator.present(values)
     if operator.variadic:
-        count = len(args) + len(given)
-        inputs = dict(zip([f"arg{i}" for i in range(len(args))], args, strict=True)) | given
-        if "num_args" in operator.attributes:
-            others.setdefault("num_args", count)
-    else:
-        inputs, more = _positional(operator, args, is_value)
-        for name in [*inputs.keys() & given.keys(), *more.keys() & others.keys()]:
-            raise MXNetError(f"{operator.name}: {name} must be given once, got it twice")
-        inputs, others = {**inputs, **given}, {**more, **others}
-        count = len(inputs)
-    attributes = {key: written(one) for key, one in others.items()}
-    names = operator.present(operator.read(attributes, count))
+        if len(args) > len(names):
+            raise MXNetError(
+                f"{operator.name}: at most {len(names)} inputs must be given, got {len(args)}"
+            )
+        inputs = dict(zip(names, args, strict=False))
+    _require_once(operator, inputs, given)
+    inputs = {**inputs, **given}
     for name in inputs:
         if name not in names:
             raise MXNetError(
                 f"{operator.name}: inputs must be among {', '.join(names) or 'none'}, got {name!r}"
             )
     return Bound(inputs, attributes, names)
+
+
+def _require_once(operator: Operator, one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    for name in one.keys() & other.keys():
+        raise MXNetError(f"{operator.name}: {name} must be given once, got it twice")
 
 
 def _positional(

@@ -67,7 +67,7 @@ class Node:
         return self.operator is None
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Mapping[str, Any]:
         """The operator's attributes, read."""
         assert self.operator is not None
         return self.operator.read(self.attributes, len(self.inputs))

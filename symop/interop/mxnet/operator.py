@@ -9,6 +9,7 @@ the catalogue: no kernel and no gradient stands here.
 import dataclasses
 import functools
 import inspect
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -17,11 +18,13 @@ from registry.errors import SymopError, nearest
 from registry.operator import Operator as Registered
 from registry.signature import Slot
 from registry.table import find as registered
-from symop.interop.mxnet.attributes import is_hidden, read
+from symop.interop.mxnet.attributes import is_hidden, read, written
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.partial_shapes import Shapes
 
 Rule = Callable[..., Any]
+_KNOWN = 1024
+"""So many settings of the attributes of an operator are remembered."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +36,22 @@ Aux = Annotated[Any, State()]
 """The type of an input that is an auxiliary state."""
 
 
+class StateName(str):
+    """The name of an auxiliary state, as a ``present`` rule gives it where calls differ in them."""
+
+    __slots__ = ()
+
+
+class _States(frozenset[str]):
+    """Names of auxiliary states, where a rule gives some: these tell it themselves."""
+
+    def __bool__(self) -> bool:
+        return True  # a call may have some
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, StateName) or super().__contains__(name)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rules:
     """What a declaration says beside its function.
@@ -40,14 +59,17 @@ class Rules:
     A rule is a function of some of the attributes, by name.
 
     Attributes:
-        present: gives the names of the inputs of a call; without it, those without a default.
+        present: gives the names of the inputs of a call; without it, those without a default. Of
+            an operator that takes any number it may give ``StateName``.
         outputs: gives the names of the outputs; without it, there is one, ``"output"``.
         visible: gives the number of outputs that users see; without it, all.
         shapes: completes in place two lists, its first parameters: what is known of the shapes of
             inputs and of outputs, where one tells the other before all inputs are known.
         dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
+        check: raises where a call must not be made, which a file may hold nevertheless.
         ignored: attributes that change no result.
         note: in what it differs from MXNet, for the table of operators.
+        calls_back: whether it runs code of the user's on the host.
     """
 
     present: Rule | None = None
@@ -55,8 +77,10 @@ class Rules:
     visible: Rule | None = None
     shapes: Rule | None = None
     dtypes: Literal["same", "free"] = "same"
+    check: Rule | None = None
     ignored: Sequence[str] = ()
     note: str = ""
+    calls_back: bool = False
 
 
 class Operator:
@@ -68,19 +92,23 @@ class Operator:
         inputs: names of all inputs; those that a call has follow from its attributes.
         states: names of the inputs that are auxiliary states.
         attributes: for each attribute its type and its default; no default, no entry to leave out.
+        others: where the function has ``**others``, that name: it takes any further attributes, as
+            the strings that they are.
         variadic: whether the number of inputs is that of the call.
         note: in what it differs from MXNet, for the table of operators.
+        calls_back: whether it runs code of the user's on the host.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], rules: "Rules") -> None:
         """Read the declaration; see ``operator``."""
         self.name, self.function, self.note = name, function, rules.note
+        self.calls_back = rules.calls_back
         parameters = inspect.signature(function).parameters.values()
         positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
         self.variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters)
         self.inputs = tuple(one.name for one in positional)
         self.optional = frozenset(one.name for one in positional if one.default is not one.empty)
-        self.states = frozenset(
+        self.states = (_States if self.variadic and rules.present else frozenset)(
             one.name
             for one in positional
             if any(isinstance(mark, State) for mark in getattr(one.annotation, "__metadata__", ()))
@@ -90,9 +118,11 @@ class Operator:
             for one in parameters
             if one.kind is one.KEYWORD_ONLY and one.name != "bodies"
         }
+        self.others = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
         self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
         self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
-        self._outputs = self._rule(rules.outputs)
+        self._outputs, self._check = self._rule(rules.outputs), self._rule(rules.check)
+        self._known: dict[Any, Mapping[str, Any]] = {}
         self._shape_rule = self._rule(rules.shapes, leading=2)
 
     def _rule(self, rule: Rule | None, leading: int = 0) -> Any:
@@ -100,7 +130,7 @@ class Operator:
         if rule is None:
             return None
         names = list(inspect.signature(rule).parameters)[leading:]
-        if not set(names) <= {*self.attributes, "count"}:
+        if not set(names) <= {*self.attributes, self.others, "count"}:
             raise TypeError(f"{self.name}: a rule must name attributes, got {names}")
 
         def call(*given: Any) -> Any:
@@ -114,8 +144,20 @@ class Operator:
 
     # Attributes
 
-    def read(self, attributes: Mapping[str, str], count: int = 0) -> dict[str, Any]:
-        """Values of all attributes, from strings.
+    def written(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Attributes of a call as a file has them; one of the operator's that is None is left out.
+
+        Those that it takes beside its own are written as ``str`` does, as MXNet hands them on.
+        """
+        own = given.keys() if self.others is None else {*self.attributes, *self.ignored}
+        return {
+            name: written(one) if name in own else str(one)
+            for name, one in given.items()
+            if one is not None or name not in own
+        }
+
+    def read(self, attributes: Mapping[str, str], count: int = 0) -> Mapping[str, Any]:
+        """Values of all attributes, from strings; those of equal ones are read once.
 
         Args:
             attributes: as in a file; those between double underscores are none of the operator's.
@@ -124,12 +166,24 @@ class Operator:
         Raises:
             MXNetError: one is unknown, missing or written wrong.
         """
+        key = count, frozenset(attributes.items())
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            found = self._known[key] = types.MappingProxyType(self._read(attributes, count))
+        return found
+
+    def _read(self, attributes: Mapping[str, str], count: int) -> dict[str, Any]:
         given = {k: v for k, v in attributes.items() if not is_hidden(k) and k not in self.ignored}
-        for name in given:
-            if name not in self.attributes:
+        rest = {name: text for name, text in given.items() if name not in self.attributes}
+        if self.others is None:
+            for name in rest:
                 legal = ", ".join(self.attributes) or "none"
                 raise MXNetError(f"{self.name}: attributes must be among {legal}, got {name!r}")
         values: dict[str, Any] = {"count": count}
+        if self.others is not None:
+            values[self.others] = rest
         for name, (kind, default) in self.attributes.items():
             if name in given:
                 values[name] = self._one(name, kind, given[name])
@@ -158,6 +212,11 @@ class Operator:
             return (*self.inputs, *[f"arg{i}" for i in range(count - len(self.inputs))])
         return tuple(name for name in self.inputs if name not in self.optional)
 
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuse a call with these attributes, if that is known before it runs."""
+        if self._check is not None:
+            self._check(values)
+
     def outputs(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """Names of all outputs, hidden ones at the end."""
         return ("output",) if self._outputs is None else tuple(self._outputs(values))
@@ -180,6 +239,8 @@ class Operator:
             bodies: the graphs that control flow calls, as functions of a list.
         """
         attributes = {name: values[name] for name in self.attributes}
+        if self.others is not None:
+            attributes.update(values[self.others])
         by_name = {} if self.variadic else dict(zip(self.present(values), inputs, strict=True))
         rest = inputs if self.variadic else ()
         if bodies:

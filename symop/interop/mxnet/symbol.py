@@ -471,3 +471,12 @@ def load(fname: PathLike, limit: int = LIMIT) -> Symbol:
         return load_json(read_bounded(fname, limit), limit)
     except MXNetError as error:
         raise type(error)(f"{fname}: {error}") from error.__cause__
+
+
+def save(fname: PathLike, symbol: Symbol) -> None:
+    """Write ``symbol`` as MXNet reads it; the file is replaced whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    symbol.save(fname)

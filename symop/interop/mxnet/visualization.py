@@ -15,11 +15,14 @@ from symop.interop.mxnet.attributes import is_hidden
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, state_ids, topological
 from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.partial_shapes import is_known
 from symop.interop.mxnet.symbol import Symbol
 
 Shapes = Mapping[str, Sequence[int]]
-_WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_parameters")
-_WEIGHTS += ("_running_var", "_running_mean")
+_WEIGHTS = (
+    *("_weight", "_bias", "_beta", "_gamma", "_parameters"),
+    *("_moving_var", "_moving_mean", "_running_var", "_running_mean"),
+)
 _TUNING = ("workspace", "cudnn_tune", "cudnn_off", "num_args")
 _LONGEST = 48
 
@@ -57,11 +60,11 @@ def print_summary(
         >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
         >>> mx.viz.print_summary(net, {"data": (1, 3)}, line_length=60)
         ____________________________________________________________
-        Layer (type)              Output Shape Param Previous Layer
+        Layer (type)              Output ShapeParam Previous Layer
         ============================================================
         data(null)                3           0
         ____________________________________________________________
-        fc(FullyConnected)        4           16     data
+        fc(FullyConnected)        4           16    data
         ============================================================
         Total params: 16
         ____________________________________________________________
@@ -77,12 +80,13 @@ def print_summary(
         before = [one.name for one, _ in node.inputs if not one.is_variable or one is shown[0]]
         kind = "null" if node.operator is None else node.operator.name
         lengths = "x".join(map(str, (types.shape((node, 0)) or ())[1:]))
-        texts = [f"{node.name}({kind})", lengths, str(counts.get(id(node), 0))]
+        texts = [f"{node.name}({kind})", lengths, _text(counts[id(node)])]
         print(_row([*texts, *before[:1]], ends))
         for name in before[1:]:
             print(_row(["", "", "", name], ends))
         print(("=" if node is shown[-1] else "_") * line_length)
-    print(f"Total params: {sum(counts.values())}")
+    total = None if None in counts.values() else sum(one or 0 for one in counts.values())
+    print(f"Total params: {_text(total)}")
     print("_" * line_length)
 
 
@@ -93,17 +97,26 @@ def _row(texts: Sequence[str], ends: Sequence[int]) -> str:
     return line.rstrip()
 
 
-def _counts(types: Inference, inputs: set[str]) -> dict[int, int]:
-    """How many parameters each node has; those that several share count once, at the first."""
+def _text(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _counts(types: Inference, inputs: set[str]) -> dict[int, int | None]:
+    """How many parameters each node has; those that several share count once, at the first.
+
+    None where a shape is not known.
+    """
     states, seen = state_ids(types.nodes), set[int]()
-    found = {}
+    found: dict[int, int | None] = {}
     for node in types.nodes:
         own = [one for one, _ in node.inputs if one.is_variable and id(one) not in states | seen]
         own = [one for one in own if one.name not in inputs and not one.name.endswith("label")]
         if not inputs:
             own = [one for one in own if one.name.endswith(_WEIGHTS)]
         seen |= {id(one) for one in own}
-        found[id(node)] = sum(math.prod(types.shape((one, 0)) or (0,)) for one in own)
+        shapes = [types.shape((one, 0)) for one in own]
+        known = [one for one in shapes if one is not None and is_known(one)]
+        found[id(node)] = sum(map(math.prod, known)) if len(known) == len(shapes) else None
     return found
 
 

@@ -56,7 +56,7 @@ class BoundArrays:
         """
         self._symbol, self._params, self.requests = symbol, list(params), dict(requests)
         self._given = shared is not None
-        self.store = Store({}, {}, {}) if shared is None else shared.store
+        self.store: Store = Store({}, {}, {}) if shared is None else shared.store
         self._executors: dict[Any, Executor] = {}
 
     def executor(self, inputs: Sequence[DataDesc]) -> Executor:
@@ -72,12 +72,11 @@ class BoundArrays:
 
     def _bound(self, inputs: Sequence[DataDesc]) -> Executor:
         held = {**self.store.params, **self.store.states}
-        told = {name: (one.shape, one.dtype) for name, one in held.items()}
-        told |= {one.name: (one.shape, one.dtype) for one in inputs}
+        dtypes = {name: one.dtype for name, one in held.items()}
         types = Inference(
             self._symbol.heads,
-            {name: shape for name, (shape, _) in told.items()},
-            {name: dtype for name, (_, dtype) in told.items()},
+            {one.name: one.shape for one in inputs},
+            dtypes | {one.name: one.dtype for one in inputs},
         )
         variables = [node for node in types.nodes if node.is_variable]
         states, arguments = state_ids(types.nodes), {}
@@ -102,6 +101,10 @@ class BoundArrays:
                     f"({', '.join(own)})"
                 )
             own[name] = zeros(type)
+        if own[name].shape != type[0]:
+            raise MXNetError(
+                f"bind: {name!r} is of shape {own[name].shape}, but the data need {type[0]}"
+            )
         return own[name]
 
 

@@ -90,32 +90,32 @@ class BucketingModule(BaseModule):
         return found
 
     @property
-    def data_names(self) -> list[str]:  # type: ignore[override]  # of the present bucket
+    def data_names(self) -> Any:
         """Names of the data."""
         return self._current.data_names
 
     @property
-    def label_names(self) -> list[str]:  # type: ignore[override]
+    def label_names(self) -> Any:
         """Names of the labels."""
         return self._current.label_names
 
     @property
-    def output_names(self) -> list[str]:  # type: ignore[override]
+    def output_names(self) -> Any:
         """Names of the outputs."""
         return self._current.output_names
 
     @property
-    def data_shapes(self) -> Any:  # type: ignore[override]
+    def data_shapes(self) -> Any:
         """Descriptions of the data."""
         return self._current.data_shapes
 
     @property
-    def label_shapes(self) -> Any:  # type: ignore[override]
+    def label_shapes(self) -> Any:
         """Descriptions of the labels."""
         return self._current.label_shapes
 
     @property
-    def output_shapes(self) -> Any:  # type: ignore[override]
+    def output_shapes(self) -> Any:
         """Names and shapes of the outputs."""
         return self._current.output_shapes
 

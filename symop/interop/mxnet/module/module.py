@@ -1,42 +1,27 @@
-"""Module: a symbol with its parameters, bound to the shapes of its data, and its optimizer."""
+"""Module: a symbol that is trained and evaluated, with its optimizer."""
 
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import jax.numpy as jnp
 
 from symop.files import write_atomically
 from symop.interop.mxnet import base_optimizer as optimizers
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.initializer import InitDesc
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
 from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
-from symop.interop.mxnet.module.base_module import (
-    INITIALIZER,
-    RATE,
-    BaseModule,
-    Descs,
-    Held,
-    Params,
-    described,
-)
-from symop.interop.mxnet.module.bound_arrays import BoundArrays, ExecutorGroup
+from symop.interop.mxnet.module.base_module import RATE, BaseModule, Descs
+from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
+from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, cast
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
-from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.updater import Updater, get_updater, is_formula
 
-_PARAMETERS = ("_weight", "_bias", "_gamma", "_beta")
 
-
-class Module(BaseModule):
+class Module(BoundModule):
     """A symbol that is trained and evaluated.
 
     Where ``forward_backward`` and ``update`` follow each other, as in ``fit``, a step is one
@@ -85,38 +70,42 @@ class Module(BaseModule):
         Raises:
             MXNetError: the symbol has no argument of a name.
         """
-        super().__init__(logger)
-        self._symbol = symbol
-        self.data_names, self.label_names = list(data_names or ()), list(label_names or ())
-        self._state_names = list(state_names or ())
-        self._fixed_param_names = list(fixed_param_names or ())
-        self.output_names = symbol.list_outputs()
-        arguments = symbol.list_arguments()
-        _require_names("data", self.data_names, arguments)
-        _require_names("state", self._state_names, arguments)
-        _require_names("fixed_param", self._fixed_param_names, arguments)
-        _require_names("label", self.label_names, arguments, warn=True)
-        inputs = {*self.data_names, *self.label_names, *self._state_names}
-        self._param_names = [name for name in arguments if name not in inputs]
-        self._aux_names = symbol.list_auxiliary_states()
-        self._loaded: Held = ({}, {})
+        super().__init__(symbol, data_names, label_names, fixed_param_names, state_names, logger)
         self._preload_opt_states: str | None = None
         self._kvstore: KVStore | None = None
         self._updater: Updater | None = None
         self._optimizer: Any = None
         self._monitors: list[Monitor] = []
         self._observed = False
-        self._reset_bind()
 
     def _reset_bind(self) -> None:
-        self.binded = False
-        self._bound: BoundArrays | None = None
-        self._executor: Executor | None = None
+        super()._reset_bind()
         self._steps: dict[int, TrainingStep] = {}
-        self._data_shapes: list[DataDesc] = []
-        self._label_shapes: list[DataDesc] = []
         self._pending: tuple[dict[str, Any], TrainingStep] | None = None
         self._passed = False
+
+    def bind(
+        self,
+        data_shapes: Descs,
+        label_shapes: Descs | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: BaseModule | None = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Tell the shapes of data and labels; see ``BoundModule.bind``."""
+        super().bind(
+            data_shapes,
+            label_shapes,
+            for_training,
+            inputs_need_grad,
+            force_rebind,
+            shared_module,
+            grad_req,
+        )
+        if shared_module is not None and shared_module.optimizer_initialized:
+            self.borrow_optimizer(shared_module)
 
     # Files
 
@@ -167,112 +156,6 @@ class Module(BaseModule):
         elif self._updater is not None:
             self._updater.set_states(Path(fname).read_bytes())
 
-    # Shapes
-
-    @property
-    def data_shapes(self) -> list[DataDesc]:  # type: ignore[override]  # known once it is bound
-        """Descriptions of the data."""
-        self.require("data_shapes", params=False)
-        return self._data_shapes
-
-    @property
-    def label_shapes(self) -> list[DataDesc] | None:  # type: ignore[override]
-        """Descriptions of the labels."""
-        self.require("label_shapes", params=False)
-        return self._label_shapes or None
-
-    @property
-    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:  # type: ignore[override]
-        """Names and shapes of the outputs."""
-        nodes = self._own_executor("output_shapes").graph.nodes
-        return [(n, node.type.shape) for n, node in zip(self.output_names, nodes, strict=True)]
-
-    def bind(
-        self,
-        data_shapes: Descs,
-        label_shapes: Descs | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: BaseModule | None = None,
-        grad_req: Any = "write",
-    ) -> None:
-        """Tell the shapes of data and labels.
-
-        Args:
-            data_shapes: pairs of name and shape, or ``DataDesc``.
-            label_shapes: likewise.
-            for_training: whether gradients are computed.
-            inputs_need_grad: whether those of the data are, too.
-            force_rebind: whether what was bound before is forgotten.
-            shared_module: whose parameters this one shares.
-            grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
-
-        Raises:
-            MXNetError: a shape does not follow, or names are not those of the module.
-        """
-        if force_rebind and self.binded:
-            self._loaded = self.get_params() if self.params_initialized else self._loaded
-            self._reset_bind()
-        if self.binded:
-            self.logger.warning("Already bound, ignoring bind()")
-            return
-        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        shared = None
-        if shared_module is not None:
-            if not isinstance(shared_module, Module) or shared_module._bound is None:
-                raise MXNetError("bind: shared_module must be a Module that is bound")
-            shared = shared_module._bound
-        data, labels = described(data_shapes), described(label_shapes)
-        requests = self._requests(grad_req, [one.name for one in data])
-        self._bound = BoundArrays(self._symbol, self._param_names, requests, shared)
-        self._shape(data, labels)
-        self.binded = True
-        if shared_module is not None:
-            self.params_initialized = shared_module.params_initialized
-            if shared_module.optimizer_initialized:
-                self.borrow_optimizer(shared_module)
-        elif self.params_initialized:
-            self._write(*self._loaded)
-
-    def _requests(self, given: Any, data: Sequence[str]) -> dict[str, str]:
-        names = self._symbol.list_arguments()
-        if not self.for_training:
-            return dict.fromkeys(names, "null")
-        if isinstance(given, (list, tuple)):
-            return dict(zip(names, given, strict=True))
-        usual = given if isinstance(given, str) else "write"
-        wanted = set(self._param_names) - set(self._fixed_param_names)
-        wanted |= set(data) if self.inputs_need_grad else set()
-        found = {name: usual if name in wanted else "null" for name in names}
-        return found if isinstance(given, str) else {**found, **given}
-
-    def _shape(self, data: list[DataDesc], labels: list[DataDesc]) -> None:
-        """Take the executor for these shapes."""
-        assert self._bound is not None
-        if sorted(one.name for one in data) != sorted(self.data_names):
-            raise MXNetError(f"bind: data must be called {self.data_names}, got {data}")
-        names = set(self._symbol.list_arguments())
-        known = [one for one in labels if one.name in names]
-        self._executor = self._bound.executor([*data, *known])
-        self._data_shapes, self._label_shapes = data, known
-
-    def reshape(self, data_shapes: Descs, label_shapes: Descs | None = None) -> None:
-        """Go on with other shapes of data and labels."""
-        self.require("reshape", params=False)
-        self._settle()
-        self._shape(described(data_shapes), described(label_shapes))
-
-    def _own_executor(self, what: str) -> Executor:
-        self.require(what, params=False)
-        assert self._executor is not None
-        return self._executor
-
-    @property
-    def _batch_size(self) -> int:
-        found = [(DataDesc.get_batch_axis(one.layout), one) for one in self._data_shapes]
-        return next((one.shape[axis] for axis, one in found if axis >= 0), 1)
-
     @property
     def _exec_group(self) -> ExecutorGroup:
         """What lies behind; who has it may look at gradients, so steps are taken apart then."""
@@ -281,100 +164,6 @@ class Module(BaseModule):
         self._observed = True
         inputs = [one.name for one in (*self._data_shapes, *self._label_shapes)]
         return ExecutorGroup(executor, self._param_names, inputs, self._batch_size)
-
-    # Parameters
-
-    def init_params(
-        self,
-        initializer: Any = INITIALIZER,
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        """Fill the parameters, unless they are filled.
-
-        Args:
-            initializer: fills what is not given.
-            arg_params: parameters by name; None fills all by ``initializer``.
-            aux_params: likewise, auxiliary states.
-            allow_missing: whether some may be missing, to be filled by ``initializer``.
-            force_init: whether they are filled anew.
-            allow_extra: has no effect: names that the symbol lacks are left out.
-
-        Raises:
-            MXNetError: it is not bound, or a parameter is missing or of another shape.
-        """
-        self.require("init_params", params=False)
-        if self.params_initialized and not force_init:
-            if arg_params or aux_params:
-                warnings.warn("init_params: parameters stay, without force_init", stacklevel=2)
-            return
-        self._settle()
-        executor, attributes = self._own_executor("init_params"), self._symbol.attr_dict()
-        own = {name: executor.arg_dict[name] for name in self._param_names}
-        for arrays, given in ((own, arg_params), (executor.aux_dict, aux_params)):
-            for name, array in sorted(arrays.items()):
-                if given is not None and name in given:
-                    _copy(name, given[name], array)
-                elif given is not None and not allow_missing:
-                    raise MXNetError(f"init_params: {name!r} must be among the parameters")
-                elif initializer is not None:
-                    initializer(InitDesc(name, attributes.get(name)), array)
-        self.params_initialized = True
-
-    def set_params(
-        self,
-        arg_params: Params,
-        aux_params: Params,
-        allow_missing: bool = False,
-        force_init: bool = True,
-        allow_extra: bool = False,
-    ) -> None:
-        """Write parameters and auxiliary states.
-
-        Raises:
-            MXNetError: one is missing or superfluous, unless that is allowed, or of another shape.
-        """
-        known = {*self._param_names, *self._aux_names}
-        extra = [name for name in {**arg_params, **aux_params} if name not in known]
-        if extra and not allow_extra:
-            raise MXNetError(f"set_params: names must be among the parameters, got {extra[0]!r}")
-        super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
-
-    def _write(self, arg_params: Params, aux_params: Params) -> None:
-        executor = self._own_executor("bind")
-        for own, given in ((executor.arg_dict, arg_params), (executor.aux_dict, aux_params)):
-            for name, value in given.items():
-                if name in own:
-                    _copy(name, value, own[name])
-
-    def get_params(self) -> Held:
-        """Copies of parameters and auxiliary states, by name."""
-        if not self.params_initialized:
-            raise MXNetError("get_params: init_params must come first")
-        if not self.binded:
-            return self._loaded
-        self._settle()
-        executor = self._own_executor("get_params")
-        own = {name: executor.arg_dict[name] for name in self._param_names}
-        return _copied(own), _copied(executor.aux_dict)
-
-    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays of the arguments that are kept from pass to pass, each in a list of one device."""
-        del merge_multi_context
-        held = self._own_executor("get_states").arg_dict
-        return [[held[name]] for name in self._state_names]
-
-    def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Write them: arrays, or one number into all."""
-        self._settle()
-        for i, (own,) in enumerate(self.get_states()):
-            given = value if states is None else states[i]
-            given = given[0] if isinstance(given, (list, tuple)) else given
-            plain = given.value if isinstance(given, NDArray) else given
-            own.hold(jnp.broadcast_to(jnp.asarray(plain, own.dtype), own.shape))
 
     # Optimizer
 
@@ -467,25 +256,25 @@ class Module(BaseModule):
         """The arrays of a batch, by name."""
         self.require("forward")
         self._settle()
-        if isinstance(batch, (list, tuple)):
+        if isinstance(batch, list):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
-        data, labels = _values(batch.data), _values(batch.label)
+        data, labels = arrays_of(batch.data), arrays_of(getattr(batch, "label", None))
         shapes = [one.shape for one in data]
         if shapes != [shape for _, shape in self._data_shapes]:
-            self._reshape_for(batch, shapes)
+            self._reshape_for(batch, shapes, labels)
         held, feed = self._own_executor("forward").arg_dict, dict[str, Any]()
         for descs, arrays in ((self._data_shapes, data), (self._label_shapes, labels)):
             for (name, _), value in zip(descs, arrays, strict=False):
-                feed[name] = _cast(name, value, held[name])
+                feed[name] = cast(name, value, held[name])
         return feed
 
-    def _reshape_for(self, batch: Any, shapes: Sequence[tuple[int, ...]]) -> None:
+    def _reshape_for(self, batch: Any, shapes: Sequence[tuple[int, ...]], arrays: Any) -> None:
         data, labels = getattr(batch, "provide_data", None), getattr(batch, "provide_label", None)
         if not data:
             data = [_like(one, shape) for one, shape in zip(self._data_shapes, shapes, strict=True)]
-        if not labels and batch.label:
-            pairs = zip(self._label_shapes, batch.label, strict=False)
-            labels = [_like(one, tuple(array.shape)) for one, array in pairs]
+        if not labels:
+            pairs = zip(self._label_shapes, arrays, strict=False)
+            labels = [_like(one, array.shape) for one, array in pairs]
         self.reshape(data, labels)
 
     def _pass(self, feed: Mapping[str, Any], is_train: bool) -> None:
@@ -589,44 +378,5 @@ class Module(BaseModule):
         self._monitors.append(mon)
 
 
-def _require_names(
-    what: str, names: Sequence[str], arguments: Sequence[str], *, warn: bool = False
-) -> None:
-    missing = [name for name in names if name not in arguments]
-    if not missing:
-        return
-    likely = [name for name in arguments if not name.endswith(_PARAMETERS)]
-    text = f"{what}_names: must be among {', '.join(likely)}, got {missing[0]!r}"
-    if not warn:
-        raise MXNetError(f"Module: {text}")
-    warnings.warn(f"Module: {text}", stacklevel=3)
-
-
 def _like(desc: DataDesc, shape: tuple[int, ...]) -> DataDesc:
     return DataDesc(desc.name, shape, desc.dtype, desc.layout)
-
-
-def _values(arrays: Sequence[Any] | None) -> list[Any]:
-    """Arrays of JAX."""
-    return [one.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays or ()]
-
-
-def _cast(name: str, value: Any, own: NDArray) -> Any:
-    """``value`` in the dtype of ``own``.
-
-    Raises:
-        MXNetError: it is of another shape.
-    """
-    like = own.inner
-    if value.shape != like.shape:
-        raise MXNetError(f"{name}: the shape must be {own.shape}, got {value.shape}")
-    return value if value.dtype == like.dtype else value.astype(like.dtype)
-
-
-def _copy(name: str, value: Any, own: NDArray) -> None:
-    if value is not own:
-        own.hold(_cast(name, *_values([value]), own))
-
-
-def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    return {name: array_of(one.value) for name, one in arrays.items()}

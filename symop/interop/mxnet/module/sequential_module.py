@@ -1,9 +1,9 @@
 """SequentialModule: modules one after another, each on the outputs of the one before."""
 
-import copy
 import logging
 from typing import Any
 
+from symop.interop.mxnet.batches import DataBatch
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.module.base_module import (
     INITIALIZER,
@@ -67,27 +67,27 @@ class SequentialModule(BaseModule):
     # What the first and the last module say
 
     @property
-    def data_names(self) -> Any:  # type: ignore[override]  # of the first module
+    def data_names(self) -> Any:
         """Names of the data."""
         return self._modules[0].data_names if self._modules else []
 
     @property
-    def output_names(self) -> Any:  # type: ignore[override]
+    def output_names(self) -> Any:
         """Names of the outputs."""
         return self._modules[-1].output_names if self._modules else []
 
     @property
-    def data_shapes(self) -> Any:  # type: ignore[override]
+    def data_shapes(self) -> Any:
         """Descriptions of the data."""
         return self._modules[0].data_shapes
 
     @property
-    def label_shapes(self) -> Any:  # type: ignore[override]
+    def label_shapes(self) -> Any:
         """Descriptions of the labels."""
         return self._labels
 
     @property
-    def output_shapes(self) -> Any:  # type: ignore[override]
+    def output_shapes(self) -> Any:
         """Names and shapes of the outputs."""
         return self._modules[-1].output_shapes
 
@@ -201,13 +201,14 @@ class SequentialModule(BaseModule):
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Compute the outputs of one after the other."""
         self.require("forward")
-        batch = copy.copy(data_batch)
+        labels = getattr(data_batch, "label", None), getattr(data_batch, "provide_label", None)
+        batch = data_batch
         for module in self._modules:
             module.forward(batch, is_train)
-            batch.data = module.get_outputs()
-            batch.provide_data = [
-                (name, one.shape) for name, one in zip(module.output_names, batch.data, strict=True)
-            ]
+            outputs = module.get_outputs()
+            pairs = zip(module.output_names, outputs, strict=True)
+            shapes = [(name, one.shape) for name, one in pairs]
+            batch = DataBatch(outputs, labels[0], provide_data=shapes, provide_label=labels[1])
 
     def backward(self, out_grads: Any = None) -> None:
         """Compute the gradients, from the last to the first."""

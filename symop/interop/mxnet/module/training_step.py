@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import symop as so
 from symop import random
@@ -19,7 +20,7 @@ from symop.recording import settle
 from symop.symbol import Symbol as Graph
 
 _OURS = 3
-"""References to an array that only its NDArray holds, while one looks at it."""
+"""References to a value that only its array holds, while one looks at a list of values."""
 
 
 class TrainingStep:
@@ -56,6 +57,7 @@ class TrainingStep:
         self._weights = [executor.arg_dict[name] for name in self._trained]
         self._states = [executor.aux_dict[name] for name in self._updated]
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
+        self._numbers: tuple[bytes, Any] | None = None
 
     def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
         """Train on a batch; the outputs, computed by the parameters before.
@@ -73,12 +75,19 @@ class TrainingStep:
         moved = self._weights + kept + self._states
         rest = [feed[name] if name in feed else held[name].value for name in self._rest]
         step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
-        settle()  # what was recorded may read what is donated
-        new, outputs = step([_own(one.inner) for one in moved], rest, numbers, root, offset)
+        new, outputs = step(_taken(moved), rest, self._numbers_of(numbers), root, offset)
         for array, value in zip(moved, new, strict=True):
-            array.inner = eager(value)  # of the same type, so there is nothing to check
+            inner = array.inner  # its type stays, so there is nothing to check
+            inner._value, inner._link = value, None
             array.tell()
         return [NDArray(eager(one)) for one in outputs]
+
+    def _numbers_of(self, numbers: np.ndarray) -> Any:
+        """``numbers`` on the device, where they stay as long as they are the same."""
+        key = numbers.tobytes()
+        if self._numbers is None or self._numbers[0] != key:
+            self._numbers = key, jnp.asarray(numbers)
+        return self._numbers[1]
 
     def _compile(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
         names = self._function.names
@@ -89,7 +98,9 @@ class TrainingStep:
             given = dict(zip(self._trained, old, strict=True))
             given.update(zip(self._updated, moved[weights + kept :], strict=True))
             given.update(zip(self._rest, rest, strict=True))
-            found, new = self._schedule([given[name] for name in names], root, offset or 0)
+            found, new = self._schedule(
+                [given[name] for name in names], root, 0 if offset is None else offset
+            )
             slopes = dict(zip(self._moving, found[self._count :], strict=True))
             grads = [
                 slopes[name] if name in slopes else jnp.zeros_like(one)
@@ -103,7 +114,12 @@ class TrainingStep:
         return made
 
 
-def _own(array: so.NDArray) -> Any:
-    """The value of ``array``, to be donated; a copy if something else holds it."""
-    value = array.value
-    return jnp.copy(value) if sys.getrefcount(value) > _OURS else value
+def _taken(arrays: Sequence[NDArray]) -> list[Any]:
+    """The values of ``arrays``, to be donated; copies of those that something else holds."""
+    settle()  # what was recorded may read them
+    values = [one.inner.value for one in arrays]
+    counts = list(map(sys.getrefcount, values))
+    if max(counts, default=0) <= _OURS:
+        return values
+    pairs = zip(values, counts, strict=True)
+    return [jnp.copy(one) if count > _OURS else one for one, count in pairs]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operator import Aux, operator
 from symop.interop.mxnet.ops.optimizers import clipped, decayed, scaled, with_decay
 from symop.interop.mxnet.ops.precision import single
@@ -210,7 +211,8 @@ def adagrad_update(
     clip_gradient: float = -1.0,
 ) -> Any:
     """Gradients by the root of the sum of their squares."""
-    del wd  # zero: the step of rows has none
+    if wd:
+        raise MXNetError(f"_sparse_adagrad_update: wd must be 0, got {wd}")
     slope = scaled(grad, rescale_grad, clip_gradient)
     total = history + slope * slope
     step = slope / so.sqrt(total + single(epsilon, weight))

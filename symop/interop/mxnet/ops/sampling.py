@@ -7,6 +7,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.ops.values import fixed
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 Lengths = tuple[int, ...]
@@ -167,4 +168,5 @@ def bilinear_resize(
             _resized(data.shape[2], mode, height, scale_height),
             _resized(data.shape[3], mode, width, scale_width),
         )
-    return so.resize(data, size=tuple(size), method="linear", align_corners=align_corners)
+    out = so.resize(data, size=tuple(size), method="linear", align_corners=align_corners)
+    return fixed(out, like) if mode == "like" else out

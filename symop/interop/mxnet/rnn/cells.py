@@ -236,7 +236,7 @@ class _GatedCell(BaseRNNCell):
         """Shape and layout of the state."""
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
-    def _sums(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Symbol, Symbol]:
+    def _sums(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Any, Any]:
         """What input and state give to all gates."""
         count = self._num_hidden * len(self._gate_names)
         i2h = sym.FullyConnected(inputs, self._iW, self._iB, num_hidden=count, name=f"{name}i2h")
@@ -310,6 +310,8 @@ class LSTMCell(_GatedCell):
         name = self.step_name()
         i2h, h2h = self._sums(inputs, states[0], name)
         parts = sym.SliceChannel(i2h + h2h, num_outputs=4, name=f"{name}slice")
+        taken: Any
+        kept: Any
         taken, kept, new, shown = [
             sym.Activation(part, act_type="tanh" if gate == "c" else "sigmoid", name=name + gate)
             for part, gate in zip(parts, "ifco", strict=True)
@@ -339,12 +341,13 @@ class GRUCell(_GatedCell):
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
         """One step."""
         name = self.step_name()
-        before = states[0]
+        before: Any = states[0]
         i2h, h2h = self._sums(inputs, before, f"{name}_")
-        i2h_r, i2h_z, i2h = sym.SliceChannel(i2h, num_outputs=3, name=f"{name}_i2h_slice")
-        h2h_r, h2h_z, h2h = sym.SliceChannel(h2h, num_outputs=3, name=f"{name}_h2h_slice")
+        by_input: Any = sym.SliceChannel(i2h, num_outputs=3, name=f"{name}_i2h_slice")
+        by_state: Any = sym.SliceChannel(h2h, num_outputs=3, name=f"{name}_h2h_slice")
+        (i2h_r, i2h_z, i2h), (h2h_r, h2h_z, h2h) = by_input, by_state
         reset = sym.Activation(i2h_r + h2h_r, act_type="sigmoid", name=f"{name}_r_act")
-        update = sym.Activation(i2h_z + h2h_z, act_type="sigmoid", name=f"{name}_z_act")
+        update: Any = sym.Activation(i2h_z + h2h_z, act_type="sigmoid", name=f"{name}_z_act")
         new = sym.Activation(i2h + reset * h2h, act_type="tanh", name=f"{name}_h_act")
         output = sym.elemwise_add((1.0 - update) * new, update * before, name=f"{name}out")
         return output, [output]

@@ -1,0 +1,155 @@
+"""Comparison of arrays in tests, and tests that may fail now and then."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from symop.interop.mxnet.ndarray import NDArray
+
+Tolerance = float | Mapping[Any, float] | None
+_RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-5}
+_ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20}
+
+
+def plain(value: Any) -> np.ndarray:
+    """``value`` as an array of NumPy."""
+    return value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arrays are equal, entry by entry."""
+    return np.array_equal(plain(a), plain(b))
+
+
+def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
+    """The tolerances of a comparison: the larger one of what suits each dtype, unless told."""
+    found = []
+    for given, known in ((rtol, _RTOL), (atol, _ATOL)):
+        names = [np.asarray(plain(one)).dtype for one in (x, y)]
+        told = given if isinstance(given, Mapping) else {}
+        usual = [told.get(one, known.get(one.name, 0.0)) for one in names]
+        found.append(float(given) if isinstance(given, (int, float)) else max(usual))
+    return found[0], found[1]
+
+
+def almost_equal(
+    a: Any,
+    b: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+) -> bool:
+    """Whether ``|a - b| <= atol + rtol |b|`` everywhere.
+
+    Raises:
+        AssertionError: shapes differ, without ``use_broadcast``.
+    """
+    one, other = plain(a), plain(b)
+    if not use_broadcast and one.shape != other.shape:
+        raise AssertionError(f"shapes must be equal, got {one.shape} and {other.shape}")
+    rtol, atol = 1e-5 if rtol is None else rtol, 1e-20 if atol is None else atol
+    return bool(np.allclose(one, other, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def assert_almost_equal(
+    a: Any,
+    b: Any,
+    rtol: Tolerance = None,
+    atol: Tolerance = None,
+    names: tuple[str, str] = ("a", "b"),
+    equal_nan: bool = False,
+    use_broadcast: bool = True,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """Fail unless ``|a - b| <= atol + rtol |b|`` everywhere.
+
+    Args:
+        a: an array.
+        b: another one.
+        rtol: relative tolerance, or one for each dtype; what suits the dtypes unless given.
+        atol: absolute tolerance, likewise.
+        names: what the arrays are called.
+        equal_nan: whether a NaN is equal to another.
+        use_broadcast: whether shapes may differ.
+        mismatches: has no effect.
+
+    Raises:
+        AssertionError: an entry differs more; the message shows the worst one.
+
+    Example:
+        >>> assert_almost_equal(np.ones(2), np.array([1.0, 1.1]), rtol=1e-3, atol=0.0)
+        Traceback (most recent call last):
+        ...
+        AssertionError: a and b must be equal within rtol=0.001, atol=0; 1 of 2 differ, most at \
+(1,): 1 and 1.1
+    """
+    del mismatches
+    rtol, atol = get_tols(a, b, rtol, atol)
+    if almost_equal(a, b, rtol, atol, equal_nan, use_broadcast):
+        return
+    one, other = np.broadcast_arrays(plain(a), plain(b))
+    wrong = ~np.isclose(one, other, rtol, atol, equal_nan)
+    difference = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    excess = difference / (atol + rtol * np.abs(other) + 1e-20)
+    worst = np.unravel_index(
+        np.argmax(np.where(wrong, np.nan_to_num(excess, nan=np.inf), -1)), one.shape
+    )
+    raise AssertionError(
+        f"{names[0]} and {names[1]} must be equal within rtol={rtol:g}, atol={atol:g}; "
+        f"{wrong.sum()} of {wrong.size} differ, most at {tuple(map(int, worst))}: "
+        f"{one[worst]:.9g} and {other[worst]:.9g}"
+    )
+
+
+def assert_allclose(
+    a: Any, b: Any, rtol: float = 1e-7, atol: float = 0.0, equal_nan: bool = True
+) -> None:
+    """As ``assert_almost_equal``, with NumPy's tolerances."""
+    assert_almost_equal(a, b, rtol, atol, equal_nan=equal_nan)
+
+
+def assert_almost_equal_ignore_nan(
+    a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None, names: Any = ("a", "b")
+) -> None:
+    """As ``assert_almost_equal``, where neither is a NaN."""
+    unknown = np.isnan(plain(a)) | np.isnan(plain(b))
+    one, other = [np.where(unknown, 0, plain(each)) for each in (a, b)]
+    assert_almost_equal(one, other, rtol, atol, names)
+
+
+def assert_exception(
+    f: Callable[..., Any], exception_type: type[BaseException], *args: Any, **kwargs: Any
+) -> None:
+    """Fail unless a call raises an error of a type.
+
+    Raises:
+        AssertionError: it does not.
+    """
+    try:
+        f(*args, **kwargs)
+    except exception_type:
+        return
+    raise AssertionError(f"{exception_type.__name__} must be raised, got none")
+
+
+def retry(n: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator that runs a test up to ``n`` times, until it passes."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(*args: Any, **kwargs: Any) -> None:
+            for attempt in range(n):
+                try:
+                    test(*args, **kwargs)
+                except AssertionError:
+                    if attempt == n - 1:
+                        raise
+                else:
+                    return
+
+        return run
+
+    return decorate

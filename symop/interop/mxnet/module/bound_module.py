@@ -1,0 +1,316 @@
+"""BoundModule: the parameters of a symbol, and its executor for the shapes of its inputs."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from symop.interop.mxnet.batches import DataDesc
+from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.initializer import InitDesc
+from symop.interop.mxnet.module.base_module import (
+    INITIALIZER,
+    BaseModule,
+    Descs,
+    Held,
+    Params,
+    described,
+)
+from symop.interop.mxnet.module.bound_arrays import BoundArrays
+from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.symbol import Symbol
+
+_PARAMETERS = ("_weight", "_bias", "_gamma", "_beta")
+
+
+class BoundModule(BaseModule):
+    """What a module is before it computes anything."""
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        data_names: Sequence[str] | None,
+        label_names: Sequence[str] | None,
+        fixed_param_names: Sequence[str] | None,
+        state_names: Sequence[str] | None,
+        logger: Any,
+    ) -> None:
+        """Nothing is bound yet.
+
+        Args:
+            symbol: the graph.
+            data_names: names of its data.
+            label_names: names of its labels.
+            fixed_param_names: names of parameters that are not updated.
+            state_names: names of arguments that are kept from pass to pass.
+            logger: where loops report.
+
+        Raises:
+            MXNetError: the symbol has no argument of a name.
+        """
+        super().__init__(logger)
+        self._symbol = symbol
+        self.data_names, self.label_names = list(data_names or ()), list(label_names or ())
+        self._state_names = list(state_names or ())
+        self._fixed_param_names = list(fixed_param_names or ())
+        self.output_names = symbol.list_outputs()
+        arguments = symbol.list_arguments()
+        _require_names("data", self.data_names, arguments)
+        _require_names("state", self._state_names, arguments)
+        _require_names("fixed_param", self._fixed_param_names, arguments)
+        _require_names("label", self.label_names, arguments, warn=True)
+        inputs = {*self.data_names, *self.label_names, *self._state_names}
+        self._param_names = [name for name in arguments if name not in inputs]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._loaded: Held = ({}, {})
+        self._reset_bind()
+
+    def _reset_bind(self) -> None:
+        self.binded = False
+        self._bound: BoundArrays | None = None
+        self._executor: Executor | None = None
+        self._data_shapes: list[DataDesc] = []
+        self._label_shapes: list[DataDesc] = []
+
+    def _settle(self) -> None:
+        """Compute what waits, before anything is looked at or changed."""
+
+    # Shapes
+
+    @property
+    def data_shapes(self) -> list[DataDesc]:
+        """Descriptions of the data."""
+        self.require("data_shapes", params=False)
+        return self._data_shapes
+
+    @property
+    def label_shapes(self) -> list[DataDesc] | None:
+        """Descriptions of the labels."""
+        self.require("label_shapes", params=False)
+        return self._label_shapes or None
+
+    @property
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the outputs."""
+        nodes = self._own_executor("output_shapes").graph.nodes
+        return [(n, node.type.shape) for n, node in zip(self.output_names, nodes, strict=True)]
+
+    def bind(
+        self,
+        data_shapes: Descs,
+        label_shapes: Descs | None = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: BaseModule | None = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Tell the shapes of data and labels.
+
+        Args:
+            data_shapes: pairs of name and shape, or ``DataDesc``.
+            label_shapes: likewise.
+            for_training: whether gradients are computed.
+            inputs_need_grad: whether those of the data are, too.
+            force_rebind: whether what was bound before is forgotten.
+            shared_module: whose parameters this one shares.
+            grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
+
+        Raises:
+            MXNetError: a shape does not follow, or names are not those of the module.
+        """
+        if force_rebind and self.binded:
+            self._loaded = self.get_params() if self.params_initialized else self._loaded
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        shared = None
+        if shared_module is not None:
+            if not isinstance(shared_module, BoundModule) or shared_module._bound is None:
+                raise MXNetError("bind: shared_module must be a Module that is bound")
+            shared = shared_module._bound
+        data, labels = described(data_shapes), described(label_shapes)
+        requests = self._requests(grad_req, [one.name for one in data])
+        self._bound = BoundArrays(self._symbol, self._param_names, requests, shared)
+        self._shape(data, labels)
+        self.binded = True
+        if shared_module is not None:
+            self.params_initialized = shared_module.params_initialized
+        elif self.params_initialized:
+            self._write(*self._loaded)
+
+    def _requests(self, given: Any, data: Sequence[str]) -> dict[str, str]:
+        names = self._symbol.list_arguments()
+        if not self.for_training:
+            return dict.fromkeys(names, "null")
+        if isinstance(given, (list, tuple)):
+            return dict(zip(names, given, strict=True))
+        usual = given if isinstance(given, str) else "write"
+        wanted = set(self._param_names) - set(self._fixed_param_names)
+        wanted |= set(data) if self.inputs_need_grad else set()
+        found = {name: usual if name in wanted else "null" for name in names}
+        return found if isinstance(given, str) else {**found, **given}
+
+    def _shape(self, data: list[DataDesc], labels: list[DataDesc]) -> None:
+        """Take the executor for these shapes."""
+        assert self._bound is not None
+        if sorted(one.name for one in data) != sorted(self.data_names):
+            raise MXNetError(f"bind: data must be called {self.data_names}, got {data}")
+        names = set(self._symbol.list_arguments())
+        known = [one for one in labels if one.name in names]
+        self._executor = self._bound.executor([*data, *known])
+        self._data_shapes, self._label_shapes = data, known
+
+    def reshape(self, data_shapes: Descs, label_shapes: Descs | None = None) -> None:
+        """Go on with other shapes of data and labels."""
+        self.require("reshape", params=False)
+        self._settle()
+        self._shape(described(data_shapes), described(label_shapes))
+
+    def _own_executor(self, what: str) -> Executor:
+        self.require(what, params=False)
+        assert self._executor is not None
+        return self._executor
+
+    @property
+    def _batch_size(self) -> int:
+        found = [(DataDesc.get_batch_axis(one.layout), one) for one in self._data_shapes]
+        return next((one.shape[axis] for axis, one in found if axis >= 0), 1)
+
+    # Parameters
+
+    def init_params(
+        self,
+        initializer: Any = INITIALIZER,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Fill the parameters, unless they are filled.
+
+        Args:
+            initializer: fills what is not given.
+            arg_params: parameters by name; None fills all by ``initializer``.
+            aux_params: likewise, auxiliary states.
+            allow_missing: whether some may be missing, to be filled by ``initializer``.
+            force_init: whether they are filled anew.
+            allow_extra: has no effect: names that the symbol lacks are left out.
+
+        Raises:
+            MXNetError: it is not bound, or a parameter is missing or of another shape.
+        """
+        self.require("init_params", params=False)
+        if self.params_initialized and not force_init:
+            if arg_params or aux_params:
+                warnings.warn("init_params: parameters stay, without force_init", stacklevel=2)
+            return
+        self._settle()
+        executor, attributes = self._own_executor("init_params"), self._symbol.attr_dict()
+        own = {name: executor.arg_dict[name] for name in self._param_names}
+        for arrays, given in ((own, arg_params), (executor.aux_dict, aux_params)):
+            for name, array in sorted(arrays.items()):
+                if given is not None and name in given:
+                    _copy(name, given[name], array)
+                elif given is not None and not allow_missing:
+                    raise MXNetError(f"init_params: {name!r} must be among the parameters")
+                elif initializer is not None:
+                    initializer(InitDesc(name, attributes.get(name)), array)
+        self.params_initialized = True
+
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Write parameters and auxiliary states.
+
+        Raises:
+            MXNetError: one is missing or superfluous, unless that is allowed, or of another shape.
+        """
+        known = {*self._param_names, *self._aux_names}
+        extra = [name for name in {**arg_params, **aux_params} if name not in known]
+        if extra and not allow_extra:
+            raise MXNetError(f"set_params: names must be among the parameters, got {extra[0]!r}")
+        super().set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
+
+    def _write(self, arg_params: Params, aux_params: Params) -> None:
+        executor = self._own_executor("bind")
+        for own, given in ((executor.arg_dict, arg_params), (executor.aux_dict, aux_params)):
+            for name, value in given.items():
+                if name in own:
+                    _copy(name, value, own[name])
+
+    def get_params(self) -> Held:
+        """Copies of parameters and auxiliary states, by name."""
+        if not self.params_initialized:
+            raise MXNetError("get_params: init_params must come first")
+        if not self.binded:
+            return self._loaded
+        self._settle()
+        executor = self._own_executor("get_params")
+        own = {name: executor.arg_dict[name] for name in self._param_names}
+        return _copied(own), _copied(executor.aux_dict)
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Arrays of the arguments that are kept from pass to pass, each in a list of one device."""
+        del merge_multi_context
+        held = self._own_executor("get_states").arg_dict
+        return [[held[name]] for name in self._state_names]
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Write them: arrays, or one number into all."""
+        self._settle()
+        for i, (own,) in enumerate(self.get_states()):
+            given = value if states is None else states[i]
+            given = given[0] if isinstance(given, (list, tuple)) else given
+            plain = given.value if isinstance(given, NDArray) else given
+            own.hold(jnp.broadcast_to(jnp.asarray(plain, own.dtype), own.shape))
+
+
+def _require_names(
+    what: str, names: Sequence[str], arguments: Sequence[str], *, warn: bool = False
+) -> None:
+    missing = [name for name in names if name not in arguments]
+    if not missing:
+        return
+    likely = [name for name in arguments if not name.endswith(_PARAMETERS)]
+    text = f"{what}_names: must be among {', '.join(likely)}, got {missing[0]!r}"
+    if not warn:
+        raise MXNetError(f"Module: {text}")
+    warnings.warn(f"Module: {text}", stacklevel=3)
+
+
+def arrays_of(arrays: Sequence[Any] | None) -> list[Any]:
+    """Arrays of JAX."""
+    return [one.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays or ()]
+
+
+def cast(name: str, value: Any, own: NDArray) -> Any:
+    """``value`` in the dtype of ``own``.
+
+    Raises:
+        MXNetError: it is of another shape.
+    """
+    like = own.inner
+    if value.shape != like.shape:
+        raise MXNetError(f"{name}: the shape must be {own.shape}, got {value.shape}")
+    return value if value.dtype == like.dtype else value.astype(like.dtype)
+
+
+def _copy(name: str, value: Any, own: NDArray) -> None:
+    if value is not own:
+        (array,) = arrays_of([value])
+        own.hold(cast(name, array, own))
+
+
+def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    return {name: array_of(one.value) for name, one in arrays.items()}

@@ -1,0 +1,71 @@
+"""The table of MXNet's operators in docs/mxnet.md: what each was compared with, to which order."""
+
+import collections
+import json
+import pathlib
+
+from mxnet_samples import SAMPLES
+from mxnet_samples.sample import Sample
+from symop.interop.mxnet.operator import TABLE
+
+DATA = pathlib.Path(__file__).parents[1] / "data" / "mxnet"
+NAMES = (DATA / "operators.txt").read_text().split()
+RECORDED = {TABLE[one["op"]].name for one in json.loads((DATA / "operator_cases.json").read_text())}
+HEAD = """\
+| operator | values | first derivative | second derivative | note |
+|---|---|---|---|---|"""
+
+
+def by_operator() -> dict[str, list[Sample]]:
+    """Samples by MXNet's own name of the operator."""
+    found = collections.defaultdict(list)
+    for one in SAMPLES:
+        found[TABLE[one.op].name].append(one)
+    return found
+
+
+def values(name: str, samples: list[Sample]) -> str:
+    """What the values of an operator were compared with."""
+    sources = ["MXNet"] * (name in RECORDED)
+    sources += ["NumPy"] * any(one.reference is not None for one in samples)
+    return " and ".join(sources) or "shapes alone"
+
+
+def first(samples: list[Sample]) -> str:
+    """What its gradient was compared with."""
+    kinds = {one.gradient for one in samples}
+    if "differences" in kinds:
+        return "differences"
+    return "MXNet's own" if "declared" in kinds else "none"
+
+
+def second(samples: list[Sample]) -> str:
+    """What its second derivative was compared with."""
+    if any(one.gradient == "differences" and one.second for one in samples):
+        return "differences"
+    return "none"
+
+
+def row(name: str, samples: list[Sample]) -> str:
+    """The line of one operator."""
+    own, order = TABLE[name], first(samples)
+    reasons = [one.why for one in samples if order == "none" or one.gradient != "zero"]
+    notes = "; ".join(one for one in dict.fromkeys([own.note, *reasons]) if one)
+    cells = [f"`{name}`", values(own.name, samples), order, second(samples), notes]
+    return f"| {' | '.join(one.replace('|', chr(92) + '|') for one in cells)} |"
+
+
+def table() -> str:
+    """All operators of MXNet 1.9.1's list, and how many of them have which derivatives."""
+    samples = by_operator()
+    found = {name: samples[TABLE[name].name] for name in NAMES}
+    once = sum(first(one) != "none" for one in found.values())
+    twice = sum(second(one) != "none" for one in found.values())
+    said = (
+        f"All {len(NAMES)} operators are mapped. The values of each were compared with what MXNet "
+        f"1.9.1 recorded, or with its definition in NumPy. Of {once} the gradient was compared: with "
+        "differences of the values in float64, or with the one that MXNet declares for loss layers "
+        f"and rounding. Of {twice} the second derivative was compared with differences of the "
+        "first. The others compare, draw, sort or update."
+    )
+    return "\n".join([said, "", HEAD, *(row(name, one) for name, one in found.items())])
