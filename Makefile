@@ -50,6 +50,10 @@ format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+.PHONY: mxnet
+mxnet: $(VENV)/.stamp-test  ## compare every sample of MXNet's operators with its definition
+	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_mxnet_samples.py $(ARGS)
+
 .PHONY: golden
 golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/, docs/names.md and docs/mxnet.md
 	@$(BIN)/python -m pytest tests -m golden --update-golden $(ARGS)

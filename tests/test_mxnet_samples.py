@@ -22,12 +22,12 @@ MARK = "<!-- The rest is written by `make golden`. -->"
 
 
 def each(samples):
-    """Samples with names that differ."""
-    seen = collections.Counter()
-    marked = []
+    """Samples under names that differ; all but the first of each operator are slow."""
+    seen, marked = collections.Counter(), []
     for one in samples:
-        seen[one.name] += 1
-        marked.append(pytest.param(one, id=f"{one.name}#{seen[one.name]}"))
+        seen.update([one.name, TABLE[one.op]])
+        marks = [pytest.mark.slow] * (seen[TABLE[one.op]] > 1)
+        marked.append(pytest.param(one, id=f"{one.name}#{seen[one.name]}", marks=marks))
     return marked
 
 

@@ -15,11 +15,11 @@ from symop.interop.mxnet import autograd, nd
 
 
 class Net:
-    """Two hidden layers with tanh, and one score."""
+    """A hidden layer with tanh, and a score."""
 
     def __init__(self, hidden: int) -> None:
         self.params = []
-        for before, after in ((2, hidden), (hidden, hidden), (hidden, 1)):
+        for before, after in ((2, hidden), (hidden, 1)):
             self.params.append(nd.random.normal(scale=before**-0.5, shape=(before, after)))
             self.params.append(nd.zeros(shape=(after,)))
         for one in self.params:
@@ -27,10 +27,9 @@ class Net:
 
     def __call__(self, x: nd.NDArray) -> nd.NDArray:
         """The score of each point; positive is the first moon."""
-        w1, b1, w2, b2, w3, b3 = self.params
+        w1, b1, w2, b2 = self.params
         h = nd.tanh(nd.dot(x, w1) + b1)
-        h = nd.tanh(nd.dot(h, w2) + b2)
-        return (nd.dot(h, w3) + b3).reshape((-1,))
+        return (nd.dot(h, w2) + b2).reshape((-1,))
 
 
 class Momentum:
@@ -99,7 +98,7 @@ def measured(net: Net, points: np.ndarray, labels: np.ndarray) -> tuple[float, f
 
 
 def main(
-    epochs: int = 60, hidden: int = 32, lr: float = 0.1, strength: float = 0.02
+    epochs: int = 60, hidden: int = 64, lr: float = 0.2, strength: float = 0.02
 ) -> dict[str, float]:
     """Train without and with the penalty; losses, and accuracy and steepness on other points."""
     np.random.seed(6)
@@ -122,7 +121,7 @@ def main(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--hidden", type=int, default=32)
-    parser.add_argument("--lr", type=float, default=0.1)
+    parser.add_argument("--hidden", type=int, default=64)
+    parser.add_argument("--lr", type=float, default=0.2)
     parser.add_argument("--strength", type=float, default=0.02, help="of the penalty")
     main(**vars(parser.parse_args()))

@@ -7,9 +7,9 @@ from mxnet_samples.sample import Sample
 DRAW = np.random.default_rng(3)
 
 
-def drawn(*lengths, kind="corner"):
+def drawn(*lengths, kind="corner", draw=DRAW):
     """Boxes within the unit square."""
-    ends = np.sort(DRAW.uniform(size=(*lengths, 2, 2)), axis=-2)
+    ends = np.sort(draw.uniform(size=(*lengths, 2, 2)), axis=-2)
     boxes = ends.reshape(*lengths, 4)
     return other_format(boxes, "center") if kind == "center" else boxes
 
@@ -50,7 +50,8 @@ def kept(rows, told):
     if class_ >= 0:
         there &= rows[:, class_] != told.get("background_id", -1)
     order = np.argsort(-rows[:, score], kind="stable")
-    order = [i for i in order if there[i]][: told.get("topk", -1) % (len(rows) + 1)]
+    order = [i for i in order if there[i]]
+    order = order[: told["topk"]] if "topk" in told else order
     made = []
     for i in order:
         boxes = rows[:, start : start + 4]

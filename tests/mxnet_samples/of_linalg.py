@@ -98,6 +98,8 @@ def products():
             return 1.5 * (t(a) if one else a) @ (t(b) if other else b)
 
         yield Sample("_linalg_gemm2", inputs, told, gemm2)
+        if one != other:
+            continue
         yield Sample(
             "_linalg_gemm",
             {**inputs, "C": (2, 2, 2)},
@@ -189,5 +191,4 @@ SAMPLES = [
     Sample("_linalg_slogdet", {"A": NEAR_ONE}, {}, lambda a: list(np.linalg.slogdet(a))),
     Sample("_linalg_slogdet", {"A": TURNED}, {}, lambda a: list(np.linalg.slogdet(a[None]))),
     Sample("_linalg_inverse", {"A": NEAR_ONE}, {}, np.linalg.inv),
-    Sample("_linalg_inverse", {"A": TURNED}, {}, np.linalg.inv),
 ]

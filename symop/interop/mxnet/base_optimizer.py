@@ -148,10 +148,11 @@ class Optimizer:
 
     def _update_count(self, index: Any) -> None:
         """Count an update of one or more parameters, for subclasses."""
-        counts = self._index_update_count
+        counts, most = self._index_update_count, self.num_update
         for one in index if isinstance(index, (list, tuple)) else [index]:
-            counts[one] = counts.get(one, self.begin_num_update) + 1
-            self.num_update = max(self.num_update, counts[one])
+            count = counts[one] = counts.get(one, self.begin_num_update) + 1
+            most = max(most, count)
+        self.num_update = most
 
     # Updates
 
@@ -252,14 +253,15 @@ class Formula(Optimizer):
     def plan(self, indices: Sequence[Index]) -> Plan:
         """Count an update of ``indices``; what its compiled step is told apart by, and takes."""
         self._update_count(indices)
-        rates = self._get_lrs(indices)
-        found = [self.rescale_grad]
-        for index, rate in zip(indices, rates, strict=True):
-            found += self.numbers(index, rate)
-        own = tuple(getattr(self, name) for name in self.settings)
-        clip = self.clip_gradient or None
-        key = (tuple(self._get_wds(indices)), clip, self.multi_precision, own)
-        return key, np.asarray(found, jax.dtypes.canonicalize_dtype(np.float64))
+        found, rates = [self.rescale_grad], self._get_lrs(indices)
+        if type(self).numbers is Formula.numbers:
+            found += rates
+        else:
+            for index, rate in zip(indices, rates, strict=True):
+                found += self.numbers(index, rate)
+        own = tuple([getattr(self, name) for name in self.settings])
+        key = tuple(self._get_wds(indices)), self.clip_gradient or None, self.multi_precision, own
+        return key, np.array(found, jax.dtypes.canonicalize_dtype(np.float64))
 
     def apply(
         self, key: Any, numbers: Any, weights: Sequence[Any], grads: Sequence[Any], states: Any

@@ -188,9 +188,9 @@ def _backward(
     return _called_back(run, [_like(inputs[i].shape, inputs[i].dtype) for i in wrt], values)
 
 
-def _update(out: Array, state: State, new: Array, training: Training) -> tuple[Array, Array]:
-    """``out``, and with it a state that becomes ``new`` in training."""
-    return out, new if training else state
+def _update(data: Array, state: State, new: Array, training: Training) -> tuple[Array, Array]:
+    """``data``, and with it a state that becomes ``new`` in training."""
+    return data, new if training else state
 
 
 # As operators of symop ---------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def _gradient(
 
 @UPDATE.gradient
 def _update_gradient(d_out: Var) -> Grads:
-    return {"out": d_out}
+    return {"data": d_out, "new": None}
 
 
 def declare() -> None:

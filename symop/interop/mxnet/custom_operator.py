@@ -160,9 +160,12 @@ def _in_graph(form: Form, inputs: Sequence[Any], arguments: Arguments) -> list[A
         "version": version_of(form.op_type),
         "instance": next(instances),
     }
-    found = FORWARD(*inputs, **how) if inputs else made(FORWARD, **how)
-    listed = list(found) if isinstance(found, tuple) else [found]
-    outs, new = listed[: len(form.outputs)], listed[len(form.outputs) :]
+    count = len(form.outputs)
+    if not inputs:
+        found = made(FORWARD, **how)
+        return list(found) if count > 1 else [found]
+    found = list(FORWARD(*inputs, **how))
+    outs, new = found[:count], found[count:]
     for state, value in zip(inputs[len(form.arguments) :], new, strict=True):
         updated = [UPDATE(one, state, value) for one in outs]
         outs = [one[0] if isinstance(one, tuple) else one for one in updated]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.types import is_inexact
+from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, argument_names, state_names, topological
 from symop.interop.mxnet.inferring import Inference
@@ -27,6 +28,7 @@ class Executor:
         aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
         outputs: what ``forward`` computed last.
         graph: the symbol of the catalogue that it runs.
+        calls_back: whether that calls code of the user's, which passes then wait for.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -53,13 +55,16 @@ class Executor:
         self.grad_dict = dict(gradients)
         self.outputs: list[NDArray] = []
         self._heads, self._requests = list(heads), dict(requests)
-        self.graph = self._translated(heads)
+        self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._inner = self.graph.bind(
             {name: one.value for name, one in self.arg_dict.items()},
             {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
             self._requests,
             {name: one.value for name, one in self.aux_dict.items()},
         )
+        self._forward, self._backward = self._inner.forward, self._gradients
+        if self.calls_back:
+            self._forward, self._backward = awaited(self._forward), awaited(self._backward)
         self._names = [node.output_name(index) for node, index in heads]
         self._monitor: Monitor | None = None
 
@@ -115,7 +120,8 @@ class Executor:
         inner = self._inner
         inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
-        self.outputs = [array_of(one) for one in inner.forward(is_train)]
+        found = self._forward(is_train)
+        self.outputs = [array_of(one) for one in found]
         if is_train:
             for name, one in self.aux_dict.items():
                 one.hold(inner.aux_dict[name])
@@ -142,9 +148,13 @@ class Executor:
         wanted = [name for name, request in self._requests.items() if request != "null"]
         for name in wanted:
             self._inner.grad_dict[name] = self._gradient(name).value
-        self._inner.backward(given)
+        found = self._backward(given)
         for name in wanted:
-            self._gradient(name).hold(self._inner.grad_dict[name])
+            self._gradient(name).hold(found[name])
+
+    def _gradients(self, heads: Any) -> dict[str, Any]:
+        self._inner.backward(heads)
+        return self._inner.grad_dict
 
     # Parameters and shapes
 

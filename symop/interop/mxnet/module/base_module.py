@@ -1,27 +1,21 @@
 """BaseModule: the loops of training, scoring and predicting, over what a subclass computes."""
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax.numpy as jnp
 
 from symop.interop.mxnet import metric as metrics
-from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
+from symop.interop.mxnet.batches import DataBatch, DataIter
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.initializer import Uniform
 from symop.interop.mxnet.model import BatchEndParam, load_arrays, save_arrays
+from symop.interop.mxnet.module.module_interface import INITIALIZER, RATE, ModuleInterface, Params
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.ndarray import NDArray, array_of
 
-Params = Mapping[str, Any]
-Held = tuple[dict[str, NDArray], dict[str, NDArray]]
-Descs = Sequence[Any]
 Callbacks = Any
 """A function or a list of them."""
-RATE = (("learning_rate", 0.01),)
-INITIALIZER = Uniform(0.01)
 
 
 def listed(callbacks: Callbacks) -> Iterable[Callable[..., Any]]:
@@ -31,51 +25,8 @@ def listed(callbacks: Callbacks) -> Iterable[Callable[..., Any]]:
     return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
 
 
-class BaseModule:
-    """What can be bound, filled with parameters, run forwards and backwards, and updated.
-
-    Attributes:
-        logger: where the loops report.
-        binded: whether shapes are known.
-        for_training: whether it is bound for training.
-        inputs_need_grad: whether it computes gradients of its data.
-        params_initialized: whether it has parameters.
-        optimizer_initialized: whether it has an optimizer.
-    """
-
-    data_names: Any
-    label_names: Any
-    output_names: Any
-    data_shapes: Any
-    label_shapes: Any
-    output_shapes: Any
-
-    def __init__(self, logger: Any = logging) -> None:
-        """Nothing is bound yet."""
-        self.logger = logger
-        self.binded = self.for_training = self.inputs_need_grad = False
-        self.params_initialized = self.optimizer_initialized = False
-        self._symbol: Any = None
-
-    @property
-    def symbol(self) -> Any:
-        """The symbol."""
-        return self._symbol
-
-    def require(self, what: str, *, params: bool = True, optimizer: bool = False) -> None:
-        """Refuse what comes too early.
-
-        Raises:
-            MXNetError: it is not bound, or lacks parameters or an optimizer.
-        """
-        steps = [("bind", self.binded)]
-        steps += [("init_params", self.params_initialized)] if params else []
-        steps += [("init_optimizer", self.optimizer_initialized)] if optimizer else []
-        for step, done in steps:
-            if not done:
-                raise MXNetError(f"{what}: {step} must come first")
-
-    # Loops
+class BaseModule(ModuleInterface):
+    """The loops around a module."""
 
     def forward_backward(self, data_batch: Any) -> None:
         """``forward`` for training, and ``backward``."""
@@ -296,101 +247,3 @@ class BaseModule:
     def load_params(self, fname: str) -> None:
         """Read them again."""
         self.set_params(*load_arrays(fname))
-
-    # What a subclass says
-
-    def bind(
-        self,
-        data_shapes: Descs,
-        label_shapes: Descs | None = None,
-        for_training: bool = True,
-        inputs_need_grad: bool = False,
-        force_rebind: bool = False,
-        shared_module: "BaseModule | None" = None,
-        grad_req: Any = "write",
-    ) -> None:
-        """Tell the shapes of data and labels."""
-        raise self._unsaid("bind")
-
-    def init_params(
-        self,
-        initializer: Any = INITIALIZER,
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        """Fill the parameters."""
-        raise self._unsaid("init_params")
-
-    def set_params(
-        self,
-        arg_params: Params,
-        aux_params: Params,
-        allow_missing: bool = False,
-        force_init: bool = True,
-        allow_extra: bool = False,
-    ) -> None:
-        """Write parameters and auxiliary states."""
-        self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
-
-    def get_params(self) -> Held:
-        """Copies of parameters and auxiliary states, by name."""
-        raise self._unsaid("get_params")
-
-    def init_optimizer(
-        self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = RATE,
-        force_init: bool = False,
-    ) -> None:
-        """Take an optimizer."""
-        raise self._unsaid("init_optimizer")
-
-    def install_monitor(self, mon: Monitor) -> None:
-        """Let ``mon`` look at all arrays."""
-        raise self._unsaid("install_monitor")
-
-    def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
-        """Prepare for a batch."""
-
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute the outputs."""
-        raise self._unsaid("forward")
-
-    def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradients."""
-        raise self._unsaid("backward")
-
-    def update(self) -> None:
-        """Update the parameters by their gradients."""
-        raise self._unsaid("update")
-
-    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last forward pass."""
-        raise self._unsaid("get_outputs")
-
-    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data."""
-        raise self._unsaid("get_input_grads")
-
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels and outputs."""
-        raise self._unsaid("update_metric")
-
-    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays that are kept from pass to pass."""
-        return []
-
-    def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Write them."""
-
-    def _unsaid(self, what: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} must say how to {what}")
-
-
-def described(descs: Descs | None) -> list[DataDesc]:
-    """Descriptions of arrays, from pairs of name and shape."""
-    return [one if isinstance(one, DataDesc) else DataDesc(*one) for one in descs or ()]

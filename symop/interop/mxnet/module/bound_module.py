@@ -10,18 +10,21 @@ from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.initializer import InitDesc
-from symop.interop.mxnet.module.base_module import (
+from symop.interop.mxnet.module.base_module import BaseModule
+from symop.interop.mxnet.module.bound_arrays import BoundArrays
+from symop.interop.mxnet.module.module_interface import (
     INITIALIZER,
-    BaseModule,
     Descs,
     Held,
+    ModuleInterface,
     Params,
     described,
 )
-from symop.interop.mxnet.module.bound_arrays import BoundArrays
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.symbol import Symbol
 
+InputType = tuple[str, tuple[int, ...], Any]
+"""Name, shape and dtype of data or of a label."""
 _PARAMETERS = ("_weight", "_bias", "_gamma", "_beta")
 
 
@@ -73,6 +76,8 @@ class BoundModule(BaseModule):
         self._executor: Executor | None = None
         self._data_shapes: list[DataDesc] = []
         self._label_shapes: list[DataDesc] = []
+        self._types: list[list[InputType]] = [[], []]
+        self._shapes: list[tuple[int, ...]] = []
 
     def _settle(self) -> None:
         """Compute what waits, before anything is looked at or changed."""
@@ -104,7 +109,7 @@ class BoundModule(BaseModule):
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
-        shared_module: BaseModule | None = None,
+        shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
         """Tell the shapes of data and labels.
@@ -164,6 +169,12 @@ class BoundModule(BaseModule):
         known = [one for one in labels if one.name in names]
         self._executor = self._bound.executor([*data, *known])
         self._data_shapes, self._label_shapes = data, known
+        held = self._executor.arg_dict
+        self._types = [
+            [(one.name, held[one.name].shape, held[one.name].inner.dtype) for one in part]
+            for part in (data, known)
+        ]
+        self._shapes = [shape for _, shape, _ in self._types[0]]
 
     def reshape(self, data_shapes: Descs, label_shapes: Descs | None = None) -> None:
         """Go on with other shapes of data and labels."""
@@ -289,27 +300,26 @@ def _require_names(
     warnings.warn(f"Module: {text}", stacklevel=3)
 
 
-def arrays_of(arrays: Sequence[Any] | None) -> list[Any]:
+def arrays_of(arrays: Sequence[Any]) -> list[Any]:
     """Arrays of JAX."""
-    return [one.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays or ()]
+    return [one.inner.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays]
 
 
-def cast(name: str, value: Any, own: NDArray) -> Any:
-    """``value`` in the dtype of ``own``.
+def fitting(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """``value``, an array of JAX, in ``dtype``.
 
     Raises:
         MXNetError: it is of another shape.
     """
-    like = own.inner
-    if value.shape != like.shape:
-        raise MXNetError(f"{name}: the shape must be {own.shape}, got {value.shape}")
-    return value if value.dtype == like.dtype else value.astype(like.dtype)
+    if value.shape != shape:
+        raise MXNetError(f"{name}: the shape must be {shape}, got {value.shape}")
+    return value if value.dtype == dtype else value.astype(dtype)
 
 
 def _copy(name: str, value: Any, own: NDArray) -> None:
     if value is not own:
         (array,) = arrays_of([value])
-        own.hold(cast(name, array, own))
+        own.hold(fitting(name, array, own.shape, own.inner.dtype))
 
 
 def _copied(arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:

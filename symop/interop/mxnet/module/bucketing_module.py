@@ -8,15 +8,16 @@ import numpy as np
 
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.model import load_params
-from symop.interop.mxnet.module.base_module import (
+from symop.interop.mxnet.module.base_module import BaseModule
+from symop.interop.mxnet.module.module import Module
+from symop.interop.mxnet.module.module_interface import (
     INITIALIZER,
     RATE,
-    BaseModule,
     Descs,
     Held,
+    ModuleInterface,
     Params,
 )
-from symop.interop.mxnet.module.module import Module
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.parameters import load_params as read_params
 from symop.interop.mxnet.parameters import save_params as write_params
@@ -128,7 +129,7 @@ class BucketingModule(BaseModule):
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
-        shared_module: BaseModule | None = None,
+        shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
         """Tell the shapes of the default bucket; see ``Module.bind``."""

@@ -12,9 +12,9 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
 from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
-from symop.interop.mxnet.module.base_module import RATE, BaseModule, Descs
 from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
-from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, cast
+from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting
+from symop.interop.mxnet.module.module_interface import RATE, Descs, ModuleInterface
 from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.symbol import Symbol
@@ -91,7 +91,7 @@ class Module(BoundModule):
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
-        shared_module: BaseModule | None = None,
+        shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
         """Tell the shapes of data and labels; see ``BoundModule.bind``."""
@@ -221,7 +221,7 @@ class Module(BoundModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
 
-    def borrow_optimizer(self, shared_module: "BaseModule") -> None:
+    def borrow_optimizer(self, shared_module: ModuleInterface) -> None:
         """Take the optimizer of another module, with what it keeps."""
         if not isinstance(shared_module, Module) or not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: a Module with an optimizer must be given")
@@ -258,24 +258,21 @@ class Module(BoundModule):
         self._settle()
         if isinstance(batch, list):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
-        data, labels = arrays_of(batch.data), arrays_of(getattr(batch, "label", None))
-        shapes = [one.shape for one in data]
-        if shapes != [shape for _, shape in self._data_shapes]:
-            self._reshape_for(batch, shapes, labels)
-        held, feed = self._own_executor("forward").arg_dict, dict[str, Any]()
-        for descs, arrays in ((self._data_shapes, data), (self._label_shapes, labels)):
-            for (name, _), value in zip(descs, arrays, strict=False):
-                feed[name] = cast(name, value, held[name])
+        labels = getattr(batch, "label", None) or ()
+        data = arrays_of(batch.data)
+        if [one.shape for one in data] != self._shapes:
+            self._reshape_for(batch, data, labels)
+        feed = {}
+        for types, arrays in zip(self._types, (data, arrays_of(labels)), strict=True):
+            for (name, shape, dtype), array in zip(types, arrays, strict=False):
+                feed[name] = fitting(name, array, shape, dtype)
         return feed
 
-    def _reshape_for(self, batch: Any, shapes: Sequence[tuple[int, ...]], arrays: Any) -> None:
-        data, labels = getattr(batch, "provide_data", None), getattr(batch, "provide_label", None)
-        if not data:
-            data = [_like(one, shape) for one, shape in zip(self._data_shapes, shapes, strict=True)]
-        if not labels:
-            pairs = zip(self._label_shapes, arrays, strict=False)
-            labels = [_like(one, array.shape) for one, array in pairs]
-        self.reshape(data, labels)
+    def _reshape_for(self, batch: Any, data: Sequence[Any], labels: Sequence[Any]) -> None:
+        told, own = getattr(batch, "provide_data", None), getattr(batch, "provide_label", None)
+        self.reshape(
+            told or _alike(self._data_shapes, data), own or _alike(self._label_shapes, labels)
+        )
 
     def _pass(self, feed: Mapping[str, Any], is_train: bool) -> None:
         executor = self._own_executor("forward")
@@ -378,5 +375,9 @@ class Module(BoundModule):
         self._monitors.append(mon)
 
 
-def _like(desc: DataDesc, shape: tuple[int, ...]) -> DataDesc:
-    return DataDesc(desc.name, shape, desc.dtype, desc.layout)
+def _alike(descs: Sequence[DataDesc], arrays: Sequence[Any]) -> list[DataDesc]:
+    """Descriptions of arrays of other shapes."""
+    return [
+        DataDesc(one.name, array.shape, one.dtype, one.layout)
+        for one, array in zip(descs, arrays, strict=False)
+    ]

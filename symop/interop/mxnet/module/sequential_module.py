@@ -5,12 +5,13 @@ from typing import Any
 
 from symop.interop.mxnet.batches import DataBatch
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.module.base_module import (
+from symop.interop.mxnet.module.base_module import BaseModule
+from symop.interop.mxnet.module.module_interface import (
     INITIALIZER,
     RATE,
-    BaseModule,
     Descs,
     Held,
+    ModuleInterface,
     Params,
 )
 from symop.interop.mxnet.monitor import Monitor
@@ -100,7 +101,7 @@ class SequentialModule(BaseModule):
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
-        shared_module: BaseModule | None = None,
+        shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
         """Tell the shapes of data and labels; see ``Module.bind``."""

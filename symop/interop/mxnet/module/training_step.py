@@ -1,5 +1,6 @@
 """A training step in one compiled function: forward, backward, the optimizer, auxiliary states."""
 
+import operator
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,8 @@ import symop as so
 from symop import random
 from symop.function import GraphFunction
 from symop.interop.mxnet.base_optimizer import Formula
+from symop.interop.mxnet.calling_back import awaited
+from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.updater import Updater
@@ -58,6 +61,7 @@ class TrainingStep:
         self._states = [executor.aux_dict[name] for name in self._updated]
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
         self._numbers: tuple[bytes, Any] | None = None
+        self._flat: tuple[list[Any], list[NDArray], Any] | None = None
 
     def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
         """Train on a batch; the outputs, computed by the parameters before.
@@ -69,7 +73,7 @@ class TrainingStep:
         assert isinstance(optimizer, Formula)
         self._updater.prepare(self._indices, self._weights)
         key, numbers = optimizer.plan(self._indices)
-        kept, tree = jax.tree.flatten([self._updater.states[one] for one in self._indices])
+        kept, tree = self._kept()
         draws = self._schedule.draws
         root, offset = random.draw(draws) if draws else (None, None)
         moved = self._weights + kept + self._states
@@ -81,6 +85,13 @@ class TrainingStep:
             inner._value, inner._link = value, None
             array.tell()
         return [NDArray(eager(one)) for one in outputs]
+
+    def _kept(self) -> tuple[list[NDArray], Any]:
+        """The arrays that the optimizer keeps, and how they belong together."""
+        states = [self._updater.states[one] for one in self._indices]
+        if self._flat is None or any(map(operator.is_not, states, self._flat[0])):
+            self._flat = (states, *jax.tree.flatten(states))
+        return self._flat[1:]
 
     def _numbers_of(self, numbers: np.ndarray) -> Any:
         """``numbers`` on the device, where they stay as long as they are the same."""
@@ -110,7 +121,8 @@ class TrainingStep:
             # JAX gives donated memory to results in their order.
             return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]
 
-        made = self._compiled[key, tree] = jax.jit(run, donate_argnums=0)
+        made: Callable[..., Any] = jax.jit(run, donate_argnums=0)
+        made = self._compiled[key, tree] = awaited(made) if self._executor.calls_back else made
         return made
 
 
