@@ -13,7 +13,7 @@ from typing import Any
 
 import measure
 
-MAIN = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs")
+MAIN = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet")
 NAMES = (*MAIN, "orders", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {

@@ -21,8 +21,8 @@ from registry.errors import (
 )
 from registry.table import get
 from symop import building, sym
-from symop.entrywise import is_entrywise
 from symop.emission import substitute
+from symop.entrywise import is_entrywise
 from symop.graph import Node, built_at, placeholder, topological
 from symop.symbol import Symbol
 from symop.variable_flow import also_on_variables

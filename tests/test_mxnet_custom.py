@@ -436,10 +436,12 @@ class TestSymbols:
         x = mx.sym.var("x")
         net = mx.sym.dot(mx.sym.Custom(x, op_type="busy"), x)
         executor = net.simple_bind(x=(200, 200))
+        held = executor.arg_dict["x"]
         for _ in range(50):
             executor.forward(is_train=True)
             executor.backward(executor.outputs)
-        assert executor.grad_dict["x"].asnumpy().shape == (200, 200)
+            held[:] = 0.5 * held + mx.nd.dot(executor.grad_dict["x"], held)  # not computed yet
+        assert close(held, np.zeros((200, 200)))
 
 
 # Types
@@ -561,6 +563,16 @@ class TestFiles:
         register("softmax_of_later")(SoftmaxProp)
         assert close(net.simple_bind(data=(2, 5)).forward()[0], np.full((2, 3), 1 / 3))
 
+    def test_of_several_outputs_any_may_be_used_before(self):
+        net = mx.sym.Custom(mx.sym.var("a"), op_type="mixed", name="m")[1]
+        net = mx.sym.load_json(net.tojson().replace('"mixed"', '"mixed_of_later"'))
+        with pytest.raises(MXNetError, match=r"registered .*'mixed_of_later'.*\(node 'm'\)"):
+            net.infer_shape(a=(2,))
+        register("mixed_of_later")(MixedProp)
+        assert net.list_outputs() == ["m_second"]
+        assert net.list_auxiliary_states() == ["m_total"]
+        assert net.infer_shape(a=(2,))[1] == [(2,)]
+
     def test_a_model_of_0_8_lacks_the_states(self):
         nodes = [
             {"op": "null", "param": {}, "name": name, "inputs": [], "backward_source_id": -1}
@@ -613,7 +625,7 @@ class TestRefused:
         with pytest.raises(MXNetError, match="failing: forward failed: ValueError: no such luck"):
             mx.nd.Custom(mx.nd.ones(2), op_type="failing")
         executor = mx.sym.Custom(mx.sym.var("x"), op_type="failing").simple_bind(x=(2,))
-        with pytest.raises(MXNetError, match=r"^failing: forward failed: ValueError: no such luck$"):
+        with pytest.raises(MXNetError, match=r"^failing: forward failed: ValueError: no such"):
             executor.forward()
         register("failing")(simple(square, fail))
         executor = mx.sym.Custom(mx.sym.var("x"), op_type="failing").simple_bind(x=(2,))

@@ -366,6 +366,7 @@ def test_a_subclass_may_say_another_update():
 
 
 def test_unknown_optimizer():
+    assert type(optimizer.Optimizer.create_optimizer("SGD")) is optimizer.SGD
     with pytest.raises(MXNetError, match="sgd"):
         optimizer.create("sdg")
 

@@ -10,6 +10,7 @@ from mxnet_samples import SAMPLES
 from mxnet_samples.table import NAMES, table
 
 import symop as so
+from registry.errors import NotDifferentiableError
 from symop.interop.mxnet.operator import TABLE
 
 COMPARED = [one for one in SAMPLES if one.reference is not None]
@@ -41,7 +42,8 @@ def close(found, expected, rtol):
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.shape == other.shape
-        scale = max(1.0, float(np.max(np.abs(np.nan_to_num(other.astype(float))), initial=0.0)))
+        assert np.isfinite(other).all() == np.isfinite(one).all()
+        scale = max(1.0, float(np.max(np.abs(other[np.isfinite(other)]), initial=0.0)))
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * scale)
 
 
@@ -82,6 +84,24 @@ def test_declared_gradients_are_those_of_mxnet(sample):
     xs = [graph.get_internals()[name] for name in slopes]
     found = [sample.values(one, arrays)[0] for one in so.grad(graph, xs, unreachable="zero")]
     close(found, [np.asarray(one) for one in slopes.values()], sample.rtol)
+
+
+ZERO = [one for one in SAMPLES if one.gradient == "zero" and one.wrt()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", each(ZERO))
+def test_what_has_no_gradient_has_zeros_or_says_so(sample):
+    graph = sample.graph(sample.arrays())
+    if not any(one.dtype.kind == "f" for one in graph):
+        return
+    xs = [graph.get_internals()[name] for name in sample.wrt()]
+    try:
+        found = so.grad(sample.differentiable(graph), xs, unreachable="zero")
+    except NotDifferentiableError:
+        return
+    for one in found:
+        assert not np.any(sample.values(one, sample.arrays())[0])
 
 
 @pytest.mark.slow

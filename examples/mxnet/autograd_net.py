@@ -2,7 +2,7 @@
 
 There is no Module: parameters are arrays with gradients, the loss is recorded, and the update is
 written in place. The penalty is on the slope of the score in its input, which smooths the score of
-noisy data; its gradient is one of a gradient. Only the import differs from what runs on MXNet.
+noisy data. Its gradient is one of a gradient: MXNet stops there, since its ``dot`` has none.
 """
 
 import argparse

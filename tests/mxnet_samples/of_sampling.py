@@ -140,7 +140,7 @@ def moved(op, data, places, filters, has_bias=True, **told):
 
 
 GRID = np.random.default_rng(9).uniform(-1.3, 1.3, (2, 2, 2, 3))
-MAPS = np.asarray([[0.9, 0.1, 0.05, -0.2, 0.8, 0.1], [0.4, -0.7, 0.3, 0.6, 0.5, -0.35]])
+MAPS = np.asarray([[0.9, 0.1, 0.05, -0.23, 0.8, 0.1], [0.4, -0.7, 0.35, 0.6, 0.5, -0.35]])
 BILINEAR = {"transform_type": "affine", "sampler_type": "bilinear"}
 SIZES = [
     ({"height": 5, "width": 3}, (5, 3)),

@@ -63,8 +63,8 @@ def table() -> str:
     twice = sum(second(one) != "none" for one in found.values())
     said = (
         f"All {len(NAMES)} operators are mapped. The values of each were compared with what MXNet "
-        f"1.9.1 recorded, or with its definition in NumPy. Of {once} the gradient was compared: with "
-        "differences of the values in float64, or with the one that MXNet declares for loss layers "
+        f"1.9.1 recorded, or with its definition in NumPy. Of {once} the gradient was compared: "
+        "with differences of the values in float64, or with the one that MXNet declares for loss layers "
         f"and rounding. Of {twice} the second derivative was compared with differences of the "
         "first. The others compare, draw, sort or update."
     )

@@ -11,7 +11,6 @@ Example:
     ['data', 'fc_weight', 'fc_bias']
 """
 
-from symop.interop.mxnet import ops as _ops  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet import (
     autograd,
     base,
@@ -39,6 +38,7 @@ from symop.interop.mxnet import kvstore as kv
 from symop.interop.mxnet import module as mod
 from symop.interop.mxnet import monitor as mon
 from symop.interop.mxnet import nd as ndarray
+from symop.interop.mxnet import ops as _ops  # noqa: F401  # importing it fills the table
 from symop.interop.mxnet import random as rnd
 from symop.interop.mxnet import scopes as attribute
 from symop.interop.mxnet import sym as symbol
@@ -54,6 +54,7 @@ from symop.interop.mxnet.context import (
 )
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
+from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.parameters import load_params, save_params, split_params
 from symop.interop.mxnet.scopes import AttrScope
 from symop.interop.mxnet.symbol import load as load_symbol
@@ -67,6 +68,7 @@ __all__ = [
     "Context",
     "MXNetError",
     "MXNetFormatError",
+    "Monitor",
     "attribute",
     "autograd",
     "base",

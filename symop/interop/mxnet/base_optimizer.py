@@ -80,6 +80,16 @@ class Optimizer:
         self.set_lr_mult({})
         self.set_wd_mult({})
 
+    @staticmethod
+    def register(klass: type["Optimizer"]) -> type["Optimizer"]:
+        """Know a class by its name; a decorator."""
+        return _classes.register(klass)
+
+    @staticmethod
+    def create_optimizer(name: Any, **kwargs: Any) -> "Optimizer":
+        """The optimizer called ``name``."""
+        return _classes.create(name, **kwargs)
+
     # Rates and decays
 
     @property

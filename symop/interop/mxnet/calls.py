@@ -31,7 +31,7 @@ def bound(
     Args:
         operator: what is called.
         args: inputs in their order, then attributes in theirs.
-        kwargs: both by name; an attribute that is None is left out.
+        kwargs: both by name; None for an attribute that cannot be None is its default.
         is_value: whether something is an input.
 
     Raises:
@@ -94,4 +94,4 @@ def _positional_attributes(operator: Operator, args: Sequence[Any]) -> dict[str,
             f"{operator.name}: at most {len(operator.inputs)} inputs and {len(names)} attributes "
             f"must be given, got {len(args)} more than inputs"
         )
-    return {name: one for name, one in zip(names, args, strict=False) if one is not None}
+    return dict(zip(names, args, strict=False))

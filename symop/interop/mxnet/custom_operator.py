@@ -57,6 +57,7 @@ from symop.interop.mxnet.partial_shapes import Shapes, is_known
 from symop.interop.mxnet.partial_shapes import enter as enter_shape
 
 __all__ = ["CustomOp", "CustomOpProp", "get_all_registered_operators", "register"]
+_MOST = 64
 
 
 def register(reg_name: str) -> Callable[[Prop], Prop]:
@@ -192,9 +193,14 @@ def _inputs(op_type: str, arguments: Mapping[str, str], count: int) -> list[str]
 
 
 def _outputs(op_type: str, arguments: Mapping[str, str]) -> Sequence[str]:
+    """Names of the outputs; of an operator that nobody registered yet, as many as one may use."""
     if version_of(op_type) is None:
-        return ["output"]
+        return ["output", *[f"output{i}" for i in range(1, _MOST)]]
     return form_of(op_type, _sorted(arguments)).outputs
+
+
+def _visible(op_type: str, arguments: Mapping[str, str]) -> int:
+    return 1 if version_of(op_type) is None else len(_outputs(op_type, arguments))
 
 
 def _shapes(given: Shapes, found: Shapes, op_type: str, arguments: Mapping[str, str]) -> None:
@@ -224,6 +230,7 @@ def _require_count(form: Form, count: int) -> None:
     "Custom",
     present=_inputs,
     outputs=_outputs,
+    visible=_visible,
     shapes=_shapes,
     check=_require_registered,
     calls_back=True,

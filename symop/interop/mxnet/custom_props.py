@@ -22,8 +22,10 @@ class CustomOp:
     """An operator in Python: a subclass defines ``forward`` and ``backward``.
 
     Both are called with ``mx.nd`` arrays and write what they compute into arrays that are there.
-    They run on the host, each time that the operator does: in a compiled program, too, which waits
-    for them.
+    They run on the host each time that the operator does, in compiled programs, too. Executors and
+    modules wait for such programs. Whoever calls a function of ``Symbol.to_jax`` in a loop on the
+    CPU must do so, too (``jax.block_until_ready``): where many of them are under way, JAX has no
+    room left for what the user's code computes, and comes to a standstill.
 
     Example:
         >>> import symop.interop.mxnet as mx

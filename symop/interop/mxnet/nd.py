@@ -140,8 +140,8 @@ def linspace(
 
 
 def eye(
-    N: int,  # noqa: N803  # MXNet's name
-    M: int = 0,  # noqa: N803
+    N: int,  # MXNet's name
+    M: int = 0,
     k: int = 0,
     ctx: _Any = None,
     dtype: _Any = None,

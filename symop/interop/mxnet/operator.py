@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import types
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -145,16 +146,21 @@ class Operator:
     # Attributes
 
     def written(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """Attributes of a call as a file has them; one of the operator's that is None is left out.
+        """Attributes of a call as a file has them.
 
-        Those that it takes beside its own are written as ``str`` does, as MXNet hands them on.
+        None is left out where it is no value of the attribute, but a word for its default. Those
+        that it takes beside its own are written as ``str`` does, as MXNet hands them on.
         """
         own = given.keys() if self.others is None else {*self.attributes, *self.ignored}
         return {
             name: written(one) if name in own else str(one)
             for name, one in given.items()
-            if one is not None or name not in own
+            if one is not None or name not in own or self._takes_none(name)
         }
+
+    def _takes_none(self, name: str) -> bool:
+        kind, _ = self.attributes.get(name, (None, None))
+        return types.NoneType in typing.get_args(kind)
 
     def read(self, attributes: Mapping[str, str], count: int = 0) -> Mapping[str, Any]:
         """Values of all attributes, from strings; those of equal ones are read once.

@@ -74,8 +74,8 @@ def linspace(
 
 
 def eye(
-    N: int,  # noqa: N803  # MXNet's name
-    M: int = 0,  # noqa: N803
+    N: int,  # MXNet's name
+    M: int = 0,
     k: int = 0,
     dtype: _Any = None,
     **others: _Any,

@@ -208,7 +208,9 @@ class Symbol:
         found = self.infer_shape_partial(*args, **kwargs)
         names = [*self.list_arguments(), *self.list_outputs(), *self.list_auxiliary_states()]
         every = [one for part in found for one in part or []]
-        unknown = [name for name, one in zip(names, every, strict=True) if not one or not is_known(one)]
+        unknown = [
+            name for name, one in zip(names, every, strict=True) if not one or not is_known(one)
+        ]
         if unknown:
             warnings.warn(
                 f"infer_shape: more shapes must be given to tell those of {', '.join(unknown)}",

@@ -353,7 +353,7 @@ def check_speed(
     sym: Symbol,
     location: Mapping[str, np.ndarray] | None = None,
     ctx: Any = None,
-    N: int = 20,  # noqa: N803  # MXNet's name
+    N: int = 20,  # MXNet's name
     grad_req: str = "write",
     typ: str = "whole",
     **kwargs: Any,

@@ -14,7 +14,6 @@ from symop import random
 from symop.function import GraphFunction
 from symop.interop.mxnet.base_optimizer import Formula
 from symop.interop.mxnet.calling_back import awaited
-from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.updater import Updater
@@ -122,7 +121,9 @@ class TrainingStep:
             return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]
 
         made: Callable[..., Any] = jax.jit(run, donate_argnums=0)
-        made = self._compiled[key, tree] = awaited(made) if self._executor.calls_back else made
+        if self._executor.calls_back:  # it may fail, and nothing must be lost then
+            made = awaited(jax.jit(run))
+        self._compiled[key, tree] = made
         return made
 
 

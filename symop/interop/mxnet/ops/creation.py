@@ -47,7 +47,7 @@ def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
 
 
 @operator("_eye", ignored=_DEVICE)
-def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:  # noqa: N803
+def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:
     """Ones on a diagonal, zeros elsewhere."""
     return made(so.eye, n_rows=N, n_cols=M or N, k=k, dtype=dtype)
 
