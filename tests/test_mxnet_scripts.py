@@ -38,8 +38,12 @@ def test_mlp(tmp_path, capsys):
     assert "validation: {'accuracy': 0.9" in capsys.readouterr().out
 
 
-def test_scripts_are_deterministic():
-    assert script("mlp").main(epochs=1) == script("mlp").main(epochs=1)
+def test_scripts_are_deterministic(tmp_path):
+    first, second = [
+        script("mlp").main(epochs=1, model_prefix=str(tmp_path / name)) for name in "ab"
+    ]
+    assert first == second
+    assert (tmp_path / "a-0001.params").read_bytes() == (tmp_path / "b-0001.params").read_bytes()
 
 
 def test_lenet(caplog, capsys):

@@ -6,7 +6,6 @@ from the files that training wrote. Only the import differs from what runs on MX
 
 import argparse
 import logging
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.datasets import load_digits
 import symop.interop.mxnet as mx
 
 TEST = 360
+PREFIX = "runs/mxnet/mlp"
 
 
 def digits_iter(batch_size: int) -> tuple[mx.io.NDArrayIter, mx.io.NDArrayIter]:
@@ -53,7 +53,7 @@ def main(
     batch_size: int = 64,
     lr: float = 0.1,
     momentum: float = 0.9,
-    model_prefix: str | None = None,
+    model_prefix: str = PREFIX,
     load_epoch: int | None = None,
     gpu: int | None = None,
 ) -> dict[str, float]:
@@ -62,11 +62,11 @@ def main(
     np.random.seed(1)
     ctx = mx.cpu() if gpu is None else mx.gpu(gpu)
     train, val = digits_iter(batch_size)
-    prefix = model_prefix or str(Path(tempfile.mkdtemp()) / "mlp")
+    Path(model_prefix).parent.mkdir(parents=True, exist_ok=True)
 
     sym, arg_params, aux_params = mlp(), None, None
     if load_epoch is not None:
-        sym, arg_params, aux_params = mx.model.load_checkpoint(prefix, load_epoch)
+        sym, arg_params, aux_params = mx.model.load_checkpoint(model_prefix, load_epoch)
     mod = mx.mod.Module(sym, context=ctx)
     mod.fit(
         train,
@@ -80,17 +80,17 @@ def main(
         begin_epoch=load_epoch or 0,
         num_epoch=epochs,
         batch_end_callback=mx.callback.Speedometer(batch_size, 10),
-        epoch_end_callback=mx.callback.do_checkpoint(prefix),
+        epoch_end_callback=mx.callback.do_checkpoint(model_prefix),
     )
 
     scores = dict(mod.score(val, ["acc", mx.metric.TopKAccuracy(top_k=3)]))
     found = mod.predict(val).asnumpy()
-    again = reload_and_predict(prefix, epochs, val, ctx)
+    again = reload_and_predict(model_prefix, epochs, val, ctx)
     labels = val.label[0][1].asnumpy()
     by_hand = (found.argmax(axis=1) == labels).mean()
     change = np.abs(found - again).max()
     print(f"validation: {scores}; by hand {by_hand:.4f}")
-    print(f"predictions of {prefix}-{epochs:04d}.params differ by at most {change:g}")
+    print(f"predictions of {model_prefix}-{epochs:04d}.params differ by at most {change:g}")
     return {**scores, "accuracy by hand": float(by_hand), "change": float(change)}
 
 
@@ -101,7 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--momentum", type=float, default=0.9)
-    parser.add_argument("--model-prefix", help="where checkpoints are written")
+    parser.add_argument("--model-prefix", default=PREFIX, help="where checkpoints are written")
     parser.add_argument("--load-epoch", type=int, help="go on from this checkpoint")
     parser.add_argument("--gpu", type=int, help="number of a GPU; the CPU unless given")
     main(**vars(parser.parse_args()))

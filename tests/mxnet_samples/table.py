@@ -64,8 +64,8 @@ def table() -> str:
     said = (
         f"All {len(NAMES)} operators are mapped. The values of each were compared with what MXNet "
         f"1.9.1 recorded, or with its definition in NumPy. Of {once} the gradient was compared: "
-        "with differences of the values in float64, or with the one that MXNet declares for loss layers "
-        f"and rounding. Of {twice} the second derivative was compared with differences of the "
-        "first. The others compare, draw, sort or update."
+        "with differences of the values in float64, or with the one that MXNet declares for loss "
+        f"layers and rounding. Of {twice} the second derivative was compared with differences of "
+        "the first. The others compare, draw, sort or update."
     )
     return "\n".join([said, "", HEAD, *(row(name, one) for name, one in found.items())])

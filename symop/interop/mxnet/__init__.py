@@ -112,3 +112,19 @@ __all__ = [
     "visualization",
     "viz",
 ]
+
+_ABSENT = {
+    "gluon": "export the network there and load its two files with mx.load_checkpoint",
+    "image": "feed arrays with mx.io.NDArrayIter",
+    "img": "feed arrays with mx.io.NDArrayIter",
+    "recordio": "feed arrays with mx.io.NDArrayIter",
+    "profiler": "use jax.profiler",
+    "np": "use symop.nd, a namespace of the Python array API",
+    "npx": "use symop.nd, a namespace of the Python array API",
+    "rtc": "declare an operator, see docs/operators-guide.md",
+}
+
+
+def __getattr__(absent: str) -> None:
+    hint = f"; {_ABSENT[absent]}" if absent in _ABSENT else ""
+    raise AttributeError(f"mx has no {absent!r}{hint}")
