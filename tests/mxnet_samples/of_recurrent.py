@@ -101,12 +101,9 @@ def run(mode, train=False, **told):
         inputs["sequence_length"] = np.asarray([3.0, 2.0])
     told = {"state_size": UNITS, "mode": mode, **told}
     if train:
-        return Sample(
-            "RNN", inputs, told, by=by, draws=True, train=True, gradient="zero", why="drawn"
-        )
-    return Sample(
-        "RNN", inputs, told, rnn(**{k: v for k, v in told.items() if k != "state_size"}), by=by
-    )
+        return Sample("RNN", inputs, told, by=by, draws=True, train=True)
+    known = {key: one for key, one in told.items() if key != "state_size"}
+    return Sample("RNN", inputs, told, rnn(**known), by=by)
 
 
 BOTH = {"bidirectional": True, "state_outputs": True}

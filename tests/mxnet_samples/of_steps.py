@@ -153,7 +153,7 @@ def step(op, reference, told, *names, has_state=True, **others):
 def made(op, inputs, told, reference, has_state):
     """A sample without a gradient."""
     dtypes = ("float32",) if has_state else ("float32", "float64")
-    return Sample(op, inputs, told, reference, "zero", dtypes=dtypes, why="an update")
+    return Sample(op, inputs, told, reference, "zero", by=(), dtypes=dtypes, why="an update")
 
 
 def lengths(first, second):

@@ -209,7 +209,8 @@ def _computed(
         var(f"in{i}", shape, dtype, state=name in operator.states)
         for i, (name, (shape, dtype)) in enumerate(zip(names, types, strict=True))
     ]
-    return tuple((one.shape, one.dtype) for one in operator.call(inputs, values, bodies))
+    found = operator.call(inputs, values, bodies)[: operator.visible(values)]
+    return tuple((one.shape, one.dtype) for one in found)
 
 
 # Bodies of control flow --------------------------------------------------------------------------
