@@ -11,7 +11,7 @@ import pytest
 
 import symop as so
 from symop.interop.mxnet.graph import state_names
-from symop.interop.mxnet.operator import TABLE
+from symop.interop.mxnet.operators import TABLE
 from symop.interop.mxnet.symbol_json import decode
 from symop.interop.mxnet.translating import translated
 

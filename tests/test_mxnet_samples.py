@@ -11,7 +11,7 @@ from mxnet_samples.table import NAMES, table
 
 import symop as so
 from registry.errors import NotDifferentiableError
-from symop.interop.mxnet.operator import TABLE
+from symop.interop.mxnet.operators import TABLE
 
 COMPARED = [one for one in SAMPLES if one.reference is not None]
 DIFFERENCES = [one for one in SAMPLES if one.gradient == "differences"]

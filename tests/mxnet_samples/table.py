@@ -6,7 +6,7 @@ import pathlib
 
 from mxnet_samples import SAMPLES
 from mxnet_samples.sample import Sample
-from symop.interop.mxnet.operator import TABLE
+from symop.interop.mxnet.operators import TABLE
 
 DATA = pathlib.Path(__file__).parents[1] / "data" / "mxnet"
 NAMES = (DATA / "operators.txt").read_text().split()

@@ -33,6 +33,7 @@ from symop.interop.mxnet import (
     test_utils,
     visualization,
 )
+from symop.interop.mxnet import custom_operator as operator
 from symop.interop.mxnet import initializer as init
 from symop.interop.mxnet import kvstore as kv
 from symop.interop.mxnet import module as mod
@@ -98,6 +99,7 @@ __all__ = [
     "nd",
     "ndarray",
     "num_gpus",
+    "operator",
     "optimizer",
     "random",
     "rnd",

@@ -8,7 +8,7 @@ from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
-from symop.interop.mxnet.operator import Operator, find
+from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.optimizers import STRIDES
 from symop.interop.mxnet.ops.values import sources_are
 

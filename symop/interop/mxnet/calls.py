@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import Operator
+from symop.interop.mxnet.operators import Operator
 
 IsValue = Callable[[Any], bool]
 

@@ -51,7 +51,7 @@ from symop.interop.mxnet.custom_props import (
 )
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
-from symop.interop.mxnet.operator import TABLE, StateName, operator
+from symop.interop.mxnet.operators import TABLE, StateName, operator
 from symop.interop.mxnet.ops.values import made
 from symop.interop.mxnet.partial_shapes import Shapes, is_known
 from symop.interop.mxnet.partial_shapes import enter as enter_shape
@@ -76,7 +76,7 @@ def register(reg_name: str) -> Callable[[Prop], Prop]:
             )
         declare()
         enter(reg_name, prop_cls)
-        inferring._outputs.cache_clear()  # the types of an earlier one's outputs
+        inferring.forget_types()  # the types of an earlier one's outputs
         return prop_cls
 
     return entered

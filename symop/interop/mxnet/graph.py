@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import Operator
+from symop.interop.mxnet.operators import Operator
 
 Entry = tuple["Node", int]
 """One output of a node."""

@@ -12,7 +12,7 @@ from symop.building import var
 from symop.interop.mxnet.attributes import Shape, read
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
-from symop.interop.mxnet.operator import Operator
+from symop.interop.mxnet.operators import Operator
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, is_known, merged
 
 Dtypes = list[DType | None]
@@ -231,3 +231,8 @@ def _run(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
             inputs = [made[id(below)][i] for below, i in node.inputs]
             made[id(node)] = node.operator.call(inputs, node.values, bodies_of(node))
     return [made[id(node)][index] for node, index in heads]
+
+
+def forget_types() -> None:
+    """Infer anew what was inferred before: an operator means something else now."""
+    _outputs.cache_clear()

@@ -4,7 +4,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from symop.interop.mxnet.operator import TABLE, Operator
+from symop.interop.mxnet.operators import TABLE, Operator
 
 Make = Callable[[Operator, str], Callable[..., Any]]
 

@@ -27,7 +27,7 @@ from symop.interop.mxnet.fluent import BINARY as _BINARY
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.ndarray import array_of as _array_of
-from symop.interop.mxnet.operator import TABLE as _TABLE
+from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.parameters import load_params as _load_params
 from symop.interop.mxnet.parameters import save_params as _save_params
 from symop.interop.mxnet.samplers import samplers as _samplers

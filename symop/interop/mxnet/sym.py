@@ -6,8 +6,8 @@ from typing import Any as _Any
 from symop.interop.mxnet import symbol_contrib as _loops
 from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
-from symop.interop.mxnet.operator import TABLE as _TABLE
-from symop.interop.mxnet.operator import Operator as _Operator
+from symop.interop.mxnet.operators import TABLE as _TABLE
+from symop.interop.mxnet.operators import Operator as _Operator
 from symop.interop.mxnet.samplers import samplers as _samplers
 from symop.interop.mxnet.symbol import Group, Symbol, Variable, load, load_json, var
 from symop.interop.mxnet.symbol import call as _call

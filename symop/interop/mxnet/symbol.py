@@ -22,7 +22,7 @@ from symop.interop.mxnet.graph import (
     topological,
 )
 from symop.interop.mxnet.inferring import DTYPES, Inference
-from symop.interop.mxnet.operator import Operator, find
+from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.partial_shapes import Partial, is_known
 from symop.interop.mxnet.scopes import current_attributes, current_names
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode

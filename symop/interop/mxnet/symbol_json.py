@@ -10,7 +10,7 @@ from symop.interop.mxnet import ops as _table  # noqa: F401  # filled by importi
 from symop.interop.mxnet.attributes import is_hidden
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.graph import Entry, Node, state_ids, topological
-from symop.interop.mxnet.operator import Operator, find
+from symop.interop.mxnet.operators import Operator, find
 
 VERSION = 10901
 LIMIT = 1 << 28

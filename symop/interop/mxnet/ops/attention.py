@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 
 
 def _heads(projected: Any, heads: int, parts: int) -> list[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import floating, is_whole
 from symop.interop.mxnet.partial_shapes import same
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 
 Places = tuple[int, ...]
 Body = Callable[[Sequence[Any]], list[Any]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import Dtype, axis_of, fixed, made
 
 Shape = tuple[int, ...]

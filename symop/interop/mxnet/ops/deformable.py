@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.layers import along, convolved_shapes
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 

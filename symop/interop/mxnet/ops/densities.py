@@ -6,7 +6,7 @@ Parameters have the leading axes of the samples. What is not in the support is n
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import SINGLE_PI, at_least_1d, fixed
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 

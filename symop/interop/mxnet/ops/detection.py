@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.boxes import (
     centers,
     corners,

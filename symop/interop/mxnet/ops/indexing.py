@@ -8,7 +8,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, like_data, merged
 
 

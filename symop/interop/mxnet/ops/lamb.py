@@ -3,7 +3,7 @@
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import Aux, operator
+from symop.interop.mxnet.operators import Aux, operator
 from symop.interop.mxnet.ops.optimizers import decayed, scaled
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
 

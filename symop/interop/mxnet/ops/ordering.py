@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import IndexDtype, at_least_1d, axis_of, fixed, kept
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.attributes import Shape
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 
 
 def _windows(kernel: Shape, stride: Shape, dilate: Shape, pad: Shape) -> dict[str, Shape]:

@@ -8,7 +8,7 @@ import numpy as np
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.layers import along
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 

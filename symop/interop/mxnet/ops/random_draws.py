@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import Draws, fixed, made
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 

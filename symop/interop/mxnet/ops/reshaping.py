@@ -8,7 +8,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.partial_shapes import Shapes, enter, is_known, product, same
 
 _COPY, _INFER, _COPY_REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import symop as so
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.partial_shapes import Shapes, enter, is_known, like_data
 
 Bounds = tuple[int | None, ...]

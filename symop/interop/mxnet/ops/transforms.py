@@ -3,7 +3,7 @@
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.operator import operator
+from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
 
 
