@@ -516,3 +516,19 @@ def test_a_choice(x, value, slope):
     assert found.asscalar() == value
     executor.backward()
     assert executor.grad_dict["x"].asscalar() == slope
+
+
+def test_what_initializes_a_state_is_told(tmp_path):
+    net = mx.sym.BatchNorm(
+        mx.sym.LeakyReLU(mx.sym.var("x"), act_type="prelu", name="act"), name="bn"
+    )
+    told = {name: one.get("__init__") for name, one in net.attr_dict().items()}
+    assert told["bn_moving_mean"] == '["zero", {}]'
+    assert told["bn_moving_var"] == '["one", {}]'
+    assert told["act_gamma"] == '["Constant", {"value": 0.25}]'
+    assert "bn_gamma" not in told
+    module = mx.mod.Module(net, data_names=["x"], label_names=[])
+    module.bind([("x", (2, 3))], for_training=False)
+    module.init_params(mx.init.Uniform(0.1))
+    arguments, _ = module.get_params()
+    assert (arguments["act_gamma"].asnumpy() == 0.25).all()

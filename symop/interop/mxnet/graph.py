@@ -98,6 +98,13 @@ class Node:
                 yield node
 
 
+def describe_initial(operator: Operator, names: Sequence[str], inputs: Sequence[Entry]) -> None:
+    """Attach to variables the initializer that ``operator`` wants of its input."""
+    for name, (node, _) in zip(names, inputs, strict=False):
+        if node.is_variable and name in operator.initial:
+            node.attributes.setdefault("__init__", operator.initial[name])
+
+
 def topological(heads: Iterable[Entry]) -> list[Node]:
     """All nodes below ``heads``, inputs before what reads them, depth first as MXNet walks."""
     order: list[Node] = []

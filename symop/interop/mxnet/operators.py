@@ -24,6 +24,8 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.partial_shapes import Shapes
 
 Rule = Callable[..., Any]
+ZERO, ONE = '["zero", {}]', '["one", {}]'
+"""Initializers as MXNet writes them."""
 _KNOWN = 1024
 """So many settings of the attributes of an operator are remembered."""
 
@@ -68,6 +70,7 @@ class Rules:
             inputs and of outputs, where one tells the other before all inputs are known.
         dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
         check: raises where a call must not be made, which a file may hold nevertheless.
+        initial: for variables that become some input, the initializer that MXNet attaches.
         ignored: attributes that change no result.
         note: in what it differs from MXNet, for the table of operators.
         calls_back: whether it runs code of the user's on the host.
@@ -79,6 +82,7 @@ class Rules:
     shapes: Rule | None = None
     dtypes: Literal["same", "free"] = "same"
     check: Rule | None = None
+    initial: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: Sequence[str] = ()
     note: str = ""
     calls_back: bool = False
@@ -121,6 +125,7 @@ class Operator:
         }
         self.others = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
         self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
+        self.initial = rules.initial
         self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
         self._outputs, self._check = self._rule(rules.outputs), self._rule(rules.check)
         self._known: dict[Any, Mapping[str, Any]] = {}

@@ -17,6 +17,7 @@ from symop.interop.mxnet.graph import (
     Node,
     argument_names,
     copied,
+    describe_initial,
     state_ids,
     state_names,
     topological,
@@ -432,6 +433,7 @@ def call(operator: Operator, called: str, args: Sequence[Any], kwargs: Mapping[s
             inputs.append(one.heads[0])
         else:
             raise MXNetError(f"{operator.name}: {slot} must have one output, got {one!r}")
+    describe_initial(operator, given.names, inputs)
     node = Node(operator, name, attributes, inputs)
     return Symbol([(node, i) for i in range(node.visible)])
 

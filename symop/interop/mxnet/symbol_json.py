@@ -9,7 +9,7 @@ import msgspec
 from symop.interop.mxnet import ops as _table  # noqa: F401  # filled by importing it
 from symop.interop.mxnet.attributes import is_hidden
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
-from symop.interop.mxnet.graph import Entry, Node, state_ids, topological
+from symop.interop.mxnet.graph import Entry, Node, describe_initial, state_ids, topological
 from symop.interop.mxnet.operators import Operator, find
 
 VERSION = 10901
@@ -102,7 +102,10 @@ def _node(record: _NodeRecord, inputs: list[Entry], version: int) -> Node:
     subgraphs = [_graph(one, version) for one in record.subgraphs]
     if version < 900:  # auxiliary states were not written
         inputs = _completed(operator, record.name, attributes, inputs)
-    return Node(operator, record.name, attributes, inputs, subgraphs)
+    made = Node(operator, record.name, attributes, inputs, subgraphs)
+    if version < 904:  # initializers were not attached
+        describe_initial(operator, operator.present(made.values), inputs)
+    return made
 
 
 # Older files -----------------------------------------------------------------------------------

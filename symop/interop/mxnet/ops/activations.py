@@ -75,7 +75,13 @@ def _rrelu(data: Any, low: float, high: float) -> tuple[Any, Any]:
     return so.where(so.greater(data, 0.0), data, slope * data), slope
 
 
-@operator("LeakyReLU", present=_leaky_inputs, outputs=_leaky_outputs, shapes=_leaky_shapes)
+@operator(
+    "LeakyReLU",
+    present=_leaky_inputs,
+    outputs=_leaky_outputs,
+    shapes=_leaky_shapes,
+    initial={"gamma": '["Constant", {"value": 0.25}]'},
+)
 def leaky_relu(
     data: Any,
     gamma: Any = None,

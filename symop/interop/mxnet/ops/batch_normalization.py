@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.operators import Aux, operator
+from symop.interop.mxnet.operators import ONE, ZERO, Aux, operator
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
 
@@ -89,6 +89,9 @@ def _batch_norm(
     return out, mean, spread(variance)
 
 
+_INITIAL = {"moving_mean": ZERO, "moving_var": ONE}
+
+
 def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str, ...]) -> None:
     """Declare the one of this day, whose third output is one over the deviation."""
 
@@ -127,6 +130,7 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
         visible=_visible,
         shapes=_shapes_along,
         dtypes="free",
+        initial=_INITIAL,
         ignored=("cudnn_off", "min_calib_range", "max_calib_range"),
         note=_NOTE,
     )(batch_norm)
@@ -143,6 +147,7 @@ _declare("_contrib_BatchNormWithReLU", then=so.relu, outputs=("output", "mean", 
     visible=_visible,
     shapes=_shapes_of_channels,
     dtypes="free",
+    initial=_INITIAL,
     ignored=("ndev", "key"),
     note=_NOTE,
 )
@@ -212,7 +217,7 @@ def _sparse_shapes(given: Shapes, found: Shapes) -> None:
         enter(given, 1, given[0][1:2])
 
 
-@operator("IdentityAttachKLSparseReg", shapes=_sparse_shapes)
+@operator("IdentityAttachKLSparseReg", shapes=_sparse_shapes, initial={"moving_avg": ZERO})
 def identity_attach_kl_sparse_reg(
     data: Any,
     moving_avg: Aux,

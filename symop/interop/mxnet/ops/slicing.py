@@ -174,7 +174,11 @@ def _up_sampling_inputs(sample_type: str, num_args: int) -> tuple[str, ...]:
 
 
 @operator(
-    "UpSampling", present=_up_sampling_inputs, shapes=_up_sampling_shapes, ignored=("workspace",)
+    "UpSampling",
+    present=_up_sampling_inputs,
+    shapes=_up_sampling_shapes,
+    initial={"weight": '["bilinear", {}]'},
+    ignored=("workspace",),
 )
 def up_sampling(
     *args: Any,
