@@ -81,7 +81,7 @@ class _Named:
             return _node(value)
         if value.block is not self._block:
             raise ProgramError(
-                f"variables: {value.name!r} must be of the program of the others, and is not"
+                f"variables: {value.name!r} must be of the same program as the others, and is not"
             )
         source, index = place_of(value.node)
         if not self._apart or self.labels[source][index] == value.name:
@@ -95,7 +95,7 @@ class _Named:
 def _node(value: Any) -> Node:
     if isinstance(value, Var) and not isinstance(value, (Symbol, Node)):
         raise ArgumentError(
-            "variables: those of a program and other values must not be mixed in a call, got a "
+            "variables: those of a program and other values must not be mixed, got a "
             f"{type(value).__name__}; feed it, or make it a parameter"
         )
     return to_node(value)

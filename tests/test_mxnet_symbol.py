@@ -318,8 +318,12 @@ def test_an_executor_reads_and_writes_in_place():
 
 def test_an_executor_for_other_shapes_shares_parameters(net):
     executor = net.simple_bind(mx.cpu(), data=(5, 2))
-    other = executor.reshape(data=(3, 2))
-    assert other.outputs == []
+    with pytest.raises(MXNetError, match="reshape: softmax_label must keep its shape"):
+        executor.reshape(data=(3, 2))
+    with pytest.raises(MXNetError, match="reshape: data must not grow"):
+        executor.reshape(data=(9, 2), softmax_label=(9,))
+    other = executor.reshape(partial_shaping=True, data=(3, 2))
+    assert [one.shape for one in other.outputs] == [(3, 3)]
     assert other.forward()[0].shape == (3, 3)
     assert other.arg_dict["fc1_weight"] is executor.arg_dict["fc1_weight"]
 

@@ -1,12 +1,14 @@
 """Executor: MXNet's, over arrays that it reads and writes in place."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from registry.errors import SymopError
 from registry.types import is_inexact
 from symop.interop.mxnet.calling_back import awaited, calls_back
 from symop.interop.mxnet.errors import MXNetError
@@ -26,7 +28,6 @@ class Executor:
         arg_dict: arrays of the arguments, by name; write into them with ``array[:] = value``.
         grad_dict: arrays that ``backward`` writes gradients into, None where none is wanted.
         aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
-        outputs: what ``forward`` computed last.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether that calls code of the user's, which passes then wait for.
 
@@ -53,7 +54,7 @@ class Executor:
         """Bind the outputs ``heads``; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         self.arg_dict, self.aux_dict = dict(arguments), dict(states)
         self.grad_dict = dict(gradients)
-        self.outputs: list[NDArray] = []
+        self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
         self._inner = self.graph.bind(
@@ -94,6 +95,17 @@ class Executor:
         return [self.grad_dict.get(name) for name in self.arg_dict]
 
     @property
+    def outputs(self) -> list[NDArray]:
+        """What ``forward`` computed last; zeros before."""
+        if self._outputs is None:
+            self._outputs = [_zeros(one.type.shape, one.type.dtype) for one in self.graph.nodes]
+        return self._outputs
+
+    @outputs.setter
+    def outputs(self, computed: list[NDArray]) -> None:
+        self._outputs = computed
+
+    @property
     def aux_arrays(self) -> list[NDArray]:
         """Arrays of the auxiliary states."""
         return list(self.aux_dict.values())
@@ -121,27 +133,29 @@ class Executor:
         inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
         found = self._forward(is_train)
-        self.outputs = [array_of(one) for one in found]
+        outputs = self._outputs = [array_of(one) for one in found]
         if is_train:
             for name, one in self.aux_dict.items():
                 one.hold(inner.aux_dict[name])
         if self._monitor is not None:
             self._watch(is_train)
-        return self.outputs
+        return outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Write the gradients of the last forward pass for training.
 
         Args:
-            out_grads: cotangents of the outputs, one or a list; ones unless given, which loss
-                layers ignore.
+            out_grads: cotangents of the outputs, one, a list, or a dict by the outputs' names; ones
+                unless given, which loss layers ignore.
             is_train: has no effect: the forward pass tells the mode.
 
         Raises:
-            GradientError: no forward pass for training came before.
+            MXNetError: no forward pass for training came before, or a cotangent does not fit.
         """
         del is_train
         given = out_grads
+        if isinstance(given, Mapping):
+            given = [given.get(name) for name in self._names]
         if given is not None:
             listed = given if isinstance(given, (list, tuple)) else [given]
             given = [_plain(one) for one in listed]
@@ -153,7 +167,10 @@ class Executor:
             self._gradient(name).hold(found[name])
 
     def _gradients(self, heads: Any) -> dict[str, Any]:
-        self._inner.backward(heads)
+        try:
+            self._inner.backward(heads)
+        except SymopError as error:
+            raise error if isinstance(error, MXNetError) else MXNetError(str(error)) from error
         return self._inner.grad_dict
 
     # Parameters and shapes
@@ -181,14 +198,35 @@ class Executor:
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> "Executor":
-        """An executor for inputs of other shapes, over the same parameters."""
-        del partial_shaping, allow_up_sizing
+        """An executor for inputs of other shapes, over the same parameters.
+
+        Args:
+            partial_shaping: whether arrays that are not named may get another shape, and zeros.
+            allow_up_sizing: whether an array may become larger.
+            **kwargs: shapes by name.
+
+        Raises:
+            MXNetError: an array would change that may not.
+        """
         kept = {n: tuple(s) for n, s in kwargs.items()}
         types = Inference(self._heads, kept, {n: a.dtype for n, a in self.arg_dict.items()})
         shapes = {node.name: types.type(node)[0] for node in types.nodes if node.is_variable}
 
         def like(name: str, old: NDArray) -> NDArray:
-            return old if old.shape == shapes[name] else _zeros(shapes[name], old.dtype)
+            new = shapes[name]
+            if old.shape == new:
+                return old
+            if name not in kwargs and not partial_shaping:
+                raise MXNetError(
+                    f"reshape: {name} must keep its shape {old.shape} without partial_shaping, got "
+                    f"{new}"
+                )
+            if math.prod(new) > math.prod(old.shape) and not allow_up_sizing:
+                raise MXNetError(
+                    f"reshape: {name} must not grow from {old.shape} without allow_up_sizing, got "
+                    f"{new}"
+                )
+            return _zeros(new, old.dtype)
 
         return Executor(
             self._heads,
@@ -304,6 +342,8 @@ def _by_name(
     what: str, given: Any, names: Sequence[str], *, partial: bool = False
 ) -> dict[str, NDArray]:
     """Arrays by name, of a dict or of a list in the order of ``names``."""
+    if isinstance(given, (list, tuple)) and len(given) > len(names):
+        raise MXNetError(f"bind: {what} must be at most {len(names)}, got {len(given)}")
     if isinstance(given, (list, tuple)):
         given = {n: one for n, one in zip(names, given, strict=False) if one is not None}
     given = given or {}
@@ -323,4 +363,6 @@ def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
         return dict.fromkeys(names, given)
     if isinstance(given, Mapping):
         return {name: given.get(name, "null") for name in names}
+    if len(given) != len(names):
+        raise MXNetError(f"bind: grad_req must be one for each of {len(names)}, got {len(given)}")
     return dict(zip(names, given, strict=True))

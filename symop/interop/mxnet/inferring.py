@@ -123,6 +123,13 @@ class Inference:
     # Dtypes
 
     def _step_dtypes(self, node: Node) -> bool:
+        """Infer what one call tells of dtypes; whether that is new."""
+        try:
+            return self._dtypes_of(node)
+        except MXNetError as error:
+            raise MXNetError(f"{error} (node {node.name!r})") from None
+
+    def _dtypes_of(self, node: Node) -> bool:
         assert node.operator is not None
         given = [self.dtype(one) for one in node.inputs]
         found = list(self.dtypes[id(node)])
@@ -163,7 +170,10 @@ def _names(dtypes: Dtypes) -> list[str | None]:
 def _declared_shape(node: Node, shape: Partial) -> Partial:
     """What is told of a variable's shape, by a call and by the variable itself."""
     own = node.attributes.get("__shape__")
-    told = None if own in (None, "None") else read(tuple[int, ...], str(own))
+    try:
+        told = None if own in (None, "None") else read(tuple[int, ...], str(own))
+    except ValueError:
+        raise MXNetError(f"{node.name}: __shape__ must be a shape, got {own!r:.80}") from None
     if told is not None and any(length < 0 for length in told):
         told = tuple(max(length, 0) for length in told)
     try:
@@ -179,7 +189,10 @@ def _declared_dtype(node: Node, dtype: Any) -> DType | None:
     own = node.attributes.get("__dtype__")
     if own is None or own == "-1":
         return None
-    return canonical(as_dtype(DTYPES[int(own)] if own.isdigit() else own))
+    try:
+        return canonical(as_dtype(DTYPES[int(own)] if own.isdecimal() else own))
+    except (KeyError, TypeError, ValueError):
+        raise MXNetError(f"{node.name}: __dtype__ must be a dtype, got {own!r:.80}") from None
 
 
 def outputs_of(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -205,6 +218,9 @@ def _computed(
     bodies: Sequence[Body] = (),
 ) -> tuple[Type, ...]:
     names = operator.present(values)
+    for name, (shape, _) in zip(names, types, strict=True):
+        if any(length < 0 for length in shape):
+            raise MXNetError(f"{operator.name}: {name} must have lengths >= 0, got {shape}")
     inputs = [
         var(f"in{i}", shape, dtype, state=name in operator.states)
         for i, (name, (shape, dtype)) in enumerate(zip(names, types, strict=True))

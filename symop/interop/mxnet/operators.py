@@ -26,6 +26,11 @@ from symop.interop.mxnet.partial_shapes import Shapes
 Rule = Callable[..., Any]
 ZERO, ONE = '["zero", {}]', '["one", {}]'
 """Initializers as MXNet writes them."""
+CALL_ERRORS = (SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
+"""What a call may raise whose attributes or shapes make no sense."""
+_COUNTS = ("num_args", "num_outputs", "num_weights", "num_out_data")
+_MANY = 65_536
+"""An operator has no more inputs or outputs."""
 _KNOWN = 1024
 """So many settings of the attributes of an operator are remembered."""
 
@@ -70,6 +75,7 @@ class Rules:
             inputs and of outputs, where one tells the other before all inputs are known.
         dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
         check: raises where a call must not be made, which a file may hold nevertheless.
+        bodies: how many subgraphs a call has.
         initial: for variables that become some input, the initializer that MXNet attaches.
         ignored: attributes that change no result.
         note: in what it differs from MXNet, for the table of operators.
@@ -82,6 +88,7 @@ class Rules:
     shapes: Rule | None = None
     dtypes: Literal["same", "free"] = "same"
     check: Rule | None = None
+    bodies: int = 0
     initial: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: Sequence[str] = ()
     note: str = ""
@@ -125,7 +132,7 @@ class Operator:
         }
         self.others = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
         self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
-        self.initial = rules.initial
+        self.initial, self.bodies = rules.initial, rules.bodies
         self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
         self._outputs, self._check = self._rule(rules.outputs), self._rule(rules.check)
         self._known: dict[Any, Mapping[str, Any]] = {}
@@ -204,6 +211,11 @@ class Operator:
                 values[name] = count
             else:
                 raise MXNetError(f"{self.name}: {name} must be given, got none")
+        for name in _COUNTS:
+            if name in self.attributes and not 0 <= (values[name] or 0) <= _MANY:
+                raise MXNetError(
+                    f"{self.name}: {name} must be between 0 and {_MANY}, got {values[name]}"
+                )
         return values
 
     def _one(self, name: str, kind: Any, text: str) -> Any:
@@ -260,8 +272,8 @@ class Operator:
             found = self.function(*rest, **by_name, **attributes)
         except MXNetError:
             raise
-        except SymopError as error:
-            raise MXNetError(f"{self.name}: {error}") from error
+        except CALL_ERRORS as error:
+            raise MXNetError(f"{self.name}: {said(error)}") from error
         return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
     def fill(self, given: Shapes, found: Shapes, values: Mapping[str, Any]) -> None:
@@ -272,8 +284,14 @@ class Operator:
             found: shapes of the outputs as far as they are known.
             values: the attributes.
         """
-        if self._shape_rule is not None:
+        if self._shape_rule is None:
+            return
+        try:
             self._shape_rule(given, found, values)
+        except MXNetError:
+            raise
+        except CALL_ERRORS as error:
+            raise MXNetError(f"{self.name}: {said(error)}") from error
 
 
 TABLE: dict[str, Operator] = {}
@@ -337,3 +355,8 @@ def _of_user(own: Registered) -> Operator:
     function.__signature__ = inspect.Signature([*slots, *attributes])  # type: ignore[attr-defined]
     names = [own.outputs[i] for i in own.visible]
     return Operator(own.name, function, Rules(outputs=lambda: names))
+
+
+def said(error: Exception) -> str:
+    """What an error says; an error of Python's own is named."""
+    return str(error) if isinstance(error, SymopError) else f"{type(error).__name__}: {error}"

@@ -132,17 +132,15 @@ class Symbol:
         return own.get(key, own.get(f"__{key}__") if key in HIDDEN else None)
 
     def list_attr(self) -> dict[str, str]:
-        """All attributes of the node."""
-        return dict(self._node("list_attr").attributes)
+        """All attributes of the node; MXNet's own remarks also under their plain names."""
+        return _with_plain(self._node("list_attr").attributes)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Attributes of all nodes that have some, by name."""
         found: dict[str, dict[str, str]] = {}
         for node in topological(self.heads):
-            own = dict(node.attributes)
-            own.update({key: own[f"__{key}__"] for key in HIDDEN if f"__{key}__" in own})
-            if own:
-                found[node.name] = own
+            if node.attributes:
+                found[node.name] = _with_plain(node.attributes)
         return found
 
     def _set_attr(self, **attributes: Any) -> None:
@@ -163,8 +161,9 @@ class Symbol:
         Raises:
             MXNetError: a name is no variable's, or what is given is no symbol.
         """
-        names = self.list_arguments()
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if args and kwargs:
+            raise MXNetError("compose: symbols must be given in order or by name, got both")
+        given = _by_place("compose", self.list_arguments(), args, kwargs)
         variables = {node.name: node for node in self._variables()}
         for key, one in given.items():
             if key not in variables or not isinstance(one, Symbol) or len(one) != 1:
@@ -231,14 +230,14 @@ class Symbol:
         for name in kwargs:
             if name not in inputs:
                 raise MXNetError(f"infer_shape: names must be among {inputs}, got {name!r}")
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = _by_place("infer_shape", names, args, kwargs)
         # A scalar's shape () tells nothing in MXNet, where no array is of rank 0.
         return {name: tuple(map(int, one)) for name, one in given.items() if one}
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
         """Dtypes of arguments, outputs and auxiliary states."""
         names = self.list_arguments()
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = _by_place("infer_type", names, args, kwargs)
         told = {name: one for name, one in given.items() if one is not None}
         types = Inference(self.heads, {}, told)
         return self._listed(types, lambda entry: (types.dtype(entry) or np.dtype("float32")).type)
@@ -256,7 +255,9 @@ class Symbol:
 
     # The catalogue
 
-    def to_graph(self, dtypes: Mapping[str, Any] | None = None, **shapes: Sequence[int]) -> Graph:
+    def to_graph(
+        self, dtypes: Mapping[str, Any] | None = None, /, **shapes: Sequence[int]
+    ) -> Graph:
         """The same computation as a symbol of the catalogue, for variables of known shapes.
 
         Args:
@@ -279,21 +280,28 @@ class Symbol:
         """The graph as a pure JAX function of arrays by name; types are those of what it gets.
 
         As the function of ``so.Symbol.to_jax``: arrays may come by position, arguments first, then
-        auxiliary states; ``key=`` for random operators; in training with auxiliary states it
-        returns a pair, the outputs and the new states by name.
+        auxiliary states; ``key=`` for random operators (``random_key=`` where a variable has
+        that name); in training with auxiliary states it returns a pair, the outputs and the new
+        states by name.
         """
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
-        made: dict[Any, Callable[..., Any]] = {}
+        compiled: dict[Any, Callable[..., Any]] = {}
 
-        def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
-            given = {**dict(zip(names, args, strict=False)), **arrays}
+        def call(*args: Any, key: Any = None, random_key: Any = None, **arrays: Any) -> Any:
+            if "key" in names and key is not None:
+                arrays["key"], key = key, None
+            given = _by_place("to_jax", names, args, arrays)
+            given = {name: getattr(one, "value", one) for name, one in given.items()}
             types = {name: (np.shape(one), _dtype(one)) for name, one in given.items()}
             structure = tuple(sorted(types.items()))
-            if structure not in made:
+            function = compiled.get(structure)
+            if function is None:
                 shapes = {name: shape for name, (shape, _) in types.items()}
                 dtypes = {name: dtype for name, (_, dtype) in types.items()}
-                made[structure] = self.to_graph(dtypes, **shapes).to_jax(is_train=is_train)
-            return made[structure](key=key, **given)
+                graph = translated(self.heads, shapes, dtypes)
+                function = compiled[structure] = graph.to_jax(is_train=is_train)
+            values = [given[name] for name in names]
+            return function(*values, key=random_key if key is None else key)
 
         return call
 
@@ -344,6 +352,27 @@ class Symbol:
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""
         return self.bind(ctx, kwargs, grad_req="null", aux_states=kwargs).forward()
+
+
+def _with_plain(attributes: Mapping[str, str]) -> dict[str, str]:
+    plain = {key: attributes[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attributes}
+    return {**attributes, **plain}
+
+
+def _by_place(
+    what: str, names: Sequence[str], args: Sequence[Any], others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values by name, the first ones in the order of ``names``.
+
+    Raises:
+        MXNetError: there are more than names, or one is given twice.
+    """
+    if len(args) > len(names):
+        raise MXNetError(f"{what}: at most {len(names)} must be given, got {len(args)}")
+    given = dict(zip(names, args, strict=False))
+    for name in given.keys() & others.keys():
+        raise MXNetError(f"{what}: {name} must be given once, got it twice")
+    return {**given, **others}
 
 
 def _dtype(value: Any) -> DType:
@@ -419,7 +448,8 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # MXNet's name
 def call(operator: Operator, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Symbol:
     """A call of ``operator`` under the name ``called``; missing inputs become variables."""
     options = dict(kwargs)
-    name, attr = options.pop("name", None), options.pop("attr", None)
+    name, attr = options.pop("name", None), dict(options.pop("attr", None) or {})
+    attr.update({key: written(options.pop(key)) for key in HIDDEN if key in options})
     given = bound(operator, args, options, lambda one: isinstance(one, Symbol))
     name = current_names().get(name, called.lower())
     scope = current_attributes().get(attr)

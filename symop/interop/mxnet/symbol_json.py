@@ -65,11 +65,9 @@ def _version(record: _GraphRecord) -> int:
 
 def _graph(record: _GraphRecord, version: int) -> list[Entry]:
     nodes: list[Node] = []
-    for at, one in enumerate(record.nodes):
+    for one in record.nodes:
         inputs = [_entry(nodes, entry, f"input of {one.name!r}") for entry in one.inputs]
         nodes.append(_node(one, inputs, version))
-        if any(isinstance(entry, list) and entry[0] >= at for entry in one.inputs):
-            raise MXNetFormatError(f"symbol: {one.name!r} must follow its inputs")
     if not record.heads:
         raise MXNetFormatError("symbol: heads must name at least one output, got none")
     return [_entry(nodes, entry, "head") for entry in record.heads]
@@ -91,14 +89,31 @@ def _entry(nodes: Sequence[Node], entry: Sequence[int], what: str) -> Entry:
 
 
 def _node(record: _NodeRecord, inputs: list[Entry], version: int) -> Node:
-    attributes = {**record.param, **record.attr, **record.attrs}
-    if record.op == "null":
-        return Node(None, record.name, _upgraded(None, attributes, inputs, version))
     try:
-        operator = find(record.op)
+        return _variable(record, version) if record.op == "null" else _call(record, inputs, version)
+    except MXNetFormatError:
+        raise
     except MXNetError as error:
-        raise MXNetError(f"{error} (node {record.name!r})") from None
+        place = "" if "(node " in str(error) else f" (node {record.name!r})"
+        raise MXNetError(f"{error}{place}") from None
+
+
+def _variable(record: _NodeRecord, version: int) -> Node:
+    if record.inputs:
+        raise MXNetFormatError(f"symbol: the variable {record.name!r} must have no inputs")
+    attributes = {**record.param, **record.attr, **record.attrs}
+    return Node(None, record.name, _upgraded(None, attributes, [], version))
+
+
+def _call(record: _NodeRecord, inputs: list[Entry], version: int) -> Node:
+    operator = find(record.op)
+    attributes = {**record.param, **record.attr, **record.attrs}
     attributes = _upgraded(operator, attributes, inputs, version)
+    if len(record.subgraphs) != operator.bodies:
+        raise MXNetError(
+            f"{operator.name}: {operator.bodies} subgraphs must be given, got "
+            f"{len(record.subgraphs)}"
+        )
     subgraphs = [_graph(one, version) for one in record.subgraphs]
     if version < 900:  # auxiliary states were not written
         inputs = _completed(operator, record.name, attributes, inputs)

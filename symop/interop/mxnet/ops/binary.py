@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import floating, is_whole
 from symop.interop.mxnet.partial_shapes import same
@@ -110,6 +111,12 @@ _BROADCAST: Mapping[tuple[str, ...], Function] = {
 def _declare(names: tuple[str, ...], function: Function, broadcasts: bool) -> None:
     @operator(*names, shapes=None if broadcasts else same)
     def call(lhs: Any, rhs: Any) -> Any:
+        # A number is what a loop over a vector hands on; MXNet has no arrays of rank 0.
+        scalar = () in (lhs.shape, rhs.shape)
+        if not broadcasts and lhs.shape != rhs.shape and not scalar:
+            raise MXNetError(
+                f"{names[0]}: lhs and rhs must be of one shape, got {lhs.shape} and {rhs.shape}"
+            )
         return function(lhs, rhs)
 
 

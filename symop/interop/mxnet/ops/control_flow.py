@@ -28,7 +28,7 @@ def _is_true(value: Any) -> Any:
     return so.reshape(value, shape=()) != 0
 
 
-@operator("_foreach", outputs=_numbered, dtypes="free", ignored=("num_args",))
+@operator("_foreach", bodies=1, outputs=_numbered, dtypes="free", ignored=("num_args",))
 def foreach(
     *inputs: Any,
     bodies: Sequence[Body],
@@ -52,7 +52,7 @@ def foreach(
     return [*stacked, *last]
 
 
-@operator("_while_loop", outputs=_numbered, dtypes="free", ignored=("num_args",))
+@operator("_while_loop", bodies=2, outputs=_numbered, dtypes="free", ignored=("num_args",))
 def while_loop(
     *inputs: Any,
     bodies: Sequence[Body],
@@ -96,7 +96,7 @@ def while_loop(
     return [*stacked, *last]
 
 
-@operator("_cond", outputs=_numbered, dtypes="free", ignored=("num_args",))
+@operator("_cond", bodies=3, outputs=_numbered, dtypes="free", ignored=("num_args",))
 def cond(
     *inputs: Any,
     bodies: Sequence[Body],
