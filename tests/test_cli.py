@@ -11,6 +11,7 @@ import pytest
 
 import registry
 import symop as so
+import symop.interop.mxnet as mx
 from registry.attributes import Comment
 from symop import cli
 
@@ -127,6 +128,29 @@ def test_convert_writes_a_model_of_mxnet(tmp_path, capsys):
         given = {name: recorded[f"in|{name}"] for name in ("data", "softmax_label")}
         found = graph.eval(**given, **arrays)
         np.testing.assert_allclose(found, recorded["out|0"], rtol=1e-4, atol=1e-6)
+
+
+def saved_attention(folder, **more):
+    query, key, value = (mx.sym.var(name) for name in ("query", "key", "value"))
+    scores = mx.sym.softmax(mx.sym.batch_dot(query, key, transpose_b=True))
+    net = mx.sym.FullyConnected(mx.sym.batch_dot(scores, value), num_hidden=2, name="fc")
+    arrays = {"key": mx.nd.ones((1, 3, 4)), "fc_weight": mx.nd.ones((2, 8)), **more}
+    mx.model.save_checkpoint(str(folder / "net"), 0, net, arrays, {})
+    shapes = ["--shape", "query=1,2,4", "--shape", "value=1,3,4"]
+    return ["convert", "mxnet", str(folder / "net"), "0", "-o", str(folder), *shapes]
+
+
+def test_convert_takes_any_name_and_leaves_out_what_is_too_much(tmp_path, capsys):
+    command = saved_attention(tmp_path, fc_bias=mx.nd.ones((2,)), other=mx.nd.ones((2,)))
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    assert "left out, for the graph has no such variables: other" in said
+    assert "inputs: query, value" in said
+
+
+def test_convert_refuses_a_missing_parameter(tmp_path, capsys):
+    assert cli.main(saved_attention(tmp_path)) == 1
+    assert "the parameters must have fc_bias, the bias of 'fc'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -536,3 +536,108 @@ def test_what_initializes_a_state_is_told(tmp_path):
     module.init_params(mx.init.Uniform(0.1))
     arguments, _ = module.get_params()
     assert (arguments["act_gamma"].asnumpy() == 0.25).all()
+
+
+# What used to go wrong --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "count"),
+    [
+        ("Concat", {"num_args": "30000000"}, 1),
+        ("SliceChannel", {"num_outputs": "30000000"}, 1),
+        ("SliceChannel", {"num_outputs": "-4"}, 1),
+    ],
+)
+def test_counts_are_bounded(op, attributes, count):
+    inputs = [[0, 0, 0]] * count
+    nodes = [variable("x"), {"op": op, "name": "many", "attrs": attributes, "inputs": inputs}]
+    text = json.dumps({**FOREACH, "nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]})
+    with pytest.raises(MXNetError, match=r"must be between 0 and 65536.*\(node 'many'\)"):
+        mx.sym.load_json(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (lambda x: mx.sym.Convolution(x, kernel=(3, 3), stride=(0, 0), num_filter=2, name="n"), 4),
+        (lambda x: mx.sym.Convolution(x, kernel=(3, 3), num_group=0, num_filter=2, name="n"), 4),
+        (lambda x: mx.sym.Pooling(x, kernel=(2, 2), stride=(0, 0), name="n"), 4),
+        (lambda x: mx.sym.SliceChannel(x, num_outputs=2, axis=9, name="n"), 2),
+        (lambda x: mx.sym.FullyConnected(x, num_hidden=-3, name="n"), 2),
+    ],
+)
+def test_senseless_attributes_name_operator_and_node(make, shapes):
+    with pytest.raises(MXNetError, match=r"(?s)^[A-Z]\w+: .*\(node 'n'\)"):
+        make(mx.sym.var("x")).infer_shape(x=(2, 4, 6, 8)[:shapes])
+
+
+def test_a_weight_of_the_wrong_shape_names_its_layer():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="lay17")
+    arrays = {
+        "x": mx.nd.ones((2, 4)),
+        "lay17_weight": mx.nd.ones((3, 5)),
+        "lay17_bias": mx.nd.ones(3),
+    }
+    with pytest.raises(MXNetError, match=r"(?s)FullyConnected: .*\(node 'lay17'\)"):
+        net.bind(mx.cpu(), arrays)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subgraphs": []}, "_foreach: 1 subgraphs must be given, got 0"),
+        ({"attrs": {**FOREACH["nodes"][3]["attrs"], "in_data_locs": "(7,)"}}, "_foreach: .*loop"),
+        ({"op": "relu", "attrs": {}}, "relu: .*subgraphs|relu: 0 subgraphs|relu: 1 inputs"),
+    ],
+)
+def test_broken_control_flow_is_refused(changes, message):
+    node = {**FOREACH["nodes"][3], **changes}
+    text = json.dumps({**FOREACH, "nodes": [*FOREACH["nodes"][:3], node], "heads": [[3, 0, 0]]})
+    with pytest.raises(MXNetError, match=message):
+        mx.sym.load_json(text).simple_bind(mx.cpu(), data=(3, 2), start=(2,), w=(2,))
+
+
+def test_remarks_may_be_given_to_operators():
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc", lr_mult=2, wd_mult=0.5)
+    assert net.list_attr()["lr_mult"] == net.list_attr()["__lr_mult__"] == "2"
+    assert net.attr_dict()["fc_weight"]["__wd_mult__"] == "0.5"
+
+
+def test_arguments_are_not_dropped():
+    x = mx.sym.var("x")
+    net = mx.sym.exp(x)
+    for wrong in (
+        lambda: net(x, x),
+        lambda: net(mx.sym.var("y"), x=x),
+        lambda: net.infer_shape((1,), (2,)),
+        lambda: net.bind(mx.cpu(), [mx.nd.ones(1), mx.nd.ones(1)]),
+        lambda: net.simple_bind(mx.cpu(), ["write", "write"], x=(1,)),
+    ):
+        with pytest.raises(MXNetError, match="must be"):
+            wrong()
+
+
+def test_cotangents_by_name_and_errors_of_an_executor():
+    x = mx.sym.var("x")
+    executor = mx.sym.square(x, name="sq").simple_bind(mx.cpu(), x=(2,))
+    assert [one.shape for one in executor.outputs] == [(2,)]
+    with pytest.raises(MXNetError, match="forward"):
+        executor.backward()
+    executor.forward(is_train=True, x=mx.nd.array([1.0, 2.0]))
+    executor.backward({"sq_output": mx.nd.array([1.0, 10.0])})
+    assert executor.grad_dict["x"].asnumpy().tolist() == [2.0, 40.0]
+    with pytest.raises(MXNetError, match="must be of shape"):
+        executor.backward(mx.nd.ones(3))
+
+
+def test_arrays_and_any_names_go_into_functions():
+    net = mx.sym.var("key") * mx.sym.var("dtypes")
+    given = {"key": mx.nd.array([2.0]), "dtypes": mx.nd.array([3.0])}
+    assert net.to_jax()(**given).tolist() == [6.0]
+    assert net.to_graph(key=(1,), dtypes=(1,)).list_arguments() == ["key", "dtypes"]
+
+
+def test_arrays_of_one_shape_are_wanted():
+    with pytest.raises(MXNetError, match=r"elemwise_add: lhs and rhs must be of one shape"):
+        mx.nd.elemwise_add(mx.nd.ones((2, 1)), mx.nd.ones((1, 3)))

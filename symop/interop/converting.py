@@ -10,6 +10,7 @@ import numpy as np
 
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.graph import topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.model import load_checkpoint
 from symop.interop.mxnet.visualization import print_summary
@@ -49,14 +50,20 @@ def convert_mxnet(
         shapes: of the inputs; a graph of symop has known ones.
 
     Raises:
-        MXNetError: a shape is missing, or an operator is not mapped.
+        MXNetError: a shape or a parameter is missing, or an operator is not mapped.
         OSError: a file cannot be read or written.
     """
     symbol, arguments, states = load_checkpoint(str(prefix), epoch)
-    arrays = {name: one.value for name, one in {**arguments, **states}.items()}
+    held = {name: one.value for name, one in {**arguments, **states}.items()}
+    names = symbol.list_inputs()
+    arrays = {name: one for name, one in held.items() if name in names}
+    _require_parameters(symbol, arrays)
     types = _types(symbol, arrays, shapes or {})
-    inputs = [name for name in symbol.list_inputs() if name not in arrays]
-    print_summary(symbol, shape={name: types[name][0] for name in inputs})
+    inputs = [name for name in names if name not in arrays]
+    print_summary(symbol, shape={name: shape for name, (shape, _) in types.items()})
+    print(f"inputs: {', '.join(inputs) or 'none'}")
+    if len(arrays) < len(held):
+        print(f"left out, for the graph has no such variables: {', '.join(held.keys() - arrays)}")
     graph = symbol.to_graph(
         {name: dtype for name, (_, dtype) in types.items()},
         **{name: shape for name, (shape, _) in types.items()},
@@ -66,10 +73,34 @@ def convert_mxnet(
     graph.save(folder / GRAPH)
     so.save_parameters(folder / PARAMETERS, arrays)
     given = {name: _drawn(i, *types[name]) for i, name in enumerate(inputs)}
-    before = symbol.to_jax()(**given, **arrays, key=jax.random.key(0))
-    kept = so.load_parameters(folder / PARAMETERS)
-    after = so.load(folder / GRAPH).to_jax()(**given, **kept, key=jax.random.key(0))
+    key, order = jax.random.key(0), [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
+    before = symbol.to_jax()(*[{**arrays, **given}[name] for name in order], random_key=key)
+    kept = {**so.load_parameters(folder / PARAMETERS), **given}
+    after = so.load(folder / GRAPH).to_jax()(*[kept[name] for name in order], key=key)
     return Converted(folder / GRAPH, folder / PARAMETERS, _largest_difference(before, after))
+
+
+_TRAINED = ("weight", "bias", "gamma", "beta", "parameters")
+"""Inputs of layers that a file of parameters holds."""
+
+
+def _require_parameters(symbol: Any, arrays: Mapping[str, Any]) -> None:
+    """Refuse a file that lacks what a layer keeps: it would be taken for an input.
+
+    Raises:
+        MXNetError: it lacks one.
+    """
+    for node in topological(symbol.heads):
+        if node.operator is None:
+            continue
+        names = node.operator.present(node.values)
+        for slot, (below, _) in zip(names, node.inputs, strict=True):
+            kept = slot in _TRAINED or slot in node.operator.states
+            if kept and below.is_variable and below.name not in arrays:
+                raise MXNetError(
+                    f"convert: the parameters must have {below.name}, the {slot} of "
+                    f"{node.name!r}, got {', '.join(arrays) or 'none'}"
+                )
 
 
 def _types(symbol: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> Any:
@@ -96,5 +127,11 @@ def _drawn(seed: int, shape: Sequence[int], dtype: Any) -> Any:
 
 
 def _largest_difference(before: Any, after: Any) -> float:
-    pairs = zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True)
-    return max(float(jnp.max(jnp.abs(one - other), initial=0.0)) for one, other in pairs)
+    """Over all outputs; what is not a number, or endless, on both sides does not differ."""
+    found = 0.0
+    for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        first, second = np.asarray(one, np.float64), np.asarray(other, np.float64)
+        alike = (first == second) | (np.isnan(first) & np.isnan(second))
+        rest = np.abs(first - second)[~alike]
+        found = max(found, float(np.max(np.where(np.isnan(rest), np.inf, rest), initial=0.0)))
+    return found
