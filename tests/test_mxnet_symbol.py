@@ -641,3 +641,13 @@ def test_arrays_and_any_names_go_into_functions():
 def test_arrays_of_one_shape_are_wanted():
     with pytest.raises(MXNetError, match=r"elemwise_add: lhs and rhs must be of one shape"):
         mx.nd.elemwise_add(mx.nd.ones((2, 1)), mx.nd.ones((1, 3)))
+
+
+def test_casts_of_mixed_precision_are_not_saved(tmp_path):
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    both = mx.sym.amp_multicast(mx.sym.amp_cast(x, dtype="float16"), y, num_outputs=2)
+    net = mx.sym.elemwise_add(both[0], both[1], name="sum")
+    assert "amp_cast" in net.tojson(remove_amp_cast=False)
+    net.save(tmp_path / "net.json")
+    again = mx.sym.load(tmp_path / "net.json")
+    assert again.get_internals().list_outputs() == ["x", "y", "sum_output"]

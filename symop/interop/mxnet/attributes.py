@@ -8,8 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from registry.attributes import dtype_named
+from registry.types import DType
+
 Shape = tuple[int, ...]
 _TRUE, _FALSE = ("True", "true", "1"), ("False", "false", "0")
+_NAMES = "float32 float64 float16 uint8 int32 int8 int64 bool int16 uint16 uint32 uint64 bfloat16"
+DTYPES: tuple[DType, ...] = tuple(map(dtype_named, _NAMES.split()))
+"""The dtypes, each at the place of its number in files and in ``__dtype__``."""
 _DTYPE_NAMES = {"bool_": "bool"}
 
 

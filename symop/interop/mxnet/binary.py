@@ -10,18 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from registry.attributes import dtype_named
 from registry.types import DType, Shape
 from registry.values import SelectedRows
+from symop.interop.mxnet.attributes import DTYPES
 from symop.interop.mxnet.errors import MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, Fault, csr_fault, rows_fault
 
 Array = np.ndarray | SelectedRows | CSRArray | None
 """What a file holds; None stands for an array that was declared and never filled."""
 
-_NAMES = "float32 float64 float16 uint8 int32 int8 int64 bool int16 uint16 uint32 uint64 bfloat16"
-DTYPES: tuple[DType, ...] = tuple(map(dtype_named, _NAMES.split()))
-"""The dtypes, each at the place of its code."""
 _CODES = tuple(range(len(DTYPES)))
 _INTEGER_CODES = tuple(code for code in _CODES if DTYPES[code].kind in "iu")
 MAX_RANK = 32

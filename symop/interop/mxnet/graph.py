@@ -150,6 +150,27 @@ def copied(heads: Sequence[Entry], replaced: Mapping[int, Entry] | None = None) 
     return [entry(*one) for one in heads]
 
 
+def without_casts(heads: Sequence[Entry]) -> list[Entry]:
+    """The graph without the casts that automatic mixed precision put in, as MXNet saves it."""
+    casts = ("amp_cast", "amp_multicast")
+    nodes = topological(heads)
+    if not any(node.operator is not None and node.operator.name in casts for node in nodes):
+        return list(heads)
+    made: dict[int, Node] = {}
+
+    def entry(node: Node, index: int) -> Entry:
+        while node.operator is not None and node.operator.name in casts:
+            node, index = node.inputs[index]
+        return made[id(node)], index
+
+    for node in nodes:
+        if node.operator is None or node.operator.name not in casts:
+            copy = made[id(node)] = Node(None, node.name, node.attributes)
+            copy.operator, copy.subgraphs = node.operator, node.subgraphs
+            copy.inputs = [entry(*one) for one in node.inputs]
+    return [entry(*one) for one in heads]
+
+
 def argument_names(heads: Iterable[Entry]) -> list[str]:
     """Names of the variables that are no auxiliary states."""
     nodes = topological(heads)

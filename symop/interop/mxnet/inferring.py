@@ -9,7 +9,7 @@ import numpy as np
 from registry.shapes import canonical
 from registry.types import DType, as_dtype
 from symop.building import var
-from symop.interop.mxnet.attributes import Shape, read
+from symop.interop.mxnet.attributes import DTYPES, Shape, read
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.operators import Operator
@@ -19,9 +19,6 @@ Dtypes = list[DType | None]
 Type = tuple[Shape, DType]
 Body = Callable[[Sequence[Any]], list[Any]]
 _FLOAT = as_dtype("float32")
-_NAMES = "float32 float64 float16 uint8 int32 int8 int64 bool int16 uint16 uint32 uint64 bfloat16"
-DTYPES = dict(enumerate(_NAMES.split(" ")))
-"""Names of dtypes by MXNet's numbers."""
 
 
 class Inference:
@@ -190,8 +187,8 @@ def _declared_dtype(node: Node, dtype: Any) -> DType | None:
     if own is None or own == "-1":
         return None
     try:
-        return canonical(as_dtype(DTYPES[int(own)] if own.isdecimal() else own))
-    except (KeyError, TypeError, ValueError):
+        return canonical(DTYPES[int(own)] if own.isdecimal() else as_dtype(own))
+    except (IndexError, TypeError, ValueError):
         raise MXNetError(f"{node.name}: __dtype__ must be a dtype, got {own!r:.80}") from None
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from registry.errors import FormatError
 from registry.values import SelectedRows
 from symop.files import PathLike, read_bounded, write_atomically
-from symop.interop.mxnet.binary import DTYPES, MAX_RANK, Array, Reader, read_array, write_array
+from symop.interop.mxnet.attributes import DTYPES
+from symop.interop.mxnet.binary import MAX_RANK, Array, Reader, read_array, write_array
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, merged_rows, sorted_csr
 from symop.ndarray import NDArray

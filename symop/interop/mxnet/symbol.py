@@ -9,7 +9,7 @@ import numpy as np
 from registry.types import DType
 from symop.files import PathLike, read_bounded, write_atomically
 from symop.interop.mxnet import executor
-from symop.interop.mxnet.attributes import is_hidden, written
+from symop.interop.mxnet.attributes import DTYPES, is_hidden, written
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import (
@@ -21,8 +21,9 @@ from symop.interop.mxnet.graph import (
     state_ids,
     state_names,
     topological,
+    without_casts,
 )
-from symop.interop.mxnet.inferring import DTYPES, Inference
+from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.partial_shapes import Partial, is_known
 from symop.interop.mxnet.scopes import current_attributes, current_names
@@ -184,18 +185,16 @@ class Symbol:
 
     # Files
 
-    def tojson(self, remove_amp_cast: bool = False) -> str:
-        """The graph as MXNet writes it."""
-        del remove_amp_cast
-        return encode(self.heads)
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """The graph as MXNet writes it; without the casts of mixed precision unless told."""
+        return encode(without_casts(self.heads) if remove_amp_cast else self.heads)
 
     def save(self, fname: PathLike, remove_amp_cast: bool = True) -> None:
         """Write the graph as MXNet reads it; the file is replaced whole or not at all."""
-        del remove_amp_cast
-        write_atomically(fname, self.tojson().encode())
+        write_atomically(fname, self.tojson(remove_amp_cast).encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return load_json, (self.tojson(),)
+        return load_json, (self.tojson(remove_amp_cast=False),)
 
     # Types
 
@@ -430,8 +429,7 @@ Variable = var
 
 
 def _dtype_number(dtype: Any) -> int:
-    name = written(np.dtype(dtype))
-    return next(number for number, other in DTYPES.items() if other == name)
+    return DTYPES.index(np.dtype(dtype))
 
 
 def _hidden(key: str) -> str:
