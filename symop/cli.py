@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import registry
 from registry.desc import AttrProto, OpProto, VarProto
@@ -62,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--workers", type=int, default=1, help="processes that prove for --sheets")
     check.set_defaults(run=_check)
+    _add_convert(commands)
+    audit = commands.add_parser("audit", help="which operators are differentiable to every order")
+    audit.set_defaults(run=_audit)
+    return parser
+
+
+def _add_convert(commands: Any) -> None:
     convert = commands.add_parser(
         "convert", help="turn a model of another system into symop's files"
     )
@@ -78,9 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         help="the shape of an input; once for each",
     )
     convert.set_defaults(run=_convert)
-    audit = commands.add_parser("audit", help="which operators are differentiable to every order")
-    audit.set_defaults(run=_audit)
-    return parser
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
