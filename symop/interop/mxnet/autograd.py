@@ -207,10 +207,12 @@ class Function:
 
     def forward(self, *inputs: Any) -> Any:
         """The results for ``inputs``."""
+        # Abstract, as in MXNet: what a user's function must define.
         raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
 
     def backward(self, *output_grads: Any) -> Any:
         """A gradient for each input of ``forward``."""
+        # Abstract, as in MXNet: only needed where it is differentiated.
         raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
 
     @raising

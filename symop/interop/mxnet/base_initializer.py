@@ -131,6 +131,7 @@ class Initializer:
     # What a subclass may say
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
+        # Abstract, as in MXNet: a subclass defines it; the other kinds have defaults.
         raise NotImplementedError(f"{type(self).__name__} must say how weights are filled")
 
     def _init_bias(self, name: str, arr: NDArray) -> None:

@@ -182,6 +182,7 @@ class Optimizer:
 
     def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Write the updated parameter into ``weight``, and what is kept into ``state``."""
+        # Abstract, as in MXNet: a subclass of a user's defines it.
         raise NotImplementedError(f"{type(self).__name__} must say how it updates")
 
     def update_multi_precision(
@@ -246,6 +247,7 @@ class Formula(Optimizer):
         self, weight: Any, grad: Any, state: Any, numbers: Sequence[Any], decay: float
     ) -> tuple[Any, Any]:
         """The updated parameter and state, of arrays of JAX in single precision at least."""
+        # Abstract: every optimizer with a formula defines it.
         raise NotImplementedError(f"{type(self).__name__} must say its step")
 
     def create_state(self, index: Index, weight: NDArray) -> Any:

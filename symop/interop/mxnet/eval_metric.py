@@ -69,6 +69,7 @@ class EvalMetric:
 
     def update(self, labels: Any, preds: Any) -> None:
         """Take labels and outputs, one or a list of each."""
+        # Abstract, as in MXNet: every metric defines it.
         raise NotImplementedError(f"{type(self).__name__} must say how it is updated")
 
     def _add(self, total: float, count: int = 1) -> None:

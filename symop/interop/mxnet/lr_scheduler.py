@@ -62,6 +62,7 @@ class LRScheduler:
         return self._rate(num_update)
 
     def _rate(self, num_update: int) -> float:
+        # Abstract: every schedule defines it, or overrides the call.
         raise NotImplementedError(f"{type(self).__name__} must say what its rate is")
 
 
@@ -166,6 +167,7 @@ class _Falling(LRScheduler):
         return self.base_lr
 
     def _left(self, passed: float) -> float:
+        # Abstract: the two schedules below define it; this class is their common part.
         raise NotImplementedError
 
 

@@ -167,6 +167,7 @@ class _Binary(_Declared):
 
     def _score(self, counts: numpy.ndarray) -> float:
         """The score; ``counts[label, found]``."""
+        # Abstract: the scores below define it; this class only counts.
         raise NotImplementedError
 
 
@@ -271,6 +272,7 @@ class _Distance(_Declared):
             self._add(float(self._distance(label - pred)))
 
     def _distance(self, difference: numpy.ndarray) -> Any:
+        # Abstract: the metrics of a distance define it.
         raise NotImplementedError
 
 

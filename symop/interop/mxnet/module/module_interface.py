@@ -155,6 +155,7 @@ class ModuleInterface:
         """Write them."""
 
     def _unsaid(self, what: str) -> NotImplementedError:
+        # For what each kind of module defines; this class only says what there is.
         return NotImplementedError(f"{type(self).__name__} must say how to {what}")
 
 

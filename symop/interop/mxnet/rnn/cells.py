@@ -69,6 +69,7 @@ class BaseRNNCell:
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
         """One step: the output, and the states after it."""
+        # As in MXNet: fused and bidirectional cells need the whole sequence; the others define it.
         raise NotImplementedError(f"{type(self).__name__} cannot be stepped, use unroll")
 
     @property
