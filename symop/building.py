@@ -10,6 +10,7 @@ from symop.files import PathLike, read_bounded
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
+from symop.policies import Policy, require_policy
 from symop.serialize import LIMIT, decode
 from symop.symbol import Symbol, to_node
 from symop.symbol_calls import from_desc, united
@@ -101,6 +102,7 @@ def grad(
     head_grads: Any = None,
     *,
     unreachable: Unreachable = "error",
+    remat: Policy | None = None,
 ) -> Any:
     """Gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
 
@@ -112,6 +114,8 @@ def grad(
         head_grads: for each of ``ys`` its cotangent, or None for ones.
         unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
             return zeros, or return None. A derivative that is zero by definition is zeros always.
+        remat: what the gradients keep of the graph (``so.remat``), whose types are known then;
+            loops are not changed by it.
 
     Returns:
         One symbol for one ``x``, a list for a list or a symbol of several values.
@@ -144,6 +148,7 @@ def grad(
         [None if head is None else to_node(head) for head in heads],
         unreachable,
         _functions_of(y_list),
+        require_policy("grad", remat),
     )
     also = arguments_of([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
@@ -151,7 +156,11 @@ def grad(
 
 
 def value_and_grad(
-    loss: Symbol, wrt: Sequence[str] | None = None, *, is_train: bool = False
+    loss: Symbol,
+    wrt: Sequence[str] | None = None,
+    *,
+    is_train: bool = False,
+    remat: Policy | None = None,
 ) -> Callable[..., Any]:
     """A pure JAX function that gives ``loss`` and its gradients, row-sparse ones as rows.
 
@@ -163,6 +172,7 @@ def value_and_grad(
         wrt: names of the variables whose gradients are wanted; without it, all arguments of a
             floating dtype.
         is_train: whether operators behave as in training.
+        remat: what the gradients keep of the forward pass (``so.remat``); everything without it.
 
     Returns:
         A function of arrays, by position or name as that of ``Symbol.to_jax``. It returns the loss
@@ -183,11 +193,12 @@ def value_and_grad(
     """
     if loss.shape != ():
         raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
+    loss = loss.with_memory(require_policy("value_and_grad", remat))
     variables = variables_of(loss.roots)
     arguments = loss.list_arguments()
     names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
     require_known("value_and_grad", names, arguments)
-    slopes = grad(loss, [Symbol([variables[name]]) for name in names])
+    slopes = grad(loss, [Symbol([variables[name]]) for name in names], remat=remat)
     function = Group([loss, *slopes]).to_jax(is_train=is_train)
     has_states = is_train and bool(loss.list_auxiliary_states())
 

@@ -12,6 +12,7 @@ from registry.infer import promoted
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs
+from symop.origins import current_scope
 from symop.graph import (
     CONSTANT,
     DEFERRED,
@@ -78,7 +79,10 @@ def apply(
     if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
     # The types are part of it: JAX's x64 flag may have changed what the same call computes.
-    key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
+    key: Any = (operator, operands, identity_key(attributes) if attributes else (), name, types)
+    scope = current_scope()
+    if scope is not None:  # what is equal outside of it may be kept
+        key = (*key, scope)
     return _of_kinds(interned(key, operator, nodes, attributes, types, name), kinds)
 
 
@@ -242,18 +246,32 @@ Image = Node | list[Node]
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
     """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
-    image: dict[Node, Image] = dict(replacements)
-    for node in topological(outputs, until=replacements):
-        if node not in image:
-            with copied_origin(node.origin):
-                became = image[node] = _rebuilt(node, image)
-            if node.shown and isinstance(became, Node):
-                became.shown = True
+    image = images(outputs, replacements)
     return [_value(image[output]) for output in outputs]
 
 
-def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
-    """``node`` over the images of its inputs; inferred and simplified anew."""
+def images(
+    outputs: Sequence[Node], replacements: Mapping[Node, Node], unscoped: bool = False
+) -> dict[Node, Image]:
+    """What every node of ``outputs`` becomes; in none of the scopes of before if ``unscoped``."""
+    image: dict[Node, Image] = dict(replacements)
+    for node in topological(outputs, until=replacements):
+        if node not in image:
+            origin = node.origin
+            if unscoped and origin is not None and origin.scope is not None:
+                origin = origin._replace(scope=None)
+            with copied_origin(origin):
+                became = image[node] = rebuilt(node, image, unscoped)
+            if node.shown and isinstance(became, Node):
+                became.shown = True
+    return image
+
+
+def rebuilt(node: Node, image: Mapping[Node, Image], steady: bool = False) -> Image:
+    """``node`` over the images of its inputs; inferred and simplified anew.
+
+    If ``steady`` it updates no state.
+    """
     if node.op is SELECT:
         (source,) = node.operands
         became = image[source]
@@ -267,7 +285,8 @@ def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
     if inputs == node.inputs:
         return node
     assert isinstance(node.op, Operator)
-    return apply(node.op, inputs, node.attributes, node.name)
+    operator = node.op.steady if steady else node.op
+    return apply(operator, inputs, node.attributes, node.name)
 
 
 def _value(image: Image) -> Node:

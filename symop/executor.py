@@ -15,13 +15,14 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
-from symop import random
+from symop import random, recomputing
 from symop.function import Settled, bare_where_native, fed, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.lowering import Call, Schedule
 from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
+from symop.policies import Policy
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """What ``backward`` does with a gradient: nothing, replace the old one, or add to it.
@@ -66,6 +67,7 @@ class Executor:
         states: Mapping[str, Any],
         grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
         gradients: Mapping[str, Any] | None = None,
+        remat: Policy | None = None,
     ) -> None:
         """Bind ``outputs`` to arrays; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         names = names_of(topological(outputs))
@@ -79,7 +81,8 @@ class Executor:
             for name, array in {**self.arg_dict, **self.aux_dict}.items()
         }
         self._modes = {
-            training: _Mode(outputs, also, types, training=training) for training in (False, True)
+            training: _Mode(outputs, also, types, training=training, remat=remat)
+            for training in (False, True)
         }
         self._requests = _requests(variables, grad_req, types)
         self.grad_dict = self._initial_gradients(gradients)
@@ -258,8 +261,10 @@ class _Mode:
         types: Mapping[str, Any],
         *,
         training: bool,
+        remat: Policy | None = None,
     ) -> None:
         roots, variables, keys = settle([*also, *outputs], types, training=training)
+        self.remat, roots = remat, recomputing.chosen(roots, remat)
         self.settled = Settled(roots[len(also) :], variables, keys)
         self.training = training
         roles = {name: node.attributes[2] for name, node in variables.items()}
@@ -312,7 +317,7 @@ class _Halves:
             raise GradientError("backward: an output must be of a floating dtype, got none")
         heads = [placeholder("head", y.type) for y in ys]
         xs = [settled.variables[name] for name in wanted]
-        gradients = [n for n in typed_grad(ys, xs, heads, "zero") if n is not None]
+        gradients = [n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat) if n is not None]
         cut = _cut(gradients, heads)
         self.count = len(settled.outputs)
         self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]

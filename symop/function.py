@@ -7,16 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import FeedError
+from registry.errors import ArgumentError, FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from registry.values import SelectedRows
-from symop import random
+from symop import random, recomputing
 from symop.emission import substitute
 from symop.graph import TRAINING, Node, constant, leaves, topological
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
+from symop.policies import Policy
 from symop.rules import with_rule
 
 Function = Callable[..., Any]
@@ -85,10 +86,15 @@ class GraphFunction:
         *,
         training: bool = False,
         rules: bool | None = None,
+        remat: Policy | None = None,
     ) -> None:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
-        With ``rules`` None, a graph that contains its gradient already gets bare kernels.
+        With ``rules`` None, a graph that contains its gradient already gets bare kernels. Of the
+        others JAX's gradients keep what ``remat`` says.
+
+        Raises:
+            ArgumentError: JAX would differentiate the kernels, and keep what it likes.
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
@@ -99,7 +105,11 @@ class GraphFunction:
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
         self._training = training
-        bare_kernels = contains_gradient(outputs) if rules is None else not rules
+        if remat is not None and rules is False:
+            raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
+        given = rules if remat is None else True
+        bare_kernels = contains_gradient(outputs) if given is None else not given
+        self._remat, self._seals = remat, not bare_kernels
         self._how = bare_where_native if bare_kernels else _with_rules
         self._typed = is_typed(self._roots)
         self._schedules: dict[Any, Schedule] = {}
@@ -145,6 +155,8 @@ class GraphFunction:
             for name, value in zip(self.names, values, strict=True)
         }
         roots, variables, keys = settle(self._roots, given, training=self._training)
+        if self._seals:
+            roots = recomputing.sealed(roots, self._remat)
         outputs = roots[len(roots) - len(self.outputs) :]
         order = [variables[name] for name in self.names]
         return Schedule(outputs, order, self._how, training=self._training, keys=keys)

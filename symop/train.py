@@ -32,6 +32,7 @@ from symop.graph import Node
 from symop.inference import typed
 from symop.initial import initial_value
 from symop.naming import require_known, variables_of
+from symop.policies import Policy, require_policy
 from symop.symbol import Symbol
 
 Arrays = dict[str, Any]
@@ -70,6 +71,7 @@ class Trainer:
         *,
         inputs: Sequence[str],
         metrics: Mapping[str, Symbol] | None = None,
+        remat: Policy | None = None,
     ) -> None:
         """Prepare to minimize ``loss``.
 
@@ -78,10 +80,12 @@ class Trainer:
             optimizer: any optax gradient transformation.
             inputs: names of the arguments that a batch feeds.
             metrics: further values to compute in each step, from what the loss depends on.
+            remat: what the step keeps of the forward pass (``so.remat``); everything without it.
         """
         require_known("Trainer", inputs, loss.list_arguments())
         self.loss, self.optimizer = loss, optimizer
         self.inputs = list(inputs)
+        self.remat = require_policy("Trainer", remat)
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
@@ -140,10 +144,12 @@ class Trainer:
         types = {**batch, **state.params, **state.states}
         outputs = Group([self.loss, *self.metrics.values()])
         settled = outputs.with_types(**{name: types[name] for name in outputs.list_inputs()})
+        settled = settled.with_memory(self.remat)
         loss, variables = Symbol([settled.nodes[0]]), variables_of(settled.roots)
         if loss.shape != ():
             raise ArgumentError(f"Trainer: the loss must be of shape (), got {loss.shape}")
-        gradients = grad(loss, [Symbol([variables[name]]) for name in self._moving])
+        wanted = [Symbol([variables[name]]) for name in self._moving]
+        gradients = grad(loss, wanted, remat=self.remat)
         values = [*settled.nodes, *(gradient.node for gradient in gradients)]
         return GraphFunction(values, settled.also, training=True)
 

@@ -75,6 +75,7 @@ from registry.ops import (
     piecewise_rates,
     powers,
     products,
+    recomputing,
     recurrence,
     recurrent,
     reductions,
