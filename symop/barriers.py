@@ -51,12 +51,14 @@ def _but_rearranged(calls: Sequence[Node], lasting: set[Node]) -> list[Node]:
     """``calls`` without parameters in another arrangement, which XLA does not store."""
     arranged = set(lasting)
     for node in calls:
-        if isinstance(node.op, Operator) and node.op.rearranges and arranged.issuperset(node.operands):
+        if (
+            isinstance(node.op, Operator)
+            and node.op.rearranges
+            and arranged.issuperset(node.operands)
+        ):
             arranged.add(node)
     return [node for node in calls if node not in arranged]
 
 
 def _is_key(node: Node) -> bool:
     return node.type.kind is VarKind.RANDOM_KEY
-
-

@@ -13,11 +13,12 @@ import numpy as np
 
 from registry import bodies
 from registry.attributes import identity_key
-from registry.bodies import Body, Places, Pulled, Source, Types, bodies_of, settled
+from registry.bodies import Body, Places, Pulled, Source, Types, settled
 from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
+from symop.barriers import leading
 from symop.differentiate import adds_constants, carries_cotangent, pullback, pushforward, zeros
 from symop.emission import substitute
 from symop.graph import (
@@ -36,9 +37,8 @@ from symop.graph import (
     reaching,
     topological,
 )
-from symop.barriers import leading
 from symop.lowering import Call, Schedule, bare, is_native, random_keys
-from symop.policies import KEEP_ALL
+from symop.policies import KEEP_ALL, is_costly
 from symop.rules import with_rule
 
 Again = Callable[[Node], bool]
@@ -75,8 +75,7 @@ class GraphBody(Body):
         self.draws = any(node.op is KEY for node in order)
         applied = [node for node in order if isinstance(node.op, Operator)]
         self.native = all(map(is_native, applied))
-        inside = [body for node in applied for body in bodies_of(node.attributes)]
-        self.costly = any(node.op.costly for node in applied) or any(b.costly for b in inside)
+        self.costly = any(map(is_costly, applied))
         self._memo: dict[Any, Any] = {}
 
     def __repr__(self) -> str:

@@ -12,7 +12,6 @@ from registry.infer import promoted
 from registry.operator import Operator
 from registry.types import TRAINING_TYPE, VarKind, VarType
 from registry.var import Attributes, Inputs
-from symop.origins import current_scope
 from symop.graph import (
     CONSTANT,
     DEFERRED,
@@ -33,6 +32,7 @@ from symop.graph import (
     training_flag,
     user_origin,
 )
+from symop.origins import current_scope
 
 
 class GraphEmitter:

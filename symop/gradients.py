@@ -35,9 +35,7 @@ A derivative that is zero by a rule is zeros, and one that is undefined an error
 """
 
 
-Pull = Callable[
-    [Sequence[Node], Sequence[Node], Sequence[Node], Policy | None], list[Node | None]
-]
+Pull = Callable[[Sequence[Node], Sequence[Node], Sequence[Node], Policy | None], list[Node | None]]
 """``pullback``, told what to keep of the graph."""
 
 

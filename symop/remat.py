@@ -15,14 +15,20 @@ Example:
 
 from registry.errors import ArgumentError
 from symop.policies import KEEP_ALL, KEEP_COSTLY, KEEP_NONE, Policy, Predicate, Value, scope
+from symop.recomputing.counting import Estimate
+from symop.remat_report import Report, estimate, report
 
 __all__ = [
+    "Estimate",
     "Policy",
+    "Report",
     "Value",
+    "estimate",
     "keep",
     "keep_all",
     "keep_costly",
     "keep_none",
+    "report",
     "scope",
     "segments",
 ]

@@ -194,6 +194,7 @@ __all__ = [
     "piecewise_rates",
     "powers",
     "products",
+    "recomputing",
     "recurrence",
     "recurrent",
     "reductions",

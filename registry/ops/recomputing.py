@@ -9,14 +9,15 @@ import numpy as np
 from jax import lax
 
 from registry.bodies import Body, BodyAttribute, Places, Source, body, settled
-from registry.cases import case, integers, misuse, workload
-from registry.errors import ArgumentError, DTypeError
+from registry.cases import case, misuse, workload
+from registry.errors import ArgumentError
 from registry.operator import Grads
+from registry.ops.loop_gradients import Values
 from registry.ops.loop_types import require_types
-from registry.ops.stepping import Operands, Values, said
-from registry.signature import Array, Key, Training
+from registry.ops.stepping import Operands, said
+from registry.signature import Array, Training
 from registry.table import op
-from registry.types import KEY_TYPE, VarKind, VarType
+from registry.types import VarKind, VarType
 from registry.var import Var
 
 _N_FIXED = 1
@@ -256,40 +257,3 @@ def _recompute_tangents(
     for j, tangent in zip(chosen, found, strict=True):
         tangents[j] = tangent
     return tangents
-
-
-# Random keys -----------------------------------------------------------------------------------
-
-
-@op(
-    reference=lambda key, number: jax.random.fold_in(key, number),
-    cases=[case(number=integers(high=9))],
-)
-def fold_in(key: Key, number: Array) -> Array:
-    """The random key that ``key`` and an integer determine together, as ``jax.random.fold_in``.
-
-    Step ``n`` of a ``scan`` draws from the key that ``n`` is folded into.
-
-    Example:
-        >>> import jax
-        >>> fold_in(5, key=jax.random.key(0)) == jax.random.fold_in(jax.random.key(0), 5)
-        Array(True, dtype=bool)
-    """
-    return jax.random.fold_in(key, number)
-
-
-@fold_in.types
-def fold_in_types(number: VarType) -> list[VarType]:
-    """A random key."""
-    if number.shape != () or number.dtype.kind not in "iu":
-        raise DTypeError(f"the number must be an integer scalar, got {number}")
-    return [KEY_TYPE]
-
-
-@fold_in.kind
-def fold_in_kind() -> VarKind:
-    """A random key."""
-    return VarKind.RANDOM_KEY
-
-
-fold_in.no_gradient("a random key has no derivative")

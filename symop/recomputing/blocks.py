@@ -16,13 +16,11 @@ from symop.emission import apply, images
 from symop.graph import (
     ARRAY,
     CONSTANT,
-    SELECT,
     TRAINING,
     VARIABLE,
     Node,
     copied_origin,
     placeholder,
-
 )
 from symop.policies import Policy, scope_of
 from symop.recomputing.images import Images, node_of
@@ -63,9 +61,7 @@ class Plan(NamedTuple):
     saves: bool = True
 
 
-def contracted(
-    outputs: Sequence[Node], plans: Sequence[Plan], *, updates: bool
-) -> Contracted:
+def contracted(outputs: Sequence[Node], plans: Sequence[Plan], *, updates: bool) -> Contracted:
     """``outputs`` with a block in place of each run that has a policy.
 
     With ``updates`` what a state's update reads of a block is one of its outputs.
@@ -247,5 +243,3 @@ def _gives_rows(
     except SymopError:
         return False  # whoever differentiates it is told
     return any(gradient.type.kind is VarKind.SELECTED_ROWS for _, gradient in found)
-
-

@@ -70,9 +70,7 @@ def place_of(value: Node) -> int:
     return value.attributes[0] if value.op is SELECT else 0
 
 
-def _again(
-    node: Node, read: Sequence[Node], policy: Policy, image: Images
-) -> dict[Node, Node]:
+def _again(node: Node, read: Sequence[Node], policy: Policy, image: Images) -> dict[Node, Node]:
     """What becomes of the values of a loop that are read."""
     loop = loop_of(node, image)
     hidden = len(node.types or ()) - len(loop.layout.body.outputs)

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from registry.operator import Operator
 from registry.ops.loop_gradients import Layout
+from registry.signature import Array, Key
 from registry.table import get
-from registry.types import KEY_TYPE, VarType
+from registry.types import KEY_TYPE, VarKind, VarType
 from symop.bodies import GraphBody, body_of
 from symop.emission import images
 from symop.graph import Node, array, constant, placeholder
@@ -44,7 +47,9 @@ def cut_of(length: int, count: int | None) -> Cut:
     """
     wanted = max(1, min(length, round(math.sqrt(length)) if count is None else count))
     if count is None:
-        near = [d for d in range(1, length + 1) if length % d == 0 and wanted / 2 <= d <= 2 * wanted]
+        near = [
+            d for d in range(1, length + 1) if length % d == 0 and wanted / 2 <= d <= 2 * wanted
+        ]
         if near:
             best = min(near, key=lambda d: (d + length // d, d))
             return Cut(best, length // best, 0)
@@ -104,7 +109,8 @@ def _joined(loop: Loop, cut: Cut, main: Sequence[Node]) -> list[Node]:
     sums = [one + other for one, other in pairs[n_carry:fixed]]
     concat = get("concat")
     joined = [
-        concat(*((other, one) if backwards else (one, other)), axis=0) for one, other in pairs[fixed:]
+        concat(*((other, one) if backwards else (one, other)), axis=0)
+        for one, other in pairs[fixed:]
     ]
     return [*found[:n_carry], *sums, *joined]
 
@@ -138,6 +144,18 @@ def _merged(series: Node, length: int) -> Node:
 # Random keys -----------------------------------------------------------------------------------
 
 
+def _fold_in(key: Key, number: Array) -> Any:
+    """The random key that ``key`` and a number determine."""
+    return jax.random.fold_in(key, number)
+
+
+_FOLD_IN = Operator(_fold_in, name="fold_in", native=True)
+"""It is in no table, because a graph that users see has no keys among its values."""
+_FOLD_IN.types(lambda number: [KEY_TYPE])
+_FOLD_IN.kind(lambda number: VarKind.RANDOM_KEY)
+_FOLD_IN.no_gradient("a random key has no derivative")
+
+
 def _numbered(loop: Loop) -> Loop:
     """The scan whose steps are told their numbers, and fold their random keys themselves.
 
@@ -149,10 +167,9 @@ def _numbered(loop: Loop) -> Loop:
     assert isinstance(body, GraphBody)
     assert loop.key is not None
     number, key = placeholder("number", VarType((), _INT)), placeholder("key", KEY_TYPE)
-    fold_in = get("fold_in")
-    own = fold_in(number, key=key)
+    own = _FOLD_IN(number, key=key)
     keys = {
-        one: fold_in(constant(rank, VarType((), _INT)), key=own)
+        one: _FOLD_IN(constant(rank, VarType((), _INT)), key=own)
         for rank, one in enumerate(body.keys)
     }
     given = [*body.parameters[:end], number, *body.parameters[end:], key]

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from registry.operator import Operator
 from registry.table import get
 from symop import gradients
-from registry.operator import Operator
 from symop.differentiate import output_values, pullback
 from symop.emission import substitute
 from symop.graph import VARIABLE, Node, select, topological
@@ -109,9 +109,7 @@ def _around(node: Node, depth: int) -> Scope | None:
     return scope if scope is not None and scope.depth == depth else None
 
 
-def _policy(
-    roots: Sequence[Node], xs: Sequence[Node], policy: Policy, for_jax: bool
-) -> list[Plan]:
+def _policy(roots: Sequence[Node], xs: Sequence[Node], policy: Policy, for_jax: bool) -> list[Plan]:
     """Blocks of a whole graph; what comes last stays, since its gradient comes first."""
     order = topological(roots)
     calls, barred = calls_of(order), apart(order, xs)
@@ -148,8 +146,6 @@ def _loops_alone(plan: Plan, barred: set[Node]) -> list[Plan]:
 
 def _alone(calls: Sequence[Node], holds: Callable[[Node], bool]) -> list[Plan]:
     return [Plan([node], KEEP_ALL if holds(node) else None) for node in calls]
-
-
 
 
 def _parts(calls: Sequence[Node], roots: Sequence[Node], policy: Policy) -> list[Run]:

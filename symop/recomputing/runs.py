@@ -9,10 +9,9 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from registry.operator import Operator
-from symop.graph import SELECT, Node, topological
+from symop.graph import SELECT, Node
 
 Run = list[Node]
 Key = Callable[[Node], Hashable | None]
@@ -56,47 +55,46 @@ def _in_groups(calls: Sequence[Node], keys: Sequence[Hashable | None]) -> list[i
         for j in needs:
             after[j].append(i)
     missing = [len(needs) for needs in before]
-    ready: dict[Hashable | None, list[int]] = {None: []}
-    firsts: list[tuple[int, int, Any]] = []
+    ready = _Ready(keys)
     for i, count in enumerate(missing):
         if count == 0:
-            _enter(ready, firsts, keys[i], i)
+            ready.add(i)
     found: list[int] = []
-    current: Hashable | None = None
     while len(found) < len(calls):
-        current = _next_group(ready, firsts, current)
-        i = heapq.heappop(ready[current])
-        found.append(i)
-        for j in after[i]:
+        found.append(ready.take())
+        for j in after[found[-1]]:
             missing[j] -= 1
             if missing[j] == 0:
-                _enter(ready, firsts, keys[j], j)
+                ready.add(j)
     return found
 
 
-def _enter(
-    ready: dict[Hashable | None, list[int]],
-    firsts: list[tuple[int, int, Any]],
-    key: Hashable | None,
-    place: int,
-) -> None:
-    heapq.heappush(ready.setdefault(key, []), place)
-    heapq.heappush(firsts, (place, len(firsts), key))
+class _Ready:
+    """Places of calls that can run: those of the present group are taken first."""
 
+    def __init__(self, keys: Sequence[Hashable | None]) -> None:
+        self._keys = keys
+        self._present: Hashable | None = None
+        self._groups: dict[Hashable | None, list[int]] = {key: [] for key in {None, *keys}}
+        self._all: list[int] = []
 
-def _next_group(
-    ready: dict[Hashable | None, list[int]], firsts: list[tuple[int, int, Any]], current: Any
-) -> Hashable | None:
-    """The group to go on with: the present one, those of no group, or the one that comes first."""
-    if ready.get(current):
-        return current
-    if ready[None]:
-        return None
-    while True:
-        place, _, key = firsts[0]
-        if ready[key] and ready[key][0] <= place:
-            return key
-        heapq.heappop(firsts)
+    def add(self, place: int) -> None:
+        """The call at ``place`` can run."""
+        heapq.heappush(self._groups[self._keys[place]], place)
+        heapq.heappush(self._all, place)
+
+    def take(self) -> int:
+        """The call that runs next: of the group, of none, or the first of another."""
+        if not self._groups[self._present]:
+            self._present = None if self._groups[None] else self._first()
+        return heapq.heappop(self._groups[self._present])
+
+    def _first(self) -> Hashable | None:
+        while True:
+            key = self._keys[self._all[0]]
+            if self._groups[key] and self._groups[key][0] <= self._all[0]:
+                return key
+            heapq.heappop(self._all)
 
 
 # Segments ---------------------------------------------------------------------------------------
