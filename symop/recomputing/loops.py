@@ -12,7 +12,6 @@ from symop.recomputing.images import Images
 from symop.recomputing.loop_calls import loop_of, saving
 from symop.recomputing.nesting import in_segments
 
-
 _LOOPS = ("scan", "while_loop")
 
 
