@@ -93,6 +93,8 @@ class Operator(Signature):
         self.gradient_rule: Rule | None = None
         self.tangent_rule: Rule | None = None
         self.simplify_rule: Rule | None = None
+        self.piece_rule: Rule | None = None
+        self.joined_rule: Callable[..., Any] | None = None
         self.linear_slots: tuple[str, ...] = ()
         self.inplace: Mapping[str, str] = {}
         self.derived: dict[str, Operator] = {}
@@ -446,6 +448,25 @@ class Operator(Signature):
     def simplify(self, rule: Function) -> Function:
         """Declare a rewrite tried at each symbolic call: an equal value, or None for no change."""
         self.simplify_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
+
+    def piece(self, rule: Function) -> Function:
+        """Declare that outputs are pieces of the only input, where they are.
+
+        The rule receives the input's shape and attributes, and returns a ``Piece``, one for each
+        output where there are several, or None where a call cuts otherwise.
+        """
+        self.piece_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
+
+    def joined(self, rule: Function) -> Function:
+        """Declare what the operator is of many inputs of which some lie in one array, stacked.
+
+        The rule takes a sequence of ``Part`` and the attributes as keywords.
+        """
+        self.joined_rule = rule
         self._forget_copies()
         return rule
 

@@ -270,6 +270,23 @@ def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
     return apply(node.op, inputs, node.attributes, node.name)
 
 
+def reapplied(node: Node, inputs: Inputs) -> Node:
+    """The operator of ``node`` over other inputs of the same types: not inferred nor simplified.
+
+    Only what adds up any number of inputs may get fewer.
+    """
+    operator = node.op
+    assert isinstance(operator, Operator)
+    if operator.stateful:
+        return make(operator, inputs, node.attributes, node.types, node.name)
+    operands: Any = inputs
+    if operator.commutative and len(inputs) == 2 and _later(inputs[0], inputs[1]):
+        operands = (inputs[1], inputs[0])
+    attributes = identity_key(node.attributes) if node.attributes else ()
+    key = (operator, operands, attributes, node.name, node.types)
+    return interned(key, operator, inputs, node.attributes, node.types, node.name)
+
+
 def _value(image: Image) -> Node:
     assert not isinstance(image, list)
     return image

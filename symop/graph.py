@@ -26,7 +26,7 @@ from symop.constants import HeldArray, lasting, require_fits, scalar_type
 from symop.origins import Origin, ambient, built_at, copied_origin, user_origin
 
 __all__ = [
-    "ARRAY", "CONSTANT", "DEFERRED", "KEY", "SELECT", "TRAINING", "VARIABLE",
+    "ARRAY", "CONSTANT", "DEFERRED", "KEY", "KEYS", "SELECT", "TRAINING", "VARIABLE",
     "Expansion", "HeldArray", "Node", "Origin", "Structure", "Types",
     "array", "as_node", "built_at", "constant", "copied_origin", "fresh_key", "interned", "leaves",
     "make", "origin_of", "placeholder", "reaching", "select", "topological", "training_flag",
@@ -58,6 +58,8 @@ SELECT = Structure("select")
 """One output of a node that has several. Attributes: its index."""
 KEY = Structure("random_key")
 """A fresh random key. Attributes: a number that no other node has."""
+KEYS = Structure("random_keys")
+"""Keys of the steps of a loop. Attributes: ``KEY`` nodes, in tuples as deep as there are axes."""
 TRAINING = Structure("training")
 """Whether the graph runs for training."""
 DEFERRED = Structure("deferred")

@@ -18,7 +18,7 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
-from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
+from symop.graph import ARRAY, CONSTANT, KEY, KEYS, SELECT, TRAINING, VARIABLE, Node, topological
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
@@ -92,7 +92,7 @@ class Schedule:
             node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
         }
         self.draws = len(ranks)
-        self.needs_key = any(node.op is KEY for node in order)
+        self.needs_key = any(node.op in (KEY, KEYS) for node in order)
         for node in order:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
@@ -117,6 +117,9 @@ class Schedule:
             step = (functools.partial(_held, node.attributes[0].value), ())
         elif operator is KEY:
             step = (functools.partial(_folded_key, ranks[node]), (_KEY, _OFFSET))
+        elif operator is KEYS:
+            numbers = _numbers(node.attributes[0], ranks)
+            step = (functools.partial(_folded_keys, numbers), (_KEY, _OFFSET))
         elif operator is TRAINING:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
@@ -184,6 +187,19 @@ def _held(value: Any) -> Any:
 
 def _folded_key(rank: int, key: Any, offset: Any) -> Any:
     return jax.random.fold_in(key, offset + rank)
+
+
+def _numbers(keys: Any, ranks: Mapping[Node, int]) -> Any:
+    """The numbers of nested keys."""
+    if isinstance(keys, Node):
+        return ranks[keys]
+    return np.asarray([_numbers(one, ranks) for one in keys], np.uint32)
+
+
+def _folded_keys(numbers: np.ndarray, key: Any, offset: Any) -> Any:
+    """The very keys that ``_folded_key`` gives one by one."""
+    folded = jax.vmap(lambda number: jax.random.fold_in(key, offset + number))
+    return folded(numbers.reshape(-1)).reshape(numbers.shape)
 
 
 def _filler(node: Node) -> Call:

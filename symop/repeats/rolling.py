@@ -1,0 +1,238 @@
+"""Rolling: repeated blocks of a graph become loops, whose steps are compiled once.
+
+The graph is read as a sequence of operators. Where a word comes again and again, and its copies are
+wired alike, they are the steps of a loop; what they read and give decides what is carried, what is
+a series, and what is shared. What comes first or last and is not like the rest stays as it is, and
+what is repeated within a step is rolled in turn.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from symop.emission import reapplied
+from symop.graph import Node, Origin, copied_origin, select
+from symop.repeats.listing import Listing, arranged
+from symop.repeats.loops import Loop, loop_of
+from symop.repeats.sequences import Repeat, maximal_repeats
+from symop.repeats.series import joined
+from symop.repeats.steps import FirstDiffersError, Refusal, Steps
+from symop.repeats.wiring import Run, alike
+
+FEWEST_STEPS = 4
+"""A loop has at least so many steps."""
+LEAST_SAVED = 24
+"""A loop saves the compiler at least so many operators."""
+
+
+class Rolled(NamedTuple):
+    """One loop that was made, or was not.
+
+    Attributes:
+        run: its steps, by the places of their operators in the sequence.
+        names: the operators of a step.
+        origin: where the user built the first of them.
+        counts: how many carried values, series and shared values there are, if it was made.
+        backwards: whether it goes from the last slice of its series to the first.
+        reason: why it was not made, or None.
+        depth: in how many loops it lies.
+    """
+
+    run: Run
+    names: tuple[str, ...]
+    origin: Origin | None
+    counts: dict[str, int]
+    backwards: bool
+    reason: str | None
+    depth: int
+
+
+def rolled(
+    outputs: Sequence[Node],
+    order: Iterable[Node],
+    until: Iterable[Node] = (),
+    *,
+    residuals: bool,
+    log: list[Rolled] | None = None,
+    depth: int = 0,
+) -> list[Node]:
+    """``outputs`` with repeated blocks as loops; as they are where nothing is worth it.
+
+    Args:
+        outputs: values of one graph, all types known.
+        order: nodes in the order in which they were made, as far as it is known.
+        until: nodes that are taken as given.
+        residuals: whether loops store what their gradients will read.
+        log: where to tell what was rolled and what was not.
+        depth: in how many loops the graph lies.
+
+    The values are the same up to rounding; what draws random numbers draws the same.
+    """
+    sequence = arranged(outputs, order, until)
+    if len(sequence) < LEAST_SAVED:
+        return list(outputs)
+    listing = Listing(outputs, sequence)
+    pass_ = _Pass(listing, log if log is not None else [], residuals=residuals, depth=depth)
+    return pass_.outputs()
+
+
+class _Pass:
+    """One pass over a sequence."""
+
+    def __init__(
+        self, listing: Listing, log: list[Rolled], *, residuals: bool, depth: int
+    ) -> None:
+        self.listing, self.log = listing, log
+        self.residuals, self.depth = residuals, depth
+        self.images: dict[Node, Node] = {}
+        self.terms: dict[Node, list[tuple[set[Node], Node]]] = {}
+
+    def outputs(self) -> list[Node]:
+        """The outputs over loops."""
+        starts = {steps.run.start: steps for steps in self._chosen()}
+        if not starts:
+            return list(self.listing.outputs)
+        place = 0
+        while place < len(self.listing.order):
+            steps = starts.get(place)
+            if steps is not None and self._looped(steps):
+                place = steps.run.stop
+                continue
+            self._rebuild(self.listing.order[place])
+            place += 1
+        return [self.image(one) for one in self.listing.outputs]
+
+    def image(self, node: Node) -> Node:
+        """What ``node`` became."""
+        return self.images.get(node, node)
+
+    # Choosing
+
+    def _chosen(self) -> list[Steps]:
+        """Runs that do not overlap, those that save most first."""
+        repeats = [one for one in maximal_repeats(self.listing.letters) if _saves(*one)]
+        repeats.sort(key=lambda one: (one.period - (one.stop - one.start), one))
+        taken: list[Steps] = []
+        for repeat in repeats:
+            for free in _free(repeat, [steps.run for steps in taken]):
+                taken += self._found(free)
+        return taken
+
+    def _found(self, repeat: Repeat) -> Iterator[Steps]:
+        for run in alike(self.listing, repeat, FEWEST_STEPS):
+            if not _saves(run.start, run.stop, run.period):
+                continue
+            try:
+                yield Steps(self.listing, run)
+            except Refusal as refusal:
+                self._tell(run, None, str(refusal))
+
+    # Making
+
+    def _looped(self, steps: Steps) -> bool:
+        """Whether the steps became a loop."""
+        run = steps.run
+        for k in sorted(steps.varying):
+            for step in range(run.count):
+                self._rebuild(steps.node(step, k))
+        try:
+            loop = loop_of(steps, self.image, self._within, residuals=self.residuals)
+        except FirstDiffersError as error:
+            return self._without_first(steps, error)
+        except Refusal as refusal:
+            self._tell(run, None, str(refusal))
+            return False
+        self._tell(run, loop, None)
+        self.images.update(loop.images)
+        for reader, sums in loop.terms.items():
+            for place, total in sums:
+                summed = {self._value(steps, step, place) for step in range(run.count)}
+                self.terms.setdefault(reader, []).append((summed, total))
+        return True
+
+    def _without_first(self, steps: Steps, error: Refusal) -> bool:
+        """Let the first step be no part of the loop."""
+        run = steps.run
+        shorter = Run(run.start + run.period, run.period, run.count - 1)
+        if run.count <= FEWEST_STEPS or not _saves(shorter.start, shorter.stop, shorter.period):
+            self._tell(run, None, str(error))
+            return False
+        for place in range(run.start, shorter.start):
+            self._rebuild(self.listing.order[place])
+        try:
+            return self._looped(Steps(self.listing, shorter))
+        except Refusal as refusal:
+            self._tell(shorter, None, str(refusal))
+            return False
+
+    def _value(self, steps: Steps, step: int, place: tuple[int, int]) -> Node:
+        node = steps.node(step, place[0])
+        value = self.listing.value(self.listing.place[node], place[1])
+        assert value is not None
+        return value
+
+    def _within(
+        self, results: Sequence[Node], order: Sequence[Node], parameters: Sequence[Node]
+    ) -> list[Node]:
+        return rolled(
+            results,
+            order,
+            parameters,
+            residuals=self.residuals,
+            log=self.log,
+            depth=self.depth + 1,
+        )
+
+    def _rebuild(self, node: Node) -> None:
+        """``node`` over what its inputs became."""
+        if node in self.images:
+            return
+        inputs = tuple([None if one is None else self.image(one) for one in node.inputs])
+        terms = self.terms.pop(node, ())
+        if terms:
+            summed = {one for each, _ in terms for one in each}
+            rest = [self.image(one) for one in node.operands if one not in summed]
+            inputs = (*rest, *(total for _, total in terms))
+        elif inputs == node.inputs:
+            return
+        with copied_origin(node.origin):
+            made = joined(node, inputs, FEWEST_STEPS)
+            if made is None:
+                made = reapplied(node, inputs)
+        self.images[node] = made
+        for index, selection in self.listing.selections.get(node, {}).items():
+            self.images[selection] = select(made, index)
+
+    # Telling
+
+    def _tell(self, run: Run, loop: Loop | None, reason: str | None) -> None:
+        first = self.listing.order[run.start : run.start + run.period]
+        self.log.append(
+            Rolled(
+                run,
+                tuple(node.op.name for node in first),
+                first[0].origin,
+                {} if loop is None else loop.counts,
+                loop is not None and loop.backwards,
+                reason,
+                self.depth,
+            )
+        )
+
+
+def _saves(start: int, stop: int, period: int) -> bool:
+    """Whether a loop of the operators from ``start`` to ``stop`` is worth it."""
+    count = (stop - start) // period
+    return count >= FEWEST_STEPS and period * (count - 1) >= LEAST_SAVED
+
+
+def _free(repeat: Repeat, taken: Sequence[Run]) -> Iterator[Repeat]:
+    """The parts of a repetition that no run has taken."""
+    start = repeat.start
+    for run in sorted(taken):
+        if run.stop <= start or run.start >= repeat.stop:
+            continue
+        if _saves(start, run.start, repeat.period):
+            yield repeat._replace(start=start, stop=run.start)
+        start = run.stop
+    if _saves(start, repeat.stop, repeat.period):
+        yield repeat._replace(start=start)
