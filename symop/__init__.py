@@ -23,6 +23,7 @@ from symop.ndarray import NDArray
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.program import Program
 from symop.program_block import Variable
+from symop.repeats.switch import rolling
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json
 from symop.vectorizing import vmap
@@ -61,6 +62,7 @@ __all__ = [
     "parameter",
     "program_guard",
     "random",
+    "rolling",
     "save_parameters",
     "scan",
     "sym",

@@ -7,6 +7,7 @@ from registry.errors import ArgumentError, FormatError
 from registry.types import DType, Shape, as_dtype
 from symop import graph
 from symop.files import PathLike, read_bounded
+from symop.function import GraphFunction
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
@@ -170,6 +171,7 @@ def value_and_grad(
 
     Raises:
         ArgumentError: ``loss`` is not of shape ``()``.
+        UnknownTypeError: a shape is not known.
         FeedError: ``wrt`` names something else than a variable.
 
     Example:
@@ -187,14 +189,14 @@ def value_and_grad(
     arguments = loss.list_arguments()
     names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
     require_known("value_and_grad", names, arguments)
-    slopes = grad(loss, [Symbol([variables[name]]) for name in names])
-    function = Group([loss, *slopes]).to_jax(is_train=is_train)
+    function = GraphFunction(loss.nodes, loss.also, training=is_train, wrt=names)
+    function.schedule(())  # what cannot be differentiated is told now
     has_states = is_train and bool(loss.list_auxiliary_states())
 
     def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
         result = function(*args, key=key, **arrays)
         values, states = result if has_states else (result, {})
-        values = values if isinstance(values, list) else [values]
+        values = values if names else [values]
         found = dict(zip(names, values[1:], strict=True))
         return (values[0], found, states) if has_states else (values[0], found)
 

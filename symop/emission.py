@@ -22,6 +22,7 @@ from symop.graph import (
     Types,
     as_node,
     built_at,
+    by_age,
     constant,
     copied_origin,
     fresh_key,
@@ -242,14 +243,25 @@ Image = Node | list[Node]
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
     """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
+    image = substitution(outputs, replacements)
+    return [image_of(image, output) for output in outputs]
+
+
+def image_of(image: Mapping[Node, Image], node: Node) -> Node:
+    """What ``node``, which stands for one value, became."""
+    return _value(image[node])
+
+
+def substitution(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> dict[Node, Image]:
+    """What each node that ``outputs`` need becomes, in the order in which they were made."""
     image: dict[Node, Image] = dict(replacements)
-    for node in topological(outputs, until=replacements):
+    for node in by_age(topological(outputs, until=replacements)):
         if node not in image:
             with copied_origin(node.origin):
                 became = image[node] = _rebuilt(node, image)
             if node.shown and isinstance(became, Node):
                 became.shown = True
-    return [_value(image[output]) for output in outputs]
+    return image
 
 
 def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:

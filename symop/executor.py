@@ -16,12 +16,13 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
 from symop import random
-from symop.function import Settled, bare_where_native, fed, settle
+from symop.function import bare_where_native, fed, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.lowering import Call, Schedule
 from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
+from symop.repeats.switch import is_rolling
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """What ``backward`` does with a gradient: nothing, replace the old one, or add to it.
@@ -259,8 +260,15 @@ class _Mode:
         *,
         training: bool,
     ) -> None:
-        roots, variables, keys = settle([*also, *outputs], types, training=training)
-        self.settled = Settled(roots[len(also) :], variables, keys)
+        found = settle(
+            [*also, *outputs],
+            types,
+            training=training,
+            rolling=is_rolling(),
+            residuals=training,
+        )
+        self.settled = found._replace(outputs=found.outputs[len(also) :])
+        variables = found.variables
         self.training = training
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.names = [n for n in variables if roles[n] == "argument"]
@@ -270,18 +278,22 @@ class _Mode:
         self.differentiable = [
             i for i, node in enumerate(self.settled.outputs) if node.type.differentiable
         ]
-        self._plan = self._schedule(self.settled.outputs, self.order)
+        self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
         self.run: Call = jax.jit(self._plan.__call__)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
-    def _schedule(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
+    def plan(
+        self, outputs: Sequence[Node], variables: Sequence[Node], *, updating: bool
+    ) -> Schedule:
+        """A plan of values of this graph, and if ``updating`` of the new values of its states."""
         return Schedule(
             outputs,
             variables,
             bare_where_native,
             training=self.training,
             keys=self.settled.keys,
+            updates=self.settled.updates if updating else None,
         )
 
     @functools.cached_property
@@ -296,10 +308,6 @@ class _Mode:
         if found is None:
             found = self._halves[wanted] = _Halves(self, wanted)
         return found
-
-    def plan(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
-        """A plan of other values of the same graph."""
-        return self._schedule(outputs, variables)
 
 
 class _Halves:
@@ -317,8 +325,9 @@ class _Halves:
         self.count = len(settled.outputs)
         self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]
         carried = [node for node in cut if node.op is not VARIABLE]
-        first = mode.plan([*settled.outputs, *carried], mode.order)
-        second = mode.plan(gradients, [*(mode.order[i] for i in self.kept), *carried, *heads])
+        first = mode.plan([*settled.outputs, *carried], mode.order, updating=True)
+        known = [*(mode.order[i] for i in self.kept), *carried, *heads]
+        second = mode.plan(gradients, known, updating=False)
 
         def forward(values: list[Any], root: Any, offset: Any) -> Any:
             results, new = first(values, root, offset)

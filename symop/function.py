@@ -7,17 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import FeedError
+from registry.errors import ArgumentError, FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from registry.values import SelectedRows
 from symop import random
-from symop.emission import substitute
-from symop.graph import TRAINING, Node, constant, leaves, topological
+from symop.emission import image_of, substitution
+from symop.gradients import known_gradients
+from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topological
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
+from symop.repeats.rolling import rolled
+from symop.repeats.switch import is_rolling
 from symop.rules import with_rule
+from symop.states import explicit
 
 Function = Callable[..., Any]
 
@@ -26,14 +30,16 @@ class Settled(NamedTuple):
     """A graph with all types known and the training flag fixed.
 
     Attributes:
-        outputs: its values.
+        outputs: its values, over loops where it repeats itself.
         variables: its variables by name.
         keys: its random keys in the order in which they are numbered.
+        updates: the new values of the variables that it updates.
     """
 
     outputs: list[Node]
     variables: dict[str, Node]
     keys: list[Node]
+    updates: dict[Node, Node]
 
 
 def settle(
@@ -41,17 +47,34 @@ def settle(
     given: Mapping[str, tuple[Shape, DType | None]],
     *,
     training: bool,
+    rolling: bool,
+    residuals: bool = False,
 ) -> Settled:
     """``outputs`` with types filled in from ``given`` and the training flag fixed.
+
+    If ``rolling``, repeated blocks become loops, and with ``residuals`` these store what their
+    gradients will read.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
     """
     of_types = typed(outputs, given)
-    order = topological(of_types)
+    order = by_age(topological(of_types))
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
-    fixed = substitute(of_types, flags) if flags else of_types
-    return Settled(fixed, variables_of(of_types), random_keys(order))
+    fixed = order
+    if flags:
+        image = substitution(of_types, flags)
+        fixed = [one for node in order if isinstance(one := image[node], Node)]
+        of_types, plain = [image_of(image, one) for one in of_types], of_types
+    else:
+        plain = of_types
+    found = explicit(of_types, fixed)
+    ends = [*found.outputs, *found.updates.values()]
+    if rolling:
+        ends = rolled(ends, found.order, residuals=residuals)
+    count = len(found.outputs)
+    updates = dict(zip(found.updates, ends[count:], strict=True))
+    return Settled(ends[:count], variables_of(plain), random_keys(order), updates)
 
 
 def contains_gradient(outputs: Sequence[Node]) -> bool:
@@ -85,10 +108,12 @@ class GraphFunction:
         *,
         training: bool = False,
         rules: bool | None = None,
+        wrt: Sequence[str] = (),
     ) -> None:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
-        With ``rules`` None, a graph that contains its gradient already gets bare kernels.
+        With ``rules`` None, a graph that contains its gradient already gets bare kernels. Behind
+        the outputs come the gradients of the first one by the arguments that ``wrt`` names.
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
@@ -99,9 +124,12 @@ class GraphFunction:
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
         self._training = training
-        bare_kernels = contains_gradient(outputs) if rules is None else not rules
+        self._wrt = tuple(wrt)
+        has_gradient = bool(wrt) or contains_gradient(outputs)
+        bare_kernels = has_gradient if rules is None else not rules
         self._how = bare_where_native if bare_kernels else _with_rules
         self._typed = is_typed(self._roots)
+        self._rolling = is_rolling()
         self._schedules: dict[Any, Schedule] = {}
 
     def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
@@ -136,18 +164,49 @@ class GraphFunction:
         key = None if self._typed else tuple(type_of(value).strong() for value in values)
         found = self._schedules.get(key)
         if found is None:
-            found = self._schedules[key] = self._planned(values)
+            pairs = () if self._typed else zip(self.names, values, strict=True)
+            types = {name: (tuple(jnp.shape(v)), type_of(v).dtype) for name, v in pairs}
+            found = self._schedules[key] = self.plan(types)
         return found
 
-    def _planned(self, values: Sequence[Any]) -> Schedule:
-        given = {
-            name: (tuple(jnp.shape(value)), type_of(value).dtype)
-            for name, value in zip(self.names, values, strict=True)
-        }
-        roots, variables, keys = settle(self._roots, given, training=self._training)
-        outputs = roots[len(roots) - len(self.outputs) :]
-        order = [variables[name] for name in self.names]
-        return Schedule(outputs, order, self._how, training=self._training, keys=keys)
+    def plan(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Schedule:
+        """The plan for variables of these types, where they are not declared.
+
+        Raises:
+            UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
+            ArgumentError: gradients are wanted of what is no scalar.
+            DisconnectedError, NotDifferentiableError: there is no gradient.
+        """
+        found = settle(
+            self._roots,
+            given,
+            training=self._training,
+            rolling=self._rolling,
+            residuals=bool(self._wrt),
+        )
+        count = len(self._roots) - len(self.outputs)
+        outputs = found.outputs[count:]
+        return Schedule(
+            [*outputs, *self._gradients(outputs[0], found, count)],
+            [found.variables[name] for name in self.names],
+            self._how,
+            training=self._training,
+            keys=found.keys,
+            updates=found.updates,
+        )
+
+    def _gradients(self, loss: Node, found: Settled, n_also: int) -> Sequence[Node]:
+        if not self._wrt:
+            return ()
+        if loss.type.shape != ():
+            raise ArgumentError(
+                f"gradient: the loss must be of shape (), got {loss.type.shape}"
+                f"{built_at(loss.origin)}"
+            )
+        arguments = topological(found.outputs[:n_also])
+        xs = [found.variables[name] for name in self._wrt]
+        gradients = known_gradients([loss], xs, [None], "error", arguments)
+        return [one for one in gradients if one is not None]
 
     def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:
         """The outputs: one value, or a list; when training updates states, also their values.
@@ -164,7 +223,7 @@ class GraphFunction:
 
     def result(self, outputs: list[Any], schedule: Schedule, new: Sequence[Any]) -> Any:
         """What a call returns for the outputs and the new values of updated states."""
-        shown = outputs[0] if len(self.outputs) == 1 else outputs
+        shown = outputs[0] if len(outputs) == 1 else outputs
         if not (self._training and self.states):
             return shown
         return shown, {self.names[i]: v for i, v in zip(schedule.updates, new, strict=True)}
@@ -259,7 +318,7 @@ def _compiled(
     if newest.memo is None:
         newest.memo = {}
     memo = newest.memo
-    key = (outputs, also, training)
+    key = (outputs, also, training, is_rolling())
     found = memo.get(key)
     if found is None:
         function = GraphFunction(outputs, also, training=training, rules=False)

@@ -28,9 +28,9 @@ from symop.origins import Origin, ambient, built_at, copied_origin, user_origin
 __all__ = [
     "ARRAY", "CONSTANT", "DEFERRED", "KEY", "KEYS", "SELECT", "TRAINING", "VARIABLE",
     "Expansion", "HeldArray", "Node", "Origin", "Structure", "Types",
-    "array", "as_node", "built_at", "constant", "copied_origin", "fresh_key", "interned", "leaves",
-    "make", "origin_of", "placeholder", "reaching", "select", "topological", "training_flag",
-    "user_origin", "variable",
+    "array", "as_node", "built_at", "by_age", "constant", "copied_origin", "fresh_key", "interned",
+    "leaves", "make", "origin_of", "placeholder", "reaching", "select", "topological",
+    "training_flag", "user_origin", "variable",
 ]  # fmt: skip
 
 Types = tuple[VarType, ...]
@@ -357,6 +357,15 @@ def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Nod
             else:
                 order.append(node)
     return order
+
+
+def by_age(nodes: Iterable[Node]) -> list[Node]:
+    """``nodes`` in the order in which they were made: each comes after its inputs."""
+    return sorted(nodes, key=_serial_of)
+
+
+def _serial_of(node: Node) -> int:
+    return node.serial
 
 
 def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:

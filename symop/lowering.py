@@ -18,7 +18,7 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
-from symop.graph import ARRAY, CONSTANT, KEY, KEYS, SELECT, TRAINING, VARIABLE, Node, topological
+from symop.graph import ARRAY, CONSTANT, KEY, KEYS, SELECT, TRAINING, Node, topological
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
@@ -74,19 +74,19 @@ class Schedule:
         training: bool = False,
         order: Sequence[Node] | None = None,
         keys: Sequence[Node] | None = None,
-        chained: bool = True,
+        updates: Mapping[Node, Node] | None = None,
     ) -> None:
         """Plan the steps; ``training`` is what the training flag says.
 
         ``keys`` numbers the random keys; without it, those that ``outputs`` reach are numbered.
-        Operators that share a state update it one after the other if ``chained``.
+        ``updates`` are the new values of variables whose state the graph updates.
         """
-        order = topological(outputs, until=variables) if order is None else order
-        self._chained = chained
+        updates = updates or {}
+        if order is None:
+            order = topological([*outputs, *updates.values()], until=variables)
         self._places: dict[Node, int] = {}
         self._size = 3
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
-        self._states: dict[int, int] = {}
         self._variables = [self._place(node) for node in variables]
         ranks = {
             node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
@@ -97,8 +97,9 @@ class Schedule:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
         self._outputs = [self._places[node] for node in outputs]
-        index = {place: i for i, place in enumerate(self._variables)}
-        self.updates = [index[place] for place in self._states]
+        self._new = [self._places[node] for node in updates.values()]
+        index = {node: i for i, node in enumerate(variables)}
+        self.updates = [index[node] for node in updates]
         self._places = {}
 
     def _place(self, node: Node) -> int:
@@ -123,9 +124,6 @@ class Schedule:
         elif operator is TRAINING:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
-            if operator.stateful and self._chained:
-                self._plan_stateful(node, operator, how)
-                return
             step = (how(node), self._inputs(node))
         else:
             raise AssertionError(f"{node!r} cannot be lowered: {operator}")
@@ -133,24 +131,6 @@ class Schedule:
 
     def _inputs(self, node: Node) -> tuple[int, ...]:
         return tuple(_ABSENT if n is None else self._places[n] for n in node.inputs)
-
-    def _plan_stateful(self, node: Node, operator: Operator, how: How) -> None:
-        """A state slot reads the newest value of its variable, and then replaces it.
-
-        So two operators that share a state update it one after the other, as running them would.
-        """
-        inputs = list(self._inputs(node))
-        for i in operator.update_indices:
-            inputs[i] = self._states.get(inputs[i], inputs[i])
-        place = self._place(node)
-        self._steps.append((how(node), tuple(inputs), place))
-        for i, output in operator.update_indices.items():
-            variable = node.inputs[i]
-            if variable is None or variable.op is not VARIABLE:
-                continue
-            newest = self._states[self._places[variable]] = self._size
-            self._size += 1
-            self._steps.append((functools.partial(_take, output), (place,), newest))
 
     def __call__(
         self,
@@ -169,7 +149,7 @@ class Schedule:
             held[place] = value
         for call, inputs, place in self._steps:
             held[place] = call(*[held[i] for i in inputs])
-        return [held[i] for i in self._outputs], [held[i] for i in self._states.values()]
+        return [held[i] for i in self._outputs], [held[i] for i in self._new]
 
 
 def random_keys(order: Sequence[Node]) -> list[Node]:
@@ -198,8 +178,8 @@ def _numbers(keys: Any, ranks: Mapping[Node, int]) -> Any:
 
 def _folded_keys(numbers: np.ndarray, key: Any, offset: Any) -> Any:
     """The very keys that ``_folded_key`` gives one by one."""
-    folded = jax.vmap(lambda number: jax.random.fold_in(key, offset + number))
-    return folded(numbers.reshape(-1)).reshape(numbers.shape)
+    fold = functools.partial(jax.random.fold_in, key)
+    return jax.vmap(fold)(offset + numbers.reshape(-1)).reshape(numbers.shape)
 
 
 def _filler(node: Node) -> Call:

@@ -178,9 +178,7 @@ def _slice_gradient(
 
 
 @slice_.piece
-def _slice_piece(
-    x: Shape, *, begin: Bounds, end: Bounds, step: Bounds | None
-) -> Piece | None:
+def _slice_piece(x: Shape, *, begin: Bounds, end: Bounds, step: Bounds | None) -> Piece | None:
     spans = _spans(x, begin, end, step)
     cut = [i for i, span in enumerate(spans) if len(span) != x[i]]
     if len(cut) != 1 or spans[cut[0]].step != 1:

@@ -3,18 +3,25 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from registry.bodies import Body
 from registry.errors import SymopError
 from registry.operator import Operator
 from registry.ops.loop_gradients import Layout
 from registry.table import get
 from registry.types import VarKind, VarType
-from symop.bodies import body_of
+from symop.bodies import GraphBody, body_of
 from symop.emission import apply
-from symop.graph import CONSTANT, TRAINING, Node, copied_origin, placeholder, select, training_flag
-from symop.graph import topological
+from symop.graph import (
+    CONSTANT,
+    TRAINING,
+    Node,
+    copied_origin,
+    placeholder,
+    select,
+    topological,
+    training_flag,
+)
 from symop.repeats.series import Series, series_of
-from symop.repeats.steps import FirstDiffersError, Place, Read, Refusal, Steps
+from symop.repeats.steps import FirstDiffersError, Place, Read, RefusedError, Steps
 
 Image = Callable[[Node], Node]
 """What a node became, itself if it did not change."""
@@ -61,7 +68,7 @@ class _Operands:
         if first.type.strong() is not type:
             raise FirstDiffersError(f"the first step starts from {first.type}, the others {type}")
         if type.kind is not VarKind.LOD_TENSOR:
-            raise Refusal("a carried value is no dense array")
+            raise RefusedError("a carried value is no dense array")
         return self._parameter(self.carries, (place, self.image(first)), "carried", type)
 
     def outside(self, values: tuple[Node, ...]) -> Node:
@@ -97,7 +104,7 @@ class _Builder:
         """The loop.
 
         Raises:
-            Refusal: there can be none.
+            RefusedError: there can be none.
         """
         for k in range(self.steps.run.period):
             if k not in self.steps.varying:
@@ -140,7 +147,7 @@ class _Builder:
         with copied_origin(node.origin):
             made = apply(node.op, inputs, node.attributes)
         if made.types != node.types:
-            raise Refusal(f"{node.op.name} gives another type for numbers that differ by step")
+            raise RefusedError(f"{node.op.name} gives another type for numbers that differ by step")
         return made
 
     def _input(self, read: Read | None) -> Node | None:
@@ -155,7 +162,7 @@ class _Builder:
     def _results(self) -> tuple[list[Place], list[Place]]:
         """What is asked for of the last step alone and is carried, and what of each step."""
         carried = {place for place, _ in self.operands.carries}
-        final = {self.steps.run.count - 1}
+        final = {self.steps.run.times - 1}
         uses = sorted(self.steps.uses.items())
         last = [place for place, steps in uses if steps == final and place in carried]
         return last, [place for place, _ in uses if place not in last]
@@ -164,6 +171,8 @@ class _Builder:
         """The results of the loop, its direction, and how many of its series were copied."""
         given = self.operands
         found = [_required(series_of(values)) for values in given.series]
+        if not given.carries and not n_sums and any(one.copied for one in found):
+            raise RefusedError("nothing is carried, and what the steps read would be copied")
         backwards = _direction(found)
         series = [
             _turned(one, values, backwards=backwards)
@@ -171,7 +180,7 @@ class _Builder:
         ]
         order = [self.made[k] for k in sorted(self.made)]
         inner = self.within(results, order, given.parameters)
-        body = body_of(given.parameters, inner, ())
+        body = body_of(given.parameters, inner, (), updating=True)
         layout = Layout(body, len(given.carries), len(series), n_sums)
         firsts = [first for _, first in given.carries]
         operands = [*firsts, *series, *given.consts]
@@ -181,12 +190,11 @@ class _Builder:
 
     def _operator_of(self, layout: Layout, operands: list[Node], *, backwards: bool) -> list[Node]:
         body = layout.body
-        reads = any(one.op is TRAINING for one in topological(body.results))  # type: ignore[attr-defined]
+        assert isinstance(body, GraphBody)
+        reads = any(one.op is TRAINING for one in topological(body.results))
         training: Any = training_flag() if reads else False
         if not layout.n_carry and not layout.n_sums and self._is_light(body):
-            return list(
-                get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs)
-            )
+            return list(get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs))
         if self.residuals:
             layout = _with_residuals(layout)
         made = get("scan")(
@@ -196,12 +204,12 @@ class _Builder:
             n_carry=layout.n_carry,
             n_xs=layout.n_xs,
             n_sums=layout.n_sums,
-            length=self.steps.run.count,
+            length=self.steps.run.times,
             reverse=backwards,
         )
         return list(made)
 
-    def _is_light(self, body: Body) -> bool:
+    def _is_light(self, body: GraphBody) -> bool:
         """Whether all steps may be computed at once."""
         if any(one.kind is not VarKind.LOD_TENSOR for one in body.inputs):
             return False
@@ -212,16 +220,16 @@ class _Builder:
         carried = [place for place, _ in self.operands.carries]
         images = {}
         for place in places:
-            value = self._original(self.steps.run.count - 1, place)
+            value = self._original(self.steps.run.times - 1, place)
             images[value] = outputs[carried.index(place)]
         return images
 
     def _taken(self, place: Place, whole: Node, *, backwards: bool) -> dict[Node, Node]:
         """What the values of a place became: slices of the results of all steps."""
-        count, steps = self.steps.run.count, sorted(self.steps.uses[place])
+        count, steps = self.steps.run.times, sorted(self.steps.uses[place])
         at = {step: count - 1 - step if backwards else step for step in steps}
         if len(steps) <= _FEW:
-            return {self._original(step, place): whole[i] for step, i in at.items()}  # type: ignore[index]
+            return {self._original(step, place): _slice(whole, i) for step, i in at.items()}
         parts = get("unstack")(whole)
         return {self._original(step, place): parts[i] for step, i in at.items()}
 
@@ -238,17 +246,17 @@ def loop_of(steps: Steps, image: Image, within: Within, *, residuals: bool) -> L
     With ``residuals`` it stores what its gradient would compute again.
 
     Raises:
-        Refusal: there can be none.
+        RefusedError: there can be none.
     """
     try:
         return _Builder(steps, image, within, residuals=residuals).loop()
     except SymopError as error:
-        raise Refusal(str(error).partition("\n")[0]) from error
+        raise RefusedError(str(error).partition("\n")[0]) from error
 
 
 def _required(series: Series | None) -> Series:
     if series is None:
-        raise Refusal("what the steps read from outside is of different types")
+        raise RefusedError("what the steps read from outside is of different types")
     return series
 
 
@@ -271,6 +279,12 @@ def _turned(series: Series, values: Sequence[Node], *, backwards: bool) -> Node:
         return turned.node
     flipped: Node = get("flip")(series.node, axis=0)
     return flipped
+
+
+def _slice(series: Node, number: int) -> Node:
+    one = get("slice")(series, begin=(number,), end=(number + 1,))
+    squeezed: Node = get("squeeze")(one, axis=0)
+    return squeezed
 
 
 def _bytes(type: VarType) -> int:

@@ -15,7 +15,7 @@ from symop.repeats.listing import Listing, arranged
 from symop.repeats.loops import Loop, loop_of
 from symop.repeats.sequences import Repeat, maximal_repeats
 from symop.repeats.series import joined
-from symop.repeats.steps import FirstDiffersError, Refusal, Steps
+from symop.repeats.steps import FirstDiffersError, RefusedError, Steps
 from symop.repeats.wiring import Run, alike
 
 FEWEST_STEPS = 4
@@ -78,9 +78,7 @@ def rolled(
 class _Pass:
     """One pass over a sequence."""
 
-    def __init__(
-        self, listing: Listing, log: list[Rolled], *, residuals: bool, depth: int
-    ) -> None:
+    def __init__(self, listing: Listing, log: list[Rolled], *, residuals: bool, depth: int) -> None:
         self.listing, self.log = listing, log
         self.residuals, self.depth = residuals, depth
         self.images: dict[Node, Node] = {}
@@ -123,7 +121,7 @@ class _Pass:
                 continue
             try:
                 yield Steps(self.listing, run)
-            except Refusal as refusal:
+            except RefusedError as refusal:
                 self._tell(run, None, str(refusal))
 
     # Making
@@ -132,35 +130,35 @@ class _Pass:
         """Whether the steps became a loop."""
         run = steps.run
         for k in sorted(steps.varying):
-            for step in range(run.count):
+            for step in range(run.times):
                 self._rebuild(steps.node(step, k))
         try:
             loop = loop_of(steps, self.image, self._within, residuals=self.residuals)
         except FirstDiffersError as error:
             return self._without_first(steps, error)
-        except Refusal as refusal:
+        except RefusedError as refusal:
             self._tell(run, None, str(refusal))
             return False
         self._tell(run, loop, None)
         self.images.update(loop.images)
         for reader, sums in loop.terms.items():
             for place, total in sums:
-                summed = {self._value(steps, step, place) for step in range(run.count)}
+                summed = {self._value(steps, step, place) for step in range(run.times)}
                 self.terms.setdefault(reader, []).append((summed, total))
         return True
 
-    def _without_first(self, steps: Steps, error: Refusal) -> bool:
+    def _without_first(self, steps: Steps, error: RefusedError) -> bool:
         """Let the first step be no part of the loop."""
         run = steps.run
-        shorter = Run(run.start + run.period, run.period, run.count - 1)
-        if run.count <= FEWEST_STEPS or not _saves(shorter.start, shorter.stop, shorter.period):
+        shorter = Run(run.start + run.period, run.period, run.times - 1)
+        if run.times <= FEWEST_STEPS or not _saves(shorter.start, shorter.stop, shorter.period):
             self._tell(run, None, str(error))
             return False
         for place in range(run.start, shorter.start):
             self._rebuild(self.listing.order[place])
         try:
             return self._looped(Steps(self.listing, shorter))
-        except Refusal as refusal:
+        except RefusedError as refusal:
             self._tell(shorter, None, str(refusal))
             return False
 

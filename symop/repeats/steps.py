@@ -21,11 +21,11 @@ Uses = dict[Place, set[int]]
 """The steps whose values somebody outside asks for."""
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """Why steps are not made a loop; never seen by users but in a report."""
 
 
-class FirstDiffersError(Refusal):
+class FirstDiffersError(RefusedError):
     """The first step starts from values of another type, so it cannot be one of them."""
 
 
@@ -57,7 +57,7 @@ class Steps:
         """Look at the steps of ``run``.
 
         Raises:
-            Refusal: they cannot be a loop.
+            RefusedError: they cannot be a loop.
         """
         self.listing, self.run = listing, run
         self.varying = {k for k in range(run.period) if self._varies(k)}
@@ -65,7 +65,7 @@ class Steps:
         self.terms: dict[Node, set[Place]] = defaultdict(set)
         for k in self.varying:
             if any(read is not None and not read.values for read in self.reads(k)):
-                raise Refusal("a step cuts what it computed itself in another place each time")
+                raise RefusedError("a step cuts what it computed itself in another place each time")
         self._note_uses()
         self._require_plain()
 
@@ -76,7 +76,7 @@ class Steps:
     def _varies(self, k: int) -> bool:
         if not is_cut(self.node(0, k)):
             return False
-        steps = range(self.run.count)
+        steps = range(self.run.times)
         return len({identity_key(self.node(step, k).attributes) for step in steps}) > 1
 
     def reads(self, k: int) -> Iterator[Read | None]:
@@ -99,7 +99,7 @@ class Steps:
                 yield Read(None, (source + run.period, index), (first,))
 
     def _values(self, k: int, i: int) -> tuple[Node, ...]:
-        found = tuple(self.node(step, k).inputs[i] for step in range(self.run.count))
+        found = tuple(self.node(step, k).inputs[i] for step in range(self.run.times))
         assert None not in found
         return found  # type: ignore[return-value]
 
@@ -119,7 +119,7 @@ class Steps:
             if found is not None:
                 by_place[found[0]].append(found[1])
         for place, steps in by_place.items():
-            whole = len(steps) == self.run.count == len(set(steps))
+            whole = len(steps) == self.run.times == len(set(steps))
             if whole and reader.op is get("add_n") and self._is_dense(place):
                 self.terms[reader].add(place)
             else:
@@ -147,7 +147,7 @@ class Steps:
         """Refuse what cannot leave a step: rows, and the types of Python's numbers."""
         for place in self.uses:
             if not self._is_dense(place):
-                raise Refusal("a value that is needed outside is no dense array")
+                raise RefusedError("a value that is needed outside is no dense array")
         for k in range(self.run.period):
             if any(one.weak for one in self.node(1, k).types or ()):
-                raise Refusal("a step computes a Python number")
+                raise RefusedError("a step computes a Python number")

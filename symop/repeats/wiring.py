@@ -22,17 +22,17 @@ class Run(NamedTuple):
     Attributes:
         start: the place of the first operator of the first step.
         period: how many operators a step has.
-        count: how many steps there are.
+        times: how many steps there are.
     """
 
     start: int
     period: int
-    count: int
+    times: int
 
     @property
     def stop(self) -> int:
         """The place behind the last step."""
-        return self.start + self.period * self.count
+        return self.start + self.period * self.times
 
     def step_of(self, place: int) -> int:
         """In which step an operator is; out of range if in none."""
@@ -54,40 +54,41 @@ def _stretches(listing: Listing, repeat: Repeat) -> Iterator[tuple[int, int]]:
     start, stop, period = repeat
     place = start + period
     while place < stop:
-        if not _wired_alike(listing, place, period, start):
+        first = max(start, _first_alike(listing, place, period, start))
+        if first > start:
             if place - start >= 2 * period:
                 yield start, place
-            start = place - period + 1
-            place = start + period
-            continue
-        place += 1
+            start = first
+        place = max(place + 1, start + period)
     if stop - start >= 2 * period:
         yield start, stop
 
 
-def _wired_alike(listing: Listing, place: int, period: int, start: int) -> bool:
+def _first_alike(listing: Listing, place: int, period: int, start: int) -> int:
+    """From where on steps must begin for an operator to be wired as the one ``period`` before."""
     now, before = listing.wires[place], listing.wires[place - period]
     if now == before:
-        return True
+        return start
+    never = place - period + 1
     if len(now) != len(before):
-        return False
-    return all(
-        one == other or _same_role(one, other, place, period, start)
-        for one, other in zip(now, before, strict=True)
-    )
+        return never
+    pairs = [(one, other) for one, other in zip(now, before, strict=True) if one != other]
+    return max(_first_of_role(*pair, place, period, start) for pair in pairs)
 
 
-def _same_role(now: Wire, before: Wire, place: int, period: int, start: int) -> bool:
-    """Whether two wires that differ may be those of one input in two steps.
+def _first_of_role(now: Wire, before: Wire, place: int, period: int, start: int) -> int:
+    """``_first_alike`` for two wires that differ.
 
-    Either both come from outside, or the first one does since there is no step before the first.
+    Either both come from outside; or the first one does, since before the first step is no other.
     """
+    never = place - period + 1
     if EMPTY in (now, before):
-        return False
-    inside = _inside(now, place, 2 * period, start)
-    if not inside:
-        return not _inside(before, place - period, 2 * period, start)
-    return place - period - now[0] < start
+        return never
+    inside = _inside(before, place - period, 2 * period, start)
+    if not _inside(now, place, 2 * period, start):
+        return never if inside else start
+    latest = max(now[0], 0) if not inside else min(now[0], before[0])
+    return place - period - latest + 1
 
 
 def _inside(wire: Wire, place: int, reach: int, start: int) -> bool:
@@ -105,7 +106,11 @@ def _run(listing: Listing, start: int, stop: int, period: int, fewest: int) -> R
         latest = _latest_outside(listing, start, stop, period)
         if latest < start:
             break
-        start = latest + 1
+        first = _first_too_far(listing, start, stop, period)
+        if first - start > stop - latest - 1:
+            stop = first
+        else:
+            start = latest + 1
     else:
         return None
     shift = _best_cut(listing, start, stop, period)
@@ -124,6 +129,15 @@ def _latest_outside(listing: Listing, start: int, stop: int, period: int) -> int
             if wire[0] >= 2 * period and source >= start:
                 latest = max(latest, source)
     return latest
+
+
+def _first_too_far(listing: Listing, start: int, stop: int, period: int) -> int:
+    """The first operator that reads one, of those from ``start`` on, from too far away."""
+    for place in range(start, stop):
+        for wire in listing.wires[place]:
+            if wire[0] >= 2 * period and place - wire[0] >= start:
+                return place
+    return stop
 
 
 def _best_cut(listing: Listing, start: int, stop: int, period: int) -> int | None:
@@ -169,4 +183,3 @@ def _bytes(listing: Listing, place: int, index: int) -> int:
     types = listing.order[place].types
     assert types is not None
     return types[index].size * types[index].dtype.itemsize
-
