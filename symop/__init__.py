@@ -15,6 +15,7 @@ from symop.backward import append_backward
 from symop.building import Group, load, value_and_grad, var
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.current_program import data, parameter, program_guard
+from symop.depth import loops
 from symop.derivatives import grad, jvp
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "load_json",
     "load_parameters",
+    "loops",
     "name_scope",
     "nd",
     "optim",

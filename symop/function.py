@@ -18,7 +18,7 @@ from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topo
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
-from symop.repeats.rolling import rolled
+from symop.repeats.rolling import Rolled, rolled
 from symop.repeats.switch import is_rolling
 from symop.rules import with_rule
 from symop.states import explicit
@@ -49,11 +49,12 @@ def settle(
     training: bool,
     rolling: bool,
     residuals: bool = False,
+    log: list[Rolled] | None = None,
 ) -> Settled:
     """``outputs`` with types filled in from ``given`` and the training flag fixed.
 
     If ``rolling``, repeated blocks become loops, and with ``residuals`` these store what their
-    gradients will read.
+    gradients will read; ``log`` is told of them.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
@@ -71,7 +72,7 @@ def settle(
     found = explicit(of_types, fixed)
     ends = [*found.outputs, *found.updates.values()]
     if rolling:
-        ends = rolled(ends, found.order, residuals=residuals)
+        ends = rolled(ends, found.order, residuals=residuals, log=log)
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
     return Settled(ends[:count], variables_of(plain), random_keys(order), updates)

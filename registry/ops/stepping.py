@@ -37,13 +37,13 @@ _N_FIXED = 2
 
 
 def _slice_of(place: int, series: VarType, length: int) -> VarType:
-    if series.kind is not VarKind.LOD_TENSOR:
-        raise KindError(f"series {place} must be a dense array, got {series}")
+    if series.kind not in (VarKind.LOD_TENSOR, VarKind.RANDOM_KEY):
+        raise KindError(f"series {place} must be a dense array or random keys, got {series}")
     if not series.shape or series.shape[0] != length:
         raise ShapeError(
             f"series {place} must have a slice for each of {length} steps, got {series}"
         )
-    return VarType(series.shape[1:], series.dtype)
+    return VarType(series.shape[1:], series.dtype, series.kind)
 
 
 def _scan_types(

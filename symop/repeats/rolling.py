@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from symop.emission import reapplied
-from symop.graph import Node, Origin, copied_origin, select
+from symop.graph import Node, Origin, built_at, copied_origin, select
 from symop.repeats.listing import Listing, arranged
 from symop.repeats.loops import Loop, loop_of
 from symop.repeats.sequences import Repeat, maximal_repeats
 from symop.repeats.series import joined
 from symop.repeats.steps import FirstDiffersError, RefusedError, Steps
-from symop.repeats.wiring import Run, alike
+from symop.repeats.wiring import Run, alike, first_odd
 
 FEWEST_STEPS = 4
 """A loop has at least so many steps."""
@@ -24,24 +24,31 @@ LEAST_SAVED = 24
 """A loop saves the compiler at least so many operators."""
 
 
+_TELLING = 4
+"""Blocks of fewer operators that come again are not worth telling."""
+_TOO_SMALL = f"too small: a loop has at least {FEWEST_STEPS} steps and saves at least {LEAST_SAVED} operators"
+
+
 class Rolled(NamedTuple):
     """One loop that was made, or was not.
 
     Attributes:
         run: its steps, by the places of their operators in the sequence.
-        names: the operators of a step.
+        nodes: the operators of its first step.
         origin: where the user built the first of them.
         counts: how many carried values, series and shared values there are, if it was made.
         backwards: whether it goes from the last slice of its series to the first.
+        loop: the operator that runs it, or None.
         reason: why it was not made, or None.
         depth: in how many loops it lies.
     """
 
     run: Run
-    names: tuple[str, ...]
+    nodes: tuple[Node, ...]
     origin: Origin | None
     counts: dict[str, int]
     backwards: bool
+    loop: Node | None
     reason: str | None
     depth: int
 
@@ -68,7 +75,7 @@ def rolled(
     The values are the same up to rounding; what draws random numbers draws the same.
     """
     sequence = arranged(outputs, order, until)
-    if len(sequence) < LEAST_SAVED:
+    if len(sequence) < LEAST_SAVED and log is None:
         return list(outputs)
     listing = Listing(outputs, sequence)
     pass_ = _Pass(listing, log if log is not None else [], residuals=residuals, depth=depth)
@@ -107,22 +114,46 @@ class _Pass:
 
     def _chosen(self) -> list[Steps]:
         """Runs that do not overlap, those that save most first."""
-        repeats = [one for one in maximal_repeats(self.listing.letters) if _saves(*one)]
+        found = maximal_repeats(self.listing.letters)
+        repeats = [one for one in found if _saves(*one)]
         repeats.sort(key=lambda one: (one.period - (one.stop - one.start), one))
         taken: list[Steps] = []
         for repeat in repeats:
             for free in _free(repeat, [steps.run for steps in taken]):
                 taken += self._found(free)
+        self._tell_small(found, [steps.run for steps in taken])
         return taken
 
+    def _tell_small(self, found: Sequence[Repeat], taken: Sequence[Run]) -> None:
+        """Tell of blocks that come again, but are not worth a loop."""
+        for repeat in found:
+            inside = any(run.start < repeat.stop and repeat.start < run.stop for run in taken)
+            if repeat.period >= _TELLING and not _saves(*repeat) and not inside:
+                times = (repeat.stop - repeat.start) // repeat.period
+                self._tell(Run(repeat.start, repeat.period, times), None, _TOO_SMALL)
+
     def _found(self, repeat: Repeat) -> Iterator[Steps]:
-        for run in alike(self.listing, repeat, FEWEST_STEPS):
+        runs = list(alike(self.listing, repeat, FEWEST_STEPS))
+        if not runs:
+            times = (repeat.stop - repeat.start) // repeat.period
+            run = Run(repeat.start, repeat.period, times)
+            self._tell(run, None, f"too few steps in a row are wired alike{self._odd(repeat)}")
+        for run in runs:
             if not _saves(run.start, run.stop, run.period):
+                self._tell(run, None, _TOO_SMALL)
                 continue
             try:
                 yield Steps(self.listing, run)
             except RefusedError as refusal:
                 self._tell(run, None, str(refusal))
+
+    def _odd(self, repeat: Repeat) -> str:
+        """Which operator is wired otherwise than the one of the step before."""
+        place = first_odd(self.listing, repeat)
+        if place is None:
+            return ""
+        node = self.listing.order[place]
+        return f"; the first that is not is {node.op.name}{built_at(node.origin)}"
 
     # Making
 
@@ -207,10 +238,11 @@ class _Pass:
         self.log.append(
             Rolled(
                 run,
-                tuple(node.op.name for node in first),
+                tuple(first),
                 first[0].origin,
                 {} if loop is None else loop.counts,
                 loop is not None and loop.backwards,
+                None if loop is None else loop.node,
                 reason,
                 self.depth,
             )

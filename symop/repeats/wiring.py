@@ -49,6 +49,15 @@ def alike(listing: Listing, repeat: Repeat, fewest: int) -> Iterator[Run]:
                 break
 
 
+def first_odd(listing: Listing, repeat: Repeat) -> int | None:
+    """The first operator that is wired otherwise than the one ``period`` before it."""
+    start, stop, period = repeat
+    for place in range(start + period, stop):
+        if _first_alike(listing, place, period, start) > start:
+            return place
+    return None
+
+
 def _stretches(listing: Listing, repeat: Repeat) -> Iterator[tuple[int, int]]:
     """Where each operator is wired as the one ``period`` before it."""
     start, stop, period = repeat
