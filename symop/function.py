@@ -19,6 +19,7 @@ from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
 from symop.repeats.rolling import Rolled, rolled
+from symop.repeats.stacks import Stacks, stacked
 from symop.repeats.switch import is_rolling
 from symop.rules import with_rule
 from symop.states import explicit
@@ -34,12 +35,14 @@ class Settled(NamedTuple):
         variables: its variables by name.
         keys: its random keys in the order in which they are numbered.
         updates: the new values of the variables that it updates.
+        stacks: names of the variables that are stacked in another one, by its name.
     """
 
     outputs: list[Node]
     variables: dict[str, Node]
     keys: list[Node]
     updates: dict[Node, Node]
+    stacks: Stacks
 
 
 def settle(
@@ -75,7 +78,26 @@ def settle(
         ends = rolled(ends, found.order, residuals=residuals, log=log)
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
-    return Settled(ends[:count], variables_of(plain), random_keys(order), updates)
+    return Settled(ends[:count], variables_of(plain), random_keys(order), updates, {})
+
+
+def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bool) -> Settled:
+    """The same graph over one variable for each stack of variables that nothing else reads.
+
+    Variables of which a loop reads one in each step give way to a variable that holds them all, if
+    ``allows`` says so of their names.
+    """
+    made = stacked(settled.outputs, settled.updates, allows)
+    owner = {one: stack for stack, members in made.stacks.items() for one in members}
+    variables: dict[str, Node] = {}
+    for name, node in settled.variables.items():
+        one = owner.get(node)
+        variables[name if one is None else str(one.name)] = node if one is None else one
+    names = {
+        str(stack.name): tuple(str(one.name) for one in members)
+        for stack, members in made.stacks.items()
+    }
+    return Settled(made.outputs, variables, settled.keys, made.updates, names)
 
 
 def contains_gradient(outputs: Sequence[Node]) -> bool:
@@ -100,6 +122,7 @@ class GraphFunction:
     Attributes:
         arguments: names of the variables, in the order of positional values.
         states: names of the auxiliary states, which follow them.
+        stacks: for each of these that is a stack the names of the variables in it.
     """
 
     def __init__(
@@ -110,27 +133,31 @@ class GraphFunction:
         training: bool = False,
         rules: bool | None = None,
         wrt: Sequence[str] = (),
+        stacking: bool = False,
     ) -> None:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
         With ``rules`` None, a graph that contains its gradient already gets bare kernels. Behind
         the outputs come the gradients of the first one by the arguments that ``wrt`` names.
+
+        If ``stacking``, variables of which a loop reads one in each step give way to stacks of
+        them; the types of all variables must be known.
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
-        variables = variables_of(self._roots)
+        self._training, self._rolling, self._wrt = training, is_rolling(), tuple(wrt)
+        self._stacked = over_stacks(self._settled({})) if stacking else None
+        self.stacks = {} if self._stacked is None else self._stacked.stacks
+        variables = variables_of(self._roots) if self._stacked is None else self._stacked.variables
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.arguments = [name for name in variables if roles[name] == "argument"]
         self.states = [name for name in variables if roles[name] == "state"]
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
-        self._training = training
-        self._wrt = tuple(wrt)
         has_gradient = bool(wrt) or contains_gradient(outputs)
         bare_kernels = has_gradient if rules is None else not rules
         self._how = bare_where_native if bare_kernels else _with_rules
         self._typed = is_typed(self._roots)
-        self._rolling = is_rolling()
         self._schedules: dict[Any, Schedule] = {}
 
     def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
@@ -178,17 +205,9 @@ class GraphFunction:
             ArgumentError: gradients are wanted of what is no scalar.
             DisconnectedError, NotDifferentiableError: there is no gradient.
         """
-        found = settle(
-            self._roots,
-            given,
-            training=self._training,
-            rolling=self._rolling,
-            residuals=bool(self._wrt),
-        )
-        count = len(self._roots) - len(self.outputs)
-        outputs = found.outputs[count:]
+        found = self._stacked or self._settled(given)
         return Schedule(
-            [*outputs, *self._gradients(outputs[0], found, count)],
+            [*found.outputs, *self._gradients(found)],
             [found.variables[name] for name in self.names],
             self._how,
             training=self._training,
@@ -196,15 +215,27 @@ class GraphFunction:
             updates=found.updates,
         )
 
-    def _gradients(self, loss: Node, found: Settled, n_also: int) -> Sequence[Node]:
+    def _settled(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Settled:
+        found = settle(
+            self._roots,
+            given,
+            training=self._training,
+            rolling=self._rolling,
+            residuals=bool(self._wrt),
+        )
+        return found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
+
+    def _gradients(self, found: Settled) -> Sequence[Node]:
         if not self._wrt:
             return ()
+        loss = found.outputs[0]
         if loss.type.shape != ():
             raise ArgumentError(
                 f"gradient: the loss must be of shape (), got {loss.type.shape}"
                 f"{built_at(loss.origin)}"
             )
-        arguments = topological(found.outputs[:n_also])
+        # What the loss lists among its arguments, but does not need, has a gradient of zero.
+        arguments = list(found.variables.values())
         xs = [found.variables[name] for name in self._wrt]
         gradients = known_gradients([loss], xs, [None], "error", arguments)
         return [one for one in gradients if one is not None]

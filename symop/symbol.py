@@ -305,6 +305,8 @@ class Symbol(Interface):
         args_grad: Mapping[str, Any] | Sequence[Any] | None = None,
         grad_req: Any = "write",
         aux_states: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        stacked: bool = False,
     ) -> Executor:
         """An executor over given arrays.
 
@@ -313,6 +315,9 @@ class Symbol(Interface):
             args_grad: what gradients start from (``grad_req="add"``); zeros when left out.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all arguments or by name.
             aux_states: arrays of the auxiliary states.
+            stacked: whether arrays of which a loop of repeated blocks reads one in each step, such
+                as the weights of its layers, live in one array: a step copies nothing then, and
+                what is read under their names are slices of it.
 
         Raises:
             FeedError: an array is missing, superfluous or of the wrong shape or dtype.
@@ -325,15 +330,20 @@ class Symbol(Interface):
             _by_name("aux_states", aux_states or {}, self.list_auxiliary_states()),
             grad_req,
             None if args_grad is None else _by_name("args_grad", args_grad, arguments),
+            stacked=stacked,
         )
 
     def simple_bind(
         self,
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
+        *,
+        stacked: bool = False,
         **shapes: Sequence[int],
     ) -> Executor:
         """An executor over zeros; shapes that are not given follow from those that are.
+
+        ``stacked`` is what it is for ``bind``.
 
         Raises:
             UnknownTypeError: some shapes do not follow; the message names them.
@@ -350,6 +360,7 @@ class Symbol(Interface):
             {name: array for name, array in zeros.items() if name not in states},
             grad_req=grad_req,
             aux_states={name: zeros[name] for name in states},
+            stacked=stacked,
         )
 
 

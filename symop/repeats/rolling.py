@@ -26,7 +26,9 @@ LEAST_SAVED = 24
 
 _TELLING = 4
 """Blocks of fewer operators that come again are not worth telling."""
-_TOO_SMALL = f"too small: a loop has at least {FEWEST_STEPS} steps and saves at least {LEAST_SAVED} operators"
+_TOO_SMALL = (
+    f"too small: a loop has {FEWEST_STEPS} steps or more, and saves {LEAST_SAVED} operators or more"
+)
 
 
 class Rolled(NamedTuple):

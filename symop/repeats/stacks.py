@@ -4,7 +4,7 @@ Then a step of training copies nothing: it reads the stack, and gives the gradie
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from registry.table import get
@@ -30,8 +30,15 @@ class Stacked(NamedTuple):
     stacks: dict[Node, tuple[Node, ...]]
 
 
-def stacked(outputs: Sequence[Node], updates: Mapping[Node, Node]) -> Stacked:
-    """``outputs`` over one variable for each stack of variables that are used nowhere else."""
+def stacked(
+    outputs: Sequence[Node],
+    updates: Mapping[Node, Node],
+    allows: Callable[[tuple[str, ...]], bool],
+) -> Stacked:
+    """``outputs`` over one variable for each stack of variables that are used nowhere else.
+
+    Only those are stacked of whose names ``allows`` says so.
+    """
     ends = [*outputs, *updates.values()]
     order = topological(ends)
     uses = Counter(child for node in order for child in node.operands)
@@ -41,6 +48,8 @@ def stacked(outputs: Sequence[Node], updates: Mapping[Node, Node]) -> Stacked:
     for node in order:
         members = tuple(node.operands)
         if not _is_stack(node) or any(one.op is not VARIABLE or uses[one] > 1 for one in members):
+            continue
+        if not allows(tuple(str(one.name) for one in members)):
             continue
         new = _joint_update(members, updates)
         if new is None and any(one in updates for one in members):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from symop.repeats.listing import EMPTY, OUTSIDE, Listing, Wire
 from symop.repeats.sequences import Repeat
 
-FARTHEST = 3
-"""A loop whose steps read values of earlier steps than the last takes so many steps at once."""
+_LOOKED_AT = 8
+_CANDIDATES = 6
+"""So many lengths of a step are tried."""
 _MOVES = 4
 
 
@@ -40,13 +41,31 @@ class Run(NamedTuple):
 
 
 def alike(listing: Listing, repeat: Repeat, fewest: int) -> Iterator[Run]:
-    """The longest runs within ``repeat`` that are wired alike, of at least ``fewest`` steps."""
-    for start, stop in _stretches(listing, repeat):
-        for steps in range(1, FARTHEST + 1):
-            found = _run(listing, start, stop, steps * repeat.period, fewest)
-            if found is not None:
-                yield found
-                break
+    """The longest runs within ``repeat`` that are wired alike, of at least ``fewest`` steps.
+
+    A step may be several periods: in a loop over time with equal layers, it is all layers.
+    """
+    for periods in _candidates(listing, repeat, fewest):
+        period = periods * repeat.period
+        stretches = _stretches(listing, repeat._replace(period=period))
+        runs = [_run(listing, start, stop, period, fewest) for start, stop in stretches]
+        found = [run for run in runs if run is not None]
+        if found:
+            yield from found
+            return
+
+
+def _candidates(listing: Listing, repeat: Repeat, fewest: int) -> list[int]:
+    """How many periods a step may be: one, or as many as operators in the middle read back."""
+    start, stop, period = repeat
+    middle = (start + stop) // 2
+    longest = (stop - start) // fewest
+    numbers = {1}
+    for place in range(middle, min(middle + _LOOKED_AT * period, stop)):
+        for distance, _ in listing.wires[place]:
+            if period < distance <= longest and place - distance >= start:
+                numbers |= {distance // period, -(-distance // period)}
+    return sorted(one for one in numbers if one * period <= longest)[:_CANDIDATES]
 
 
 def first_odd(listing: Listing, repeat: Repeat) -> int | None:

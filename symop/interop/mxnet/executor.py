@@ -166,7 +166,7 @@ class Executor:
         for name in wanted:
             self._gradient(name).hold(found[name])
 
-    def _gradients(self, heads: Any) -> dict[str, Any]:
+    def _gradients(self, heads: Any) -> Mapping[str, Any]:
         try:
             self._inner.backward(heads)
         except SymopError as error:
