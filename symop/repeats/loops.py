@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from registry.errors import SymopError
+from registry.errors import KindError, SymopError
 from registry.operator import Operator
 from registry.ops.loop_gradients import Layout
 from registry.table import get
@@ -20,6 +20,7 @@ from symop.graph import (
     topological,
     training_flag,
 )
+from symop.repeats.listing import maker_of
 from symop.repeats.series import Series, series_of
 from symop.repeats.steps import FirstDiffersError, Place, Read, RefusedError, Steps
 
@@ -130,7 +131,7 @@ class _Builder:
             "shared": len(given.consts),
             "copied": copied,
         }
-        return Loop(outputs[0].operands[0], images, terms, backwards, counts)
+        return Loop(maker_of(outputs[0])[0], images, terms, backwards, counts)
 
     def value(self, place: Place) -> Node:
         """A value of the body."""
@@ -181,6 +182,7 @@ class _Builder:
         order = [self.made[k] for k in sorted(self.made)]
         inner = self.within(results, order, given.parameters)
         body = body_of(given.parameters, inner, (), updating=True)
+        _require_dense_gradients(body)
         layout = Layout(body, len(given.carries), len(series), n_sums)
         firsts = [first for _, first in given.carries]
         operands = [*firsts, *series, *given.consts]
@@ -289,6 +291,24 @@ def _slice(series: Node, number: int) -> Node:
 
 def _bytes(type: VarType) -> int:
     return type.size * type.dtype.itemsize
+
+
+def _require_dense_gradients(body: GraphBody) -> None:
+    """Refuse a body one of whose gradients is rows, which could not leave it.
+
+    Raises:
+        RefusedError: there is one.
+    """
+    heads, wanted = (
+        tuple(i for i, one in enumerate(types) if one.differentiable)
+        for types in (body.outputs, body.inputs)
+    )
+    try:
+        body.pullback(heads, wanted)
+    except KindError:
+        raise RefusedError("a gradient of what the steps share is rows") from None
+    except SymopError:
+        pass  # who asks for a gradient is told what is wrong
 
 
 def _with_residuals(layout: Layout) -> Layout:

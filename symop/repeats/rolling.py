@@ -24,8 +24,8 @@ LEAST_SAVED = 24
 """A loop saves the compiler at least so many operators."""
 
 
-_TELLING = 4
-"""Blocks of fewer operators that come again are not worth telling."""
+_TELLING = 8
+"""Blocks that come three times or more are worth telling if a loop would save so many operators."""
 _TOO_SMALL = (
     f"too small: a loop has {FEWEST_STEPS} steps or more, and saves {LEAST_SAVED} operators or more"
 )
@@ -130,8 +130,9 @@ class _Pass:
         """Tell of blocks that come again, but are not worth a loop."""
         for repeat in found:
             inside = any(run.start < repeat.stop and repeat.start < run.stop for run in taken)
-            if repeat.period >= _TELLING and not _saves(*repeat) and not inside:
-                times = (repeat.stop - repeat.start) // repeat.period
+            times = (repeat.stop - repeat.start) // repeat.period
+            worth = times > 2 and repeat.period * (times - 1) >= _TELLING
+            if worth and not inside and not _saves(*repeat):
                 self._tell(Run(repeat.start, repeat.period, times), None, _TOO_SMALL)
 
     def _found(self, repeat: Repeat) -> Iterator[Steps]:
