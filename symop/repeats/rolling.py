@@ -136,15 +136,13 @@ class _Pass:
                 self._tell(Run(repeat.start, repeat.period, times), None, _TOO_SMALL)
 
     def _found(self, repeat: Repeat) -> Iterator[Steps]:
-        runs = list(alike(self.listing, repeat, FEWEST_STEPS))
+        alike_ones = alike(self.listing, repeat, FEWEST_STEPS)
+        runs = [run for run in alike_ones if _saves(run.start, run.stop, run.period)]
         if not runs:
             times = (repeat.stop - repeat.start) // repeat.period
             run = Run(repeat.start, repeat.period, times)
             self._tell(run, None, f"too few steps in a row are wired alike{self._odd(repeat)}")
         for run in runs:
-            if not _saves(run.start, run.stop, run.period):
-                self._tell(run, None, _TOO_SMALL)
-                continue
             try:
                 yield Steps(self.listing, run)
             except RefusedError as refusal:
