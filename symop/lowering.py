@@ -18,7 +18,18 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
-from symop.graph import ARRAY, CONSTANT, KEY, KEYS, SELECT, TRAINING, Node, topological
+from symop.graph import (
+    ARRAY,
+    CONSTANT,
+    KEY,
+    KEYS,
+    SELECT,
+    TRAINING,
+    Node,
+    Origin,
+    built_at,
+    topological,
+)
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
@@ -87,6 +98,7 @@ class Schedule:
         self._places: dict[Node, int] = {}
         self._size = 3
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
+        self._built: dict[int, tuple[str, Origin | None]] = {}
         self._variables = [self._place(node) for node in variables]
         ranks = {
             node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
@@ -125,6 +137,7 @@ class Schedule:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
             step = (how(node), self._inputs(node))
+            self._built[self._size] = _called(operator, node), node.origin
         else:
             raise AssertionError(f"{node!r} cannot be lowered: {operator}")
         self._steps.append((*step, self._place(node)))
@@ -147,14 +160,26 @@ class Schedule:
         held[_KEY], held[_OFFSET] = key, offset
         for place, value in zip(self._variables, values, strict=True):
             held[place] = value
-        for call, inputs, place in self._steps:
-            held[place] = call(*[held[i] for i in inputs])
+        try:
+            for call, inputs, place in self._steps:
+                held[place] = call(*[held[i] for i in inputs])
+        except Exception as error:
+            name, origin = self._built.get(place, ("a value", None))
+            error.add_note(f"  in {name}{built_at(origin)}")
+            raise
         return [held[i] for i in self._outputs], [held[i] for i in self._new]
 
 
 def random_keys(order: Sequence[Node]) -> list[Node]:
     """The random keys of a graph, in the order in which they were made."""
     return sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
+
+
+def _called(operator: Operator, node: Node) -> str:
+    """What an error calls an operator: a loop tells the number of its steps."""
+    length = operator.attribute_dict(node.attributes).get("length") if node.attributes else None
+    steps = length is not None and bool(bodies_of(node.attributes))
+    return f"{operator.name} of {length} steps" if steps else operator.name
 
 
 def _take(index: int, values: Sequence[Any]) -> Any:

@@ -11,6 +11,8 @@ from jax.extend.core import jaxprs_in_params
 
 import symop as so
 from registry.errors import ArgumentError, FeedError
+from registry.signature import Array
+from registry.table import op
 from symop.holdings import Holdings
 from symop.repeats.sequences import Repeat, maximal_repeats
 from symop.train import initialize
@@ -386,3 +388,21 @@ def test_holdings_are_a_dict():
     assert held["b"].tolist() == [9, 9]
     with pytest.raises(KeyError):
         held["a"]
+
+
+def test_an_error_names_the_line_that_built_the_step():
+    @op(shape=lambda x: x, dtype=lambda x: x.dtype)
+    def failing_when_lowered(x: Array) -> Array:
+        """Its kernel fails."""
+        raise RuntimeError("no luck")
+
+    x = so.var("x", shape=(3,))
+    for _ in range(30):
+        x = so.sin(failing_when_lowered(x))
+    with pytest.raises(RuntimeError, match="no luck") as caught:
+        x.eval(x=np.ones(3))
+    first, second = caught.value.__notes__[:2]
+    assert "in failing_when_lowered" in first
+    assert __file__ in first
+    assert "in scan of 30 steps" in second
+    assert __file__ in second
