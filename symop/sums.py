@@ -12,7 +12,9 @@ from typing import NamedTuple
 from registry.operator import Operator
 from registry.table import get
 from registry.types import VarKind, VarType, is_extended_float
+from registry.var import Attributes, Inputs
 from symop.graph import Node, constant
+from symop.origins import ambient
 
 Sum = Callable[[Sequence[Node]], Node]
 """From the gradients that reach a value to their sum."""
@@ -43,8 +45,11 @@ def plain(_order: Sequence[Node]) -> Sum:
 def meeting(order: Sequence[Node]) -> Sum:
     """Sums that meet equal ones, where gradients in the graph ``order`` are differentiated again.
 
-    A first gradient is left as its makers wrote it: there is little to meet.
+    A first gradient is left as its makers wrote it: there is little to meet. So are those of a
+    program, each value of which has a name by which a derivative may be asked for.
     """
+    if ambient.node_of is not None:
+        return accumulate
     again = any(node.origin is not None and node.origin.forward for node in order)
     return Sums(order) if again else accumulate
 
@@ -183,14 +188,20 @@ def _multiple(node: Node) -> Term:
 
 def _inner(node: Node) -> Term | None:
     """``node`` as a multiple of what it is computed from, where it is one at first sight."""
-    if (negated := node.applied(get("negative"))) is not None:
+    if (negated := _applied(node, get("negative"))) is not None:
         return Term(-1, negated[0][0])
-    if (scaled := node.applied(get("scale"))) is not None:
+    if (scaled := _applied(node, get("scale"))) is not None:
         return _whole(scaled[1][0], scaled[0][0])
-    if (product := node.applied(get("multiply"))) is not None:
+    if (product := _applied(node, get("multiply"))) is not None:
         x, y = product[0] if product[0][0].constant is not None else product[0][::-1]
         return _whole(x.constant, y)
     return None
+
+
+def _applied(node: Node, operator: Operator) -> tuple[Inputs, Attributes] | None:
+    """What ``node`` applies ``operator`` to, if differentiation made it and no user holds it."""
+    made = node.origin is not None and node.origin.forward is not None
+    return node.applied(operator) if made else None
 
 
 def _whole(factor: object, core: Node) -> Term | None:
@@ -208,7 +219,7 @@ def _factors(node: Node) -> tuple[Operator, Sequence[Node], Sequence[bool]] | No
     """
     for name, movable in (("multiply", (True, True)), ("divide", (True, False))):
         operator = get(name)
-        applied = node.applied(operator)
+        applied = _applied(node, operator)
         if applied is not None:
             whole = [one.types == node.types for one in applied[0]]
             return operator, applied[0], [a and b for a, b in zip(whole, movable, strict=True)]

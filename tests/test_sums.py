@@ -229,6 +229,18 @@ def test_no_value_that_a_symbol_holds_is_passed_by():
     assert float(found) == pytest.approx(-2 * np.cos(0.3), rel=1e-5)
 
 
+def test_no_value_of_a_program_is_passed_by():
+    program = so.Program()
+    with so.program_guard(program):
+        x = program.data("x", ())
+        opposite = -so.grad(so.sin(x), x)
+        again = so.grad(opposite * opposite, x)
+        found = so.grad(again, opposite)  # again = 2 opposite sin(x)
+    assert "scale" not in str(program)
+    (value,) = program.run(feed={"x": np.float32(0.3)}, fetch=[found])
+    assert float(value) == pytest.approx(2 * np.sin(0.3), rel=1e-5)
+
+
 def test_the_sum_of_many_terms_stays_linear_in_their_number():
     x = so.var("x", ())
     y = so.grad(sum(so.sin(x * float(i)) for i in range(400)), x)
