@@ -1,10 +1,12 @@
-"""Convolutions in the layout for which XLA's CPU backend has a fast kernel.
+"""Convolutions in loops in the layout for which XLA's CPU backend has a fast kernel.
 
 XLA brings convolutions into that layout itself, but only those outside of loops; in a loop it falls
 back to a kernel that takes up to a hundred times as long.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -14,8 +16,27 @@ from jax.extend import core
 Function = Callable[..., jax.Array]
 
 
-def fast_on_cpu(function: Function, *arrays: jax.Array) -> jax.Array:
-    """``function(*arrays)``, whose convolutions are computed in the fast layout on CPUs."""
+class _Local(threading.local):
+    inside = False
+
+
+_local = _Local()
+
+
+@contextlib.contextmanager
+def looping() -> Iterator[None]:
+    """What is traced inside is a step of a loop."""
+    before, _local.inside = _local.inside, True
+    try:
+        yield
+    finally:
+        _local.inside = before
+
+
+def convolved(function: Function, *arrays: jax.Array) -> jax.Array:
+    """``function(*arrays)``, whose convolutions are fast in loops too."""
+    if not _local.inside:
+        return function(*arrays)
     found: jax.Array = lax.platform_dependent(
         *arrays, cpu=lambda *given: _in_layout(function, *given), default=function
     )
@@ -24,8 +45,8 @@ def fast_on_cpu(function: Function, *arrays: jax.Array) -> jax.Array:
 
 def _in_layout(function: Function, *arrays: jax.Array) -> jax.Array:
     closed = jax.make_jaxpr(function)(*arrays)
-    (found,) = _evaluated(closed.jaxpr, closed.consts, arrays)
-    return found
+    found: list[jax.Array] = _evaluated(closed.jaxpr, closed.consts, arrays)
+    return found[0]
 
 
 def _evaluated(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -38,7 +59,7 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any]) -> list
     for eqn in jaxpr.eqns:
         given = [value(one) for one in eqn.invars]
         if eqn.primitive.name == "conv_general_dilated" and eqn.params["batch_group_count"] == 1:
-            found = [_convolved(*given, eqn.params)]
+            found = [_channels_last(given[0], given[1], eqn.params)]
         else:
             out = eqn.primitive.bind(*given, **eqn.params)
             found = list(out) if eqn.primitive.multiple_results else [out]
@@ -46,7 +67,7 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any]) -> list
     return [value(one) for one in jaxpr.outvars]
 
 
-def _convolved(x: jax.Array, weight: jax.Array, params: Any) -> jax.Array:
+def _channels_last(x: jax.Array, weight: jax.Array, params: Any) -> jax.Array:
     """A convolution of channels-last arrays, each moved there and the result back."""
     numbers = params["dimension_numbers"]
     batch, feature, *places = numbers.lhs_spec

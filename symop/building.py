@@ -220,7 +220,8 @@ class ValueAndGrad:
         given = (loss.nodes, loss.also)
         self.stacks: dict[str, tuple[str, ...]] = {}
         if stacked:
-            self.stacks = GraphFunction(*given, training=is_train, stacking=True).stacks
+            unwritten = GraphFunction(*given, training=is_train, rules=False, stacking=True)
+            self.stacks = unwritten.stacks
             _require_whole(self.stacks, wrt)
         self.wrt = list(dict.fromkeys(_owner(self.stacks, name) for name in wrt))
         self._function = GraphFunction(*given, training=is_train, wrt=self.wrt, stacking=stacked)

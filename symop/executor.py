@@ -22,6 +22,7 @@ from symop.holdings import Holdings
 from symop.lowering import Call, Schedule
 from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
+from symop.repeats.loops import Aim
 from symop.repeats.switch import is_rolling
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
@@ -280,7 +281,7 @@ class _Mode:
             bound.types,
             training=training,
             rolling=is_rolling(),
-            residuals=training,
+            aim=Aim(residuals=training),
         )
         self.variables = found.variables
         found = found._replace(outputs=found.outputs[len(bound.also) :])

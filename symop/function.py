@@ -18,6 +18,7 @@ from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topo
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
+from symop.repeats.loops import FORWARD, Aim
 from symop.repeats.rolling import Rolled, rolled
 from symop.repeats.stacks import Stacks, stacked
 from symop.repeats.switch import is_rolling
@@ -51,13 +52,12 @@ def settle(
     *,
     training: bool,
     rolling: bool,
-    residuals: bool = False,
+    aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
 ) -> Settled:
     """``outputs`` with types filled in from ``given`` and the training flag fixed.
 
-    If ``rolling``, repeated blocks become loops, and with ``residuals`` these store what their
-    gradients will read; ``log`` is told of them.
+    If ``rolling``, repeated blocks become loops for that ``aim``; ``log`` is told of them.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
@@ -75,7 +75,7 @@ def settle(
     found = explicit(of_types, fixed)
     ends = [*found.outputs, *found.updates.values()]
     if rolling:
-        ends = rolled(ends, found.order, residuals=residuals, log=log)
+        ends = rolled(ends, found.order, aim=aim, log=log)
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
     return Settled(ends[:count], variables_of(plain), random_keys(order), updates, {})
@@ -146,6 +146,9 @@ class GraphFunction:
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
         self._training, self._rolling, self._wrt = training, is_rolling(), tuple(wrt)
+        has_gradient = bool(wrt) or contains_gradient(outputs)
+        bare_kernels = has_gradient if rules is None else not rules
+        self._how = bare_where_native if bare_kernels else _with_rules
         self._stacked = over_stacks(self._settled({})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
         variables = variables_of(self._roots) if self._stacked is None else self._stacked.variables
@@ -154,9 +157,6 @@ class GraphFunction:
         self.states = [name for name in variables if roles[name] == "state"]
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
-        has_gradient = bool(wrt) or contains_gradient(outputs)
-        bare_kernels = has_gradient if rules is None else not rules
-        self._how = bare_where_native if bare_kernels else _with_rules
         self._typed = is_typed(self._roots)
         self._schedules: dict[Any, Schedule] = {}
 
@@ -221,7 +221,7 @@ class GraphFunction:
             given,
             training=self._training,
             rolling=self._rolling,
-            residuals=bool(self._wrt),
+            aim=Aim(residuals=bool(self._wrt), by_jax=self._how is _with_rules),
         )
         return found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
 

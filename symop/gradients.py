@@ -1,6 +1,6 @@
 """Gradients of nodes: what a missing gradient means, and derivatives that wait for shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from registry.errors import (
@@ -26,6 +26,7 @@ from symop.graph import (
     select,
     topological,
 )
+from symop.sums import Sum, meeting, plain
 
 Unreachable = Literal["error", "zero", "none"]
 """What to do where no path leads: raise, return zeros, or return None.
@@ -144,7 +145,7 @@ def typed_grad(
 
     They reach the random keys that ``ys`` reach, which number their keys in a graph.
     """
-    found = known_gradients(ys, xs, heads, unreachable, arguments)
+    found = known_gradients(ys, xs, heads, unreachable, arguments, meeting)
     return _with_all_keys(topological(ys), found)
 
 
@@ -154,10 +155,14 @@ def known_gradients(
     heads: Sequence[Node | None],
     unreachable: Unreachable,
     arguments: Sequence[Node] = (),
+    summing: Callable[[Sequence[Node]], Sum] = plain,
 ) -> list[Node | None]:
-    """``typed_grad`` for programs, which number their random keys themselves."""
+    """``typed_grad`` for programs, which number their random keys themselves.
+
+    Sums are plain unless told: they look through no value, each of which a program may name.
+    """
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
-    found = pullback(ys, xs, given)
+    found = pullback(ys, xs, given, summing)
     order = topological(ys)
     gradients: list[Node | None] = []
     for x, one in zip(xs, found, strict=True):

@@ -146,7 +146,7 @@ class Runner:
         self._copied = [i for i, name in enumerate(fetch) if name in updates]
         results = [*new, *ends]
         if is_rolling():
-            results = rolled(results, by_age(topological(results)), residuals=False)
+            results = rolled(results, by_age(topological(results)))
         self._schedule = Schedule(
             results,
             [*[own[name] for name in self.kept], *self._feeds.values()],

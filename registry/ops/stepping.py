@@ -15,6 +15,7 @@ from jax import lax
 
 from registry.attributes import Check
 from registry.bodies import Body, BodyAttribute, body, settled
+from registry.canonical_layouts import looping
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ArgumentError, DTypeError, KindError, ShapeError
 from registry.operator import Grads
@@ -105,7 +106,8 @@ class _Step(NamedTuple):
         """Carries and sums after step ``number``, and slices of the results."""
         key = jax.random.fold_in(self.key, number) if self.body.draws else None
         values = [*held[: self.n_carry], *xs, *self.consts]
-        found = self.body.run(values, key=key, training=self.training)
+        with looping():
+            found = self.body.run(values, key=key, training=self.training)
         end = self.n_carry + self.n_sums
         sums = [
             total + term

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
+
 from registry.errors import KindError, SymopError
+from registry.infer import abstract
 from registry.operator import Operator
 from registry.ops.loop_gradients import Layout
 from registry.table import get
@@ -32,6 +35,22 @@ _FEW = 2
 """So many results of a loop are taken out one by one; of more, all are."""
 _LIGHT = 4
 """All steps are computed at once if their values take no more times the room of the results."""
+
+
+class Aim(NamedTuple):
+    """What will be done with loops.
+
+    Attributes:
+        residuals: their gradients are taken as graphs, so they store what those will read.
+        by_jax: JAX may differentiate them.
+    """
+
+    residuals: bool = False
+    by_jax: bool = False
+
+
+FORWARD = Aim()
+"""Nothing but to be run."""
 
 
 class Loop(NamedTuple):
@@ -96,8 +115,8 @@ class _Operands:
 class _Builder:
     """Makes the body of a run's steps, and the loop of the body."""
 
-    def __init__(self, steps: Steps, image: Image, within: Within, *, residuals: bool) -> None:
-        self.steps, self.within, self.residuals = steps, within, residuals
+    def __init__(self, steps: Steps, image: Image, within: Within, aim: Aim) -> None:
+        self.steps, self.within, self.aim = steps, within, aim
         self.operands = _Operands(steps, image)
         self.made: dict[int, Node] = {}
 
@@ -183,6 +202,10 @@ class _Builder:
         inner = self.within(results, order, given.parameters)
         body = body_of(given.parameters, inner, (), updating=True)
         _require_dense_gradients(body)
+        if self.aim.by_jax and jax.default_backend() == "cpu" and _convolves(body):
+            raise RefusedError(
+                "JAX would transpose convolutions, which XLA makes slow in CPU loops"
+            )
         layout = Layout(body, len(given.carries), len(series), n_sums)
         firsts = [first for _, first in given.carries]
         operands = [*firsts, *series, *given.consts]
@@ -197,7 +220,7 @@ class _Builder:
         training: Any = training_flag() if reads else False
         if not layout.n_carry and not layout.n_sums and self._is_light(body):
             return list(get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs))
-        if self.residuals:
+        if self.aim.residuals:
             layout = _with_residuals(layout)
         made = get("scan")(
             *operands,
@@ -242,16 +265,14 @@ class _Builder:
         return value
 
 
-def loop_of(steps: Steps, image: Image, within: Within, *, residuals: bool) -> Loop:
+def loop_of(steps: Steps, image: Image, within: Within, aim: Aim) -> Loop:
     """The loop that computes what ``steps`` do.
-
-    With ``residuals`` it stores what its gradient would compute again.
 
     Raises:
         RefusedError: there can be none.
     """
     try:
-        return _Builder(steps, image, within, residuals=residuals).loop()
+        return _Builder(steps, image, within, aim).loop()
     except SymopError as error:
         raise RefusedError(str(error).partition("\n")[0]) from error
 
@@ -291,6 +312,12 @@ def _slice(series: Node, number: int) -> Node:
 
 def _bytes(type: VarType) -> int:
     return type.size * type.dtype.itemsize
+
+
+def _convolves(body: GraphBody) -> bool:
+    """Whether there are convolutions in ``body``, at any depth."""
+    values = list(map(abstract, body.inputs))
+    return "conv_general_dilated" in str(jax.make_jaxpr(lambda *given: body.run(given))(*values))
 
 
 def _require_dense_gradients(body: GraphBody) -> None:

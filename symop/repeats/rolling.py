@@ -12,7 +12,7 @@ from typing import NamedTuple
 from symop.emission import reapplied
 from symop.graph import Node, Origin, built_at, copied_origin, select
 from symop.repeats.listing import Listing, arranged
-from symop.repeats.loops import Loop, loop_of
+from symop.repeats.loops import FORWARD, Aim, Loop, loop_of
 from symop.repeats.sequences import Repeat, maximal_repeats
 from symop.repeats.series import joined
 from symop.repeats.steps import FirstDiffersError, RefusedError, Steps
@@ -60,7 +60,7 @@ def rolled(
     order: Iterable[Node],
     until: Iterable[Node] = (),
     *,
-    residuals: bool,
+    aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
     depth: int = 0,
 ) -> list[Node]:
@@ -70,7 +70,7 @@ def rolled(
         outputs: values of one graph, all types known.
         order: nodes in the order in which they were made, as far as it is known.
         until: nodes that are taken as given.
-        residuals: whether loops store what their gradients will read.
+        aim: what will be done with the loops.
         log: where to tell what was rolled and what was not.
         depth: in how many loops the graph lies.
 
@@ -80,16 +80,16 @@ def rolled(
     if len(sequence) < LEAST_SAVED and log is None:
         return list(outputs)
     listing = Listing(outputs, sequence)
-    pass_ = _Pass(listing, log if log is not None else [], residuals=residuals, depth=depth)
+    pass_ = _Pass(listing, log if log is not None else [], aim, depth=depth)
     return pass_.outputs()
 
 
 class _Pass:
     """One pass over a sequence."""
 
-    def __init__(self, listing: Listing, log: list[Rolled], *, residuals: bool, depth: int) -> None:
+    def __init__(self, listing: Listing, log: list[Rolled], aim: Aim, *, depth: int) -> None:
         self.listing, self.log = listing, log
-        self.residuals, self.depth = residuals, depth
+        self.aim, self.depth = aim, depth
         self.images: dict[Node, Node] = {}
         self.terms: dict[Node, list[tuple[set[Node], Node]]] = {}
 
@@ -165,7 +165,7 @@ class _Pass:
             for step in range(run.times):
                 self._rebuild(steps.node(step, k))
         try:
-            loop = loop_of(steps, self.image, self._within, residuals=self.residuals)
+            loop = loop_of(steps, self.image, self._within, self.aim)
         except FirstDiffersError as error:
             return self._without_first(steps, error)
         except RefusedError as refusal:
@@ -207,7 +207,7 @@ class _Pass:
             results,
             order,
             parameters,
-            residuals=self.residuals,
+            aim=self.aim,
             log=self.log,
             depth=self.depth + 1,
         )
