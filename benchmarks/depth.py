@@ -24,6 +24,7 @@ from steps import forget, stages
 
 import symop as so
 from symop.function import settle
+from symop.repeats.switch import is_rolling
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from deep_models import Arrays, Model, images, layers, listed, named, recurrent, stacked
@@ -43,6 +44,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     figures = []
     for name, model in deep(share).items():
         figures += against_scan(name, model, 2 if quick else 3, 5 if quick else 30)
+    for name in (f"{96 // share} residual layers",):
+        figures += apart(name, deep(share)[name], 2, 5 if quick else 30)
     for name, model in shallow(share).items():
         figures += against_unrolled(name, model, 1, 5 if quick else 30)
     for trainee, repeats in ((mlp(), 12), (digits(), 6)):
@@ -54,8 +57,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 REMARKS = [
     "A step is the loss and its gradients by all parameters. Before it is timed both sides must "
     "give the same.",
-    "Parameters are single arrays on symop's side, stacked ones in the scan written by hand, lists "
-    "of arrays in unrolled JAX. An executor holds them as it likes.",
+    "Parameters of repeated layers are stacked on both sides, by stacked=True on symop's; where a "
+    "figure says apart they are single arrays there. In unrolled JAX they are lists of arrays.",
     "Trace and compile start with every cache empty; symop's part includes building and "
     "differentiating the graph.",
     "The second column is not always JAX: where a figure says so it is symop with rolling switched "
@@ -137,16 +140,20 @@ class Side:
         return {"": loss, **named(self.names, slopes)}
 
 
-def by_graph(model: Model) -> Side:
-    """The naive symbol: built, differentiated, lowered."""
+def by_graph(model: Model, *, apart: bool = False) -> Side:
+    """The naive symbol: built, differentiated, lowered; parameters stacked unless ``apart``."""
     params, states = single(model.arrays())
 
-    def make() -> Any:
+    def made() -> so.building.ValueAndGrad:
         loss = model.loss()
-        function = so.value_and_grad(loss, trained(loss), is_train=bool(states))
+        return so.value_and_grad(loss, trained(loss), is_train=bool(states), stacked=not apart)
+
+    def make() -> Any:
+        function = made()
         return lambda given: function(**given)
 
-    return Side(make, ({**params, **states},), {})
+    like = made()
+    return Side(make, (like.stack({**params, **states}),), like.stacks)
 
 
 def by_hand(model: Model, join: Callable[..., Arrays], function: Callable[..., Any]) -> Side:
@@ -196,6 +203,15 @@ def against_scan(name: str, model: Model, compilings: int, steps: int) -> list[F
     ]
 
 
+def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
+    """Parameters as single arrays, which a step has to put together; for information."""
+    ours, theirs = by_graph(model, apart=True), by_hand(model, stacked, model.scanned)
+    title = f"{name}, parameters apart"
+    first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
+    second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)
+    return [replace(one, target=None) for one in (first, second)]
+
+
 def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
     """Against loops of Python in JAX, for information."""
     ours, theirs = by_graph(model), by_hand(model, listed, model.unrolled)
@@ -238,12 +254,12 @@ def executor(model: Model) -> Program:
     params, states = single(model.arrays())
     loss = model.loss()
     requests = dict.fromkeys(trained(loss), "write")
-    bound = loss.bind(params, grad_req=requests, aux_states=states)
+    bound = loss.bind(params, grad_req=requests, aux_states=states, stacked=True)
 
     def step() -> None:
         bound.forward(is_train=True)
         bound.backward()
-        jax.block_until_ready((bound.outputs, bound.grad_dict, bound.aux_dict))
+        jax.block_until_ready((bound.outputs, bound.grad_dict.arrays(), bound.aux_dict.arrays()))
 
     return step
 
@@ -297,7 +313,7 @@ def one_second(
 
 def settling(graph: so.Symbol) -> float:
     """Seconds of filling in types, rolling and fixing the training flag."""
-    return seconds(lambda: settle(graph.nodes, {}, training=True))
+    return seconds(lambda: settle(graph.nodes, {}, training=True, rolling=is_rolling()))
 
 
 def irregular(count: int) -> so.Symbol:
