@@ -183,13 +183,6 @@ def test_what_stays_open(net):
         net.infer_shape(nothing=(1,))
 
 
-def test_dtypes_reach_the_weights(net):
-    arguments, outputs, _ = net.infer_type(data="float16")
-    assert arguments[:5] == [np.float16] * 5
-    assert outputs == [np.float16]
-    assert mx.sym.Cast(mx.sym.var("x"), dtype="int32").infer_type()[1] == [np.int32]
-
-
 # Files ------------------------------------------------------------------------------------------
 
 

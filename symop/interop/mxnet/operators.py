@@ -19,8 +19,10 @@ from registry.errors import SymopError, nearest
 from registry.operator import Operator as Registered
 from registry.signature import Slot
 from registry.table import find as registered
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import is_hidden, read, written
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes
 
 Rule = Callable[..., Any]
@@ -73,7 +75,9 @@ class Rules:
         visible: gives the number of outputs that users see; without it, all.
         shapes: completes in place two lists, its first parameters: what is known of the shapes of
             inputs and of outputs, where one tells the other before all inputs are known.
-        dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
+        dtypes: completes dtypes likewise, a rule of ``partial_dtypes``, or ``"free"`` for the one
+            of this name. Without it, the output has that of an attribute ``dtype``, and where
+            there is none, all inputs and outputs are of one dtype.
         check: raises where a call must not be made, which a file may hold nevertheless.
         bodies: how many subgraphs a call has.
         initial: for variables that become some input, the initializer that MXNet attaches.
@@ -86,7 +90,7 @@ class Rules:
     outputs: Rule | None = None
     visible: Rule | None = None
     shapes: Rule | None = None
-    dtypes: Literal["same", "free"] = "same"
+    dtypes: Rule | Literal["free"] | None = None
     check: Rule | None = None
     bodies: int = 0
     initial: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -131,12 +135,15 @@ class Operator:
             if one.kind is one.KEYWORD_ONLY and one.name != "bodies"
         }
         self.others = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
-        self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
+        self.ignored = frozenset(rules.ignored)
         self.initial, self.bodies = rules.initial, rules.bodies
         self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
         self._outputs, self._check = self._rule(rules.outputs), self._rule(rules.check)
         self._known: dict[Any, Mapping[str, Any]] = {}
         self._shape_rule = self._rule(rules.shapes, leading=2)
+        dtypes = partial_dtypes.free if rules.dtypes == "free" else rules.dtypes
+        default = partial_dtypes.told if "dtype" in self.attributes else partial_dtypes.same
+        self._dtype_rule = self._rule(dtypes or default, leading=2)
 
     def _rule(self, rule: Rule | None, leading: int = 0) -> Any:
         """``rule`` as a function of what leads and of all attributes, of which it takes some."""
@@ -284,10 +291,16 @@ class Operator:
             found: shapes of the outputs as far as they are known.
             values: the attributes.
         """
-        if self._shape_rule is None:
-            return
+        if self._shape_rule is not None:
+            self._tell(self._shape_rule, given, found, values)
+
+    def fill_dtypes(self, given: Dtypes, found: Dtypes, values: Mapping[str, Any]) -> None:
+        """The same of dtypes."""
+        self._tell(self._dtype_rule, given, found, values)
+
+    def _tell(self, rule: Rule, *args: Any) -> None:
         try:
-            self._shape_rule(given, found, values)
+            rule(*args)
         except MXNetError:
             raise
         except CALL_ERRORS as error:

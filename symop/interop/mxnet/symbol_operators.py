@@ -7,7 +7,8 @@ from typing import Any
 from symop.interop.mxnet.base import numeric_types
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY, attach, split_parts
-from symop.interop.mxnet.symbol import Symbol, function_of
+from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbol_making import function_of
 
 _EAGER = (
     "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"

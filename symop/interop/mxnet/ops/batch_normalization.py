@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import ONE, ZERO, Aux, operator
 from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_dtypes import Dtypes, agreed
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
 
 _NOTE = "what flows back to mean and var, if they are put out, is not dropped"
@@ -29,6 +32,14 @@ def _shapes_along(given: Shapes, found: Shapes, axis: int) -> None:
 
 def _shapes_of_channels(given: Shapes, found: Shapes) -> None:
     _shapes_along(given, found, 1)
+
+
+def _dtypes(given: Dtypes, found: Dtypes) -> None:
+    data = given[0] = found[0] = agreed((given[0], found[0]))
+    if data is not None:
+        wide = np.promote_types(data, np.float32)
+        given[1:] = [wide if one is None else one for one in given[1:]]
+    found[1:] = [given[3] if one is None else one for one in found[1:]]
 
 
 def _statistics(
@@ -129,7 +140,7 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
         outputs=lambda: outputs,
         visible=_visible,
         shapes=_shapes_along,
-        dtypes="free",
+        dtypes=_dtypes,
         initial=_INITIAL,
         ignored=("cudnn_off", "min_calib_range", "max_calib_range"),
         note=_NOTE,
@@ -146,7 +157,7 @@ _declare("_contrib_BatchNormWithReLU", then=so.relu, outputs=("output", "mean", 
     outputs=lambda: ("output", "mean", "var"),
     visible=_visible,
     shapes=_shapes_of_channels,
-    dtypes="free",
+    dtypes=_dtypes,
     initial=_INITIAL,
     ignored=("ndev", "key"),
     note=_NOTE,

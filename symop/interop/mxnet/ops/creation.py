@@ -27,7 +27,7 @@ def zeros(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     return made(so.zeros, shape=shape, dtype=dtype)
 
 
-@operator("_zeros_without_dtype", ignored=(*_DEVICE, "dtype"))
+@operator("_zeros_without_dtype", dtypes="free", ignored=(*_DEVICE, "dtype"))
 def zeros_without_dtype(*, shape: Shape = ()) -> Any:
     """Zeros of the default dtype."""
     return made(so.zeros, shape=shape, dtype="float32")
@@ -105,7 +105,7 @@ def arange_like(
     return fixed(so.reshape(found, shape=shape), data)
 
 
-@operator("_contrib_index_array")
+@operator("_contrib_index_array", dtypes="free")
 def index_array(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
     """For each entry its position, along ``axes`` or all, along a new last axis."""
     shape = tuple(data.shape)

@@ -213,7 +213,7 @@ def cast(data: Any, *, dtype: Dtype) -> Any:
     return so.cast(data, dtype=dtype)
 
 
-@operator("amp_cast", shapes=same)
+@operator("amp_cast", shapes=same, dtypes="free")
 def amp_cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` in another dtype, if its own is float32 or a narrower one."""
     return so.cast(data, dtype=dtype) if data.dtype.name in _NARROW else so.identity(data)

@@ -7,6 +7,7 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
+from symop.interop.mxnet.partial_dtypes import Dtypes, labeled, same
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
@@ -91,6 +92,13 @@ def _shapes(
         enter(given, 1, (sum(map(_count, parts)),))
 
 
+def _dtypes(given: Dtypes, found: Dtypes, use_sequence_length: bool) -> None:
+    values = given[:-1] if use_sequence_length else given
+    same(values, found)
+    given[: len(values)] = values
+    labeled(given, found)
+
+
 def _run(
     mode: str, data: Any, states: list[Any], lengths: Any, weights: list[Any], **how: Any
 ) -> list[Any]:
@@ -124,7 +132,7 @@ def _run_with_dropout(
     return [data, *[so.concat(*parts, axis=0) for parts in zip(*ends, strict=True)]]
 
 
-@operator("RNN", present=_inputs, outputs=_outputs, shapes=_shapes, dtypes="free")
+@operator("RNN", present=_inputs, outputs=_outputs, shapes=_shapes, dtypes=_dtypes)
 def rnn(
     data: Any,
     parameters: Any,

@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
@@ -90,7 +91,7 @@ def slice_axis(data: Any, *, axis: int, begin: int, end: int | None) -> Any:
     return so.slice_axis(data, axis=axis, begin=begin, end=end)
 
 
-@operator("slice_like", dtypes="free")
+@operator("slice_like", dtypes=partial_dtypes.like_data)
 def slice_like(data: Any, shape_like: Any, *, axes: Shape = ()) -> Any:
     """The first entries along ``axes``, as many as ``shape_like`` has."""
     return so.slice_like(data, shape_like, axes=axes)
