@@ -7,7 +7,7 @@ import symop as so
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.optimizers import STRIDES
 from symop.interop.mxnet.ops.values import sources_are
@@ -82,7 +82,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
                 plans[key] = plan
         made = _run(operator, [arrays[i] for i in plan.order], plan.values)
         if not arrays:
-            made = [so.NDArray(placed(one.value, context)) for one in made]
+            made = _placed(made, context)
         if len(made) > plan.visible:
             for place, one in zip(plan.states, made[plan.visible :], strict=True):
                 holders[place].become(one)
@@ -92,6 +92,11 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = called
     function.__doc__ = operator.function.__doc__
     return function
+
+
+@raising
+def _placed(made: Sequence[so.NDArray], context: Any) -> list[so.NDArray]:
+    return [so.NDArray(placed(one.value, context)) for one in made]
 
 
 def _mark(one: Any) -> Any:

@@ -5,7 +5,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 from symop.interop.mxnet.attributes import Shape
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.operators import Operator
 
 IsValue = Callable[[Any], bool]
@@ -61,11 +61,7 @@ def bound(
         inputs = dict(zip(names, args, strict=False))
     _require_once(operator, inputs, given)
     inputs = {**inputs, **given}
-    for name in inputs:
-        if name not in names:
-            raise MXNetError(
-                f"{operator.name}: inputs must be among {', '.join(names) or 'none'}, got {name!r}"
-            )
+    require_known(f"{operator.name}: inputs", inputs, names)
     return Bound(inputs, attributes, names)
 
 

@@ -12,7 +12,14 @@ from symop.interop.mxnet.call_types import Type, outputs_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.partial_dtypes import Dtypes, agreed, names
-from symop.interop.mxnet.partial_shapes import Partial, Shapes, is_known, merged
+from symop.interop.mxnet.partial_shapes import (
+    Partial,
+    Shapes,
+    is_known,
+    merged,
+    require_output,
+    require_size,
+)
 
 _FLOAT = as_dtype("float32")
 
@@ -77,9 +84,13 @@ class Inference:
 
     def _enter_defaults(self) -> None:
         """A variable's dtype that nothing tells is float32."""
-        for node in self.nodes:
-            if node.is_variable and self.dtype((node, 0)) is None:
+        for node in self.variables():
+            if self.dtype((node, 0)) is None:
                 self.dtypes[id(node)] = [_FLOAT]
+
+    def variables(self) -> list[Node]:
+        """What is fed or kept, in order."""
+        return [node for node in self.nodes if node.is_variable]
 
     def shape(self, entry: Entry) -> Partial:
         """What is known of the shape of ``entry``."""
@@ -100,6 +111,10 @@ class Inference:
             raise MXNetError(
                 f"infer_shape: the shape of {node.name!r} must be known or follow, got {shape}"
             )
+        try:
+            require_size(shape)
+        except MXNetError as error:
+            raise MXNetError(f"{node.name}: {error}") from None
         return shape, self.dtype((node, 0)) or _FLOAT
 
     def _until_settled(self, step: Any) -> None:
@@ -139,6 +154,8 @@ class Inference:
         ]
         for i, (shape, _) in enumerate(outputs_of(node, types)):
             found[i] = merged(found[i], shape)
+            # What an operator without inputs makes may have a length that is not known yet.
+            (require_output if given else require_size)(shape)
 
     # Dtypes
 

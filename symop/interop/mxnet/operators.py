@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from registry.attributes import Attribute
-from registry.errors import SymopError, nearest
+from registry.errors import SymopError
 from registry.operator import Operator as Registered
 from registry.signature import Slot
 from registry.table import find as registered
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import is_hidden, read, written
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, near, require_known
 from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes
 
@@ -203,9 +203,7 @@ class Operator:
         given = {k: v for k, v in attributes.items() if not is_hidden(k) and k not in self.ignored}
         rest = {name: text for name, text in given.items() if name not in self.attributes}
         if self.others is None:
-            for name in rest:
-                legal = ", ".join(self.attributes) or "none"
-                raise MXNetError(f"{self.name}: attributes must be among {legal}, got {name!r}")
+            require_known(f"{self.name}: attributes", rest, self.attributes)
         values: dict[str, Any] = {"count": count}
         if self.others is not None:
             values[self.others] = rest
@@ -341,7 +339,7 @@ def find(name: str) -> Operator:
         return found
     own = registered(name)
     if own is None or own.catalogued:
-        raise MXNetError(f"{name}: no such operator is mapped{nearest(name, TABLE)}")
+        raise MXNetError(f"{name}: no such operator is mapped{near(name, TABLE)}")
     return _of_user(own)
 
 

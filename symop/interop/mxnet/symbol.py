@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from registry.errors import nearest
 from symop.files import PathLike, read_bounded, write_atomically
-from symop.interop.mxnet import executor
+from symop.interop.mxnet import binding
 from symop.interop.mxnet.attributes import written
 from symop.interop.mxnet.calls import as_shape, by_place
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, require_known
+from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import (
     Entry,
     Node,
@@ -161,10 +161,11 @@ class Symbol:
             raise MXNetError("compose: symbols must be given in order or by name, got both")
         given = by_place("compose", self.list_arguments(), args, kwargs)
         variables = {node.name: node for node in self._variables()}
+        require_known("compose: names", given, variables)
         for key, one in given.items():
-            if key not in variables or not isinstance(one, Symbol) or len(one) != 1:
+            if not isinstance(one, Symbol) or len(one) != 1:
                 raise MXNetError(
-                    f"compose: symbols of one output must be given for variables, got {key}={one!r}"
+                    f"compose: a symbol of one output must be given for {key!r}, got {one!r}"
                 )
         replaced = {id(variables[key]): one.heads[0] for key, one in given.items()}
         made = Symbol(copied(self.heads, replaced))
@@ -236,11 +237,7 @@ class Symbol:
 
     def _given(self, what: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """What is told of variables, arguments in their order or any by name."""
-        names = self.list_inputs()
-        for name in kwargs:
-            if name not in names:
-                near = nearest(name, names)
-                raise MXNetError(f"{what}: names must be among {names}, got {name!r}{near}")
+        require_known(f"{what}: names", kwargs, self.list_inputs())
         return by_place(what, self.list_arguments(), args, kwargs)
 
     def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
@@ -264,7 +261,7 @@ class Symbol:
 
     def _listed(self, types: Inference, what: Callable[[Entry], Any]) -> Inferred:
         states = state_ids(types.nodes)
-        variables = [node for node in types.nodes if node.is_variable]
+        variables = types.variables()
         return (
             [what((node, 0)) for node in variables if id(node) not in states],
             [what(entry) for entry in self.heads],
@@ -315,7 +312,7 @@ class Symbol:
         grad_req: Any = "write",
         aux_states: Any = None,
         **others: Any,
-    ) -> "executor.Executor":
+    ) -> Executor:
         """An executor over given arrays, which it reads and writes in place.
 
         Args:
@@ -327,7 +324,7 @@ class Symbol:
             **others: what MXNet takes for placing and sharing memory; changes no result.
         """
         del ctx, others
-        return executor.bind(self.heads, args, args_grad, grad_req, aux_states)
+        return binding.bind(self.heads, args, args_grad, grad_req, aux_states)
 
     def simple_bind(
         self,
@@ -335,7 +332,7 @@ class Symbol:
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
         **kwargs: Any,
-    ) -> "executor.Executor":
+    ) -> Executor:
         """An executor over zeros of inferred shapes.
 
         Args:
@@ -347,11 +344,12 @@ class Symbol:
         """
         del ctx
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
-        return executor.simple_bind(self.heads, grad_req, type_dict, shapes)
+        return binding.simple_bind(self.heads, grad_req, type_dict, shapes)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""
-        return self.bind(ctx, kwargs, grad_req="null", aux_states=kwargs).forward()
+        del ctx
+        return binding.evaluated(self.heads, kwargs)
 
 
 def _with_plain(attributes: Mapping[str, str]) -> dict[str, str]:

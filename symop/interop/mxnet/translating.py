@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from registry.errors import nearest
 from registry.types import DType
 from symop.building import Group, var
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.call_types import bodies_of
 from symop.interop.mxnet.calls import by_place
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry, Node, state_ids
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import Partial, is_known
@@ -49,7 +48,7 @@ def translated(
             inputs = [made[id(below)][i] for below, i in node.inputs]
             made[id(node)] = applied(node, inputs, types.shape((node, 0)))
     values = Group([made[id(node)][index] for node, index in heads])
-    variables = [made[id(node)][0].node for node in types.nodes if node.is_variable]
+    variables = [made[id(node)][0].node for node in types.variables()]
     return Symbol(values.nodes, tuple(variables))  # in MXNet's order, also those it can do without
 
 
@@ -81,10 +80,7 @@ def as_function(heads: Sequence[Entry], names: Sequence[str], is_train: bool) ->
 
 
 def _require_all(names: Sequence[str], given: Mapping[str, Any]) -> None:
-    for name in given.keys() - set(names):
-        raise MXNetError(
-            f"to_jax: names must be among {', '.join(names)}, got {name!r}{nearest(name, names)}"
-        )
+    require_known("to_jax: names", given, names)
     missing = [name for name in names if name not in given]
     if missing:
         raise MXNetError(f"to_jax: arrays must be given for all, got none for {', '.join(missing)}")

@@ -10,6 +10,7 @@ from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.values import require_fits
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, like_data, merged
 
 
@@ -144,6 +145,7 @@ def one_hot(
     dtype: str = "float32",
 ) -> Any:
     """``on_value`` at the place that an index names along a new last axis, else ``off_value``."""
+    require_fits("one_hot", (*indices.shape, depth))
     hot = so.one_hot(whole(indices), num_classes=depth, dtype="bool")
     return so.cast(so.where(hot, on_value, off_value), dtype=dtype)
 

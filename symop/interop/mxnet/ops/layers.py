@@ -106,6 +106,8 @@ def convolved_shapes(
     if given[0] is None:
         return
     count = len(kernel)
+    if len(given[0]) != 2 + count:
+        raise MXNetError(f"data must have {2 + count} axes, as kernel says, got {given[0]}")
     data = _to_first(given[0], layout)
     enter(given, weight_at, _from_first((num_filter, data[1] // num_group, *kernel), layout))
     steps, pads = along(stride, count, 1), along(pad, count, 0)

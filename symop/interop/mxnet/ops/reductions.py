@@ -14,6 +14,7 @@ from symop.interop.mxnet.ops.values import (
     fixed,
     floating,
     kept,
+    require_fits,
 )
 from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes, enter
@@ -137,6 +138,7 @@ def cumsum(
 
 def _checked(name: str, data: Any, shape: Axes) -> Any:
     """``data`` broadcast to ``shape``, which has as many axes."""
+    require_fits(name, shape)
     fits = len(data.shape) == len(shape)
     if not fits or any(n not in (1, m) for n, m in zip(data.shape, shape, strict=True)):
         raise MXNetError(f"{name}: {data.shape} must be broadcastable, got {shape}")
