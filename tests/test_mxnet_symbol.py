@@ -10,7 +10,8 @@ import pytest
 
 import symop as so
 import symop.interop.mxnet as mx
-from symop.interop.mxnet import MXNetError, MXNetFormatError
+from symop.interop.mxnet import MXNetError, MXNetFormatError, translating
+from symop.interop.mxnet.translating import translated
 
 
 @pytest.fixture
@@ -629,6 +630,21 @@ def test_arrays_and_any_names_go_into_functions():
     given = {"key": mx.nd.array([2.0]), "dtypes": mx.nd.array([3.0])}
     assert net.to_jax()(**given).tolist() == [6.0]
     assert net.to_graph(key=(1,), dtypes=(1,)).list_arguments() == ["key", "dtypes"]
+
+
+def test_functions_forget_types_that_were_not_used_for_long(monkeypatch):
+    made = []
+
+    def counted(heads, shapes, dtypes):
+        made.append(shapes["x"])
+        return translated(heads, shapes, dtypes)
+
+    monkeypatch.setattr(translating, "_TYPES", 2)
+    monkeypatch.setattr(translating, "translated", counted)
+    function = mx.sym.square(mx.sym.var("x")).to_jax()
+    for length in (1, 2, 1, 3, 1, 2):
+        assert function(np.ones(length, "f4")).shape == (length,)
+    assert made == [(1,), (2,), (3,), (2,)]
 
 
 def test_arrays_of_one_shape_are_wanted():

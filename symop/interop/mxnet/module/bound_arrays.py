@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symop.interop.mxnet.batches import DataDesc
+from symop.interop.mxnet.call_types import Type
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
@@ -91,10 +92,12 @@ class BoundArrays:
                 self._kept(self.store.params, name, type) if is_param else zeros_of(*type, name)
             )
             grads = self.store.gradients if is_param else {}
-            gradients[name] = grads.setdefault(name, zeros_of(*type, name)) if wanted else None
+            if wanted and name not in grads:
+                grads[name] = zeros_of(*type, name)
+            gradients[name] = grads[name] if wanted else None
         return Executor(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
 
-    def _kept(self, own: Arrays, name: str, type: Any) -> NDArray:
+    def _kept(self, own: Arrays, name: str, type: Type) -> NDArray:
         if name not in own:
             if self._given:
                 raise MXNetError(
