@@ -166,6 +166,7 @@ def test_only_near_names_are_proposed():
     assert near("batchnorm", ["BatchNorm", "batch_dot"]) == "; did you mean 'BatchNorm'?"
     assert near("_contrib_quantized_conv", ["_contrib_quadratic", "_contrib_index_copy"]) == ""
     assert near("attention", ["flatten"]) == ""
+    assert near("sdg", ["sgd", "adam"]) == "; did you mean 'sgd'?"
 
 
 # Sizes -------------------------------------------------------------------------------------------

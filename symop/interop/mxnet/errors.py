@@ -18,15 +18,16 @@ class MXNetFormatError(MXNetError, FormatError):
 
 
 def near(name: str, legal: Iterable[str]) -> str:
-    """``"; did you mean 'a' or 'b'?"`` for names that differ in little, or nothing.
+    """``"; did you mean 'a' or 'b'?"`` for names that differ in little or in order, or nothing.
 
     Example:
         >>> near("fullyconected", ["FullyConnected", "Concat"]), near("linear", ["Concat"])
         ("; did you mean 'FullyConnected'?", '')
     """
-    by_lower = {one.lower(): one for one in legal}
-    close = difflib.get_close_matches(str(name).lower(), by_lower, n=3, cutoff=_NEAR)
-    meant = " or ".join(repr(by_lower[one]) for one in close)
+    lower, by_lower = str(name).lower(), {one.lower(): one for one in legal}
+    close = difflib.get_close_matches(lower, by_lower, n=3, cutoff=_NEAR)
+    swapped = [one for one in by_lower if one not in close and sorted(one) == sorted(lower)]
+    meant = " or ".join(repr(by_lower[one]) for one in (*close, *swapped))
     return f"; did you mean {meant}?" if meant else ""
 
 

@@ -84,6 +84,8 @@ class Rules:
         ignored: attributes that change no result.
         note: in what it differs from MXNet, for the table of operators.
         calls_back: whether it runs code of the user's on the host.
+        direct: the operator of the catalogue that it is, where all inputs are of one shape and one
+            floating dtype; what eager calls of it take the short way by.
     """
 
     present: Rule | None = None
@@ -97,6 +99,7 @@ class Rules:
     ignored: Sequence[str] = ()
     note: str = ""
     calls_back: bool = False
+    direct: Registered | None = None
 
 
 class Operator:
@@ -113,12 +116,13 @@ class Operator:
         variadic: whether the number of inputs is that of the call.
         note: in what it differs from MXNet, for the table of operators.
         calls_back: whether it runs code of the user's on the host.
+        direct: see ``Rules``.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], rules: "Rules") -> None:
         """Read the declaration; see ``operator``."""
         self.name, self.function, self.note = name, function, rules.note
-        self.calls_back = rules.calls_back
+        self.calls_back, self.direct = rules.calls_back, rules.direct
         parameters = inspect.signature(function).parameters.values()
         positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
         self.variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters)
@@ -266,20 +270,34 @@ class Operator:
             values: the attributes.
             bodies: the graphs that control flow calls, as functions of a list.
         """
+        return self.prepared(values, bodies)(inputs)
+
+    def prepared(
+        self, values: Mapping[str, Any], bodies: Sequence[Callable[..., Any]] = ()
+    ) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """``call`` with these attributes, as a function of the inputs."""
         attributes = {name: values[name] for name in self.attributes}
         if self.others is not None:
             attributes.update(values[self.others])
-        by_name = {} if self.variadic else dict(zip(self.present(values), inputs, strict=True))
-        rest = inputs if self.variadic else ()
         if bodies:
             attributes["bodies"] = bodies
-        try:
-            found = self.function(*rest, **by_name, **attributes)
-        except MXNetError:
-            raise
-        except CALL_ERRORS as error:
-            raise MXNetError(f"{self.name}: {said(error)}") from error
-        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        names = None if self.variadic else self.present(values)
+        compute, count = self.function, None if names is None else len(names)
+        if names is not None and names != self.inputs[:count]:
+            compute = _by_name(compute, names)
+
+        def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
+            if count is not None and len(inputs) != count:
+                raise MXNetError(f"{self.name}: {count} inputs must be given, got {len(inputs)}")
+            try:
+                found = compute(*inputs, **attributes)
+            except MXNetError:
+                raise
+            except CALL_ERRORS as error:
+                raise MXNetError(f"{self.name}: {said(error)}") from error
+            return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+        return run
 
     def fill(self, given: Shapes, found: Shapes, values: Mapping[str, Any]) -> None:
         """Enter into ``given`` and ``found`` what each tells of the other.
@@ -366,6 +384,15 @@ def _of_user(own: Registered) -> Operator:
     function.__signature__ = inspect.Signature([*slots, *attributes])  # type: ignore[attr-defined]
     names = [own.outputs[i] for i in own.visible]
     return Operator(own.name, function, Rules(outputs=lambda: names))
+
+
+def _by_name(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """``function`` of some of its inputs, in the order of ``names``."""
+
+    def call(*inputs: Any, **attributes: Any) -> Any:
+        return function(**dict(zip(names, inputs, strict=True)), **attributes)
+
+    return call
 
 
 def said(error: Exception) -> str:

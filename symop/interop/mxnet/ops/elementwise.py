@@ -16,6 +16,7 @@ from symop.interop.mxnet.ops.values import (
     floating,
     kept,
     number_for,
+    registered,
     single,
 )
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
@@ -135,7 +136,10 @@ def _declare(name: str, function: Function, real: bool) -> None:
     sparse = (f"_sparse_{name}",) if name not in _ONLY_DENSE else ()
     names = (name, *_ALIASES.get(name, ()), *sparse)
 
-    @operator(*names, shapes=same, note=_NOTES.get(name, ""))
+    # The answers of logical_not are of another dtype, and have to be cast.
+    direct = None if name == "logical_not" else registered(function)
+
+    @operator(*names, shapes=same, note=_NOTES.get(name, ""), direct=direct)
     def call(data: Any) -> Any:
         return kept(data, function(floating(data) if real else data))
 

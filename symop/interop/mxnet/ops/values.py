@@ -33,7 +33,7 @@ def single(number: float) -> float:
 def is_whole(value: Any) -> bool:
     """Whether ``value`` holds integers; a Python number is none."""
     dtype = getattr(value, "dtype", None)
-    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.integer))
+    return dtype is not None and dtype.kind in "iu"
 
 
 def kept(data: Any, found: Any) -> Any:
@@ -72,6 +72,11 @@ def axis_of(name: str, axis: int, count: int) -> int:
     if not -count <= axis < count:
         raise MXNetError(f"{name}: axis must be in [{-count}, {count}), got {axis}")
     return axis % count
+
+
+def registered(function: Any) -> Operator | None:
+    """``function`` itself if it is an operator of the catalogue."""
+    return function if isinstance(function, Operator) else None
 
 
 def require_fits(name: str, shape: Sequence[int]) -> None:
