@@ -259,6 +259,22 @@ class Module(BoundModule):
         if isinstance(batch, list):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
         labels = getattr(batch, "label", None) or ()
+        values = arrays_of([*batch.data, *labels])
+        return self._as_before(values) or self._fitted(batch, labels)
+
+    def _as_before(self, values: Sequence[Any]) -> dict[str, Any] | None:
+        """``values`` by name, if they are of the types that are bound, as most are."""
+        data, labels = self._types
+        feed = {}
+        if len(values) == len(data) + len(labels):
+            for (name, shape, dtype), value in zip((*data, *labels), values, strict=True):
+                if value.shape != shape or value.dtype != dtype:
+                    return None
+                feed[name] = value
+        return feed
+
+    def _fitted(self, batch: Any, labels: Sequence[Any]) -> dict[str, Any]:
+        """The arrays of a batch by name, for which other shapes may have to be bound."""
         data = arrays_of(batch.data)
         if [one.shape for one in data] != self._shapes:
             self._reshape_for(batch, data, labels)
