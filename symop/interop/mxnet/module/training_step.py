@@ -87,7 +87,7 @@ class TrainingStep:
         return [NDArray(eager(one)) for one in outputs]
 
     def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
-        """The compiled step, mostly that of the last call: to hash what tells them apart is slow."""
+        """The compiled step, mostly that of the last call: hashing what tells it is slow."""
         if self._last is None or self._last[0] is not tree or self._last[1] != key:
             step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
             self._last = tree, key, step

@@ -12,8 +12,6 @@ from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_dtypes import Dtypes, agreed
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
 
-_NOTE = "what flows back to mean and var, if they are put out, is not dropped"
-
 
 def _visible(output_mean_var: bool) -> int:
     return 3 if output_mean_var else 1
@@ -100,7 +98,12 @@ def _batch_norm(
     return out, mean, spread(variance)
 
 
-_INITIAL = {"moving_mean": ZERO, "moving_var": ONE}
+_RULES = {
+    "visible": _visible,
+    "dtypes": _dtypes,
+    "initial": {"moving_mean": ZERO, "moving_var": ONE},
+    "note": "what flows back to mean and var, if they are put out, is not dropped",
+}
 
 
 def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str, ...]) -> None:
@@ -135,16 +138,9 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
             return found
         return (then(found[0]), *found[1:]) if output_mean_var else then(found)
 
-    operator(
-        *names,
-        outputs=lambda: outputs,
-        visible=_visible,
-        shapes=_shapes_along,
-        dtypes=_dtypes,
-        initial=_INITIAL,
-        ignored=("cudnn_off", "min_calib_range", "max_calib_range"),
-        note=_NOTE,
-    )(batch_norm)
+    ignored = ("cudnn_off", "min_calib_range", "max_calib_range")
+    rules = {"outputs": lambda: outputs, "shapes": _shapes_along, "ignored": ignored}
+    operator(*names, **rules, **_RULES)(batch_norm)
 
 
 _declare("BatchNorm", "CuDNNBatchNorm", then=None, outputs=("output", "mean", "var"))
@@ -155,12 +151,9 @@ _declare("_contrib_BatchNormWithReLU", then=so.relu, outputs=("output", "mean", 
     "BatchNorm_v1",
     "_contrib_SyncBatchNorm",
     outputs=lambda: ("output", "mean", "var"),
-    visible=_visible,
     shapes=_shapes_of_channels,
-    dtypes=_dtypes,
-    initial=_INITIAL,
     ignored=("ndev", "key"),
-    note=_NOTE,
+    **_RULES,
 )
 def batch_norm_v1(
     data: Any,
