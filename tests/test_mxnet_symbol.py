@@ -184,6 +184,60 @@ def test_what_stays_open(net):
         net.infer_shape(nothing=(1,))
 
 
+DEBUG = """Symbol Outputs:
+	output[0]=bn(0)
+Variable:a
+--------------------
+Op:_mul_scalar, Name=twice
+Inputs:
+	arg[0]=a(0) version=0
+Attrs:
+	scalar=2
+Variable:bn_gamma
+Variable:bn_beta
+Variable:bn_moving_mean
+Variable:bn_moving_var
+--------------------
+Op:BatchNorm, Name=bn
+Inputs:
+	arg[0]=twice(0)
+	arg[1]=bn_gamma(0) version=0
+	arg[2]=bn_beta(0) version=0
+	arg[3]=bn_moving_mean(0) version=1
+	arg[4]=bn_moving_var(0) version=1
+"""
+
+
+def test_text_for_debugging():
+    twice = mx.sym._mul_scalar(mx.sym.var("a"), scalar=2, name="twice")
+    assert mx.sym.BatchNorm(twice, name="bn").debug_str() == DEBUG
+
+
+def test_composition_in_place(net):
+    below = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="below")
+    net._compose(data=below, name="all")
+    assert net.list_arguments()[:3] == ["x", "below_weight", "below_bias"]
+    assert net.list_outputs() == ["all_output"]
+
+
+def test_what_backends_would_do_changes_nothing(net):
+    for made in (net.optimize_for("MKLDNN", skip_infer=True), net.get_backend_symbol("TensorRT")):
+        assert made.tojson() == net.tojson()
+        assert made is not net
+    with pytest.raises(MXNetError, match="got 'MKLDN'; did you mean 'MKLDNN'"):
+        net.optimize_for("MKLDN")
+
+
+def test_what_a_symbol_cannot_do_says_what_can(net):
+    with pytest.raises(NotImplementedError, match=r"so\.grad of what to_graph returns"):
+        net.gradient(["fc1_weight"])
+    assert net.as_nd_ndarray() is net
+    with pytest.raises(NotImplementedError, match=r"mx\.sym\.np is not supported"):
+        net.as_np_ndarray()
+    with pytest.raises(MXNetError, match="use attr_dict"):
+        net.list_attr(recursive=True)
+
+
 # Files ------------------------------------------------------------------------------------------
 
 

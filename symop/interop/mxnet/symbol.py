@@ -127,8 +127,14 @@ class Symbol:
         own = self._node("attr").attributes
         return own.get(key, own.get(f"__{key}__") if key in HIDDEN else None)
 
-    def list_attr(self) -> dict[str, str]:
-        """All attributes of the node; MXNet's own remarks also under their plain names."""
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """All attributes of the node; MXNet's own remarks also under their plain names.
+
+        Raises:
+            MXNetError: ``recursive`` is asked for, which MXNet has dropped.
+        """
+        if recursive:
+            raise MXNetError("list_attr: recursive must be False, got True; use attr_dict")
         return _with_plain(self._node("list_attr").attributes)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
