@@ -2,7 +2,7 @@
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import jax
@@ -77,15 +77,17 @@ class Sample:
 
     # As a graph
 
+    def symbol(self, names: Iterable[str]) -> Any:
+        """MXNet's symbol of variables called ``names``."""
+        variables = {name: mx.sym.var(name) for name in names}
+        function = getattr(mx.sym, self.op)
+        if "arg0" in variables:
+            return function(*variables.values(), **self.attributes)
+        return function(**variables, **self.attributes)
+
     def graph(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """The symbol of the catalogue for arrays of these types."""
-        variables = {name: mx.sym.var(name) for name in arrays}
-        function = getattr(mx.sym, self.op)
-        if any(name == "arg0" for name in arrays):
-            symbol = function(*variables.values(), **self.attributes)
-        else:
-            symbol = function(**variables, **self.attributes)
-        return symbol.to_graph(
+        return self.symbol(arrays).to_graph(
             {name: one.dtype for name, one in arrays.items()},
             **{name: one.shape for name, one in arrays.items()},
         )

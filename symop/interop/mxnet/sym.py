@@ -9,8 +9,9 @@ from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.operators import Operator as _Operator
 from symop.interop.mxnet.samplers import samplers as _samplers
-from symop.interop.mxnet.symbol import Group, Symbol, Variable, load, load_json, var
-from symop.interop.mxnet.symbol import call as _call
+from symop.interop.mxnet.symbol import Symbol, load, load_json
+from symop.interop.mxnet.symbol_making import Group, Variable, var
+from symop.interop.mxnet.symbol_making import call as _call
 from symop.interop.mxnet.symbol_operators import binary as _binary
 from symop.interop.mxnet.symbol_operators import called as _called
 from symop.interop.mxnet.symbol_operators import split_v2

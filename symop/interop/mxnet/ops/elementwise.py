@@ -16,6 +16,7 @@ from symop.interop.mxnet.ops.values import (
     floating,
     kept,
     number_for,
+    registered,
     single,
 )
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
@@ -135,7 +136,10 @@ def _declare(name: str, function: Function, real: bool) -> None:
     sparse = (f"_sparse_{name}",) if name not in _ONLY_DENSE else ()
     names = (name, *_ALIASES.get(name, ()), *sparse)
 
-    @operator(*names, shapes=same, note=_NOTES.get(name, ""))
+    # The answers of logical_not are of another dtype, and have to be cast.
+    direct = None if name == "logical_not" else registered(function)
+
+    @operator(*names, shapes=same, note=_NOTES.get(name, ""), direct=direct)
     def call(data: Any) -> Any:
         return kept(data, function(floating(data) if real else data))
 
@@ -213,7 +217,7 @@ def cast(data: Any, *, dtype: Dtype) -> Any:
     return so.cast(data, dtype=dtype)
 
 
-@operator("amp_cast", shapes=same)
+@operator("amp_cast", shapes=same, dtypes="free")
 def amp_cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` in another dtype, if its own is float32 or a narrower one."""
     return so.cast(data, dtype=dtype) if data.dtype.name in _NARROW else so.identity(data)
