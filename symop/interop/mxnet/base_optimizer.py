@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import symop as so
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Index = int | str
 Numbers = Sequence[Any]
+How = dict[str, Any]
+"""Attributes that every operator of a step has: ``lr``, ``wd``, ``rescale_grad``,
+``clip_gradient``."""
 Found = tuple[Any, Any]
 Plan = tuple[Hashable, np.ndarray]
 
@@ -220,7 +222,7 @@ _SCALE = 1
 
 
 class Formula(Optimizer):
-    """An optimizer whose step is a composition of operators, compiled for all parameters at once.
+    """An optimizer whose step is an operator of MXNet's, compiled for all parameters at once.
 
     Rates and what depends on counts are numbers that the compiled step takes; decays and
     ``settings`` are part of it.
@@ -228,25 +230,29 @@ class Formula(Optimizer):
     Attributes:
         settings: names of the attributes that ``step`` reads.
         slots: how many arrays are kept for a parameter; one stands alone, more in a tuple.
-        decay: when the decay is added to a gradient: before it is clipped, after, or by ``step``.
         master_last: whether the parameter in single precision stands behind what is kept.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
     slots: ClassVar[int] = 1
-    decay: ClassVar[Literal["before", "after", "apart"]] = "before"
     master_last: ClassVar[bool] = False
 
     # What a subclass says
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """What ``step`` takes for the parameter ``index``, which was just counted."""
+        """The rate and what else ``step`` takes for the parameter ``index``, just counted."""
         return (rate,)
 
-    def step(
-        self, weight: Any, grad: Any, state: Any, numbers: Sequence[Any], decay: float
-    ) -> tuple[Any, Any]:
-        """The updated parameter and state, of arrays of JAX in single precision at least."""
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """The updated parameter and state, of arrays of JAX in single precision at least.
+
+        Args:
+            weight: the parameter.
+            grad: its gradient, not yet rescaled.
+            state: what is kept for it.
+            how: attributes of the operator.
+            more: what ``numbers`` gives behind the rate.
+        """
         # Abstract: every optimizer with a formula defines it.
         raise NotImplementedError(f"{type(self).__name__} must say its step")
 
@@ -305,20 +311,14 @@ class Formula(Optimizer):
             master, kept = self._stepped(state[at], grad, state[1 - at], numbers, decay)
             return master.astype(weight.dtype), (kept, master) if at else (master, kept)
         dtype = weight.dtype if weight.dtype.itemsize > 2 else jnp.dtype(jnp.float32)
-        scale, *own = [one.astype(dtype) for one in numbers]
+        scale, rate, *more = [one.astype(dtype) for one in numbers]
         wide = jax.tree.map(lambda one: one.astype(dtype), (weight, state))
-        grad = self._prepared(grad.astype(dtype) * scale, wide[0], decay)
-        found = self.step(wide[0], grad, wide[1], own, decay)
+        how = {"lr": rate, "wd": decay, "rescale_grad": scale}
+        how["clip_gradient"] = self.clip_gradient or -1.0
+        found = self.step(wide[0], grad.astype(dtype), wide[1], how, more)
         like = jax.tree.map(lambda old, new: new.astype(old.dtype), (weight, state), found)
         made: tuple[Any, Any] = like
         return made
-
-    def _prepared(self, grad: Any, weight: Any, decay: float) -> Any:
-        if self.decay == "before":
-            grad = decayed(grad, weight, decay)
-        if self.clip_gradient:
-            grad = so.clip(grad, -self.clip_gradient, self.clip_gradient)
-        return decayed(grad, weight, decay) if self.decay == "after" else grad
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update one parameter, or several, given as lists."""
@@ -354,8 +354,3 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
-
-
-def decayed(grad: Any, weight: Any, decay: float) -> Any:
-    """``grad`` with the decay of ``weight`` added."""
-    return so.add_decayed_weights(grad, weight, weight_decay=decay) if decay else grad

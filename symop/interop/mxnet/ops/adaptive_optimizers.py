@@ -5,7 +5,7 @@ from typing import Any
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import Aux, operator
-from symop.interop.mxnet.ops.optimizers import clipped, decayed, scaled, with_decay
+from symop.interop.mxnet.ops.optimizers import clipped, correction, decayed, scaled, with_decay
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import same
 
@@ -190,11 +190,10 @@ def ftml_update(
 ) -> Any:
     """Follow the moving leader."""
     slope = with_decay(weight, grad, rescale_grad, clip_grad, wd)
-    one, two = single(beta1, weight), single(beta2, weight)
     square = decayed(v, slope * slope, beta2)
-    root = so.sqrt(square / (1.0 - two**t)) + single(epsilon, weight)
-    scale = root * ((1.0 - one**t) / single(lr, weight))
-    total = decayed(z, slope, beta1) - (scale - one * d) * weight
+    root = so.sqrt(square / correction(beta2, t, weight)) + single(epsilon, weight)
+    scale = root * (correction(beta1, t, weight) / single(lr, weight))
+    total = decayed(z, slope, beta1) - (scale - single(beta1, weight) * d) * weight
     return -total / scale, scale, square, total
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.operators import Aux, operator
-from symop.interop.mxnet.ops.optimizers import decayed, scaled
+from symop.interop.mxnet.ops.optimizers import correction, decayed, scaled
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
@@ -27,8 +27,8 @@ def _lamb_direction(
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     a, b = first, second
     if bias_correction:
-        a = first / (1.0 - single(beta1, weight) ** t)
-        b = second / (1.0 - single(beta2, weight) ** t)
+        a = first / correction(beta1, t, weight)
+        b = second / correction(beta2, t, weight)
     step = a / (so.sqrt(b) + single(epsilon, weight)) + single(wd, weight) * weight
     return step, first, second
 

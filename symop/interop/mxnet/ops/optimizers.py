@@ -5,6 +5,7 @@ Where many weights are updated at once, each has ``STRIDES`` inputs, of which th
 from the third on.
 """
 
+import math
 from typing import Any
 
 import symop as so
@@ -35,6 +36,16 @@ def scaled(grad: Any, rescale_grad: float, bound: float = -1.0) -> Any:
 def with_decay(weight: Any, grad: Any, rescale_grad: float, bound: float, wd: float) -> Any:
     """The gradient with that of the weight decay, clipped as a whole."""
     return clipped(grad * single(rescale_grad, grad) + weight * single(wd, grad), bound)
+
+
+def correction(rate: float, t: Any, like: Any) -> Any:
+    """The share of the gradients in an average that forgets by ``rate``, after ``t`` of them.
+
+    It is ``1 - rate**t``, of which a ``t`` that only the compiled step knows leaves digits.
+    """
+    kept = single(rate, like)
+    exact = isinstance(t, int) or not kept
+    return 1.0 - kept**t if exact else -so.expm1(t * math.log(kept))
 
 
 def decayed(old: Any, new: Any, rate: float) -> Any:
