@@ -106,8 +106,8 @@ class Executor:
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
         """Compute the outputs; ``arrays`` replace arguments first.
 
-        With ``is_train`` operators behave as in training, auxiliary states are updated, and
-        ``backward`` may follow.
+        With ``is_train`` operators behave as in training, most of those that update auxiliary
+        states do so, and ``backward`` may follow.
 
         Raises:
             FeedError: an array has no variable, or not the shape and dtype it was bound with.
@@ -124,10 +124,9 @@ class Executor:
             self.outputs, new = mode.run(values, root, offset)
             self._kept = None
         self._trained = bool(is_train)
-        if is_train:
-            updated = dict(zip(mode.updated, new, strict=True))
-            self.aux_dict.update(updated)
-            self._trust(updated)
+        updated = dict(zip(mode.updated, new, strict=True))
+        self.aux_dict.update(updated)
+        self._trust(updated)
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:

@@ -9,7 +9,6 @@ from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import Operator, find
-from symop.interop.mxnet.ops.optimizers import STRIDES
 from symop.interop.mxnet.ops.values import sources_are
 
 _PLANS = 4096
@@ -123,12 +122,7 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
         raise MXNetError(f"{operator.name}: {', '.join(missing)} must be arrays, got none")
     values = operator.read(given.attributes, len(given.names))
     order = tuple(given.inputs[name].place for name in given.names)
-    stride = STRIDES.get(operator.name, 0)
-    states = tuple(
-        place
-        for i, (name, place) in enumerate(zip(given.names, order, strict=True))
-        if name in operator.states or (stride and i % stride > 1)
-    )
+    states = tuple(given.inputs[name].place for name in given.names if name in operator.states)
     return _Plan(order, values, operator.visible(values), states)
 
 

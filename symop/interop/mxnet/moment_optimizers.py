@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import symop as so
 from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
 from symop.interop.mxnet.ops.adaptive_optimizers import adam_update, ftml_update
-from symop.interop.mxnet.ops.lamb import lamb_update_phase1, lamb_update_phase2
+from symop.interop.mxnet.ops.lamb import lamb_update
 from symop.interop.mxnet.ops.optimizers import decayed, with_decay
 
 _LATE = 2**30
@@ -166,16 +166,11 @@ class LAMB(_Moments):
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``lamb_update_phase1`` and ``lamb_update_phase2``."""
-        own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
-        own |= {"t": more[0], "bias_correction": self.bias_correction}
-        rate = how.pop("lr")
-        direction, *state = lamb_update_phase1(weight, grad, *state, **own, **how)
-        lengths = [so.reshape(so.global_norm(one), shape=(1,)) for one in (weight, direction)]
-        low, high = self.lower_bound or -1.0, self.upper_bound or -1.0
-        new = lamb_update_phase2(
-            weight, direction, *lengths, lr=rate, lower_bound=low, upper_bound=high
-        )
-        return new, tuple(state)
+        own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, "t": more[0]}
+        bounds = {"lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0}
+        corrected = {"bias_correction": self.bias_correction}
+        weight, *state = lamb_update(weight, grad, *state, **own, **bounds, **corrected, **how)
+        return weight, tuple(state)
 
 
 @register

@@ -28,7 +28,7 @@ ZERO, ONE = '["zero", {}]', '["one", {}]'
 """Initializers as MXNet writes them."""
 CALL_ERRORS = (SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 """What a call may raise whose attributes or shapes make no sense."""
-_COUNTS = ("num_args", "num_outputs", "num_weights", "num_out_data")
+_COUNTS = ("num_args", "num_arrays", "num_outputs", "num_weights", "num_tensors", "num_out_data")
 _MANY = 65_536
 """An operator has no more inputs or outputs."""
 _KNOWN = 1024

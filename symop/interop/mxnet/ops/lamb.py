@@ -155,3 +155,23 @@ def mp_lamb_update_phase2(
     """The same for weights of half precision."""
     found = _lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound)
     return so.cast(found, dtype=weight.dtype), found
+
+
+def lamb_update(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    *,
+    lr: Any,
+    lower_bound: float,
+    upper_bound: float,
+    measured: Any = None,
+    **how: Any,
+) -> tuple[Any, Any, Any]:
+    """Both phases, with the lengths of ``measured``, the weight unless given, and of the step."""
+    direction, first, second = lamb_update_phase1(weight, grad, mean, var, **how)
+    known = weight if measured is None else so.cast(measured, dtype=weight.dtype)
+    lengths = [so.reshape(so.global_norm(one), shape=(1,)) for one in (known, direction)]
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return lamb_update_phase2(weight, direction, *lengths, lr=lr, **bounds), first, second
