@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import symop as so
 from symop.interop.mxnet import lr_scheduler, optimizer
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.kvstore import create as create_store
@@ -147,6 +148,43 @@ def adadelta(r, w, g, rate, rho=0.9, eps=1e-5):
     return w - step - r.wd * w
 
 
+def lars(r, w, g, rate, momentum=0.0, eta=0.001, eps=0.0):
+    length, slope = np.linalg.norm(w), np.linalg.norm(g)
+    if length and slope:
+        rate = rate * eta * length / (slope + r.wd * length + eps)
+    return sgd(r, w, g, rate, momentum)
+
+
+def lbsgd(r, w, g, rate, *, scale=1, momentum=0.0, last=160, warmth=None, first=0):
+    total = r.state["sum"] = r.state.get("sum", 0.0) + g / SCALE
+    count = first + r.t
+    if count % scale:
+        return w
+    r.state["sum"] = 0.0
+    mean = total / scale
+    if warmth is not None:
+        factor = scale if count >= last else 1 + (scale - 1) * warmth(count / last)
+    else:
+        factor = np.sqrt(np.sum(w**2) / (np.sum(mean**2) + r.wd * np.sum(w**2) + 1e-18))
+        factor = np.clip(factor, 0.01, 100)
+    return sgd(r, w, mean * SCALE, rate * factor, momentum)
+
+
+def dcasgd(r, w, g, rate, momentum=0.0, lamda=0.04):
+    g, before = clipped(g, r.clip), r.state.get("before", w)
+    m = r.state["m"] = momentum * r.kept("m")[0] - rate * (
+        g + r.wd * w + lamda * g * g * (w - before)
+    )
+    r.state["before"] = w
+    return w + m
+
+
+def group(r, w, g, rate, eps=1e-5):
+    g = clipped(g, r.clip)
+    h = r.state["h"] = r.kept("h")[0] + np.mean(g**2, axis=1, keepdims=True)
+    return w - rate * g / np.sqrt(h + eps)
+
+
 def test(r, w, g, rate):
     return w + g
 
@@ -178,6 +216,35 @@ CASES = [
     ("rmsprop", {"centered": True, "gamma2": 0.5}, graves, {"gamma2": 0.5}),
     ("rmsprop", {"centered": True, "clip_weights": 0.3}, graves, {"bound": 0.3}),
     ("adadelta", {"rho": 0.8}, adadelta, {"rho": 0.8}),
+    ("lars", {}, lars, {}),
+    (
+        "lars",
+        {"momentum": 0.9, "eta": 0.5, "eps": 0.1},
+        lars,
+        {"momentum": 0.9, "eta": 0.5, "eps": 0.1},
+    ),
+    ("dcasgd", {}, dcasgd, {}),
+    ("dcasgd", {"momentum": 0.9, "lamda": 0.5}, dcasgd, {"momentum": 0.9, "lamda": 0.5}),
+    ("lbsgd", {}, lbsgd, {"warmth": lambda part: part}),
+    (
+        "lbsgd",
+        {"momentum": 0.9, "batch_scale": 2, "warmup_epochs": 1, "updates_per_epoch": 5},
+        lbsgd,
+        {"momentum": 0.9, "scale": 2, "last": 5, "warmth": lambda part: part},
+    ),
+    (
+        "lbsgd",
+        {"batch_scale": 3, "warmup_strategy": "power2", "begin_epoch": 1},
+        lbsgd,
+        {"scale": 3, "first": 32, "warmth": lambda part: part**2},
+    ),
+    (
+        "lbsgd",
+        {"batch_scale": 2, "warmup_strategy": "sqrt"},
+        lbsgd,
+        {"scale": 2, "warmth": math.sqrt},
+    ),
+    ("lbsgd", {"batch_scale": 2, "warmup_strategy": "lars"}, lbsgd, {"scale": 2, "momentum": 0.0}),
     ("test", {}, test, {}),
 ]
 
@@ -220,6 +287,84 @@ def test_velocity_is_mxnets(name):
         made.update(0, array, array_of(grad, np.float32), state)
     velocity = 0.9 * (-RATE * SCALE * grads[0]) - RATE * SCALE * grads[1]
     np.testing.assert_allclose(state.asnumpy(), velocity, rtol=1e-5)
+
+
+@pytest.mark.parametrize("clip", [None, CLIP])
+def test_rows_have_rates_of_their_own(clip):
+    weight, grads = arrays()
+    reference = Reference(group, 0.0, clip)
+    how = {"learning_rate": RATE, "rescale_grad": SCALE, "clip_gradient": clip}
+    updater = optimizer.get_updater(optimizer.contrib.GroupAdaGrad(**how))
+    array, expected = array_of(weight, np.float32), weight
+    for grad in grads:
+        updater(0, array_of(grad, np.float32), array)
+        expected = reference(expected, grad, RATE)
+    np.testing.assert_allclose(array.asnumpy(), expected, rtol=2e-5, atol=2e-6)
+    assert updater.states[0].shape == (3, 1)
+    with pytest.raises(MXNetError, match="wd must be 0"):
+        optimizer.get_updater(optimizer.create("groupadagrad", wd=0.1))(0, array, array)
+
+
+def langevin(seed, weight, grad, **how):
+    """What becomes of parameters in one step of SGLD."""
+    so.random.seed(seed)
+    array = array_of(weight, np.float32)
+    updater = optimizer.get_updater(optimizer.SGLD(learning_rate=RATE, **how))
+    updater(0, array_of(grad, np.float32), array)
+    return array.asnumpy()
+
+
+def test_noise_of_langevin_has_the_rate_for_variance():
+    weight, grad = np.full(200_000, 2.0), np.full(200_000, 3.0)
+    found = langevin(1, weight, grad, wd=DECAY, rescale_grad=SCALE, clip_gradient=CLIP)
+    expected = 2.0 - RATE / 2 * (CLIP + DECAY * 2.0)
+    noise = found - expected
+    assert abs(noise.mean()) < 4 * math.sqrt(RATE / 200_000)
+    assert abs(noise.var() / RATE - 1) < 0.02
+    assert abs(np.mean(noise[1:] * noise[:-1])) < 4 * RATE / math.sqrt(200_000)
+
+
+def test_noise_of_langevin_follows_the_seed():
+    first, again, other = (langevin(seed, np.zeros(9), np.zeros(9)) for seed in (1, 1, 2))
+    assert first.tolist() == again.tolist() != other.tolist()
+    array = array_of(np.zeros(9), np.float32)
+    updater = optimizer.get_updater(optimizer.SGLD(learning_rate=RATE))
+    steps = []
+    for _ in range(2):
+        before = array.asnumpy()
+        updater(0, array_of(np.zeros(9), np.float32), array)
+        steps.append((array.asnumpy() - before).tolist())
+    assert steps[0] != steps[1]
+
+
+def test_lars_leaves_biases_and_decays_weights_alone():
+    names = dict(enumerate(["fc_weight", "fc_bias", "bn_gamma"]))
+    made = optimizer.LARS(learning_rate=1.0, wd=0.5, eta=0.1, param_idx2name=names)
+    assert made._get_wds(list(names)) == [0.5, 0.0, 0.0]
+    held = [array_of(2 * np.ones(1), np.float32) for _ in names]
+    slopes = [array_of(np.ones(1), np.float32) for _ in names]
+    optimizer.get_updater(made)(list(names), slopes, held)
+    own = 0.1 * 2 / (1 + 0.5 * 2)  # the rate that follows the lengths
+    expected = [2 - own * (1 + 0.5 * 2), 1.0, 1.0]
+    np.testing.assert_allclose([one.asnumpy()[0] for one in held], expected, rtol=1e-6)
+
+
+def test_velocity_of_lars_follows_the_schedule():
+    for corrected in (True, False):
+        schedule = lr_scheduler.FactorScheduler(1, 0.5, base_lr=1.0)
+        made = optimizer.LARS(
+            momentum=0.5,
+            lr_scheduler=schedule,
+            momentum_correction=corrected,
+            param_idx2name={0: "a_bias", 1: "b_bias"},
+        )
+        updater = optimizer.get_updater(made)
+        held = [array_of(np.zeros(1), np.float32) for _ in "ab"]
+        for _ in range(2):
+            updater([0, 1], [array_of(np.ones(1), np.float32)] * 2, held)
+        kept = 0.5 * (0.5 if corrected else 1.0)
+        velocity = kept * -1.0 - 0.5
+        assert [one.asnumpy().tolist() for one in held] == [[-1.0 + velocity]] * 2
 
 
 def test_adamax_leaves_what_saw_no_gradient():
@@ -315,9 +460,12 @@ def test_several_parameters_at_once():
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["sgd", "nag", "adam"])
+MOVING = ("sgd", "nag", "lars", "lbsgd", "dcasgd")
+
+
+@pytest.mark.parametrize("name", [*MOVING, "adam", "lamb", "ftml"])
 def test_half_precision_beside_single(name):
-    options = {"momentum": 0.9} if name != "adam" else {}
+    options = {"momentum": 0.9} if name in MOVING else {}
     made = optimizer.create(name, learning_rate=1e-4, multi_precision=True, **options)
     wide = optimizer.create(name, learning_rate=1e-4, **options)
     half, single = array_of(np.ones(3), np.float16), array_of(np.ones(3), np.float32)
@@ -325,7 +473,7 @@ def test_half_precision_beside_single(name):
     for _ in range(20):
         updater(0, array_of(np.ones(3), np.float16), half)
         other(0, array_of(np.ones(3), np.float32), single)
-    master = updater.states[0][1 if name != "adam" else 0]
+    master = updater.states[0][1 if name in ("sgd", "nag", "lars") else 0]
     assert half.dtype is np.float16
     assert master.dtype is np.float32
     np.testing.assert_allclose(master.asnumpy(), single.asnumpy(), rtol=1e-6)
@@ -374,10 +522,10 @@ def test_unknown_optimizer():
 # States ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop", "ftml"])
+@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop", "ftml", "dcasgd", "lars"])
 def test_states_go_on_where_they_were(name):
     weight, grads = arrays(2)
-    options = {"momentum": 0.9} if name == "sgd" else {}
+    options = {"momentum": 0.9} if name in MOVING else {}
     updaters = [optimizer.get_updater(optimizer.create(name, **options)) for _ in range(2)]
     held = [array_of(weight, np.float32) for _ in range(2)]
     for grad in grads[:3]:

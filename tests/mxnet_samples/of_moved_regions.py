@@ -69,7 +69,9 @@ def moved_sample(classes=None, *, scale=0.5, dim=2, groups=2, bins=3, parts=0, s
     told |= {"part_size": parts, "sample_per_part": samples, "trans_std": std}
     single = float(np.float32(std))
     reference = moved(scale, dim, groups, bins, parts or bins, samples, single)
-    rois = np.asarray([[0, 1.2, 2.4, 9.7, 10.6], [1, -3.0, 0.0, 30.0, 6.0], [0, 4.0, 4.0, 4.0, 3.0]])
+    rois = np.asarray(
+        [[0, 1.2, 2.4, 9.7, 10.6], [1, -3.0, 0.0, 30.0, 6.0], [0, 4.0, 4.0, 4.0, 3.0]]
+    )
     inputs = {"data": (2, dim * groups**2, 7, 8), "rois": rois}
     if classes:
         side = parts or bins

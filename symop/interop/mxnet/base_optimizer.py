@@ -24,8 +24,8 @@ Plan = tuple[Hashable, np.ndarray]
 class Optimizer:
     """Updates parameters by their gradients; a subclass says how, in ``update``.
 
-    Biases and the like do not decay: ``wd_mult`` of every name that ends in neither ``_weight`` nor
-    ``_gamma`` is zero unless told.
+    Biases and the like do not decay: ``wd_mult`` of every name that does not end as ``decaying``
+    says is zero unless told.
 
     Attributes:
         rescale_grad: multiplies all gradients first; ``Module`` sets it to one over the batch.
@@ -35,7 +35,10 @@ class Optimizer:
         lr_scheduler: a function from the number of updates to the rate, or None.
         num_update: how often the parameter was updated that was updated most often.
         idx2name: names of parameters by index.
+        decaying: how the names of parameters end that decay unless told otherwise.
     """
+
+    decaying: ClassVar[tuple[str, ...]] = ("_weight", "_gamma")
 
     def __init__(
         self,
@@ -117,7 +120,7 @@ class Optimizer:
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
         """Factors of the decay, by name or index; variables' ``__wd_mult__`` come before."""
-        still = [n for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))]
+        still = [n for n in self.idx2name.values() if not n.endswith(self.decaying)]
         self.wd_mult: dict[Any, float] = {
             **dict.fromkeys(still, 0.0),
             **self._said("__wd_mult__"),

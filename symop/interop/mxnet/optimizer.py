@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from symop.interop.mxnet import optimizer_contrib as contrib
 from symop.interop.mxnet.base_optimizer import (
     Formula,
     Found,
@@ -13,8 +14,10 @@ from symop.interop.mxnet.base_optimizer import (
     create,
     register,
 )
+from symop.interop.mxnet.large_batch_optimizers import LARS, LBSGD
 from symop.interop.mxnet.moment_optimizers import FTML, LAMB, Adam, Adamax, Nadam
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.noisy_optimizers import DCASGD, SGLD
 from symop.interop.mxnet.ops.optimizers import (
     nag_mom_update,
     scaled,
@@ -27,10 +30,14 @@ from symop.interop.mxnet.scaled_optimizers import AdaDelta, AdaGrad, Ftrl, RMSPr
 from symop.interop.mxnet.updater import Updater, get_updater
 
 __all__ = [
+    "DCASGD",
     "FTML",
     "LAMB",
+    "LARS",
+    "LBSGD",
     "NAG",
     "SGD",
+    "SGLD",
     "AdaDelta",
     "AdaGrad",
     "Adam",
@@ -43,6 +50,7 @@ __all__ = [
     "Test",
     "Updater",
     "ccSGD",
+    "contrib",
     "create",
     "get_updater",
     "register",
