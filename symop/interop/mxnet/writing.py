@@ -7,7 +7,7 @@ from registry.operator import Grads, Operator
 from registry.signature import Array, State
 from registry.table import find, register
 from registry.var import Var
-from symop.graph import VARIABLE, topological
+from symop.graph import VARIABLE, Node, topological
 from symop.symbol import Symbol
 
 
@@ -33,12 +33,16 @@ def writing(values: Sequence[Any], states: Sequence[Any], news: Sequence[Any]) -
     """
     if find(WRITE.name) is None:
         register(WRITE)
-    pairs = [pair for pair in zip(states, news, strict=True) if pair[0].node.op is VARIABLE]
+    pairs = [pair for pair in zip(states, news, strict=True) if _is_kept(pair[0].node)]
     found = list(values)
     for state, new in pairs:
         found = [WRITE(one, state, new) for one in found]
         found = [one[0] if isinstance(one, tuple) else one for one in found]
     return tuple(found)
+
+
+def _is_kept(node: Node) -> bool:
+    return node.op is VARIABLE and node.attributes[2] == "state"
 
 
 def written(graph: Symbol) -> list[str]:

@@ -271,3 +271,15 @@ def multi_lars(
     decay = slope * single(rescale_grad, lrs) + wds * length + single(eps, lrs)
     moved = lrs * single(eta, lrs) * length / so.where(known, decay, so.ones_like(decay))
     return so.where(known, moved, lrs)
+
+
+@operator(
+    "reset_arrays",
+    present=lambda num_arrays: [StateName(f"array_{i}") for i in range(num_arrays)],
+    outputs=lambda: (),
+    dtypes="free",
+)
+def reset_arrays(*data: Any, num_arrays: int) -> Any:
+    """Zeros for all arrays, which are written in place; nothing else comes of it."""
+    del num_arrays
+    return tuple(so.zeros_like(one) for one in data)
