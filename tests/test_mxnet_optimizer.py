@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import symop as so
 from symop.interop.mxnet import lr_scheduler, optimizer
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.kvstore import create as create_store
@@ -179,12 +178,6 @@ def dcasgd(r, w, g, rate, momentum=0.0, lamda=0.04):
     return w + m
 
 
-def group(r, w, g, rate, eps=1e-5):
-    g = clipped(g, r.clip)
-    h = r.state["h"] = r.kept("h")[0] + np.mean(g**2, axis=1, keepdims=True)
-    return w - rate * g / np.sqrt(h + eps)
-
-
 def test(r, w, g, rate):
     return w + g
 
@@ -287,84 +280,6 @@ def test_velocity_is_mxnets(name):
         made.update(0, array, array_of(grad, np.float32), state)
     velocity = 0.9 * (-RATE * SCALE * grads[0]) - RATE * SCALE * grads[1]
     np.testing.assert_allclose(state.asnumpy(), velocity, rtol=1e-5)
-
-
-@pytest.mark.parametrize("clip", [None, CLIP])
-def test_rows_have_rates_of_their_own(clip):
-    weight, grads = arrays()
-    reference = Reference(group, 0.0, clip)
-    how = {"learning_rate": RATE, "rescale_grad": SCALE, "clip_gradient": clip}
-    updater = optimizer.get_updater(optimizer.contrib.GroupAdaGrad(**how))
-    array, expected = array_of(weight, np.float32), weight
-    for grad in grads:
-        updater(0, array_of(grad, np.float32), array)
-        expected = reference(expected, grad, RATE)
-    np.testing.assert_allclose(array.asnumpy(), expected, rtol=2e-5, atol=2e-6)
-    assert updater.states[0].shape == (3, 1)
-    with pytest.raises(MXNetError, match="wd must be 0"):
-        optimizer.get_updater(optimizer.create("groupadagrad", wd=0.1))(0, array, array)
-
-
-def langevin(seed, weight, grad, **how):
-    """What becomes of parameters in one step of SGLD."""
-    so.random.seed(seed)
-    array = array_of(weight, np.float32)
-    updater = optimizer.get_updater(optimizer.SGLD(learning_rate=RATE, **how))
-    updater(0, array_of(grad, np.float32), array)
-    return array.asnumpy()
-
-
-def test_noise_of_langevin_has_the_rate_for_variance():
-    weight, grad = np.full(200_000, 2.0), np.full(200_000, 3.0)
-    found = langevin(1, weight, grad, wd=DECAY, rescale_grad=SCALE, clip_gradient=CLIP)
-    expected = 2.0 - RATE / 2 * (CLIP + DECAY * 2.0)
-    noise = found - expected
-    assert abs(noise.mean()) < 4 * math.sqrt(RATE / 200_000)
-    assert abs(noise.var() / RATE - 1) < 0.02
-    assert abs(np.mean(noise[1:] * noise[:-1])) < 4 * RATE / math.sqrt(200_000)
-
-
-def test_noise_of_langevin_follows_the_seed():
-    first, again, other = (langevin(seed, np.zeros(9), np.zeros(9)) for seed in (1, 1, 2))
-    assert first.tolist() == again.tolist() != other.tolist()
-    array = array_of(np.zeros(9), np.float32)
-    updater = optimizer.get_updater(optimizer.SGLD(learning_rate=RATE))
-    steps = []
-    for _ in range(2):
-        before = array.asnumpy()
-        updater(0, array_of(np.zeros(9), np.float32), array)
-        steps.append((array.asnumpy() - before).tolist())
-    assert steps[0] != steps[1]
-
-
-def test_lars_leaves_biases_and_decays_weights_alone():
-    names = dict(enumerate(["fc_weight", "fc_bias", "bn_gamma"]))
-    made = optimizer.LARS(learning_rate=1.0, wd=0.5, eta=0.1, param_idx2name=names)
-    assert made._get_wds(list(names)) == [0.5, 0.0, 0.0]
-    held = [array_of(2 * np.ones(1), np.float32) for _ in names]
-    slopes = [array_of(np.ones(1), np.float32) for _ in names]
-    optimizer.get_updater(made)(list(names), slopes, held)
-    own = 0.1 * 2 / (1 + 0.5 * 2)  # the rate that follows the lengths
-    expected = [2 - own * (1 + 0.5 * 2), 1.0, 1.0]
-    np.testing.assert_allclose([one.asnumpy()[0] for one in held], expected, rtol=1e-6)
-
-
-def test_velocity_of_lars_follows_the_schedule():
-    for corrected in (True, False):
-        schedule = lr_scheduler.FactorScheduler(1, 0.5, base_lr=1.0)
-        made = optimizer.LARS(
-            momentum=0.5,
-            lr_scheduler=schedule,
-            momentum_correction=corrected,
-            param_idx2name={0: "a_bias", 1: "b_bias"},
-        )
-        updater = optimizer.get_updater(made)
-        held = [array_of(np.zeros(1), np.float32) for _ in "ab"]
-        for _ in range(2):
-            updater([0, 1], [array_of(np.ones(1), np.float32)] * 2, held)
-        kept = 0.5 * (0.5 if corrected else 1.0)
-        velocity = kept * -1.0 - 0.5
-        assert [one.asnumpy().tolist() for one in held] == [[-1.0 + velocity]] * 2
 
 
 def test_adamax_leaves_what_saw_no_gradient():
@@ -566,55 +481,3 @@ def test_store_updates_what_it_holds():
         store.init("w", out)
     with pytest.raises(MXNetError, match="several machines"):
         create_store("dist_sync")
-
-
-# Rates -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("schedule", "expected"),
-    [
-        (lr_scheduler.FactorScheduler(2, 0.1, base_lr=1.0), [1, 1, 1, 0.1, 0.1, 0.01]),
-        (
-            lr_scheduler.FactorScheduler(1, 0.1, stop_factor_lr=0.05, base_lr=1.0),
-            [1, 1, 0.1, 0.05, 0.05, 0.05],
-        ),
-        (lr_scheduler.MultiFactorScheduler([2, 4], 0.5, base_lr=1.0), [1, 1, 1, 0.5, 0.5, 0.25]),
-        (
-            lr_scheduler.PolyScheduler(4, base_lr=1.0, pwr=1, final_lr=0.2),
-            [1, 0.8, 0.6, 0.4, 0.2, 0.2],
-        ),
-        (
-            lr_scheduler.CosineScheduler(4, base_lr=1.0),
-            [1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0, 0],
-        ),
-        (
-            lr_scheduler.PolyScheduler(4, base_lr=1.0, pwr=1, warmup_steps=2, warmup_begin_lr=0.5),
-            [0.5, 0.75, 1, 0.5, 0, 0],
-        ),
-        (
-            lr_scheduler.CosineScheduler(
-                4, base_lr=1.0, warmup_steps=2, warmup_begin_lr=0.5, warmup_mode="constant"
-            ),
-            [0.5, 0.5, 1, 0.5, 0, 0],
-        ),
-    ],
-)
-def test_schedules(schedule, expected):
-    np.testing.assert_allclose([schedule(i) for i in range(6)], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: lr_scheduler.FactorScheduler(0),
-        lambda: lr_scheduler.FactorScheduler(1, 2.0),
-        lambda: lr_scheduler.MultiFactorScheduler([3, 2]),
-        lambda: lr_scheduler.PolyScheduler(0),
-        lambda: lr_scheduler.CosineScheduler(3, base_lr=0.1, warmup_begin_lr=0.2),
-        lambda: lr_scheduler.CosineScheduler(3, warmup_mode="square"),
-    ],
-)
-def test_schedules_of_no_sense(make):
-    with pytest.raises(MXNetError):
-        make()

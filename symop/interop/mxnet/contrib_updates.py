@@ -15,7 +15,11 @@ def updates(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
         called: gives an operator by its name.
         scale_of: what is given for ``rescale_grad`` as a value.
     """
+    both = _adamw(called, scale_of), _mp_adamw(called, scale_of)
+    return {one.__name__: one for one in both}
 
+
+def _adamw(called: Find, scale_of: ScaleOf) -> Function:
     def adamw_update(
         weight: Any,
         grad: Any,
@@ -36,6 +40,10 @@ def updates(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
         arrays = [weight, grad, mean, var, scale_of(rescale_grad)]
         return called("_adamw_update")(*arrays, clip_gradient=clip_gradient, **how, **others)
 
+    return adamw_update
+
+
+def _mp_adamw(called: Find, scale_of: ScaleOf) -> Function:
     def mp_adamw_update(
         weight: Any,
         grad: Any,
@@ -57,7 +65,7 @@ def updates(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
         arrays = [weight, grad, mean, var, weight32, scale_of(rescale_grad)]
         return called("_mp_adamw_update")(*arrays, clip_gradient=clip_gradient, **how, **others)
 
-    return {one.__name__: one for one in (adamw_update, mp_adamw_update)}
+    return mp_adamw_update
 
 
 def updates_of_several(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
@@ -65,7 +73,11 @@ def updates_of_several(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
 
     They take a list of weights, one of gradients, and one for each state.
     """
+    every = (*_adamw_of_several(called, scale_of), *_lamb_of_several(called))
+    return {one.__name__: one for one in every}
 
+
+def _adamw_of_several(called: Find, scale_of: ScaleOf) -> list[Function]:
     def multi_adamw_update(
         weights: Sequence[Any],
         grads: Sequence[Any],
@@ -103,6 +115,10 @@ def updates_of_several(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
         how["num_weights"] = size or len(weights)
         return called("_multi_mp_adamw_update")(*inputs, **how, **others)
 
+    return [multi_adamw_update, multi_mp_adamw_update]
+
+
+def _lamb_of_several(called: Find) -> list[Function]:
     def lamb(name: str, lists: Sequence[Sequence[Any]], how: dict[str, Any], count: int) -> Any:
         how["learning_rates"] = how.pop("lrs")
         plain = {k: tuple(x) if k in _LISTS and x is not None else x for k, x in how.items()}
@@ -140,8 +156,7 @@ def updates_of_several(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
         lists = (weights, grads, mean, var, weights32)
         return lamb("_multi_mp_lamb_update", lists, how, num_tensors)
 
-    several = (multi_adamw_update, multi_mp_adamw_update, multi_lamb_update, multi_mp_lamb_update)
-    return {one.__name__: one for one in several}
+    return [multi_lamb_update, multi_mp_lamb_update]
 
 
 _LISTS = ("learning_rates", "wds", "step_count")

@@ -167,10 +167,11 @@ class LAMB(_Moments):
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``lamb_update_phase1`` and ``lamb_update_phase2``."""
         own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, "t": more[0]}
-        bounds = {"lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0}
-        corrected = {"bias_correction": self.bias_correction}
-        weight, *state = lamb_update(weight, grad, *state, **own, **bounds, **corrected, **how)
-        return weight, tuple(state)
+        own |= {"lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0}
+        own["bias_correction"] = self.bias_correction
+        mean, var = state
+        weight, *moved = lamb_update(weight, grad, mean, var, **own, **how)
+        return weight, tuple(moved)
 
 
 @register

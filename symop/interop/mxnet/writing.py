@@ -49,4 +49,4 @@ def written(graph: Symbol) -> list[str]:
     """Names of the states that ``graph`` writes, in training or not."""
     calls = [node for node in topological(graph.nodes) if node.op is WRITE]
     states = [node.inputs[1] for node in calls]
-    return list(dict.fromkeys(one.name for one in states if one is not None))
+    return list(dict.fromkeys(one.name for one in states if one is not None and one.name))

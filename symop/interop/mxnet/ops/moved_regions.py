@@ -61,19 +61,27 @@ def _along(start: Any, end: Any, moved: Any, bins: int, samples: int, axis: int)
     return begin, so.zeros_like(begin) + size * (1.0 / samples)
 
 
-def _offsets(trans: Any, like: Any, bins: int, parts: int, trans_std: float) -> tuple[Any, Any]:
-    """By how much of their extents the bins move across and down: (regions, classes, h, w)."""
+def _ends(corners: Any, scale: float) -> list[tuple[Any, Any]]:
+    """Where regions begin and end: rows, then columns."""
+    left, top, right, bottom = map(rounded, columns_of(corners))
+    return [
+        (low * scale - 0.5, (high + 1.0) * scale - 0.5)
+        for low, high in ((top, bottom), (left, right))
+    ]
+
+
+def _offsets(trans: Any, corners: Any, bins: int, parts: int, scale: float) -> list[Any]:
+    """By how much of their extents bins move down and across: (regions, classes, h, w)."""
     if trans is None:
-        still = so.zeros_like(so.reshape(like, shape=(-1, 1, 1, 1)))
-        still = still + np.zeros((1, 1, bins, bins), like.dtype)
-        return still, still
+        first = so.slice_axis(corners, axis=1, begin=0, end=1)
+        still = so.zeros_like(so.reshape(first, shape=(-1, 1, 1, 1)))
+        return [still + np.zeros((1, 1, bins, bins), corners.dtype)] * 2
     own = (np.arange(bins) * parts // bins).astype(np.int32)
     parted = so.take(so.take(trans, own, axis=2), own, axis=3)
     pairs = so.reshape(parted, shape=(trans.shape[0], -1, 2, bins, bins))
-    across, down = (so.slice_axis(pairs, axis=2, begin=i, end=i + 1) for i in range(2))
+    down_and_across = [so.slice_axis(pairs, axis=2, begin=i, end=i + 1) for i in (1, 0)]
     shape = (trans.shape[0], -1, bins, bins)
-    scale = single(trans_std, trans)
-    return so.reshape(across, shape=shape) * scale, so.reshape(down, shape=shape) * scale
+    return [so.reshape(one, shape=shape) * scale for one in down_and_across]
 
 
 def _moved_shapes(given: Shapes, found: Shapes, output_dim: int, pooled_size: int) -> None:
@@ -112,24 +120,18 @@ def deformable_psroi_pooling(
         )
     bins, scale = pooled_size, single(spatial_scale, data)
     images, corners = images_of(data, so.stop_gradient(rois))
-    left, top, right, bottom = map(rounded, columns_of(corners))
-    across, down = _offsets(None if no_trans else trans, left, bins, part_size or bins, trans_std)
-    ends = [(top, bottom, down, 0), (left, right, across, 1)]
-    pairs = [
-        _along(low * scale - 0.5, (high + 1.0) * scale - 0.5, moved, bins, sample_per_part, axis)
-        for low, high, moved, axis in ends
+    given = None if no_trans else trans
+    moved = _offsets(given, corners, bins, part_size or bins, single(trans_std, data))
+    places = [
+        _along(low, high, moved[axis], bins, sample_per_part, axis)
+        for axis, (low, high) in enumerate(_ends(corners, scale))
     ]
-    sampled = [
-        _sampled(*pair, sample_per_part, length)
-        for pair, length in zip(pairs, data.shape[2:], strict=True)
+    (rows, of_rows), (columns, of_columns) = [
+        _sampled(begin, step, sample_per_part, length)
+        for (begin, step), length in zip(places, data.shape[2:], strict=True)
     ]
-    (rows, of_rows), (columns, of_columns) = sampled
-    total = so.einsum(
-        rows,
-        _channels(images, output_dim, group_size, bins, rows.shape[1]),
-        columns,
-        equation="rkijh,rkdijhw,rkijw->rkdij",
-    )
+    seen = _channels(images, output_dim, group_size, bins, rows.shape[1])
+    total = so.einsum(rows, seen, columns, equation="rkijh,rkdijhw,rkijw->rkdij")
     count = so.expand_dims(so.maximum(of_rows * of_columns, 1.0), axis=2)
     return so.reshape(total / count, shape=(rois.shape[0], output_dim, bins, bins))
 

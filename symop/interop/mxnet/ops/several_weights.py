@@ -93,21 +93,22 @@ def _at(numbers: Any, i: int, like: Any) -> Any:
 # Gradient descent ------------------------------------------------------------------------------
 
 
-def _declare_descent(is_mixed: bool) -> None:
-    """Declare descent with rates that are attributes, and with rates that are arrays."""
-    name = "multi_mp_sgd" if is_mixed else "multi_sgd"
-    still, kept = _kinds(is_mixed=is_mixed), _kinds("mom", is_mixed=is_mixed)
+def _descent(is_moving: bool, is_mixed: bool, data: Sequence[Any], how: dict[str, Any]) -> Any:
+    """A step of each weight; ``how`` has rates, decays and their number among the attributes."""
+    update: Callable[..., Any] = sgd_mom_update if is_moving else sgd_update
+    lrs, wds, count = (how.pop(name) for name in ("lrs", "wds", "num_weights"))
 
-    def step(
-        update: Callable[..., Any], data: Sequence[Any], count: int, lrs: Any, wds: Any, **how: Any
-    ) -> Any:
-        def each(inputs: Sequence[Any], i: int) -> Sequence[Any]:
-            own = {"lr": _at(lrs, i, inputs[-1]), "wd": _at(wds, i, inputs[-1]), **how}
-            return of_copy(update, inputs, is_mixed, **own)
+    def each(inputs: Sequence[Any], i: int) -> Sequence[Any]:
+        rates = {"lr": _at(lrs, i, inputs[-1]), "wd": _at(wds, i, inputs[-1])}
+        return of_copy(update, inputs, is_mixed, **rates, **how)
 
-        return _stepped(name, data, count, each, lrs=lrs, wds=wds)
+    return _stepped("multi_sgd", data, count, each, lrs=lrs, wds=wds)
 
-    @operator(f"{name}_update", **_rules(still))
+
+def _declare_descent(name: str, is_mixed: bool) -> None:
+    """Declare descent with rates that are attributes."""
+
+    @operator(f"{name}_update", **_rules(_kinds(is_mixed=is_mixed)))
     def plain(
         *data: Any,
         lrs: tuple[float, ...],
@@ -118,9 +119,10 @@ def _declare_descent(is_mixed: bool) -> None:
     ) -> Any:
         """A step of each weight."""
         how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
-        return step(sgd_update, data, num_weights, lrs, wds, **how)
+        lists = {"lrs": lrs, "wds": wds, "num_weights": num_weights}
+        return _descent(False, is_mixed, data, {**how, **lists})
 
-    @operator(f"{name}_mom_update", **_rules(kept))
+    @operator(f"{name}_mom_update", **_rules(_kinds("mom", is_mixed=is_mixed)))
     def moving(
         *data: Any,
         lrs: tuple[float, ...],
@@ -132,18 +134,25 @@ def _declare_descent(is_mixed: bool) -> None:
     ) -> Any:
         """A step of each weight with momentum."""
         how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient, "momentum": momentum}
-        return step(sgd_mom_update, data, num_weights, lrs, wds, **how)
+        lists = {"lrs": lrs, "wds": wds, "num_weights": num_weights}
+        return _descent(True, is_mixed, data, {**how, **lists})
+
+
+def _declare_preloaded(name: str, is_mixed: bool) -> None:
+    """Declare descent with rates and decays that are the last two inputs."""
+    still, kept = (_kinds(*mom, is_mixed=is_mixed) for mom in ((), ("mom",)))
 
     @operator(f"preloaded_{name}_update", **_rules(still, "lrs", "wds"))
-    def preloaded(
+    def plain(
         *data: Any, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1
     ) -> Any:
         """A step of each weight; the last two inputs are rates and decays."""
         how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
-        return step(sgd_update, data[:-2], num_weights, *data[-2:], **how)
+        lists = {"lrs": data[-2], "wds": data[-1], "num_weights": num_weights}
+        return _descent(False, is_mixed, data[:-2], {**how, **lists})
 
     @operator(f"preloaded_{name}_mom_update", **_rules(kept, "lrs", "wds"))
-    def preloaded_moving(
+    def moving(
         *data: Any,
         momentum: float = 0.0,
         rescale_grad: float = 1.0,
@@ -152,7 +161,8 @@ def _declare_descent(is_mixed: bool) -> None:
     ) -> Any:
         """A step of each weight with momentum; the last two inputs are rates and decays."""
         how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient, "momentum": momentum}
-        return step(sgd_mom_update, data[:-2], num_weights, *data[-2:], **how)
+        lists = {"lrs": data[-2], "wds": data[-1], "num_weights": num_weights}
+        return _descent(True, is_mixed, data[:-2], {**how, **lists})
 
 
 # Adam and LAMB ---------------------------------------------------------------------------------
@@ -228,8 +238,9 @@ def _declare_lamb(is_mixed: bool) -> None:
         return _stepped(name, data, num_tensors, each, **lists)
 
 
-for _is_mixed in (False, True):
-    _declare_descent(_is_mixed)
+for _is_mixed, _name in ((False, "multi_sgd"), (True, "multi_mp_sgd")):
+    _declare_descent(_name, _is_mixed)
+    _declare_preloaded(_name, _is_mixed)
     _declare_adamw(_is_mixed)
     _declare_lamb(_is_mixed)
 
