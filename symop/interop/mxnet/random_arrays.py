@@ -8,7 +8,7 @@ import numpy as np
 from symop.interop.mxnet import nd
 from symop.interop.mxnet.context import Context, current_context
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.ndarray import NDArray
 
 T = TypeVar("T")
 Shape = Sequence[int]
@@ -229,12 +229,15 @@ def assign_each2(
 
 def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
     """An array in whose rows the row's number stands."""
-    return array_of(np.broadcast_to(np.arange(rows)[:, None], (rows, columns)), dtype)
+    numbers = np.broadcast_to(np.arange(rows)[:, None], (rows, columns))
+    made: NDArray = nd.array(numbers, dtype=dtype)
+    return made
 
 
 def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
     """The numbers from 0 on."""
-    return array_of(np.arange(size), dtype)
+    made: NDArray = nd.array(np.arange(size), dtype=dtype)
+    return made
 
 
 # Shapes ----------------------------------------------------------------------------------------
