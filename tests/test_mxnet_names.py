@@ -241,3 +241,23 @@ def test_zipfian_draws_in_symbols():
     np.testing.assert_allclose(expected, [50 * math.log(5 / 4) / math.log(10)], rtol=1e-5)
     chance = np.log((classes + 2) / (classes + 1)) / math.log(10)
     np.testing.assert_allclose(others, 50 * chance, rtol=1e-5)
+
+
+# What is not mapped ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        ("_contrib_quantized_conv", "8-bit"),
+        ("_contrib_dgl_subgraph", "csr"),
+        ("_npi_add", r"symop\.nd"),
+        ("FulyConnected", "FullyConnected"),
+    ],
+)
+def test_what_is_not_mapped_is_told_with_the_reason(name, match):
+    with pytest.raises(mx.MXNetError, match=f"{name}: no such operator is mapped.*{match}"):
+        mx.sym.load_json(
+            f'{{"nodes": [{{"op": "{name}", "name": "a", "inputs": []}}], '
+            '"arg_nodes": [], "heads": [[0, 0, 0]]}'
+        )

@@ -22,6 +22,7 @@ from registry.table import find as registered
 from symop.interop.mxnet.attributes import is_hidden, read, written
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.partial_shapes import Shapes
+from symop.interop.mxnet.unmapped import reason
 
 Rule = Callable[..., Any]
 ZERO, ONE = '["zero", {}]', '["one", {}]'
@@ -328,7 +329,8 @@ def find(name: str) -> Operator:
         return found
     own = registered(name)
     if own is None or own.catalogued:
-        raise MXNetError(f"{name}: no such operator is mapped{nearest(name, TABLE)}")
+        told = reason(name) or nearest(name, TABLE)
+        raise MXNetError(f"{name}: no such operator is mapped{told}")
     return _of_user(own)
 
 
