@@ -118,8 +118,8 @@ class Executor:
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
         """Compute the outputs; ``arrays`` replace arguments first.
 
-        With ``is_train`` operators behave as in training, auxiliary states are updated, and
-        ``backward`` may follow.
+        With ``is_train`` operators behave as in training, most of those that update auxiliary
+        states do so, and ``backward`` may follow.
 
         Raises:
             FeedError: an array has no variable, or not the shape and dtype it was bound with.
@@ -136,9 +136,8 @@ class Executor:
             self.outputs, new = mode.run(values, root, offset)
             self._kept = None
         self._trained = bool(is_train)
-        if is_train:
-            for name, array in zip(mode.updated, new, strict=True):
-                self.aux_dict.replace(name, array)
+        for name, array in zip(mode.updated, new, strict=True):
+            (self.arg_dict if name in self.arg_dict else self.aux_dict).replace(name, array)
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:

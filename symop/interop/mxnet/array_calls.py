@@ -12,7 +12,6 @@ from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
 from symop.interop.mxnet.operators import Operator, find
-from symop.interop.mxnet.ops.optimizers import STRIDES
 from symop.interop.mxnet.ops.values import sources_are
 
 _PLANS = 4096
@@ -164,12 +163,7 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
         raise MXNetError(f"{operator.name}: {', '.join(missing)} must be arrays, got none")
     values = operator.read(given.attributes, len(given.names))
     order = tuple(given.inputs[name].place for name in given.names)
-    stride = STRIDES.get(operator.name, 0)
-    states = tuple(
-        place
-        for i, (name, place) in enumerate(zip(given.names, order, strict=True))
-        if name in operator.states or (stride and i % stride > 1)
-    )
+    states = tuple(given.inputs[name].place for name in given.names if name in operator.states)
     whole = order == tuple(range(count))
     run = operator.prepared(values)
     return _Plan(run, None if whole else order, operator.visible(values), states)

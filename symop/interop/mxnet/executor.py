@@ -12,6 +12,7 @@ from symop.interop.mxnet.graph import Entry, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.ndarray import NDArray, array_named, array_of, raising, zeros_of
 from symop.interop.mxnet.translating import translated
+from symop.interop.mxnet.writing import written
 from symop.symbol import Symbol as Graph
 
 Monitor = Callable[[str, NDArray], None]
@@ -23,7 +24,8 @@ class Executor:
     Attributes:
         arg_dict: arrays of the arguments, by name; write into them with ``array[:] = value``.
         grad_dict: arrays that ``backward`` writes gradients into, None where none is wanted.
-        aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
+        aux_dict: arrays of the auxiliary states, which a forward pass for training updates. What
+            operators such as ``sgd_mom_update`` change in place, any forward pass changes.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether that calls code of the user's, which passes then wait for.
 
@@ -53,6 +55,7 @@ class Executor:
         self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
+        self._written = written(self.graph)
         self._inner = raising(self.graph.bind)(
             {name: one.value for name, one in self.arg_dict.items()},
             {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
@@ -127,9 +130,8 @@ class Executor:
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
         found = self._forward(is_train)
         outputs = self._outputs = [array_of(one) for one in found]
-        if is_train:
-            for name, one in self.aux_dict.items():
-                one.hold(inner.aux_dict[name])
+        for name in self.aux_dict if is_train else self._written:
+            self.aux_dict[name].hold(inner.aux_dict[name])
         if self._monitor is not None:
             self._watch(is_train)
         return outputs

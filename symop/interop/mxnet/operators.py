@@ -24,13 +24,14 @@ from symop.interop.mxnet.attributes import is_hidden, read, written
 from symop.interop.mxnet.errors import MXNetError, near, require_known
 from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes
+from symop.interop.mxnet.unmapped import reason
 
 Rule = Callable[..., Any]
 ZERO, ONE = '["zero", {}]', '["one", {}]'
 """Initializers as MXNet writes them."""
 CALL_ERRORS = (SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 """What a call may raise whose attributes or shapes make no sense."""
-_COUNTS = ("num_args", "num_outputs", "num_weights", "num_out_data")
+_COUNTS = ("num_args", "num_arrays", "num_outputs", "num_weights", "num_tensors", "num_out_data")
 _MANY = 65_536
 """An operator has no more inputs or outputs."""
 _KNOWN = 1024
@@ -357,7 +358,8 @@ def find(name: str) -> Operator:
         return found
     own = registered(name)
     if own is None or own.catalogued:
-        raise MXNetError(f"{name}: no such operator is mapped{near(name, TABLE)}")
+        told = reason(name) or near(name, TABLE)
+        raise MXNetError(f"{name}: no such operator is mapped{told}")
     return _of_user(own)
 
 

@@ -15,6 +15,7 @@ from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry, Node, state_ids
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import Partial, is_known
+from symop.interop.mxnet.writing import writing
 from symop.symbol import Symbol
 
 _TYPES = 64
@@ -93,6 +94,8 @@ def _dtype(value: Any) -> DType:
 def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...]:
     """The visible outputs of a call, of values whose shapes are known.
 
+    What the call writes into its states is an effect of any of them.
+
     Args:
         node: the call.
         inputs: what it is called with.
@@ -104,9 +107,15 @@ def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...
     if not inputs and "shape" in values and not is_known(values["shape"] or None):
         values = {**values, "shape": shape}
     try:
-        return node.operator.call(inputs, values, bodies_of(node))
+        found = node.operator.call(inputs, values, bodies_of(node))
     except MXNetError as error:
         raise MXNetError(f"{error} (node {node.name!r})") from None
+    visible = node.visible
+    if len(found) == visible:
+        return found
+    names = zip(node.operator.present(values), inputs, strict=True)
+    states = [one for name, one in names if name in node.operator.states]
+    return writing(found[:visible], states, found[visible:])
 
 
 def _require_names(nodes: Sequence[Node]) -> None:

@@ -11,7 +11,7 @@ from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
-from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
+from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
 from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting
 from symop.interop.mxnet.module.module_interface import RATE, Descs, ModuleInterface

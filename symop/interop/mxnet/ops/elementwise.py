@@ -9,6 +9,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.cast_through import cast_back
 from symop.interop.mxnet.ops.values import (
     SINGLE_PI,
     Dtype,
@@ -211,10 +212,16 @@ def identity_like(lhs: Any, rhs: Any) -> Any:
 _NARROW = ("float32", "float16", "bfloat16")
 
 
-@operator("Cast", "cast", shapes=same)
+@operator(
+    "Cast",
+    "cast",
+    shapes=same,
+    note="on arrays, no gradient passes through integers; in a symbol, it is cast to them, as in "
+    "MXNet, if they are cast back at once",
+)
 def cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` in another dtype."""
-    return so.cast(data, dtype=dtype)
+    return cast_back(data, dtype)
 
 
 @operator("amp_cast", shapes=same, dtypes="free")
