@@ -60,12 +60,14 @@ class Body(ABC):
         draws: whether it draws random numbers, from the key that ``run`` receives.
         native: whether JAX's derivative of what ``run`` does is the declared one, so that JAX may
             differentiate and transpose it.
+        costly: whether it applies an operator that declares so.
     """
 
     inputs: Types
     outputs: Types
     draws: bool
     native: bool
+    costly: bool
 
     @abstractmethod
     def run(self, values: Sequence[Any], *, key: Any = None, training: bool = False) -> list[Any]:
@@ -111,6 +113,21 @@ class Body(ABC):
         """The body with tangents of the inputs ``moving`` behind its inputs.
 
         Behind its outputs it has the tangents of the outputs in ``chosen``.
+        """
+
+    @abstractmethod
+    def pushed(self, moving: Places, chosen: Places, saved: Places) -> Pulled:
+        """The tangents of the outputs ``chosen`` where the inputs ``moving`` move, in this order.
+
+        They are computed from inputs, from the outputs in ``saved`` and from the tangents of the
+        inputs, of which a source with ``of="head"`` is one, by its place in ``moving``.
+        """
+
+    @abstractmethod
+    def leading(self, late: Places, lasting: Places) -> Places:
+        """Inputs without which nothing is computed but what follows from those at ``late``.
+
+        Of those at ``lasting`` only such as are needed, and those least in size.
         """
 
     @abstractmethod

@@ -40,6 +40,9 @@ class Operator(Signature):
     Call it on JAX arrays, symbols or any other ``Var``; the result is of the same kind.
     """
 
+    piece_rule: Rule | None = None
+    joined_rule: Callable[..., Any] | None = None
+
     def __init__(  # noqa: PLR0913  # a declaration has as many parts as it has
         self,
         kernel: Callable[..., Any],
@@ -63,6 +66,8 @@ class Operator(Signature):
         rearranges: bool = False,
         native: bool | None = None,
         opaque: bool = False,
+        costly: bool = False,
+        sealed: bool = False,
         rows: Literal["entrywise", "linear"] | None = None,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
@@ -87,14 +92,13 @@ class Operator(Signature):
         self.catalogued = (kernel.__module__ or "").startswith("registry.ops.")
         self.native = (self.catalogued if native is None else native) and not opaque
         self.compared = native is not False
-        self.opaque = opaque
+        self.opaque, self.sealed = opaque, sealed
+        self.costly = costly
         self.derivative = Derivative.MISSING
         self.reason = "no gradient maker is registered"
         self.gradient_rule: Rule | None = None
         self.tangent_rule: Rule | None = None
         self.simplify_rule: Rule | None = None
-        self.piece_rule: Rule | None = None
-        self.joined_rule: Callable[..., Any] | None = None
         self.linear_slots: tuple[str, ...] = ()
         self.inplace: Mapping[str, str] = {}
         self.derived: dict[str, Operator] = {}
@@ -112,6 +116,7 @@ class Operator(Signature):
         self.family: Operator | None = None
         self._members: dict[int, Operator] = {}
         self._revealed: Operator | None = None
+        self._steady: Operator | None = None
         self.inference = infer.Inference(self, shape, dtype)
         self._check_outputs()
         self._prepare()
@@ -220,16 +225,27 @@ class Operator(Signature):
             self._revealed = revealed
         return self._revealed
 
+    @property
+    def steady(self) -> "Operator":
+        """The operator whose states are inputs like others, and whose new values are outputs."""
+        if not self.stateful:
+            return self
+        if self._steady is None:
+            self._steady = self._copy()
+            self._steady.updates = {}
+            self._steady._prepare()
+        return self._steady
+
     def _copy(self) -> "Operator":
         copy = Operator.__new__(Operator)
         copy.__dict__.update(self.__dict__)
-        copy.derived, copy._members, copy._revealed = {}, {}, None
+        copy.derived, copy._members, copy._revealed, copy._steady = {}, {}, None, None
         copy.inference = self.inference.of(copy)
         return copy
 
     def _forget_copies(self) -> None:
         self._members.clear()
-        self._revealed = None
+        self._revealed = self._steady = None
 
     def sized(self, count: int) -> "Operator":
         """The operator for calls that have ``count`` outputs in all; itself if that never varies.

@@ -213,10 +213,13 @@ def op(
             that constant); ``native`` (whether JAX's derivative of the kernel is the declared one,
             so that graphs which hold their gradient may run the bare kernel; only operators of the
             catalogue default to true); ``opaque`` (JAX cannot see into the kernel and has no
-            derivative of it: a callback, a foreign call); ``rows`` (``entrywise`` where each entry
-            of the result is a function of that entry of the first input, and zero for zero: the
-            operator takes rows and makes rows of them; ``linear`` where it is linear, too, so that
-            rows which are named twice need not be merged).
+            derivative of it: a callback, a foreign call); ``costly`` (takes much more arithmetic
+            than its result has entries, as a matrix product does: worth keeping for a gradient
+            where cheaper values are computed again); ``sealed`` (where tangents run through a call,
+            JAX must not look into it, although it could: what is inside is not kept); ``rows``
+            (``entrywise`` where each entry of the result is a function of that entry of the first
+            input, and zero for zero: the operator takes rows and makes rows of them; ``linear``
+            where it is linear, too, so that rows which are named twice need not be merged).
 
     Example:
         >>> import jax.numpy as jnp

@@ -9,7 +9,7 @@ from registry.errors import SymopError, UnknownOperatorError
 from registry.lod import LoDTensor
 from registry.operator import Operator
 from registry.table import find, get
-from symop import autograd, checkpoint, nd, optim, random, sym
+from symop import autograd, checkpoint, nd, optim, random, remat, sym
 from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
 from symop.backward import append_backward
 from symop.building import Group, load, value_and_grad, var
@@ -64,6 +64,7 @@ __all__ = [
     "parameter",
     "program_guard",
     "random",
+    "remat",
     "rolling",
     "save_parameters",
     "scan",

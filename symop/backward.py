@@ -1,5 +1,6 @@
 """append_backward: the gradients of a program's loss, written into the program as further calls."""
 
+import dataclasses
 import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from symop.definitions import Definitions
 from symop.emission import apply
 from symop.gradients import known_gradients
 from symop.graph import Node, as_node, placeholder
+from symop.policies import Policy, require_policy
 from symop.program_block import Block, Variable, place_of
 from symop.transcript import write
 
@@ -23,6 +25,7 @@ def append_backward(
     parameter_list: Sequence[Variable | str] | None = None,
     no_grad_set: Collection[Variable | str] | None = None,
     head_grads: Any = None,
+    remat: Policy | None = None,
 ) -> Pairs:
     """Append the gradients of ``loss`` to its program, composed by the gradient makers.
 
@@ -37,6 +40,8 @@ def append_backward(
         no_grad_set: variables through which no gradient flows, beside those that say so themselves
             (``stop_gradient``).
         head_grads: the cotangent of ``loss``: a variable, an array or a number; one without it.
+        remat: what the gradients keep of the calls before (``so.remat``); what they compute again
+            is written into the program. Everything is kept without it.
 
     Returns:
         Pairs of a variable and its gradient, which is called ``<variable>@GRAD`` unless something
@@ -64,7 +69,8 @@ def append_backward(
             f"append_backward: the loss must be of shape () unless head_grads are given, got "
             f"{loss.type}"
         )
-    return gradients([loss], parameter_list, no_grad_set, [head_grads])
+    policy = require_policy("append_backward", remat)
+    return gradients([loss], parameter_list, no_grad_set, [head_grads], policy)
 
 
 def gradients(
@@ -72,6 +78,7 @@ def gradients(
     xs: Sequence[Variable | str] | None,
     no_grad_set: Collection[Variable | str] | None,
     head_grads: Sequence[Any],
+    remat: Policy | None = None,
 ) -> Pairs:
     """``append_backward`` of several values at once."""
     block = ys[0].block
@@ -86,6 +93,8 @@ def gradients(
         [replay.inner[name] for name in wanted],
         heads,
         "none" if named is None else "error",
+        (),
+        None if remat is None else replay.resolved(remat),
     )
     made = {name: node for name, node in zip(wanted, found, strict=True) if node is not None}
     written = write(block, {grad_name(name): one for name, one in made.items()}, replay.labels)
@@ -155,6 +164,7 @@ class _Replay(Definitions):
     def define(self, name: str, node: Node) -> None:
         if self._is_apart(name, node):
             node = apply(get("alias"), (node,), (next(self._numbers),))
+        self._in_scope(name, node)
         self._label(name, node)
         self.inner[name] = node
         if name in self._stops and node.type.differentiable:
@@ -180,6 +190,23 @@ class _Replay(Definitions):
     def _label(self, name: str, node: Node) -> None:
         source, index = place_of(node)
         self.labels.setdefault(source, {}).setdefault(index, name)
+
+    def _in_scope(self, name: str, node: Node) -> None:
+        """Put a node that was made anew into the scope that the user's call was in."""
+        before = self._block.values[name].origin if name in self._block.values else None
+        if before is not None and before.scope is not None and node.origin is not None:
+            node.origin = node.origin._replace(scope=before.scope)
+
+    def resolved(self, remat: Policy) -> Policy:
+        """``remat`` with the nodes that its names mean: those of variables.
+
+        Raises:
+            ProgramError: no variable has one of the names.
+        """
+        for name in remat.names:
+            _name(self._block, name)
+        nodes = frozenset(self.inner[name] for name in remat.names)
+        return dataclasses.replace(remat, names=frozenset(), nodes=nodes)
 
     def cotangent(self, head: Any) -> Node:
         """A cotangent: a variable of the program, an array or a number."""

@@ -18,6 +18,7 @@ from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
+from symop.barriers import leading
 from symop.differentiate import adds_constants, carries_cotangent, pullback, pushforward, zeros
 from symop.emission import substitute
 from symop.graph import (
@@ -37,8 +38,11 @@ from symop.graph import (
     topological,
 )
 from symop.lowering import Call, Schedule, bare, is_native, random_keys
+from symop.policies import KEEP_ALL, is_costly
 from symop.rules import with_rule
 
+Again = Callable[[Node], bool]
+"""Whether a gradient computes a value again in place of keeping it."""
 _SMALL = 1024
 """Arrays of so many entries compare by what they hold, larger ones by identity."""
 _FREE = (CONSTANT, ARRAY, TRAINING, KEY)
@@ -75,6 +79,7 @@ class GraphBody(Body):
         self.draws = any(node.op is KEY for node in order)
         applied = [node for node in order if isinstance(node.op, Operator)]
         self.native = all(map(is_native, applied))
+        self.costly = any(map(is_costly, applied))
         self._memo: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
@@ -170,17 +175,20 @@ class GraphBody(Body):
         made: Pulled = self._once(("pullback", heads, wanted, saved, lost), make)
         return made
 
-    def saving(self, lost: Places, varying: Places) -> Body:
-        """Further outputs are the values that gradient makers name."""
+    def saving(self, lost: Places, varying: Places, again: Again = KEEP_ALL.drops) -> Body:
+        """Further outputs are the values that gradient makers name.
+
+        Those of which ``again`` holds are computed once more, from others that are kept instead.
+        """
 
         def make() -> Body:
             heads = tuple(j for j, one in enumerate(self.outputs) if one.differentiable)
             wanted = tuple(i for i, one in enumerate(self.inputs) if one.differentiable)
             gradients = [one for one in self._pulled(heads, wanted)[1] if one is not None]
-            kept = _named_by_makers(self, gradients, lost, varying)
+            kept = _named_by_makers(self, gradients, lost, varying, again)
             return self._derived(self.parameters, [*self.results, *kept])
 
-        made: Body = self._once(("saving", lost, varying), make)
+        made: Body = self._once(("saving", lost, varying, again), make)
         return made
 
     def pushforward(self, moving: Places, chosen: Places) -> Body:
@@ -198,6 +206,30 @@ class GraphBody(Body):
 
         made: Body = self._once(("pushforward", moving, chosen), make)
         return made
+
+    def pushed(self, moving: Places, chosen: Places, saved: Places) -> Pulled:
+        """Tangents over placeholders for what they read; zeros where an output does not move."""
+
+        def make() -> Pulled:
+            ways = [placeholder(f"t{i}", self.inputs[i]) for i in moving]
+            ys = [self.results[j] for j in chosen]
+            found = pushforward(ys, [self.parameters[i] for i in moving], ways)
+            tangents = [
+                zeros(self.outputs[j]) if one is None else one
+                for j, one in zip(chosen, found, strict=True)
+            ]
+            heads = {way: k for k, way in enumerate(ways)}
+            return _Cut(self, heads, saved, ()).pulled(tangents)
+
+        made: Pulled = self._once(("pushed", moving, chosen, saved), make)
+        return made
+
+    def leading(self, late: Places, lasting: Places) -> Places:
+        """The inputs that hold back what does not follow from those at ``late``."""
+        found: Places = self._once(
+            ("leading", late, lasting), lambda: leading(self, set(late), set(lasting))
+        )
+        return found
 
     # Other forms
 
@@ -310,7 +342,9 @@ def _content(
     lines = []
     for node in order:
         inputs = tuple([places[one] for one in node.inputs])
-        lines.append((node.op, inputs, _attributes(node, keys), node.types))
+        scope = None if node.origin is None else node.origin.scope
+        policy = None if scope is None else scope.policy
+        lines.append((node.op, inputs, _attributes(node, keys), node.types, policy))
         places[node] = len(places)
     types = tuple([one.type.strong() for one in parameters])
     return types, tuple(lines), tuple([places[one] for one in results])
@@ -420,7 +454,11 @@ class _Cut:
 
 
 def _named_by_makers(
-    body: GraphBody, gradients: Sequence[Node], lost: Places, varying: Places
+    body: GraphBody,
+    gradients: Sequence[Node],
+    lost: Places,
+    varying: Places,
+    again: Again,
 ) -> list[Node]:
     """The values of ``body`` that what makers have made reads.
 
@@ -439,7 +477,7 @@ def _named_by_makers(
             continue
         if node.op in _FREE or node.type.kind is not VarKind.LOD_TENSOR:
             continue
-        if _is_rearranged(node):
+        if _is_rearranged(node) or again(node):
             waiting += node.operands
         elif not (isinstance(node.op, Operator) and not node.op.single):
             kept[node] = None

@@ -13,6 +13,7 @@ from symop.function import GraphFunction
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
+from symop.policies import Policy, require_policy
 from symop.serialize import LIMIT, decode
 from symop.symbol import Symbol, to_node
 from symop.symbol_calls import from_desc, united
@@ -104,6 +105,7 @@ def grad(
     head_grads: Any = None,
     *,
     unreachable: Unreachable = "error",
+    remat: Policy | None = None,
 ) -> Any:
     """Gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
 
@@ -115,6 +117,8 @@ def grad(
         head_grads: for each of ``ys`` its cotangent, or None for ones.
         unreachable: what to do when no path leads from ``ys`` to one of ``xs``: raise an error,
             return zeros, or return None. A derivative that is zero by definition is zeros always.
+        remat: what the gradients keep of the graph (``so.remat``), whose types are known then;
+            loops are not changed by it.
 
     Returns:
         One symbol for one ``x``, a list for a list or a symbol of several values.
@@ -147,6 +151,7 @@ def grad(
         [None if head is None else to_node(head) for head in heads],
         unreachable,
         _functions_of(y_list),
+        require_policy("grad", remat),
     )
     also = arguments_of([*y_list, *x_list, *heads], x_list)
     symbols = [None if node is None else Symbol([node], also) for node in found]
@@ -159,6 +164,7 @@ def value_and_grad(
     *,
     is_train: bool = False,
     stacked: bool = False,
+    remat: Policy | None = None,
 ) -> "ValueAndGrad":
     """A pure JAX function that gives ``loss`` and its gradients, row-sparse ones as rows.
 
@@ -174,6 +180,7 @@ def value_and_grad(
             as the weights of its layers, are taken as one array: the function's ``stacks`` names
             them, its ``stack`` and ``unstack`` convert. Then a step copies nothing, and what
             compiles does not grow with the number of layers.
+        remat: what the gradients keep of the forward pass (``so.remat``); everything without it.
 
     Returns:
         A function of arrays, by position or name as that of ``Symbol.to_jax``. It returns the loss
@@ -193,7 +200,8 @@ def value_and_grad(
         >>> float(value), slopes["table"].rows.tolist(), slopes["table"].values.shape
         (6.0, [3, 7, 3], (3, 2))
     """
-    return ValueAndGrad(loss, wrt, is_train=is_train, stacked=stacked)
+    remat = require_policy("value_and_grad", remat)
+    return ValueAndGrad(loss, wrt, is_train=is_train, stacked=stacked, remat=remat)
 
 
 class ValueAndGrad:
@@ -207,7 +215,13 @@ class ValueAndGrad:
     """
 
     def __init__(
-        self, loss: Symbol, wrt: Sequence[str] | None, *, is_train: bool, stacked: bool
+        self,
+        loss: Symbol,
+        wrt: Sequence[str] | None,
+        *,
+        is_train: bool,
+        stacked: bool,
+        remat: Policy | None,
     ) -> None:
         """Build the gradients; what cannot be differentiated is told now."""
         if loss.shape != ():
@@ -224,7 +238,9 @@ class ValueAndGrad:
             self.stacks = unwritten.stacks
             _require_whole(self.stacks, wrt)
         self.wrt = list(dict.fromkeys(_owner(self.stacks, name) for name in wrt))
-        self._function = GraphFunction(*given, training=is_train, wrt=self.wrt, stacking=stacked)
+        self._function = GraphFunction(
+            *given, training=is_train, wrt=self.wrt, stacking=stacked, remat=remat
+        )
         self._function.schedule(())
         self.arguments, self.states = self._function.arguments, self._function.states
         self._updates = is_train and bool(self.states)

@@ -296,7 +296,8 @@ def _pushforward(
         along = tuple(moving.get(i) for i in range(len(inputs)))
         moved = operator.tangent_rule(inputs, attributes, along)
         if moved is not None:
-            return Pushforward(inputs, application, tangents, tuple(moved))
+            once = _over(application, list(moved))
+            return Pushforward(inputs, application, tangents, tuple(once))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = tuple(
         None if one is None else placeholder(f"d{i}", one)
@@ -309,6 +310,17 @@ def _pushforward(
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
     return Pushforward(inputs, application, tangents, results)
+
+
+def _over(application: Node, moved: list[Node | None]) -> list[Node | None]:
+    """``moved``, which reads the application where it makes the same call once more."""
+    present = [one for one in moved if one is not None]
+    assert isinstance(application.op, Operator)
+    twin = apply(application.op, application.inputs, application.attributes)
+    if twin is application or twin not in set(topological(present)):
+        return moved
+    supply = iter(substitute(present, {twin: application}))
+    return [None if one is None else next(supply) for one in moved]
 
 
 def _stand_in(

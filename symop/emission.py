@@ -33,6 +33,7 @@ from symop.graph import (
     training_flag,
     user_origin,
 )
+from symop.origins import current_scope
 
 
 class GraphEmitter:
@@ -78,9 +79,21 @@ def apply(
     operands: Any = nodes
     if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
-    # The types are part of it: JAX's x64 flag may have changed what the same call computes.
-    key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
+    key = _key(operator, operands, attributes, name, types)
     return _of_kinds(interned(key, operator, nodes, attributes, types, name), kinds)
+
+
+def _key(
+    operator: Operator, operands: Any, attributes: Attributes, name: str | None, types: Types | None
+) -> Any:
+    """What equal calls have in common.
+
+    The types are part of it: JAX's x64 flag may have changed what the same call computes. So is the
+    scope: what is equal outside of it may be kept.
+    """
+    key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
+    scope = current_scope()
+    return key if scope is None else (*key, scope)
 
 
 def _kinds(
@@ -243,7 +256,7 @@ Image = Node | list[Node]
 
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
     """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
-    image = substitution(outputs, replacements)
+    image = images(outputs, replacements)
     return [image_of(image, output) for output in outputs]
 
 
@@ -252,20 +265,32 @@ def image_of(image: Mapping[Node, Image], node: Node) -> Node:
     return _value(image[node])
 
 
-def substitution(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> dict[Node, Image]:
-    """What each node that ``outputs`` need becomes, in the order in which they were made."""
+def images(
+    outputs: Sequence[Node], replacements: Mapping[Node, Node], unscoped: bool = False
+) -> dict[Node, Image]:
+    """What each node that ``outputs`` need becomes, in the order in which they were made.
+
+    If ``unscoped`` it is in none of the scopes of before.
+    """
     image: dict[Node, Image] = dict(replacements)
+    # In the order in which they were made: a loop of the user's stays a sequence of equal blocks.
     for node in by_age(topological(outputs, until=replacements)):
         if node not in image:
-            with copied_origin(node.origin):
-                became = image[node] = _rebuilt(node, image)
+            origin = node.origin
+            if unscoped and origin is not None and origin.scope is not None:
+                origin = origin._replace(scope=None)
+            with copied_origin(origin):
+                became = image[node] = rebuilt(node, image, unscoped)
             if node.shown and isinstance(became, Node):
                 became.shown = True
     return image
 
 
-def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
-    """``node`` over the images of its inputs; inferred and simplified anew."""
+def rebuilt(node: Node, image: Mapping[Node, Image], steady: bool = False) -> Image:
+    """``node`` over the images of its inputs; inferred and simplified anew.
+
+    If ``steady`` it updates no state.
+    """
     if node.op is SELECT:
         (source,) = node.operands
         became = image[source]
@@ -279,7 +304,8 @@ def _rebuilt(node: Node, image: Mapping[Node, Image]) -> Image:
     if inputs == node.inputs:
         return node
     assert isinstance(node.op, Operator)
-    return apply(node.op, inputs, node.attributes, node.name)
+    operator = node.op.steady if steady else node.op
+    return apply(operator, inputs, node.attributes, node.name)
 
 
 def reapplied(node: Node, inputs: Inputs) -> Node:
@@ -294,8 +320,7 @@ def reapplied(node: Node, inputs: Inputs) -> Node:
     operands: Any = inputs
     if operator.commutative and len(inputs) == 2 and _later(inputs[0], inputs[1]):
         operands = (inputs[1], inputs[0])
-    attributes = identity_key(node.attributes) if node.attributes else ()
-    key = (operator, operands, attributes, node.name, node.types)
+    key = _key(operator, operands, node.attributes, node.name, node.types)
     return interned(key, operator, inputs, node.attributes, node.types, node.name)
 
 

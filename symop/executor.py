@@ -15,13 +15,14 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
 from symop import random
-from symop.function import bare_where_native, fed, over_stacks, settle
+from symop.function import bare_where_native, fed, over_stacks, remembering, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
-from symop.holdings import Holdings
+from symop.holdings import Held, Seen, arrays_of, held_by, replace, whole
 from symop.lowering import Call, Schedule
 from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
+from symop.policies import Policy
 from symop.repeats.loops import Aim
 from symop.repeats.switch import is_rolling
 
@@ -68,6 +69,7 @@ class Executor:
         states: Mapping[str, Any],
         grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
         gradients: Mapping[str, Any] | None = None,
+        remat: Policy | None = None,
         *,
         stacked: bool = False,
     ) -> None:
@@ -82,7 +84,7 @@ class Executor:
             name: (tuple(array.shape), array.dtype) for name, array in {**given, **known}.items()
         }
         self._requests = _requests(variables, grad_req, types)
-        bound = _Bound(outputs, also, types)
+        bound = _Bound(outputs, also, types, remat)
         trained = _Mode(bound, training=True, stacking=self._may_stack if stacked else _never)
         stacks = trained.settled.stacks
         predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
@@ -91,9 +93,12 @@ class Executor:
         self._requests.update(
             (name, self._requests.get(one[0], "null")) for name, one in stacks.items()
         )
-        self.arg_dict = Holdings(given, stacks)
-        self.aux_dict = Holdings(known, stacks)
-        self.grad_dict = Holdings(self._initial_gradients(gradients), stacks)
+        self.arg_dict: Held = held_by(given, stacks)
+        self.aux_dict: Held = held_by(known, stacks)
+        self.grad_dict: Held = held_by(self._initial_gradients(gradients), stacks)
+        self._seen = Seen()
+        for own in (self.arg_dict, self.aux_dict):
+            self._seen.trust(own, own)
         self._kept: _Forward | None = None
         self._trained = False
 
@@ -137,7 +142,10 @@ class Executor:
             self._kept = None
         self._trained = bool(is_train)
         for name, array in zip(mode.updated, new, strict=True):
-            (self.arg_dict if name in self.arg_dict else self.aux_dict).replace(name, array)
+            own = self.arg_dict if name in self.arg_dict else self.aux_dict
+            replace(own, name, array)
+            if name in own:
+                self._seen.trust(own, [name])
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:
@@ -162,7 +170,8 @@ class Executor:
         found = half.backward(*self._kept, heads, self._spent(heads))
         for name, gradient in zip(wanted, found, strict=True):
             add = self._requests[name] == "add"
-            self.grad_dict.replace(name, self.grad_dict.whole(name) + gradient if add else gradient)
+            total = whole(self.grad_dict, name) + gradient if add else gradient
+            replace(self.grad_dict, name, total)
 
     def _wanted(self) -> tuple[str, ...]:
         names = self._modes[True].names
@@ -180,10 +189,12 @@ class Executor:
         kept = self._kept or _Forward([], [])
         held = [*kept.variables, *kept.residuals, *heads, *self.outputs]
         for one in (self.arg_dict, self.aux_dict, self.grad_dict):
-            held += one.arrays()
+            held += arrays_of(one)
         uses = Counter(memory_of(one) for one in held if is_alive(one))
-        wanted = [name for name in names if name in self._modes[True].names]
-        old = [(self.grad_dict.whole(name), self.arg_dict.whole(name)) for name in wanted]
+        trained = self._modes[True]
+        there = {*self.grad_dict, *trained.settled.stacks}
+        wanted = [name for name in names if name in trained.names and name in there]
+        old = [(whole(self.grad_dict, name), whole(self.arg_dict, name)) for name in wanted]
         return [one for one, like in old if _serves(one, like) and uses[memory_of(one)] == 1]
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
@@ -206,7 +217,8 @@ class Executor:
         checked = {name: fed(name, self._variables[name], one) for name, one in arrays.items()}
         for name, array in checked.items():
             own = self.arg_dict if name in self.arg_dict else self.aux_dict
-            own.replace(name, jnp.asarray(array))
+            replace(own, name, jnp.asarray(array))
+            self._seen.trust(own, [name])
 
     def _values(self, mode: "_Mode") -> list[Any]:
         """The arrays held, in the order of the variables; those that users put there are checked.
@@ -214,24 +226,18 @@ class Executor:
         Raises:
             FeedError: one is missing, superfluous, or not of the bound shape and dtype.
         """
-        if self.arg_dict.touched or self.aux_dict.touched:
-            self._check_touched()
-        arguments, states = self.arg_dict, self.aux_dict
-        count = mode.n_arguments
-        return [
-            *[arguments.whole(name) for name in mode.names[:count]],
-            *[states.whole(name) for name in mode.names[count:]],
-        ]
-
-    def _check_touched(self) -> None:
         held = {*self.arg_dict, *self.aux_dict}
         if held != self._variables.keys():
             require_known("forward", held, list(self._variables))
             missing = [name for name in self._variables if name not in held]
             raise FeedError(f"forward: an array must be held for each of {', '.join(missing)}")
         for own in (self.arg_dict, self.aux_dict):
-            self._feed({name: own[name] for name in own.touched})
-            own.touched.clear()
+            self._feed({name: own[name] for name in self._seen.new(own)})
+        count = mode.n_arguments
+        return [
+            *[whole(self.arg_dict, name) for name in mode.names[:count]],
+            *[whole(self.aux_dict, name) for name in mode.names[count:]],
+        ]
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -257,11 +263,12 @@ class Executor:
 
 
 class _Bound(NamedTuple):
-    """What is bound: a graph, and the types of its variables."""
+    """What is bound: a graph, the types of its variables, and what is kept for its gradient."""
 
     outputs: Sequence[Node]
     also: Sequence[Node]
     types: Mapping[str, Any]
+    remat: Policy | None
 
 
 def _never(names: tuple[str, ...]) -> bool:
@@ -284,7 +291,8 @@ class _Mode:
         )
         self.variables = found.variables
         found = found._replace(outputs=found.outputs[len(bound.also) :])
-        self.settled = over_stacks(found, stacking)
+        self.remat = bound.remat
+        self.settled = over_stacks(remembering(found, bound.remat), stacking)
         variables = self.settled.variables
         self.training = training
         roles = {name: node.attributes[2] for name, node in variables.items()}
@@ -338,7 +346,7 @@ class _Halves:
             raise GradientError("backward: an output must be of a floating dtype, got none")
         heads = [placeholder("head", y.type) for y in ys]
         xs = [settled.variables[name] for name in wanted]
-        gradients = [n for n in typed_grad(ys, xs, heads, "zero") if n is not None]
+        gradients = [n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat) if n is not None]
         cut = _cut(gradients, heads)
         self.count = len(settled.outputs)
         self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]

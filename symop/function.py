@@ -11,13 +11,14 @@ from registry.errors import ArgumentError, FeedError
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from registry.values import SelectedRows
-from symop import random
-from symop.emission import image_of, substitution
+from symop import random, recomputing
+from symop.emission import image_of, images
 from symop.gradients import known_gradients
 from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topological
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
+from symop.policies import Policy
 from symop.repeats.loops import FORWARD, Aim
 from symop.repeats.rolling import Rolled, rolled
 from symop.repeats.stacks import Stacks, stacked
@@ -67,7 +68,7 @@ def settle(
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
     fixed = order
     if flags:
-        image = substitution(of_types, flags)
+        image = images(of_types, flags)
         fixed = [one for node in order if isinstance(one := image[node], Node)]
         of_types, plain = [image_of(image, one) for one in of_types], of_types
     else:
@@ -98,6 +99,21 @@ def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bo
         for stack, members in made.stacks.items()
     }
     return Settled(made.outputs, variables, settled.keys, made.updates, names)
+
+
+def remembering(settled: Settled, remat: Policy | None) -> Settled:
+    """The same graph, each step of whose loops keeps for a gradient what ``remat`` says."""
+    return _over(settled, recomputing.chosen(_ends(settled), remat))
+
+
+def _ends(settled: Settled) -> list[Node]:
+    return [*settled.outputs, *settled.updates.values()]
+
+
+def _over(settled: Settled, ends: Sequence[Node]) -> Settled:
+    count = len(settled.outputs)
+    updates = dict(zip(settled.updates, ends[count:], strict=True))
+    return settled._replace(outputs=list(ends[:count]), updates=updates)
 
 
 def contains_gradient(outputs: Sequence[Node]) -> bool:
@@ -134,20 +150,29 @@ class GraphFunction:
         rules: bool | None = None,
         wrt: Sequence[str] = (),
         stacking: bool = False,
+        remat: Policy | None = None,
     ) -> None:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
         With ``rules`` None, a graph that contains its gradient already gets bare kernels. Behind
-        the outputs come the gradients of the first one by the arguments that ``wrt`` names.
+        the outputs come the gradients of the first one by the arguments that ``wrt`` names. They,
+        or else those that JAX takes, keep what ``remat`` says.
 
         If ``stacking``, variables of which a loop reads one in each step give way to stacks of
         them; the types of all variables must be known.
+
+        Raises:
+            ArgumentError: JAX would differentiate the kernels, and keep what it likes.
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
         self._training, self._rolling, self._wrt = training, is_rolling(), tuple(wrt)
+        if remat is not None and rules is False:
+            raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
         has_gradient = bool(wrt) or contains_gradient(outputs)
-        bare_kernels = has_gradient if rules is None else not rules
+        keeps = remat is not None and not wrt  # for JAX, which needs rules
+        bare_kernels = has_gradient and not keeps if rules is None else not rules
+        self._remat, self._seals = remat, not bare_kernels
         self._how = bare_where_native if bare_kernels else _with_rules
         self._stacked = over_stacks(self._settled({})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
@@ -223,7 +248,10 @@ class GraphFunction:
             rolling=self._rolling,
             aim=Aim(residuals=bool(self._wrt), by_jax=self._how is _with_rules),
         )
-        return found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
+        found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
+        if self._seals:
+            return _over(found, recomputing.sealed(_ends(found), self._remat))
+        return remembering(found, self._remat)
 
     def _gradients(self, found: Settled) -> Sequence[Node]:
         if not self._wrt:
@@ -237,7 +265,7 @@ class GraphFunction:
         # What the loss lists among its arguments, but does not need, has a gradient of zero.
         arguments = list(found.variables.values())
         xs = [found.variables[name] for name in self._wrt]
-        gradients = known_gradients([loss], xs, [None], "error", arguments)
+        gradients = known_gradients([loss], xs, [None], "error", arguments, self._remat)
         return [one for one in gradients if one is not None]
 
     def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:

@@ -26,6 +26,7 @@ from symop.graph import (
     select,
     topological,
 )
+from symop.policies import Policy
 from symop.sums import Sum, meeting, plain
 
 Unreachable = Literal["error", "zero", "none"]
@@ -33,6 +34,32 @@ Unreachable = Literal["error", "zero", "none"]
 
 A derivative that is zero by a rule is zeros, and one that is undefined an error, whatever it says.
 """
+
+
+Summing = Callable[[Sequence[Node]], Sum]
+Pull = Callable[
+    [Sequence[Node], Sequence[Node], Sequence[Node], Policy | None, Summing], list[Node | None]
+]
+"""``pullback``, told what to keep of the graph, and how to write sums."""
+
+
+def _keeping_all(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node],
+    policy: Policy | None,
+    summing: Summing,
+) -> list[Node | None]:
+    assert policy is None
+    return pullback(ys, xs, heads, summing)
+
+
+_pull: list[Pull] = [_keeping_all]
+
+
+def install(pull: Pull) -> None:
+    """Let ``pull`` compute gradients: blocks of a graph need bodies, which need gradients."""
+    _pull[:] = [pull]
 
 
 class GradExpansion(NamedTuple):
@@ -97,15 +124,21 @@ def grad_nodes(
     heads: Sequence[Node | None],
     unreachable: Unreachable = "error",
     arguments: Sequence[Node] = (),
+    remat: Policy | None = None,
 ) -> list[Node | None]:
     """Gradients as nodes; deferred ones where types are not known yet.
 
     ``arguments`` are values that the ys are functions of, although they may not need them: their
-    gradients are zero rather than missing.
+    gradients are zero rather than missing. Of a graph whose types are known they keep what
+    ``remat`` tells.
     """
     inputs = [*ys, *xs, *[head for head in heads if head is not None]]
     if all(node.types is not None for node in topological(inputs)):
-        return typed_grad(ys, xs, heads, unreachable, arguments)
+        return typed_grad(ys, xs, heads, unreachable, arguments, remat)
+    if remat is not None:
+        raise GradientError(
+            "grad: remat= needs the shapes of all variables, because what is kept follows from them"
+        )
     if unreachable == "none":
         raise GradientError(
             "grad: unreachable='none' needs the shapes of all variables; give them, or use 'zero'"
@@ -140,12 +173,14 @@ def typed_grad(
     heads: Sequence[Node | None],
     unreachable: Unreachable,
     arguments: Sequence[Node] = (),
+    remat: Policy | None = None,
 ) -> list[Node | None]:
     """Gradients of ``sum(ys * heads)`` when all types are known; ones stand in for no head.
 
-    They reach the random keys that ``ys`` reach, which number their keys in a graph.
+    They reach the random keys that ``ys`` reach, which number their keys in a graph. ``remat``
+    tells what of the graph they keep.
     """
-    found = known_gradients(ys, xs, heads, unreachable, arguments, meeting)
+    found = known_gradients(ys, xs, heads, unreachable, arguments, remat, meeting)
     return _with_all_keys(topological(ys), found)
 
 
@@ -155,14 +190,15 @@ def known_gradients(
     heads: Sequence[Node | None],
     unreachable: Unreachable,
     arguments: Sequence[Node] = (),
-    summing: Callable[[Sequence[Node]], Sum] = plain,
+    remat: Policy | None = None,
+    summing: Summing = plain,
 ) -> list[Node | None]:
     """``typed_grad`` for programs, which number their random keys themselves.
 
     Sums are plain unless told: they look through no value, each of which a program may name.
     """
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
-    found = pullback(ys, xs, given, summing)
+    found = _pull[0](ys, xs, given, remat, summing)
     order = topological(ys)
     gradients: list[Node | None] = []
     for x, one in zip(xs, found, strict=True):

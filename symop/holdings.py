@@ -1,6 +1,7 @@
 """Arrays by the names of variables, some of which lie in one array for all steps of a loop."""
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -105,3 +106,53 @@ class Holdings(MutableMapping[str, Any]):
     def arrays(self) -> list[Any]:
         """All arrays that are held, as they lie."""
         return [*self._own.values(), *self._stacks.values()]
+
+
+Held = dict[str, Any] | Holdings
+
+
+def held_by(arrays: Mapping[str, Any], stacks: Mapping[str, Sequence[str]]) -> Held:
+    """``arrays`` in a dict, which JAX knows as a tree; in a ``Holdings`` if some are stacked."""
+    return Holdings(arrays, stacks) if stacks else dict(arrays)
+
+
+def whole(held: Held, name: str) -> Any:
+    """The array of a variable, or a stack."""
+    return held.whole(name) if isinstance(held, Holdings) else held[name]
+
+
+def replace(held: Held, name: str, array: Any) -> None:
+    """Hold ``array`` for a variable, or for a stack, without being touched."""
+    if isinstance(held, Holdings):
+        held.replace(name, array)
+    else:
+        held[name] = array
+
+
+def arrays_of(held: Held) -> list[Any]:
+    """All arrays, as they lie."""
+    return held.arrays() if isinstance(held, Holdings) else list(held.values())
+
+
+class Seen:
+    """Which arrays were looked at, so that others are known to be new.
+
+    It refers to them weakly: an array that is replaced is gone at once.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was."""
+        self._seen: dict[str, weakref.ref[Any]] = {}
+
+    def trust(self, held: Held, names: Iterable[str]) -> None:
+        """The arrays of ``names`` were looked at."""
+        if isinstance(held, Holdings):
+            held.touched.difference_update(names)
+        else:
+            self._seen.update({name: weakref.ref(held[name]) for name in names})
+
+    def new(self, held: Held) -> list[str]:
+        """The names of arrays that were not."""
+        if isinstance(held, Holdings):
+            return sorted(held.touched & held.keys())
+        return [name for name, array in held.items() if self._seen[name]() is not array]

@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 
 
 class Origin(NamedTuple):
-    """Where a node comes from: the user's line and, in a gradient, the operator it belongs to."""
+    """Where a node comes from: the user's line and, in a gradient, the operator it belongs to.
+
+    What a gradient does not keep is told by ``scope``, if the node was built in one.
+    """
 
     file: str
     line: int
     forward: str | None = None
+    scope: Any = None
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}"
@@ -25,6 +29,8 @@ class _Ambient(threading.local):
     """What surrounds the building of nodes in this thread."""
 
     origin: Origin | None = None
+    scope: Any = None
+    """What ``so.remat.scope`` says of what is built."""
     node_of: Callable[[Any], Any] | None = None
     """Gives the node of a variable of a program, inside of the bodies of its control flow."""
 
@@ -58,6 +64,23 @@ def _is_own(code_file: str, module: str) -> bool:
     return _own_files.setdefault(code_file, own)
 
 
+@contextmanager
+def outside_scopes() -> Iterator[None]:
+    """Nodes built inside are in none of the scopes that are entered."""
+    before = ambient.scope
+    ambient.scope = None
+    try:
+        yield
+    finally:
+        ambient.scope = before
+
+
+def current_scope() -> Any:
+    """The scope of a node that is built now."""
+    origin = ambient.origin
+    return ambient.scope if origin is None else origin.scope
+
+
 def user_origin(own_frames: int = 1) -> Origin:
     """The innermost line outside of symop that led here, ``own_frames`` calls out or more."""
     origin = ambient.origin
@@ -72,14 +95,14 @@ def user_origin(own_frames: int = 1) -> Origin:
         if not own:
             break
         frame = frame.f_back
-    return _origin(frame.f_code.co_filename, frame.f_lineno)
+    return _origin(frame.f_code.co_filename, frame.f_lineno, ambient.scope)
 
 
 @functools.lru_cache(maxsize=1024)
-def _origin(file: str, line: int) -> Origin:
+def _origin(file: str, line: int, scope: Any) -> Origin:
     """One object for each line: a loop builds many nodes on the same.
 
     A notebook keeps each cell in a temporary file whose name tells nobody anything.
     """
     in_notebook = os.path.basename(os.path.dirname(file)).startswith("ipykernel_")
-    return Origin("<cell>" if in_notebook else file, line)
+    return Origin("<cell>" if in_notebook else file, line, None, scope)

@@ -211,7 +211,8 @@ def _rules_off(linear: set[Node]) -> Any:
         assert isinstance(node.op, Operator)
         if node not in linear:
             return with_rule(node.op, node.attributes)
-        if node.op.catalogued and (is_native(node) or not bodies_of(node.attributes)):
+        by_jax = is_native(node) or not bodies_of(node.attributes)
+        if node.op.catalogued and by_jax and not node.op.sealed:
             return bare_kernel(node.op, node.attributes)
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
@@ -288,7 +289,8 @@ def _transposable(operator: Operator, key: Any, attributes: Attributes, places: 
         present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
         residual = tuple(i for i in present if i not in places)
         by_type = (key, default_float()), attributes, types, training, residual, places
-        if not operator.opaque and _transposed_by_jax(operator, *by_type):
+        closed = operator.opaque or operator.sealed
+        if not closed and _transposed_by_jax(operator, *by_type):
             return kernel(*inputs)
         through = _Through(operator, *by_type[1:])
         linear = Linear(through.run, through.moved, through.transposed)

@@ -11,6 +11,7 @@ from registry.errors import ArgumentError, FeedError, GradientError, nearest
 from registry.operator import Operator
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Var, infix
+from symop import recomputing
 from symop.draw import MAX_NODES, draw, html
 from symop.emission import substitute
 from symop.executor import Executor
@@ -19,6 +20,7 @@ from symop.function import GraphFunction, evaluate
 from symop.graph import DEFERRED, TRAINING, VARIABLE, Node, as_node, topological
 from symop.inference import declared, typed
 from symop.naming import names_of, require_known, variables_of
+from symop.policies import Policy, require_policy
 from symop.records import to_desc
 from symop.serialize import encode
 from symop.symbol_interface import Interface
@@ -188,6 +190,13 @@ class Symbol(Interface):
         known = self._known({name: _shape_and_dtype(given) for name, given in types.items()})
         return self._with_roots(declared(self.roots, known))
 
+    def with_memory(self, remat: Policy | None) -> "Symbol":
+        """The same graph, each step of whose loops keeps for a gradient what ``remat`` says.
+
+        All types are known.
+        """
+        return self if remat is None else self._with_roots(recomputing.chosen(self.roots, remat))
+
     def _with_roots(self, roots: Sequence[Node]) -> "Symbol":
         """The symbol whose roots these are, in the order of this symbol's."""
         count = len(self.also)
@@ -269,7 +278,13 @@ class Symbol(Interface):
         """
         return evaluate(self.nodes, self.also, arrays, training=is_train)
 
-    def to_jax(self, *, is_train: bool = False, rules: bool | None = None) -> Callable[..., Any]:
+    def to_jax(
+        self,
+        *,
+        is_train: bool = False,
+        rules: bool | None = None,
+        remat: Policy | None = None,
+    ) -> Callable[..., Any]:
         """The graph as a pure JAX function ``f(*arrays, key=None, **arrays)``.
 
         Arrays go by position in the order of ``list_arguments()`` followed by
@@ -283,6 +298,8 @@ class Symbol(Interface):
                 their kernels (False, faster to trace). By default a graph that already contains
                 its gradient goes without, except where a maker differs from the kernel's own
                 derivative.
+            remat: what JAX's gradients of the function keep (``so.remat``); what JAX likes without
+                it, scopes apart.
 
         Example:
             >>> import jax, symop as so
@@ -290,7 +307,13 @@ class Symbol(Interface):
             >>> float(jax.grad((x * x).to_jax())(3.0))
             6.0
         """
-        function = GraphFunction(self.nodes, self.also, training=is_train, rules=rules)
+        function = GraphFunction(
+            self.nodes,
+            self.also,
+            training=is_train,
+            rules=rules,
+            remat=require_policy("to_jax", remat),
+        )
 
         def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
             return function(*args, key=key, **arrays)
@@ -305,6 +328,7 @@ class Symbol(Interface):
         args_grad: Mapping[str, Any] | Sequence[Any] | None = None,
         grad_req: Any = "write",
         aux_states: Mapping[str, Any] | Sequence[Any] | None = None,
+        remat: Policy | None = None,
         *,
         stacked: bool = False,
     ) -> Executor:
@@ -315,6 +339,8 @@ class Symbol(Interface):
             args_grad: what gradients start from (``grad_req="add"``); zeros when left out.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all arguments or by name.
             aux_states: arrays of the auxiliary states.
+            remat: what a forward pass for training leaves for ``backward`` (``so.remat``);
+                everything that it reads without it.
             stacked: whether arrays of which a loop of repeated blocks reads one in each step, such
                 as the weights of its layers, live in one array: a step copies nothing then, and
                 what is read under their names are slices of it.
@@ -330,6 +356,7 @@ class Symbol(Interface):
             _by_name("aux_states", aux_states or {}, self.list_auxiliary_states()),
             grad_req,
             None if args_grad is None else _by_name("args_grad", args_grad, arguments),
+            require_policy("bind", remat),
             stacked=stacked,
         )
 
@@ -337,6 +364,7 @@ class Symbol(Interface):
         self,
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
+        remat: Policy | None = None,
         *,
         stacked: bool = False,
         **shapes: Sequence[int],
@@ -360,6 +388,7 @@ class Symbol(Interface):
             {name: array for name, array in zeros.items() if name not in states},
             grad_req=grad_req,
             aux_states={name: zeros[name] for name in states},
+            remat=remat,
             stacked=stacked,
         )
 

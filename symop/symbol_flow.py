@@ -19,6 +19,7 @@ from symop.bodies import GraphBody, body_of
 from symop.emission import substitute
 from symop.graph import ARRAY, CONSTANT, SELECT, TRAINING, VARIABLE, Node, placeholder, topological
 from symop.lowering import random_keys
+from symop.origins import outside_scopes
 from symop.symbol import Symbol, to_node
 
 Function = Callable[..., Any]
@@ -94,7 +95,8 @@ def traced(functions: Sequence[Function], types: Sequence[VarType], tree: Tree) 
     parameters = [placeholder(f"x{i}", type) for i, type in enumerate(types)]
     results, trees = [], []
     for function in functions:
-        found, nested = flat(function(*_nested(tree, parameters)))
+        with outside_scopes():  # a scope around a loop is one of the loop, not of its steps
+            found, nested = flat(function(*_nested(tree, parameters)))
         results.append(nodes_of(found))
         trees.append(nested)
     return Traced(parameters, results, trees, mark)

@@ -32,6 +32,7 @@ from symop.graph import Node
 from symop.inference import typed
 from symop.initial import initial_value
 from symop.naming import require_known, variables_of
+from symop.policies import Policy, require_policy
 from symop.symbol import Symbol
 
 Arrays = dict[str, Any]
@@ -70,6 +71,7 @@ class Trainer:
         *,
         inputs: Sequence[str],
         metrics: Mapping[str, Symbol] | None = None,
+        remat: Policy | None = None,
     ) -> None:
         """Prepare to minimize ``loss``.
 
@@ -78,17 +80,21 @@ class Trainer:
             optimizer: any optax gradient transformation.
             inputs: names of the arguments that a batch feeds.
             metrics: further values to compute in each step, from what the loss depends on.
+            remat: what the step keeps of the forward pass (``so.remat``); everything without it.
         """
         require_known("Trainer", inputs, loss.list_arguments())
         self.loss, self.optimizer = loss, optimizer
         self.inputs = list(inputs)
+        self.remat = require_policy("Trainer", remat)
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
         outputs = Group([loss, *self.metrics.values()])
-        self._function = GraphFunction(outputs.nodes, outputs.also, training=True, wrt=self._moving)
+        self._function = GraphFunction(
+            outputs.nodes, outputs.also, training=True, wrt=self._moving, remat=self.remat
+        )
         self._step: Callable[..., Any] = jax.jit(self._run, donate_argnums=0)
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:

@@ -108,6 +108,7 @@ def _average_reference(
         misuse("spatial axes must not be empty", data=(1, 2, 0), output_size=2),
         misuse("the inputs must be floating", data=integers(1, 2, 6, high=9), output_size=2),
     ],
+    costly=True,
 )
 def adaptive_average_pooling(
     data: Array,
@@ -155,6 +156,7 @@ def _spread_shape(cotangent: Shape, *, shape: Shape, layout: Layout | None) -> S
         workload(cotangent=(16, 64, 7, 7), shape=(16, 64, 32, 32)),
         misuse("cotangent must have the batch and channels", cotangent=(1, 3, 2), shape=(1, 2, 7)),
     ],
+    costly=True,
 )
 def adaptive_average_pooling_gradient(
     cotangent: Array,

@@ -156,6 +156,7 @@ _FEW: dict[str, Any] = {"query": (2, 3, 4), "keys": (2, 5, 4), "values": (2, 5, 
             values=integers(2, 3, high=4),
         ),
     ],
+    costly=True,
 )
 def scaled_dot_product_attention(
     query: Array,

@@ -61,6 +61,7 @@ _INTEGER_PRODUCT = {"a": integers(2, 2, high=9), "b": integers(2, 2, high=9)}
         *_NO_PRODUCTS,
         misuse("the inputs must be floating, got int32", **_INTEGER_PRODUCT),
     ],
+    costly=True,
 )
 def gemm2(
     a: Array,
@@ -130,6 +131,7 @@ def _gemm_reference(
             "the inputs must be floating, got int32", c=integers(2, 2, high=9), **_INTEGER_PRODUCT
         ),
     ],
+    costly=True,
 )
 def gemm(
     a: Array,
@@ -207,6 +209,7 @@ def _syrk_reference(a: np.ndarray, *, transpose: bool, alpha: float) -> np.ndarr
         misuse("a must have at least two axes, got shape (3,)", a=(3,)),
         misuse("the inputs must be floating, got int32", a=integers(2, 2, high=9)),
     ],
+    costly=True,
 )
 def syrk(a: Array, *, transpose: bool = False, alpha: float = 1.0) -> Array:
     """A matrix times its own transpose: ``alpha * a @ a^T``, or ``alpha * a^T @ a`` if transposed.
@@ -275,6 +278,7 @@ def _trmm_reference(
         misuse("as many as the rows of the right one, got 3 and 2", a=(3, 3), b=(2, 3)),
         misuse("the inputs must be floating, got int32", **_INTEGER_PRODUCT),
     ],
+    costly=True,
 )
 def trmm(
     a: Array,

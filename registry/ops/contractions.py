@@ -76,6 +76,7 @@ def _tensordot_shape(x: Shape, y: Shape, *, axes: Axes) -> Shape:
         misuse("as many axes of x as of y", x=(2, 3), y=(2, 3), axes=((0, 1), (0,))),
         misuse("axes must be distinct, got (0, 0)", x=(2, 2), y=(2, 2), axes=((0, 0), (0, 1))),
     ],
+    costly=True,
 )
 def tensordot(x: Array, y: Array, *, axes: Axes = 2) -> Array:
     """Sum of products over axes of both arrays; the result has the other axes, those of x first.
@@ -201,6 +202,7 @@ def multiplied_reference(
             "must be as many as the rows of the right one, got 4 and 3", a=(2, 3, 4), b=(2, 3, 4)
         ),
     ],
+    costly=True,
 )
 def batch_dot(a: Array, b: Array, *, transpose_a: bool = False, transpose_b: bool = False) -> Array:
     """Product of each matrix of a batch with the one at its place: ``out[n] = a[n] @ b[n]``.

@@ -151,6 +151,7 @@ _CHANNELS_LAST: dict[str, Any] = {"data": (2, 5, 5, 3), "weight": (4, 3, 3, 3), 
             kernel=(7, 2),
         ),
     ],
+    costly=True,
 )
 def convolution(
     data: Array,
@@ -249,6 +250,7 @@ def _data_gradient_shape(cotangent: Shape, weight: Shape, *, shape: Shape, **how
             shape=(1, 2, 7),
         ),
     ],
+    costly=True,
 )
 def convolution_data_gradient(
     cotangent: Array,
@@ -325,6 +327,7 @@ def _weight_gradient_shape(data: Shape, cotangent: Shape, *, shape: Shape, **how
             shape=(4, 2, 3),
         ),
     ],
+    costly=True,
 )
 def convolution_weight_gradient(
     data: Array,

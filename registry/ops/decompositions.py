@@ -56,6 +56,7 @@ def _cholesky_reference(a: np.ndarray, *, upper: bool) -> np.ndarray:
         misuse("a must be a matrix or a stack of them, got shape (3,)", a=(3,)),
         misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
     ],
+    costly=True,
 )
 def cholesky(a: Array, *, upper: bool = False) -> Array:
     """Cholesky factor of a positive definite matrix: ``out @ out^H = a``, ``out`` lower triangular.
@@ -137,6 +138,7 @@ _REFUSED = [
         *_REFUSED,
         misuse("attribute 'mode' must be", x=(3, 2), mode="raw"),
     ],
+    costly=True,
 )
 def qr(x: Array, *, mode: Mode = "reduced") -> tuple[Array, Array]:
     """QR decomposition ``x = q @ r``: ``q^H @ q`` is the identity and ``r`` upper triangular.
@@ -240,6 +242,7 @@ def _lq_reference(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         workload(x=(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def lq(x: Array) -> tuple[Array, Array]:
     """LQ decomposition ``x = lower @ q``, where ``q @ q^H`` is the identity.

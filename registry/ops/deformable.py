@@ -245,6 +245,7 @@ def _deformable_reference(
             kernel=1,
         ),
     ],
+    costly=True,
 )
 def deformable_convolution(
     data: Array,

@@ -87,6 +87,7 @@ def _det_dtype(a: VarType) -> list[DType]:
         workload(a=invertible(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def det(a: Array) -> tuple[Array, Array, Array]:
     """Determinant of a square matrix, or of each matrix of a stack.
@@ -153,6 +154,7 @@ def _cofactor_gradient_reference(
         misuse("factors must have shape (3, 3)", **{**FACTORED, "factors": (2, 2)}),
         misuse("must be what solve keeps of a", **{**FACTORED, "factors": (3, 3)}),
     ],
+    costly=True,
 )
 def cofactor(a: Array, factors: Array, permutation: Array) -> Array:
     """Cofactors: ``out[i, j]`` is ``(-1)^(i + j)`` times the determinant without row i, column j.
@@ -232,6 +234,7 @@ def _change_gradient_reference(
         case(**FACTORED, direction=(3, 3), order=1, rtol=256),
         misuse("direction must have shape (3, 3), got (3,)", **FACTORED, direction=(3,)),
     ],
+    costly=True,
 )
 def cofactor_change(a: Array, factors: Array, permutation: Array, direction: Array) -> Array:
     """How the cofactors of ``a`` change when it moves in a direction: the derivative along it.
@@ -314,6 +317,7 @@ def _slogdet_dtype(a: VarType) -> list[DType]:
         workload(a=invertible(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def slogdet(a: Array) -> tuple[Array, Array, Array, Array]:
     """Sign and logarithm of the determinant: ``det(a) = sign * exp(logabsdet)``.

@@ -289,6 +289,7 @@ def _einsum_shape(operands: Sequence[Shape], *, equation: str) -> Shape:
         ),
         misuse("the axes 'i' of 'ii' must be equally long", operands=[(1, 3)], equation="ii"),
     ],
+    costly=True,
 )
 def einsum(*operands: Array, equation: Equation) -> Array:
     """Sum of products over named axes, as Einstein wrote it: ``einsum("ij,jk->ik", x, y)``.

@@ -201,6 +201,7 @@ def _whole_cases() -> list[Any]:
     dtype=complex_dtype,
     reference=_by_numpy(np.fft.fftn),
     cases=_whole_cases(),
+    costly=True,
 )
 def fftn(
     x: Array, *, s: Sizes = None, axes: tuple[int, ...] | None = None, norm: Norm = "backward"
@@ -237,6 +238,7 @@ def _fftn_gradient(
     dtype=complex_dtype,
     reference=_by_numpy(np.fft.ifftn),
     cases=_whole_cases(),
+    costly=True,
 )
 def ifftn(
     x: Array, *, s: Sizes = None, axes: tuple[int, ...] | None = None, norm: Norm = "backward"
@@ -277,6 +279,7 @@ def _ifftn_gradient(
         case(x=(4, 3), axes=(1, 0), norm="ortho"),
         misuse("the inputs must be real, got complex64", x=np.ones((3,), np.complex64)),
     ],
+    costly=True,
 )
 def rfftn(
     x: Array, *, s: Sizes = None, axes: tuple[int, ...] | None = None, norm: Norm = "backward"
@@ -325,6 +328,7 @@ def _rfftn_gradient(
         misuse("a transform must have at least one entry, got 0", x=(2, 1)),
         *_WRONG_AXES,
     ],
+    costly=True,
 )
 def irfftn(
     x: Array, *, s: Sizes = None, axes: tuple[int, ...] | None = None, norm: Norm = "backward"

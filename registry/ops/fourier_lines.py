@@ -104,6 +104,7 @@ _HALF_CASES = [
     dtype=complex_dtype,
     reference=_by_numpy(np.fft.fft),
     cases=_WHOLE_CASES,
+    costly=True,
 )
 def fft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Discrete Fourier transform: ``out[k] = sum(x[j] * exp(-2 pi i j k / n))`` along ``axis``.
@@ -132,6 +133,7 @@ def _fft_gradient(x: Var, d_out: Var, *, axis: int, norm: Norm) -> Grads:
     dtype=complex_dtype,
     reference=_by_numpy(np.fft.ifft),
     cases=_WHOLE_CASES,
+    costly=True,
 )
 def ifft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of ``fft``: ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n`` along ``axis``.
@@ -182,6 +184,7 @@ def _forth_to_bins(d_out: Var, axis: int, norm: Norm) -> Var:
     dtype=complex_of_real,
     reference=_by_numpy(np.fft.rfft),
     cases=[*_WHOLE_CASES, _REFUSES_COMPLEX],
+    costly=True,
 )
 def rfft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """``fft`` of real numbers, without the bins that are conjugates of others.
@@ -209,6 +212,7 @@ def _rfft_gradient(x: Var, d_out: Var, *, n: int | None, axis: int, norm: Norm) 
     dtype=real_dtype,
     reference=_by_numpy(np.fft.irfft),
     cases=_HALF_CASES,
+    costly=True,
 )
 def irfft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of ``rfft``: the ``n`` real numbers whose first bins are ``x``.
@@ -237,6 +241,7 @@ def _irfft_gradient(x: Var, d_out: Var, *, axis: int, norm: Norm) -> Grads:
     dtype=real_dtype,
     reference=_by_numpy(np.fft.hfft),
     cases=_HALF_CASES,
+    costly=True,
 )
 def hfft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """``fft`` of numbers that are conjugates in pairs, ``x[-j] = conj(x[j])``: it is real.
@@ -265,6 +270,7 @@ def _hfft_gradient(x: Var, d_out: Var, *, axis: int, norm: Norm) -> Grads:
     dtype=complex_of_real,
     reference=_by_numpy(np.fft.ihfft),
     cases=[*_WHOLE_CASES, _REFUSES_COMPLEX],
+    costly=True,
 )
 def ihfft(x: Array, *, n: Size = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Inverse of ``hfft``: the first ``n // 2 + 1`` numbers of the inverse transform of ``x``.

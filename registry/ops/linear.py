@@ -68,6 +68,7 @@ def _matmul_dtype(x: VarType, y: VarType) -> tuple[DType, bool]:
         misuse("the batch axes of x and y must broadcast together", x=(2, 3, 4), y=(3, 4, 2)),
         misuse("x and y must have at least one axis, got () and (3,)", x=(), y=(3,)),
     ],
+    costly=True,
 )
 def matmul(x: Array, y: Array) -> Array:
     """Product of matrices: ``out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j]``.
@@ -139,6 +140,7 @@ def _dot_shape(x: Shape, y: Shape) -> Shape:
         case(x=(3, 0), y=(0, 2)),
         misuse("the last axis of x must be as long as the second last", x=(3, 4), y=(3, 4)),
     ],
+    costly=True,
 )
 def dot(x: Array, y: Array) -> Array:
     """Sum of products over the last axis of ``x`` and the second last (or only) axis of ``y``.
@@ -243,6 +245,7 @@ def _fully_connected_reference(
             use_bias=False,
         ),
     ],
+    costly=True,
 )
 def fully_connected(
     data: Array,

@@ -148,6 +148,7 @@ _LSTM_WEIGHTS = [(8, 3), (8, 2), (8,), (8,)]
             "cell must have shape (1, 2, 2)", data=(2, 2, 3), cell=(2, 2, 2), weights=_LSTM_WEIGHTS
         ),
     ],
+    costly=True,
 )
 def lstm(
     data: Array,

@@ -208,6 +208,7 @@ _CASES = [
     reference=_recurrence_reference,
     outputs=("gates", "cell", "out"),
     cases=_CASES,
+    costly=True,
 )
 def linear_recurrence(
     weight: Array,
@@ -289,6 +290,7 @@ def _adjoint_reference(*given: Any, reverse: bool) -> tuple[np.ndarray, ...]:
     reference=_adjoint_reference,
     outputs=("gates", "cell", "out"),
     cases=_CASES,
+    costly=True,
 )
 def linear_recurrence_adjoint(
     weight: Array,

@@ -152,6 +152,7 @@ _RNN_WEIGHTS = [(2, 3), (2, 2), (2,), (2,)]
             weights=_RNN_WEIGHTS,
         ),
     ],
+    costly=True,
 )
 def rnn(
     data: Array,
@@ -327,6 +328,7 @@ _GRU_WEIGHTS = [(6, 3), (6, 2), (6,), (6,)]
             weights=[integers(3, 1, high=3), integers(3, 1, high=3)],
         ),
     ],
+    costly=True,
 )
 def gru(
     data: Array,

@@ -297,6 +297,7 @@ def _conv_reference(
             channels=3,
         ),
     ],
+    costly=True,
 )
 def sequence_conv(
     x: Array,

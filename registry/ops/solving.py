@@ -76,6 +76,7 @@ def _solve_dtype(a: VarType, b: VarType) -> list[DType]:
         misuse("the batch axes of a and b must broadcast", a=(2, 3, 3), b=(4, 3, 3)),
         misuse("the inputs must be floating", a=np.eye(2, dtype=int), b=np.eye(2, dtype=int)),
     ],
+    costly=True,
 )
 def solve(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Solution of a linear system: ``a @ out = b``.
@@ -168,6 +169,7 @@ def _factored_solve_gradient_reference(
         misuse("factors must have shape (3, 3)", **{**FACTORED, "factors": (2, 2)}, b=(3, 1)),
         misuse("must be what solve keeps of a", **{**FACTORED, "factors": (3, 3)}, b=(3, 1)),
     ],
+    costly=True,
 )
 def factored_solve(
     a: Array, b: Array, factors: Array, permutation: Array, *, transpose: bool = False
@@ -228,6 +230,7 @@ def _factored_solve_gradient(
         misuse("a must be a matrix or a stack of them, got shape (3,)", a=(3,)),
         misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
     ],
+    costly=True,
 )
 def inv(a: Array) -> Array:
     """Inverse matrix: ``a @ out`` is the identity, for each matrix of a stack.
@@ -273,6 +276,7 @@ def _matrix_power_reference(a: np.ndarray, *, n: int) -> np.ndarray:
         misuse("attribute 'n' must be an int", a=(2, 2), n=0.5),
         misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int), n=2),
     ],
+    costly=True,
 )
 def matrix_power(a: Array, *, n: int) -> Array:
     """Product of ``n`` copies of a square matrix: ``out = a @ a @ ... @ a``.

@@ -88,6 +88,7 @@ _EIGH_CASES = [
     reference=_eigh_reference,
     outputs=("eigenvalues", "eigenvectors"),
     cases=_EIGH_CASES,
+    costly=True,
 )
 def eigh(x: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors: ``x @ vectors = vectors * values``, for Hermitian ``x``.
@@ -141,6 +142,7 @@ eigh.gradient(_eigh_gradient)
     outputs=("eigenvalues", "eigenvectors"),
     hidden=("eigenvectors",),
     cases=_EIGH_CASES,
+    costly=True,
 )
 def eigvalsh(x: Array) -> tuple[Array, Array]:
     """Eigenvalues of a Hermitian matrix, which are real, in ascending order.
@@ -207,6 +209,7 @@ def _completed_reference(q: np.ndarray) -> np.ndarray:
         workload(x=invertible(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def svd(x: Array, *, full_matrices: bool = False) -> tuple[Array, Array, Array]:
     """Singular value decomposition ``x = (u * s) @ vh``, by default the reduced one.
@@ -304,6 +307,7 @@ def _svdvals_dtype(x: VarType) -> DType:
         workload(x=invertible(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def svdvals(x: Array) -> Array:
     """Singular values of a matrix, in descending order.
@@ -353,6 +357,7 @@ def _pinv_reference(x: np.ndarray, *, rcond: float | None) -> np.ndarray:
         workload(x=(256, 256)),
         *_REFUSED,
     ],
+    costly=True,
 )
 def pinv(x: Array, *, rcond: float | None = None) -> Array:
     """Moore-Penrose pseudoinverse: the matrix of least norm that solves ``x @ out @ x = x``.

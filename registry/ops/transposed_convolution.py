@@ -208,6 +208,7 @@ _LINE: dict[str, Any] = {"data": (1, 2, 4), "weight": (2, 3, 3), "bias": (3,)}
             kernel=2,
         ),
     ],
+    costly=True,
 )
 def transposed_convolution(
     data: Array,

@@ -75,6 +75,7 @@ def _triangular_solve_reference(
         misuse("the batch axes of a and b must broadcast", a=(2, 3, 3), b=(4, 3, 3)),
         misuse("the inputs must be floating", a=np.eye(2, dtype=int), b=np.eye(2, dtype=int)),
     ],
+    costly=True,
 )
 def triangular_solve(
     a: Array,
@@ -180,6 +181,7 @@ def _potri_reference(a: np.ndarray, *, lower: bool) -> np.ndarray:
         misuse("a must have as many rows as columns, got shape (3, 2)", a=(3, 2)),
         misuse("the inputs must be floating, got int", a=np.eye(2, dtype=int)),
     ],
+    costly=True,
 )
 def potri(a: Array, *, lower: bool = True) -> tuple[Array, Array]:
     """Inverse of the matrix whose Cholesky factor is ``a``: ``out = (a @ a^H)^-1``.

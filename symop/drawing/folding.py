@@ -181,7 +181,7 @@ def _owners(boxes: Sequence[Box]) -> Owners:
     for box in boxes:
         if not box.backward or box.node.origin is None:
             continue
-        file, line, called = box.node.origin
+        file, line, called = box.node.origin[:3]
         named = candidates.get((called, file, line), [])
         reads = [value_of(child)[0] for child in box.node.operands]
         if len(named) <= 1:

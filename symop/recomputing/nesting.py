@@ -1,0 +1,181 @@
+"""A scan of n steps as a scan over scans, of which only the carries between them are kept."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from registry.operator import Operator
+from registry.ops.loop_gradients import Layout
+from registry.signature import Array, Key
+from registry.table import get
+from registry.types import KEY_TYPE, VarKind, VarType
+from symop.bodies import GraphBody, body_of
+from symop.emission import images
+from symop.graph import Node, array, constant, placeholder
+from symop.policies import KEEP_ALL, KEEP_NONE
+from symop.recomputing.images import node_of
+from symop.recomputing.loop_calls import Loop, saving
+
+_INT = np.dtype(np.int32)
+_FEWEST = 4
+"""A scan of fewer steps stays as it is."""
+
+
+class Cut(NamedTuple):
+    """How many steps are taken together.
+
+    Attributes:
+        outer: scans.
+        inner: steps of each.
+        rest: steps behind them.
+    """
+
+    outer: int
+    inner: int
+    rest: int
+
+
+def cut_of(length: int, count: int | None) -> Cut:
+    """About ``count`` scans; without one so many that few carries and few steps are kept.
+
+    Steps that are left over cost a copy of every series, so a divisor of the length is taken
+    if there is one that is nearly as good: with ``k`` scans of a length ``n``, ``k + n / k`` is
+    least for ``sqrt(n)``, and a quarter more at half or twice as many.
+    """
+    wanted = max(1, min(length, round(math.sqrt(length)) if count is None else count))
+    if count is None:
+        near = [
+            d for d in range(1, length + 1) if length % d == 0 and wanted / 2 <= d <= 2 * wanted
+        ]
+        if near:
+            best = min(near, key=lambda d: (d + length // d, d))
+            return Cut(best, length // best, 0)
+    inner = length // wanted
+    return Cut(wanted, inner, length - wanted * inner)
+
+
+def in_segments(loop: Loop, count: int | None) -> list[Node]:
+    """The results of a scan that keeps the carries between ``count`` parts of it alone."""
+    length = loop.options["length"]
+    if length < _FEWEST:
+        return loop.results(saving(loop.layout, KEEP_ALL).body)
+    loop = _numbered(loop) if loop.layout.body.draws else loop
+    cut = cut_of(length, count)
+    main = _nested(loop, cut)
+    return main if cut.rest == 0 else _joined(loop, cut, main)
+
+
+def _nested(loop: Loop, cut: Cut) -> list[Node]:
+    """The results of the steps that make whole scans."""
+    layout, body = loop.layout, _outer_body(loop, cut.inner)
+    taken = cut.outer * cut.inner
+    begin = cut.rest if loop.options["reverse"] else 0
+    parts = [_part(one, begin, begin + taken) for one in _series(loop)]
+    split = [_reshaped(one, (cut.outer, cut.inner)) for one in parts]
+    outer = saving(Layout(body, layout.n_carry, layout.n_xs, layout.n_sums), KEEP_NONE)
+    found = loop.over(_carries(loop), split).results(outer.body, length=cut.outer, use_key=False)
+    fixed = layout.n_carry + layout.n_sums
+    count = len(layout.body.outputs)
+    return [*found[:fixed], *(_merged(one, taken) for one in found[fixed:count])]
+
+
+def _outer_body(loop: Loop, steps: int) -> GraphBody:
+    """So many steps as one, which keep for their gradient what they need."""
+    layout = loop.layout
+    inputs = layout.body.inputs
+    types = [
+        VarType((steps, *one.shape), one.dtype) if i in layout.series else one
+        for i, one in enumerate(inputs)
+    ]
+    given = tuple(placeholder(f"x{i}", one) for i, one in enumerate(types))
+    inner = loop._replace(operands=given)
+    results = inner.results(saving(layout, KEEP_ALL).body, length=steps, use_key=False)
+    return body_of(given, results[: len(layout.body.outputs)], ())
+
+
+def _joined(loop: Loop, cut: Cut, main: Sequence[Node]) -> list[Node]:
+    """The results of all steps: ``main`` and the steps that are left over."""
+    layout, length = loop.layout, loop.options["length"]
+    n_carry, fixed = layout.n_carry, layout.n_carry + layout.n_sums
+    backwards = loop.options["reverse"]
+    begin, end = (0, cut.rest) if backwards else (length - cut.rest, length)
+    series = [_part(one, begin, end) for one in _series(loop)]
+    last = loop.over(main[:n_carry], series)
+    found = last.results(saving(layout, KEEP_ALL).body, length=cut.rest, use_key=False)
+    pairs = list(zip(main, found, strict=False))
+    sums = [one + other for one, other in pairs[n_carry:fixed]]
+    concat = get("concat")
+    joined = [
+        concat(*((other, one) if backwards else (one, other)), axis=0)
+        for one, other in pairs[fixed:]
+    ]
+    return [*found[:n_carry], *sums, *joined]
+
+
+def _carries(loop: Loop) -> tuple[Node, ...]:
+    return loop.operands[: loop.layout.n_carry]
+
+
+def _series(loop: Loop) -> tuple[Node, ...]:
+    first = loop.layout.n_carry
+    return loop.operands[first : first + loop.layout.n_xs]
+
+
+def _part(series: Node, begin: int, end: int) -> Node:
+    if (begin, end) == (0, series.type.shape[0]):
+        return series
+    part: Node = get("slice_axis")(series, axis=0, begin=begin, end=end)
+    return part
+
+
+def _reshaped(series: Node, lengths: tuple[int, ...]) -> Node:
+    found: Node = get("reshape")(series, shape=(*lengths, *series.type.shape[1:]))
+    return found
+
+
+def _merged(series: Node, length: int) -> Node:
+    found: Node = get("reshape")(series, shape=(length, *series.type.shape[2:]))
+    return found
+
+
+# Random keys -----------------------------------------------------------------------------------
+
+
+def _fold_in(key: Key, number: Array) -> Any:
+    """The random key that ``key`` and a number determine."""
+    return jax.random.fold_in(key, number)
+
+
+_FOLD_IN = Operator(_fold_in, name="fold_in", native=True)
+"""It is in no table, because a graph that users see has no keys among its values."""
+_FOLD_IN.types(lambda number: [KEY_TYPE])
+_FOLD_IN.kind(lambda number: VarKind.RANDOM_KEY)
+_FOLD_IN.no_gradient("a random key has no derivative")
+
+
+def _numbered(loop: Loop) -> Loop:
+    """The scan whose steps are told their numbers, and fold their random keys themselves.
+
+    They draw what they drew: a scan folds the number of a step into its key, and the body into that
+    the number of each key.
+    """
+    layout = loop.layout
+    body, end = layout.body, layout.n_carry + layout.n_xs
+    assert isinstance(body, GraphBody)
+    assert loop.key is not None
+    number, key = placeholder("number", VarType((), _INT)), placeholder("key", KEY_TYPE)
+    own = _FOLD_IN(number, key=key)
+    keys = {
+        one: _FOLD_IN(constant(rank, VarType((), _INT)), key=own)
+        for rank, one in enumerate(body.keys)
+    }
+    given = [*body.parameters[:end], number, *body.parameters[end:], key]
+    made = images(body.results, {**keys, **{one: one for one in body.parameters}})
+    told = body_of(given, [node_of(made[one]) for one in body.results], ())
+    numbers = array(np.arange(loop.options["length"], dtype=_INT))
+    operands = (*loop.operands[:end], numbers, *loop.operands[end:], loop.key)
+    options = {**loop.options, "body": told, "n_xs": layout.n_xs + 1, "use_key": False}
+    return loop._replace(operands=operands, options=options)

@@ -1,0 +1,173 @@
+"""Gradients of graphs that keep what is said of them, and graphs whose gradients by JAX do."""
+
+from collections.abc import Callable, Sequence
+
+from registry.operator import Operator
+from registry.table import get
+from symop import gradients
+from symop.differentiate import output_values, pullback
+from symop.emission import substitute
+from symop.gradients import Summing
+from symop.graph import VARIABLE, Node, select, topological
+from symop.policies import KEEP_ALL, Policy, Scope, scope_of
+from symop.recomputing.blocks import Contracted, Plan, apart, contracted
+from symop.recomputing.loops import chosen, holds_scopes, is_loop
+from symop.recomputing.naming import require_names
+from symop.recomputing.runs import Run, calls_of, gathered, segments
+from symop.sums import plain
+
+
+def pulled(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node],
+    policy: Policy | None = None,
+    summing: Summing = plain,
+) -> list[Node | None]:
+    """``pullback`` that keeps of ``ys`` what ``policy`` and the scopes in the graph say."""
+    levels = _levels(ys, xs, policy, for_jax=False)
+    for level in levels:
+        ys, xs = level.outputs, [level.image.value(one) for one in xs]
+    found = pullback(ys, xs, heads, summing)
+    present = [one for one in found if one is not None]
+    for level in reversed(levels):
+        # The graph itself stays: what the gradient reads of blocks is found in it.
+        present = substitute(present, level.stands_for)
+    supply = iter(present)
+    return [None if one is None else next(supply) for one in found]
+
+
+gradients.install(pulled)
+
+
+def sealed(roots: Sequence[Node], policy: Policy | None) -> list[Node]:
+    """``roots`` with blocks, of which gradients that JAX takes keep what is said."""
+    given = chosen(roots, policy)
+    levels = _levels(given, (), policy, for_jax=True)
+    return levels[-1].outputs if levels else given
+
+
+def _levels(
+    roots: Sequence[Node], xs: Sequence[Node], policy: Policy | None, *, for_jax: bool
+) -> list[Contracted]:
+    """The graph with the innermost scopes as blocks, with those around them, and so on."""
+    if policy is not None:
+        require_names(policy, roots)
+    order = topological(roots)
+    deepest = max((one.depth for node in order if (one := scope_of(node))), default=0)
+    levels: list[Contracted] = []
+
+    def add(plans: Sequence[Plan]) -> None:
+        nonlocal roots, xs
+        if not any(plan.policy is not None for plan in plans):
+            return
+        level = contracted(roots, plans, updates=for_jax)
+        if for_jax:
+            level = level._replace(outputs=_with_updates(level))
+        levels.append(level)
+        roots, xs = level.outputs, [level.image.value(one) for one in xs]
+
+    for depth in range(deepest, 0, -1):
+        add(_scopes(roots, xs, depth))
+    if policy is not None and policy.again:
+        add(_policy(roots, xs, policy, for_jax))
+    elif for_jax and any(holds_scopes(node) for node in calls_of(order)):
+        add(_alone(calls_of(topological(roots)), holds_scopes))
+    return levels
+
+
+def _with_updates(level: Contracted) -> list[Node]:
+    """The outputs, which go on reaching what updates states."""
+    reached = []
+    for node in level.updating:
+        again = level.image.rebuild(node)
+        assert isinstance(again.op, Operator)
+        reached += [select(again, i) for i in again.op.update_indices.values()]
+    outputs = list(level.outputs)
+    if reached:
+        last = max(i for i, one in enumerate(outputs) if one.op is not VARIABLE)
+        outputs[last] = get("keep")(outputs[last], *reached)
+    return outputs
+
+
+# Plans -----------------------------------------------------------------------------------------
+
+
+def _scopes(roots: Sequence[Node], xs: Sequence[Node], depth: int) -> list[Plan]:
+    """Blocks of the scopes that are entered in ``depth - 1`` others."""
+    order = topological(roots)
+    barred = apart(order, xs)
+    runs = gathered(order, lambda node: None if node in barred else _around(node, depth))
+    plans: list[Plan] = []
+    for scope, run in runs:
+        if isinstance(scope, Scope) and scope.policy.again:
+            parts = [run] if scope.policy.costly else _parts(run, roots, scope.policy)
+            plans += [Plan(part, scope.policy) for part in parts]
+        else:
+            plans.append(Plan(run, None))
+    return plans
+
+
+def _around(node: Node, depth: int) -> Scope | None:
+    scope = scope_of(node)
+    while scope is not None and scope.depth > depth:
+        scope = scope.outer
+    return scope if scope is not None and scope.depth == depth else None
+
+
+def _policy(roots: Sequence[Node], xs: Sequence[Node], policy: Policy, for_jax: bool) -> list[Plan]:
+    """Blocks of a whole graph; what comes last stays, since its gradient comes first."""
+    order = topological(roots)
+    calls, barred = calls_of(order), apart(order, xs)
+    parts = _parts(calls, roots, policy)
+    last = parts.pop() if len(parts) > 1 else []
+    plans: list[Plan] = []
+    for run in parts:
+        plans += _between(run, policy, lambda node: node in barred or is_loop(node))
+    plans.append(Plan(last, None))
+    if for_jax:
+        plans = [one for plan in plans for one in _loops_alone(plan, barred)]
+    return plans
+
+
+def _between(run: Run, policy: Policy, stays: Callable[[Node], bool]) -> list[Plan]:
+    """Blocks of ``run`` without the calls that stay."""
+    plans: list[Plan] = []
+    part: Run = []
+    for node in run:
+        if stays(node):
+            plans += [Plan(part, policy), Plan([node], None)]
+            part = []
+        else:
+            part.append(node)
+    return [*plans, Plan(part, policy)]
+
+
+def _loops_alone(plan: Plan, barred: set[Node]) -> list[Plan]:
+    """Each loop as a block that keeps all that it gives: JAX would look into it and keep more."""
+    if plan.policy is not None:
+        return [plan]
+    return _alone(plan.run, lambda node: is_loop(node) and node not in barred)
+
+
+def _alone(calls: Sequence[Node], holds: Callable[[Node], bool]) -> list[Plan]:
+    return [Plan([node], KEEP_ALL if holds(node) else None) for node in calls]
+
+
+def _parts(calls: Sequence[Node], roots: Sequence[Node], policy: Policy) -> list[Run]:
+    """``calls`` cut as ``policy`` tells."""
+    if policy.chosen:
+        return _after_chosen(calls, policy)
+    if policy.cuts == 1 or len(calls) < 2:
+        return [list(calls)]
+    return segments(calls, roots, policy.cuts, policy.keeps)
+
+
+def _after_chosen(calls: Sequence[Node], policy: Policy) -> list[Run]:
+    """``calls`` cut after each whose value is kept."""
+    parts: list[Run] = [[]]
+    for node in calls:
+        parts[-1].append(node)
+        if any(policy.keeps(one) for one in output_values(node)):
+            parts.append([])
+    return [part for part in parts if part] or [[]]
