@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from registry.bodies import Body
 from registry.desc import BlockDesc, ProgramDesc, VarDesc
 from registry.errors import FormatError, SymopError
+from registry.operator import Operator
 from registry.types import DType, VarKind, VarType, as_dtype
 from symop.bodies import body_of
 from symop.definitions import Definitions, Place, nearest_value
@@ -72,10 +73,19 @@ class BodyReader:
 class _Inside(Definitions):
     """Definitions of a sub-block, whose variables are the inputs of a body."""
 
-    feedable = (VarKind.LOD_TENSOR, VarKind.LOD_TENSOR_ARRAY, VarKind.SELECTED_ROWS)
+    feedable = (
+        VarKind.LOD_TENSOR,
+        VarKind.LOD_TENSOR_ARRAY,
+        VarKind.SELECTED_ROWS,
+        VarKind.RANDOM_KEY,
+    )
 
     def __init__(self, block: BlockDesc, place: Place, bodies: BodyReader) -> None:
         super().__init__(block, place, bodies)
+
+    def called(self, operator: Operator) -> Operator:
+        """The operator, whose states are inputs: a body that is computed again updates nothing."""
+        return operator.steady
 
     def load_variable(self, var: VarDesc) -> None:
         """An input of the body."""

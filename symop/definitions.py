@@ -204,11 +204,15 @@ class Definitions:
             if value is LEFT_OUT:
                 raise FormatError(f"slot {slot.name!r} must be filled, got nothing")
             _check_implicit(operator, slot.name, value)
-        operator = operator.resolved(inputs, attributes)
+        operator = self.called(operator.resolved(inputs, attributes))
         node = apply(operator, inputs, attributes, op.name)
         if operator.single:
             return {operator.outputs[0]: node}
         return {key: select(node, i) for i, key in enumerate(operator.outputs)}
+
+    def called(self, operator: Operator) -> Operator:
+        """What a call of ``operator`` calls."""
+        return operator
 
     def _attribute(self, value: Any) -> Any:
         if not isinstance(value, dict) or set(value) != {SUB_BLOCK}:

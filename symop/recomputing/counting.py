@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from registry.operator import Operator
 from symop.bodies import GraphBody
-from symop.graph import CONSTANT, SELECT, TRAINING, Node, reaching, topological
-from symop.recomputing.runs import bytes_of, source_of
+from symop.graph import SELECT, Node, reaching, topological
+from symop.recomputing.runs import bytes_of
 
 
 class Estimate(NamedTuple):
@@ -85,8 +85,21 @@ def _held_in(body: GraphBody, late: Sequence[Node]) -> int:
     """What a body computes for what follows from ``late``, before that comes."""
     order = topological(body.results)
     following = reaching(order, late)
-    given = set(body.parameters)
-    read = (one for node in order if node in following for one in node.operands)
-    early = {one for one in read if one not in following and source_of(one) not in given}
-    own = _distinct(one for one in early if one.op not in (CONSTANT, TRAINING)) - given
+    early = _read_early(order, following)
+    own = _distinct(early) - set(body.parameters)
     return sum(map(bytes_of, own)) + max(map(_held, order), default=0)
+
+
+def _read_early(order: Sequence[Node], following: set[Node]) -> Iterable[Node]:
+    """What is read of the forward pass; what a gradient makes of it is made when it is read."""
+    seen = set(following)
+    waiting = [one for node in order if node in following for one in node.operands]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.origin is not None and node.origin.forward:
+            waiting += node.operands
+        else:
+            yield node
