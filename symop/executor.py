@@ -287,7 +287,7 @@ class _Mode:
             bound.types,
             training=training,
             rolling=is_rolling(),
-            aim=Aim(residuals=training),
+            aim=Aim(residuals=training, stacking=stacking is not _never),
         )
         self.variables = found.variables
         found = found._replace(outputs=found.outputs[len(bound.also) :])

@@ -174,6 +174,7 @@ class GraphFunction:
         bare_kernels = has_gradient and not keeps if rules is None else not rules
         self._remat, self._seals = remat, not bare_kernels
         self._how = bare_where_native if bare_kernels else _with_rules
+        self._stacking = stacking
         self._stacked = over_stacks(self._settled({})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
         variables = variables_of(self._roots) if self._stacked is None else self._stacked.variables
@@ -246,7 +247,7 @@ class GraphFunction:
             given,
             training=self._training,
             rolling=self._rolling,
-            aim=Aim(residuals=bool(self._wrt), by_jax=self._how is _with_rules),
+            aim=Aim(bool(self._wrt), self._how is _with_rules, self._stacking),
         )
         found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from registry.apart import taken_apart
 from registry.attributes import Check
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
@@ -128,7 +129,7 @@ def unstack(x: Array, *, axis: int = 0) -> tuple[Array, ...]:
         >>> unstack(jnp.asarray([[1, 2], [3, 4]]), axis=1)
         (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
-    return jnp.unstack(x, axis=axis)
+    return taken_apart(jnp.asarray(x), axis)
 
 
 @unstack.gradient

@@ -11,12 +11,15 @@ from registry.attributes import identity_key
 from registry.operator import Operator
 from registry.pieces import Piece
 from symop.graph import SELECT, Node, topological
+from symop.policies import is_costly
 
 Wire = tuple[int, int]
 """Where an input comes from: how many operators ago, and which output of it; (0, 0) where it comes
 from no operator of the sequence, (-1, 0) where the slot is empty."""
 OUTSIDE: Wire = (0, 0)
 EMPTY: Wire = (-1, 0)
+COSTLY = 4
+"""What an operator weighs that declares to be costly."""
 
 
 def maker_of(node: Node) -> tuple[Node, int]:
@@ -48,6 +51,7 @@ class Listing:
         wires: for each of them where its inputs come from.
         selections: of nodes with several outputs, the nodes that select one, by output.
         readers: for each place, the places of those that read it, in order.
+        weights: for each place what those before it weigh together: one each, costly ones more.
     """
 
     def __init__(self, outputs: Sequence[Node], order: Iterable[Node]) -> None:
@@ -58,6 +62,7 @@ class Listing:
         self.letters: list[int] = []
         self.wires: list[tuple[Wire, ...]] = []
         self.readers: list[list[int]] = []
+        self.weights = [0]
         self.selections: dict[Node, dict[int, Node]] = {}
         known: dict[Any, int] = {}
         for node in order:
@@ -72,6 +77,7 @@ class Listing:
         self.order.append(node)
         self.letters.append(known.setdefault(_letter(node), len(known)))
         self.readers.append([])
+        self.weights.append(self.weights[-1] + (COSTLY if is_costly(node) else 1))
         wires = []
         for one in node.inputs:
             if one is None:

@@ -33,6 +33,8 @@ Within = Callable[[Sequence[Node], Sequence[Node], Sequence[Node]], list[Node]]
 """Rolls what is repeated within a step: ``(results, order, parameters)``."""
 _FEW = 2
 """So many results of a loop are taken out one by one; of more, all are."""
+MOST_COPIED = 1 << 24
+"""So many bytes may be copied in each run, to and fro; copying more takes too long."""
 _LIGHT = 4
 """All steps are computed at once if their values take no more times the room of the results."""
 
@@ -43,10 +45,12 @@ class Aim(NamedTuple):
     Attributes:
         residuals: their gradients are taken as graphs, so they store what those will read.
         by_jax: JAX may differentiate them.
+        stacking: variables that they read apart become one, so nothing of them is copied.
     """
 
     residuals: bool = False
     by_jax: bool = False
+    stacking: bool = False
 
 
 FORWARD = Aim()
@@ -191,6 +195,7 @@ class _Builder:
         """The results of the loop, its direction, and how many of its series were copied."""
         given = self.operands
         found = [_required(series_of(values)) for values in given.series]
+        self._require_little_copied(found)
         if not given.carries and not n_sums and any(one.copied for one in found):
             raise RefusedError("nothing is carried, and what the steps read would be copied")
         backwards = _direction(found)
@@ -212,6 +217,19 @@ class _Builder:
         with copied_origin(self.steps.node(0, 0).origin):
             outputs = self._operator_of(layout, operands, backwards=backwards)
         return outputs[: len(results)], backwards, sum(one.copied for one in found)
+
+    def _require_little_copied(self, found: Sequence[Series]) -> None:
+        """Refuse loops that copy so much in each run that it takes longer than compiling saves.
+
+        Raises:
+            RefusedError: they do.
+        """
+        copied = sum(_bytes(one.node.type) for one in found if one.copied)
+        if copied > MOST_COPIED and not self.aim.stacking:
+            raise RefusedError(
+                f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
+                "stacked=True it lies in one array"
+            )
 
     def _operator_of(self, layout: Layout, operands: list[Node], *, backwards: bool) -> list[Node]:
         body = layout.body

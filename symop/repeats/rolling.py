@@ -21,7 +21,7 @@ from symop.repeats.wiring import Run, alike, first_odd
 FEWEST_STEPS = 4
 """A loop has at least so many steps."""
 LEAST_SAVED = 24
-"""A loop saves the compiler at least so many operators."""
+"""A loop saves the compiler at least so many operators, of which costly ones count more."""
 
 
 _TELLING = 8
@@ -117,11 +117,11 @@ class _Pass:
     def _chosen(self) -> list[Steps]:
         """Runs that do not overlap, those that save most first."""
         found = maximal_repeats(self.listing.letters)
-        repeats = [one for one in found if _saves(*one)]
+        repeats = [one for one in found if self._saves(*one)]
         repeats.sort(key=lambda one: (one.period - (one.stop - one.start), one))
         taken: list[Steps] = []
         for repeat in repeats:
-            for free in _free(repeat, [steps.run for steps in taken]):
+            for free in self._free(repeat, [steps.run for steps in taken]):
                 taken += self._found(free)
         self._tell_small(found, [steps.run for steps in taken])
         return taken
@@ -132,12 +132,12 @@ class _Pass:
             inside = any(run.start < repeat.stop and repeat.start < run.stop for run in taken)
             times = (repeat.stop - repeat.start) // repeat.period
             worth = times > 2 and repeat.period * (times - 1) >= _TELLING
-            if worth and not inside and not _saves(*repeat):
+            if worth and not inside and not self._saves(*repeat):
                 self._tell(Run(repeat.start, repeat.period, times), None, _TOO_SMALL)
 
     def _found(self, repeat: Repeat) -> Iterator[Steps]:
         alike_ones = alike(self.listing, repeat, FEWEST_STEPS)
-        runs = [run for run in alike_ones if _saves(run.start, run.stop, run.period)]
+        runs = [run for run in alike_ones if self._saves(run.start, run.stop, run.period)]
         if not runs:
             times = (repeat.stop - repeat.start) // repeat.period
             run = Run(repeat.start, repeat.period, times)
@@ -183,7 +183,9 @@ class _Pass:
         """Let the first step be no part of the loop."""
         run = steps.run
         shorter = Run(run.start + run.period, run.period, run.times - 1)
-        if run.times <= FEWEST_STEPS or not _saves(shorter.start, shorter.stop, shorter.period):
+        if run.times <= FEWEST_STEPS or not self._saves(
+            shorter.start, shorter.stop, shorter.period
+        ):
             self._tell(run, None, str(error))
             return False
         for place in range(run.start, shorter.start):
@@ -249,21 +251,22 @@ class _Pass:
             )
         )
 
+    # Sizes
 
-def _saves(start: int, stop: int, period: int) -> bool:
-    """Whether a loop of the operators from ``start`` to ``stop`` is worth it."""
-    count = (stop - start) // period
-    return count >= FEWEST_STEPS and period * (count - 1) >= LEAST_SAVED
+    def _saves(self, start: int, stop: int, period: int) -> bool:
+        """Whether a loop of the operators from ``start`` to ``stop`` is worth it."""
+        count, weights = (stop - start) // period, self.listing.weights
+        weight = weights[start + period] - weights[start]
+        return count >= FEWEST_STEPS and weight * (count - 1) >= LEAST_SAVED
 
-
-def _free(repeat: Repeat, taken: Sequence[Run]) -> Iterator[Repeat]:
-    """The parts of a repetition that no run has taken."""
-    start = repeat.start
-    for run in sorted(taken):
-        if run.stop <= start or run.start >= repeat.stop:
-            continue
-        if _saves(start, run.start, repeat.period):
-            yield repeat._replace(start=start, stop=run.start)
-        start = run.stop
-    if _saves(start, repeat.stop, repeat.period):
-        yield repeat._replace(start=start)
+    def _free(self, repeat: Repeat, taken: Sequence[Run]) -> Iterator[Repeat]:
+        """The parts of a repetition that no run has taken."""
+        start = repeat.start
+        for run in sorted(taken):
+            if run.stop <= start or run.start >= repeat.stop:
+                continue
+            if self._saves(start, run.start, repeat.period):
+                yield repeat._replace(start=start, stop=run.start)
+            start = run.stop
+        if self._saves(start, repeat.stop, repeat.period):
+            yield repeat._replace(start=start)
