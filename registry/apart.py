@@ -8,13 +8,15 @@ condition that always holds, which XLA cannot know: some bit of a number with it
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-FEWEST = 16
+Parts = tuple[jax.Array, ...]
+FEWEST = 4
 """Fewer parts are slices."""
 
 
@@ -35,7 +37,7 @@ def transposing() -> Iterator[None]:
         _local.transposed = before
 
 
-def taken_apart(x: jax.Array, axis: int) -> tuple[jax.Array, ...]:
+def taken_apart(x: jax.Array, axis: int) -> Parts:
     """The arrays that stand along ``axis``."""
     if _local.transposed or x.shape[axis] < FEWEST or x.size == 0:
         return tuple(jnp.unstack(x, axis=axis))
@@ -43,29 +45,27 @@ def taken_apart(x: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 
 @jax.custom_jvp
-def _apart(x: jax.Array) -> tuple[jax.Array, ...]:
-    found: tuple[jax.Array, ...] = lax.platform_dependent(x, cpu=_by_one_kernel, default=_unstacked)
+def _apart(x: jax.Array) -> Parts:
+    found: Parts = lax.platform_dependent(x, cpu=_by_one_kernel, default=_unstacked)
     return found
 
 
 @_apart.defjvp
-def _apart_jvp(
-    primals: tuple[jax.Array], tangents: tuple[jax.Array]
-) -> tuple[tuple[jax.Array, ...], ...]:
+def _apart_jvp(primals: Any, tangents: Any) -> Any:
     return _apart(*primals), _unstacked(*tangents)
 
 
-def _unstacked(x: jax.Array) -> tuple[jax.Array, ...]:
+def _unstacked(x: jax.Array) -> Parts:
     return tuple(jnp.unstack(x))
 
 
-def _by_one_kernel(x: jax.Array) -> tuple[jax.Array, ...]:
+def _by_one_kernel(x: jax.Array) -> Parts:
     count = x.shape[0]
 
-    def places() -> tuple[jax.Array, ...]:
+    def places() -> Parts:
         return tuple(jnp.asarray(i, np.int32) for i in range(count))
 
-    def first() -> tuple[jax.Array, ...]:
+    def first() -> Parts:
         return (jnp.zeros((), np.int32),) * count
 
     others = (jnp.zeros((), np.int32),) * (x.ndim - 1)

@@ -183,9 +183,8 @@ class _Pass:
         """Let the first step be no part of the loop."""
         run = steps.run
         shorter = Run(run.start + run.period, run.period, run.times - 1)
-        if run.times <= FEWEST_STEPS or not self._saves(
-            shorter.start, shorter.stop, shorter.period
-        ):
+        worth = self._saves(shorter.start, shorter.stop, shorter.period)
+        if run.times <= FEWEST_STEPS or not worth:
             self._tell(run, None, str(error))
             return False
         for place in range(run.start, shorter.start):
