@@ -100,6 +100,14 @@ def test_labels_are_of_the_dtype_of_data(name):
     assert net.infer_type(x="float16", out_label="int32")[0] == [HALF, INT]
 
 
+def test_numbers_of_entries_are_whole():
+    taken = mx.sym.batch_take(var("a"), var("i"))
+    assert taken.infer_type(a="float16") == ([HALF, INT], [HALF], [])
+    names = "lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time"
+    process = mx.sym.contrib.hawkesll(*map(var, names))
+    assert process.infer_type(lda="float32")[0] == [SINGLE] * 5 + [INT] + [SINGLE] * 2
+
+
 def test_statistics_of_half_precision_are_single():
     net = mx.sym.BatchNorm(var(), name="bn")
     assert net.infer_type(x="float16") == ([HALF, SINGLE, SINGLE], [HALF], [SINGLE, SINGLE])

@@ -125,7 +125,7 @@ class Sample:
         draw = np.random.default_rng(7)
         terms = [
             so.sum(one * draw.normal(size=one.shape).astype(one.dtype.name))
-            for one in graph
+            for one in outputs(graph)
             if one.dtype.kind == "f"
         ]
         return so.add_n(*terms)
@@ -153,6 +153,11 @@ class Sample:
             return float(self.values(scalar, {**arrays, **moved})[0])
 
         return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)
+
+
+def outputs(graph: Any) -> list[Any]:
+    """The outputs of ``graph``, each a symbol; a lone one would be taken apart into its entries."""
+    return list(graph) if len(graph.nodes) > 1 else [graph]
 
 
 def _wide(array: np.ndarray) -> Any:

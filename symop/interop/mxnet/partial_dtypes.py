@@ -11,6 +11,7 @@ from registry.types import DType, as_dtype
 from symop.interop.mxnet.errors import MXNetError
 
 Dtypes = list[DType | None]
+Rule = Callable[[Dtypes, Dtypes], None]
 
 
 def agreed(dtypes: Iterable[DType | None]) -> DType | None:
@@ -58,7 +59,7 @@ def told(given: Dtypes, found: Dtypes, dtype: str | None) -> None:
         found[0] = agreed((found[0], canonical(as_dtype(dtype))))
 
 
-def alike(*places: int) -> Callable[[Dtypes, Dtypes], None]:
+def alike(*places: int) -> Rule:
     """The rule that the inputs at ``places`` and all outputs have one dtype, other inputs any."""
 
     def rule(given: Dtypes, found: Dtypes) -> None:
@@ -72,6 +73,16 @@ def alike(*places: int) -> Callable[[Dtypes, Dtypes], None]:
 
 like_data = alike(0)
 """The first input and all outputs have one dtype, other inputs any."""
+
+
+def whole_at(place: int, rule: Rule) -> Rule:
+    """``rule``, and that the input at ``place`` is of int32 unless told otherwise."""
+
+    def both(given: Dtypes, found: Dtypes) -> None:
+        rule(given, found)
+        given[place] = as_dtype("int32") if given[place] is None else given[place]
+
+    return both
 
 
 def labeled(given: Dtypes, found: Dtypes) -> None:

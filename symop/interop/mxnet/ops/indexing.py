@@ -52,12 +52,15 @@ def take(
     return so.take(a, whole(indices), axis=axis, mode="fill" if mode == "raise" else mode)
 
 
+_batch_take_dtypes = partial_dtypes.whole_at(1, partial_dtypes.like_data)
+
+
 def _batch_take_shapes(given: Shapes, found: Shapes) -> None:
     enter(given, 1, found[0])
     enter(found, 0, given[1])
 
 
-@operator("batch_take", shapes=_batch_take_shapes, dtypes=partial_dtypes.like_data)
+@operator("batch_take", shapes=_batch_take_shapes, dtypes=_batch_take_dtypes)
 def batch_take(a: Any, indices: Any) -> Any:
     """One entry of each row."""
     rows = so.reshape(a, shape=(-1, a.shape[-1]))
