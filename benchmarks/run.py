@@ -13,7 +13,17 @@ from typing import Any
 
 import measure
 
-MAIN = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet")
+MAIN = (
+    "building",
+    "steps",
+    "calls",
+    "eager",
+    "sparse",
+    "control_flow",
+    "programs",
+    "mxnet",
+    "depth_chain",
+)
 NAMES = (*MAIN, "orders", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {

@@ -18,6 +18,8 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
+from symop.barrier import barrier
+from symop.cuts import cuts
 from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
@@ -93,9 +95,12 @@ class Schedule:
         }
         self.draws = len(ranks)
         self.needs_key = any(node.op is KEY for node in order)
+        cut = cuts(order)
         for node in order:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
+                if node in cut:
+                    self._steps.append((barrier, (self._places[node],), self._place(node)))
         self._outputs = [self._places[node] for node in outputs]
         index = {place: i for i, place in enumerate(self._variables)}
         self.updates = [index[place] for place in self._states]
