@@ -15,6 +15,7 @@ import measure
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
+    "depth_chain",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"

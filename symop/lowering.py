@@ -18,6 +18,8 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
+from symop.barrier import barrier
+from symop.cuts import cuts
 from symop.graph import (
     ARRAY,
     CONSTANT,
@@ -105,9 +107,12 @@ class Schedule:
         }
         self.draws = len(ranks)
         self.needs_key = any(node.op in (KEY, KEYS) for node in order)
+        cut = cuts(order)
         for node in order:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
+                if node in cut:
+                    self._steps.append((barrier, (self._places[node],), self._place(node)))
         self._outputs = [self._places[node] for node in outputs]
         self._new = [self._places[node] for node in updates.values()]
         index = {node: i for i, node in enumerate(variables)}
