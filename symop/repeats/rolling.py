@@ -255,8 +255,9 @@ class _Pass:
     def _saves(self, start: int, stop: int, period: int) -> bool:
         """Whether a loop of the operators from ``start`` to ``stop`` is worth it."""
         count, weights = (stop - start) // period, self.listing.weights
-        weight = weights[start + period] - weights[start]
-        return count >= FEWEST_STEPS and weight * (count - 1) >= LEAST_SAVED
+        if count < FEWEST_STEPS:
+            return False
+        return (weights[start + period] - weights[start]) * (count - 1) >= LEAST_SAVED
 
     def _free(self, repeat: Repeat, taken: Sequence[Run]) -> Iterator[Repeat]:
         """The parts of a repetition that no run has taken."""
