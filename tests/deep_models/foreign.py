@@ -79,7 +79,10 @@ def cells(kind: str, size: Size, layers: int = 1) -> Model:
         for i in range(layers):
             stack.add(CELLS[kind](size.units, prefix=f"layer{i}_"))
         data = mx.sym.var("data")
-        outputs, _ = stack.unroll(size.steps, data, layout="NTC", merge_outputs=True)
+        begin = stack.begin_state(dtype="float64")
+        outputs, _ = stack.unroll(
+            size.steps, data, begin_state=begin, layout="NTC", merge_outputs=True
+        )
         return mx.sym.mean(mx.sym.square(outputs - mx.sym.var("target")))
 
     def loss() -> so.Symbol:
@@ -103,7 +106,10 @@ def bidirectional(size: Size) -> Model:
             mx.rnn.GRUCell(size.units, prefix="ahead_"), mx.rnn.GRUCell(size.units, prefix="back_")
         )
         data = mx.sym.var("data")
-        outputs, _ = both.unroll(size.steps, data, layout="NTC", merge_outputs=True)
+        begin = both.begin_state(dtype="float64")
+        outputs, _ = both.unroll(
+            size.steps, data, begin_state=begin, layout="NTC", merge_outputs=True
+        )
         return mx.sym.mean(mx.sym.square(outputs - mx.sym.var("target")))
 
     def loss() -> so.Symbol:
