@@ -12,6 +12,7 @@ import numpy as np
 import optax
 from measure import Figure, brief, compare
 
+import symop as so
 import symop.interop.mxnet as mx
 
 TITLE = "MXNet's interface"
@@ -22,7 +23,12 @@ IN_A_ROW = 5
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of the interface."""
     repeats = 5 if quick else 60
-    return [multilayer(repeats), lenet(repeats), loading(3 if quick else 10)], {}
+    return [
+        multilayer(repeats),
+        lenet(repeats),
+        eager(repeats),
+        loading(3 if quick else 10),
+    ], {}
 
 
 def multilayer(repeats: int) -> Figure:
@@ -116,6 +122,22 @@ def step(
         target=1.05,
         clock=brief,
         per=IN_A_ROW,
+    )
+
+
+def eager(repeats: int) -> Figure:
+    """A call on an array: what the names cost beside the catalogue's own call."""
+    x = mx.nd.ones((4, 4))
+    y = so.NDArray(x.value)
+    many = range(1000)
+    return compare(
+        "a call of mx.nd.exp on a small array, against so.nd.exp",
+        lambda: [mx.nd.exp(x) for _ in many],
+        lambda: [so.nd.exp(y) for _ in many],
+        repeats=repeats,
+        target=1.5,
+        clock=brief,
+        per=len(many),
     )
 
 

@@ -13,7 +13,10 @@ from typing import Any
 
 import measure
 
-MAIN = ("building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet")
+MAIN = (
+    "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
+    "depth_chain",
+)  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {

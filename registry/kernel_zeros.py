@@ -21,7 +21,10 @@ _CHOICES = ("select_n", "concatenate", "pad", "scatter", "scatter-add", "dynamic
 _OF_EACH = frozenset([*_SUMS, *_CHOICES])
 """Zero if every floating operand is: indices and conditions do not count."""
 _OF_SOME = frozenset(["mul", "dot_general", "conv_general_dilated"])
-_ENTRIES = ("neg", "abs", "sign", "real", "imag", "conj", "copy", "copy_p", "reduce_precision")
+_ENTRIES = (
+    *("neg", "abs", "sign", "real", "imag", "conj", "copy", "copy_p", "reduce_precision"),
+    *("optimization_barrier", "symop_barrier"),
+)
 _SHAPES = ("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev")
 _PARTS = ("slice", "dynamic_slice", "gather", "reduce_sum", "reduce_window_sum", "cumsum", "fft")
 _OF_FIRST = frozenset([*_ENTRIES, *_SHAPES, *_PARTS, "div", "convert_element_type"])

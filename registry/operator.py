@@ -40,6 +40,9 @@ class Operator(Signature):
     Call it on JAX arrays, symbols or any other ``Var``; the result is of the same kind.
     """
 
+    piece_rule: Rule | None = None
+    joined_rule: Callable[..., Any] | None = None
+
     def __init__(  # noqa: PLR0913  # a declaration has as many parts as it has
         self,
         kernel: Callable[..., Any],
@@ -461,6 +464,25 @@ class Operator(Signature):
     def simplify(self, rule: Function) -> Function:
         """Declare a rewrite tried at each symbolic call: an equal value, or None for no change."""
         self.simplify_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
+
+    def piece(self, rule: Function) -> Function:
+        """Declare that outputs are pieces of the only input, where they are.
+
+        The rule receives the input's shape and attributes, and returns a ``Piece``, one for each
+        output where there are several, or None where a call cuts otherwise.
+        """
+        self.piece_rule = Rule(self.name, rule, self.slots, self.attributes)
+        self._forget_copies()
+        return rule
+
+    def joined(self, rule: Function) -> Function:
+        """Declare what the operator is of many inputs of which some lie in one array, stacked.
+
+        The rule takes a sequence of ``Part`` and the attributes as keywords.
+        """
+        self.joined_rule = rule
         self._forget_copies()
         return rule
 

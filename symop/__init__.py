@@ -15,6 +15,7 @@ from symop.backward import append_backward
 from symop.building import Group, load, value_and_grad, var
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.current_program import data, parameter, program_guard
+from symop.depth import loops
 from symop.derivatives import grad, jvp
 from symop.executor import Executor
 from symop.files import load_parameters, save_parameters
@@ -23,6 +24,7 @@ from symop.ndarray import NDArray
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.program import Program
 from symop.program_block import Variable
+from symop.repeats.switch import rolling
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc, load_json
 from symop.vectorizing import vmap
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "load_json",
     "load_parameters",
+    "loops",
     "name_scope",
     "nd",
     "optim",
@@ -62,6 +65,7 @@ __all__ = [
     "program_guard",
     "random",
     "remat",
+    "rolling",
     "save_parameters",
     "scan",
     "sym",

@@ -58,6 +58,7 @@ class GraphBody(Body):
         parameters: placeholders, one for each input.
         results: the outputs.
         keys: the random keys that it draws, in the order of their numbers; some may be unused.
+        updating: whether it may hold operators that update a state, whose new value is a result.
     """
 
     def __init__(
@@ -66,8 +67,11 @@ class GraphBody(Body):
         results: Sequence[Node],
         keys: Sequence[Node],
         order: Sequence[Node],
+        *,
+        updating: bool,
     ) -> None:
         """``body_of`` makes bodies, so that equal ones are one."""
+        self.updating = updating
         self.parameters, self.results = tuple(parameters), tuple(results)
         self.keys = tuple(keys)
         self.inputs = tuple(one.type.strong() for one in self.parameters)
@@ -87,6 +91,10 @@ class GraphBody(Body):
         found = self._memo.get((key, default_float()))
         return self._memo.setdefault((key, default_float()), make()) if found is None else found
 
+    def _derived(self, parameters: Sequence[Node], results: Sequence[Node]) -> "GraphBody":
+        """A body of nodes of this one and of what was made of them."""
+        return body_of(parameters, results, self.keys, updating=self.updating)
+
     # Running
 
     def run(self, values: Sequence[Any], *, key: Any = None, training: bool = False) -> list[Any]:
@@ -103,7 +111,6 @@ class GraphBody(Body):
             training=training,
             order=topological(self.results, until=self.parameters),
             keys=self.keys,
-            chained=False,
         )
 
     # Derivatives
@@ -179,7 +186,7 @@ class GraphBody(Body):
             wanted = tuple(i for i, one in enumerate(self.inputs) if one.differentiable)
             gradients = [one for one in self._pulled(heads, wanted)[1] if one is not None]
             kept = _named_by_makers(self, gradients, lost, varying, again)
-            return body_of(self.parameters, [*self.results, *kept], self.keys)
+            return self._derived(self.parameters, [*self.results, *kept])
 
         made: Body = self._once(("saving", lost, varying, again), make)
         return made
@@ -195,7 +202,7 @@ class GraphBody(Body):
                 zeros(self.outputs[j]) if one is None else one
                 for j, one in zip(chosen, found, strict=True)
             ]
-            return body_of([*self.parameters, *ways], [*self.results, *tangents], self.keys)
+            return self._derived([*self.parameters, *ways], [*self.results, *tangents])
 
         made: Body = self._once(("pushforward", moving, chosen), make)
         return made
@@ -229,7 +236,7 @@ class GraphBody(Body):
     def keeping(self, places: Places) -> Body:
         """The inputs at ``places`` are further outputs."""
         kept = [self.parameters[i] for i in places]
-        return body_of(self.parameters, [*self.results, *kept], self.keys) if kept else self
+        return self._derived(self.parameters, [*self.results, *kept]) if kept else self
 
     def taking(self, inputs: Types, places: Places) -> Body:
         """Inputs that it does not read get placeholders of their own."""
@@ -237,7 +244,7 @@ class GraphBody(Body):
         parameters = [
             taken[i] if i in taken else placeholder("unused", type) for i, type in enumerate(inputs)
         ]
-        return body_of(parameters, self.results, self.keys)
+        return self._derived(parameters, self.results)
 
 
 def _native_bare(node: Node) -> Call:
@@ -273,8 +280,16 @@ def _output_type(node: Node) -> VarType:
 # Making ----------------------------------------------------------------------------------------
 
 
-def body_of(parameters: Sequence[Node], results: Sequence[Node], keys: Sequence[Node]) -> GraphBody:
+def body_of(
+    parameters: Sequence[Node],
+    results: Sequence[Node],
+    keys: Sequence[Node],
+    *,
+    updating: bool = False,
+) -> GraphBody:
     """The body of a graph; ``keys`` are the random keys among its nodes, by their numbers.
+
+    If ``updating``, who makes it sees to it that new states go where they belong.
 
     Raises:
         ArgumentError: it has no output, depends on something else, or updates a state.
@@ -285,20 +300,20 @@ def body_of(parameters: Sequence[Node], results: Sequence[Node], keys: Sequence[
         raise ArgumentError("body: at least one value must be returned, got none")
     order = topological(results, until=parameters)
     for node in order:
-        _require_closed(node)
+        _require_closed(node, updating=updating)
     for node in results:
         if node.type.kind in (VarKind.RANDOM_KEY, VarKind.TRAINING):
             raise KindError(f"body: what is returned must be an array, got {node.type}")
     key = _content(parameters, results, keys, order)
     found = _table.get(key)
     if found is None:
-        made = GraphBody(parameters, results, keys, order)
+        made = GraphBody(parameters, results, keys, order, updating=updating)
         with _lock:
             found = _table.setdefault(key, made)
     return found
 
 
-def _require_closed(node: Node) -> None:
+def _require_closed(node: Node, *, updating: bool) -> None:
     if node.op is VARIABLE:
         raise ArgumentError(f"body: {node.name} must be one of its inputs{built_at(node.origin)}")
     if node.op is DEFERRED or node.types is None:
@@ -306,7 +321,7 @@ def _require_closed(node: Node) -> None:
             f"{node.name or node.op.name}: its shape must be known inside of control flow; give "
             f"so.var(..., shape=...) one{built_at(node.origin)}"
         )
-    if isinstance(node.op, Operator) and node.op.stateful:
+    if isinstance(node.op, Operator) and node.op.stateful and not updating:
         states = ", ".join(node.op.updates)
         raise ArgumentError(
             f"{node.op.name}: inside of control flow it cannot update its state ({states}); apply "
@@ -383,8 +398,13 @@ class _Cut:
         body = self.body
         whole: GraphBody = body
         if self.further:
-            whole = body_of(body.parameters, [*body.results, *self.further], body.keys)
-        derived = body_of(list(self.stand_ins.values()), made, body.keys)
+            whole = body_of(
+                body.parameters,
+                [*body.results, *self.further],
+                body.keys,
+                updating=body.updating,
+            )
+        derived = body_of(list(self.stand_ins.values()), made, body.keys, updating=body.updating)
         return Pulled(derived, tuple(self.sources), whole)
 
     def _read(self, gradients: Sequence[Node]) -> None:

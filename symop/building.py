@@ -1,12 +1,15 @@
 """How users make symbols: variables, groups, files, and derivatives of other symbols."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex
+
+import jax.numpy as jnp
 
 from registry.errors import ArgumentError, FormatError
 from registry.types import DType, Shape, as_dtype
 from symop import graph
 from symop.files import PathLike, read_bounded
+from symop.function import GraphFunction
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
@@ -160,8 +163,9 @@ def value_and_grad(
     wrt: Sequence[str] | None = None,
     *,
     is_train: bool = False,
+    stacked: bool = False,
     remat: Policy | None = None,
-) -> Callable[..., Any]:
+) -> "ValueAndGrad":
     """A pure JAX function that gives ``loss`` and its gradients, row-sparse ones as rows.
 
     For one's own jitted loop: a ``SelectedRows`` is a pytree, which ``so.sgd`` and its kin take
@@ -172,6 +176,10 @@ def value_and_grad(
         wrt: names of the variables whose gradients are wanted; without it, all arguments of a
             floating dtype.
         is_train: whether operators behave as in training.
+        stacked: whether variables of which a loop of repeated blocks reads one in each step, such
+            as the weights of its layers, are taken as one array: the function's ``stacks`` names
+            them, its ``stack`` and ``unstack`` convert. Then a step copies nothing, and what
+            compiles does not grow with the number of layers.
         remat: what the gradients keep of the forward pass (``so.remat``); everything without it.
 
     Returns:
@@ -180,6 +188,7 @@ def value_and_grad(
 
     Raises:
         ArgumentError: ``loss`` is not of shape ``()``.
+        UnknownTypeError: a shape is not known.
         FeedError: ``wrt`` names something else than a variable.
 
     Example:
@@ -191,25 +200,94 @@ def value_and_grad(
         >>> float(value), slopes["table"].rows.tolist(), slopes["table"].values.shape
         (6.0, [3, 7, 3], (3, 2))
     """
-    if loss.shape != ():
-        raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
-    loss = loss.with_memory(require_policy("value_and_grad", remat))
-    variables = variables_of(loss.roots)
-    arguments = loss.list_arguments()
-    names = [n for n in arguments if variables[n].type.differentiable] if wrt is None else list(wrt)
-    require_known("value_and_grad", names, arguments)
-    slopes = grad(loss, [Symbol([variables[name]]) for name in names], remat=remat)
-    function = Group([loss, *slopes]).to_jax(is_train=is_train)
-    has_states = is_train and bool(loss.list_auxiliary_states())
+    remat = require_policy("value_and_grad", remat)
+    return ValueAndGrad(loss, wrt, is_train=is_train, stacked=stacked, remat=remat)
 
-    def call(*args: Any, key: Any = None, **arrays: Any) -> Any:
-        result = function(*args, key=key, **arrays)
-        values, states = result if has_states else (result, {})
-        values = values if isinstance(values, list) else [values]
-        found = dict(zip(names, values[1:], strict=True))
-        return (values[0], found, states) if has_states else (values[0], found)
 
-    return call
+class ValueAndGrad:
+    """A loss and its gradients as a function of arrays; ``value_and_grad`` makes it.
+
+    Attributes:
+        arguments: names of the arguments, in the order of positional arrays.
+        states: names of the auxiliary states, which follow them.
+        wrt: names of those whose gradients it gives.
+        stacks: for each of these that is a stack the names of the variables that lie in it.
+    """
+
+    def __init__(
+        self,
+        loss: Symbol,
+        wrt: Sequence[str] | None,
+        *,
+        is_train: bool,
+        stacked: bool,
+        remat: Policy | None,
+    ) -> None:
+        """Build the gradients; what cannot be differentiated is told now."""
+        if loss.shape != ():
+            raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
+        variables = variables_of(loss.roots)
+        names = loss.list_arguments()
+        if wrt is None:
+            wrt = [name for name in names if variables[name].type.differentiable]
+        require_known("value_and_grad", wrt, names)
+        given = (loss.nodes, loss.also)
+        self.stacks: dict[str, tuple[str, ...]] = {}
+        if stacked:
+            unwritten = GraphFunction(*given, training=is_train, rules=False, stacking=True)
+            self.stacks = unwritten.stacks
+            _require_whole(self.stacks, wrt)
+        self.wrt = list(dict.fromkeys(_owner(self.stacks, name) for name in wrt))
+        self._function = GraphFunction(
+            *given, training=is_train, wrt=self.wrt, stacking=stacked, remat=remat
+        )
+        self._function.schedule(())
+        self.arguments, self.states = self._function.arguments, self._function.states
+        self._updates = is_train and bool(self.states)
+
+    def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:
+        """The loss and a dict of gradients, and in training a dict of new states if there are any.
+
+        Raises:
+            FeedError: what is fed does not fit, or a random key is needed and missing.
+        """
+        result = self._function(*args, key=key, **arrays)
+        values, states = result if self._updates else (result, {})
+        values = values if self.wrt else [values]
+        found = dict(zip(self.wrt, values[1:], strict=True))
+        return (values[0], found, states) if self._updates else (values[0], found)
+
+    def stack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Arrays by the names of variables, as this function takes them: some of them stacked."""
+        rest = {name: one for name, one in arrays.items() if _owner(self.stacks, name) == name}
+        return rest | {
+            name: jnp.stack([jnp.asarray(arrays[one]) for one in members])
+            for name, members in self.stacks.items()
+            if all(one in arrays for one in members)
+        }
+
+    def unstack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Arrays that this function takes or gives, by the names of variables."""
+        found: dict[str, Any] = {}
+        for name, one in arrays.items():
+            members = self.stacks.get(name)
+            found.update({name: one} if members is None else zip(members, one, strict=True))
+        return found
+
+
+def _owner(stacks: Mapping[str, Sequence[str]], name: str) -> str:
+    """The stack in which a variable lies, or itself."""
+    return next((stack for stack, members in stacks.items() if name in members), name)
+
+
+def _require_whole(stacks: Mapping[str, Sequence[str]], wrt: Sequence[str]) -> None:
+    for members in stacks.values():
+        missing = [name for name in members if name not in wrt]
+        if missing and len(missing) < len(members):
+            raise ArgumentError(
+                f"value_and_grad: of variables that lie in one stack all must be in wrt or none, "
+                f"got no {', '.join(missing)}; or pass stacked=False"
+            )
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:

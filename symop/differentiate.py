@@ -7,7 +7,7 @@ back to them with the tangents as heads, and the placeholders are gone.
 
 import functools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
@@ -17,7 +17,6 @@ from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
 from registry.recorder import made_gradient
 from registry.shapes import default_float
-from registry.table import get
 from registry.types import VarType
 from registry.var import Attributes
 from symop.emission import apply, substitute
@@ -32,6 +31,7 @@ from symop.graph import (
     select,
     topological,
 )
+from symop.sums import Sum, accumulate, plain
 
 Contributions = dict[Node, list[Node]]
 
@@ -50,14 +50,6 @@ def _number(type: VarType, value: int) -> complex | float:
     return complex(value) if type.dtype.kind == "c" else float(value)
 
 
-def accumulate(contributions: Sequence[Node]) -> Node:
-    """The sum of the gradients that reach one value."""
-    if len(contributions) == 1:
-        return contributions[0]
-    total: Node = get("add_n")(*contributions)
-    return total
-
-
 def output_values(node: Node) -> tuple[Node, ...]:
     """The values that the application ``node`` computes, hidden ones included."""
     assert isinstance(node.op, Operator)
@@ -74,14 +66,22 @@ def carries_cotangent(node: Node) -> bool:
 # Reverse ---------------------------------------------------------------------------------------
 
 
-def pullback(ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node]) -> list[Node | None]:
+def pullback(
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node],
+    summing: Callable[[Sequence[Node]], Sum] = plain,
+) -> list[Node | None]:
     """Gradients of ``sum(ys * heads)`` with respect to ``xs``; None where no gradient arrives.
+
+    Those that reach one value are added by what ``summing`` gives for the graph.
 
     Raises:
         NotDifferentiableError: a path from ``xs`` to ``ys`` runs through an operator without a
             derivative.
     """
     order = topological(ys)
+    total_of = summing(order)
     flowing = [node for node in order if carries_cotangent(node)]
     active = reaching(flowing, xs)
     arrived: Contributions = defaultdict(list)
@@ -95,7 +95,7 @@ def pullback(ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node]) -> l
             continue
         with origin_of(node):
             if arrived[node]:
-                total = accumulate(arrived.pop(node))
+                total = total_of(arrived.pop(node))
                 if node in wanted:
                     found[node] = total
                 if node.op is SELECT:

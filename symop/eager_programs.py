@@ -112,7 +112,6 @@ class Program:
             how,
             training=self._training,
             order=self._order,
-            chained=False,
         )
 
 

@@ -22,6 +22,7 @@ from symop.graph import (
     Types,
     as_node,
     built_at,
+    by_age,
     constant,
     copied_origin,
     fresh_key,
@@ -78,12 +79,21 @@ def apply(
     operands: Any = nodes
     if operator.commutative and len(nodes) == 2 and _later(nodes[0], nodes[1]):
         operands = (nodes[1], nodes[0])
-    # The types are part of it: JAX's x64 flag may have changed what the same call computes.
-    key: Any = (operator, operands, identity_key(attributes) if attributes else (), name, types)
-    scope = current_scope()
-    if scope is not None:  # what is equal outside of it may be kept
-        key = (*key, scope)
+    key = _key(operator, operands, attributes, name, types)
     return _of_kinds(interned(key, operator, nodes, attributes, types, name), kinds)
+
+
+def _key(
+    operator: Operator, operands: Any, attributes: Attributes, name: str | None, types: Types | None
+) -> Any:
+    """What equal calls have in common.
+
+    The types are part of it: JAX's x64 flag may have changed what the same call computes. So is the
+    scope: what is equal outside of it may be kept.
+    """
+    key = (operator, operands, identity_key(attributes) if attributes else (), name, types)
+    scope = current_scope()
+    return key if scope is None else (*key, scope)
 
 
 def _kinds(
@@ -247,15 +257,24 @@ Image = Node | list[Node]
 def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
     """``outputs`` with some nodes replaced; what depends on them is rebuilt, the rest is shared."""
     image = images(outputs, replacements)
-    return [_value(image[output]) for output in outputs]
+    return [image_of(image, output) for output in outputs]
+
+
+def image_of(image: Mapping[Node, Image], node: Node) -> Node:
+    """What ``node``, which stands for one value, became."""
+    return _value(image[node])
 
 
 def images(
     outputs: Sequence[Node], replacements: Mapping[Node, Node], unscoped: bool = False
 ) -> dict[Node, Image]:
-    """What every node of ``outputs`` becomes; in none of the scopes of before if ``unscoped``."""
+    """What each node that ``outputs`` need becomes, in the order in which they were made.
+
+    If ``unscoped`` it is in none of the scopes of before.
+    """
     image: dict[Node, Image] = dict(replacements)
-    for node in topological(outputs, until=replacements):
+    # In the order in which they were made: a loop of the user's stays a sequence of equal blocks.
+    for node in by_age(topological(outputs, until=replacements)):
         if node not in image:
             origin = node.origin
             if unscoped and origin is not None and origin.scope is not None:
@@ -287,6 +306,22 @@ def rebuilt(node: Node, image: Mapping[Node, Image], steady: bool = False) -> Im
     assert isinstance(node.op, Operator)
     operator = node.op.steady if steady else node.op
     return apply(operator, inputs, node.attributes, node.name)
+
+
+def reapplied(node: Node, inputs: Inputs) -> Node:
+    """The operator of ``node`` over other inputs of the same types: not inferred nor simplified.
+
+    Only what adds up any number of inputs may get fewer.
+    """
+    operator = node.op
+    assert isinstance(operator, Operator)
+    if operator.stateful:
+        return make(operator, inputs, node.attributes, node.types, node.name)
+    operands: Any = inputs
+    if operator.commutative and len(inputs) == 2 and _later(inputs[0], inputs[1]):
+        operands = (inputs[1], inputs[0])
+    key = _key(operator, operands, node.attributes, node.name, node.types)
+    return interned(key, operator, inputs, node.attributes, node.types, node.name)
 
 
 def _value(image: Image) -> Node:

@@ -5,9 +5,8 @@ returns the outputs and the residuals that the backward half reads, and each hal
 """
 
 import functools
-import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
@@ -15,14 +14,17 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
-from symop import random, recomputing
-from symop.function import Settled, bare_where_native, fed, settle
+from symop import random
+from symop.function import bare_where_native, fed, over_stacks, remembering, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
+from symop.holdings import Held, Seen, arrays_of, held_by, replace, whole
 from symop.lowering import Call, Schedule
 from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
 from symop.policies import Policy
+from symop.repeats.loops import Aim
+from symop.repeats.switch import is_rolling
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """What ``backward`` does with a gradient: nothing, replace the old one, or add to it.
@@ -68,32 +70,44 @@ class Executor:
         grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
         gradients: Mapping[str, Any] | None = None,
         remat: Policy | None = None,
+        *,
+        stacked: bool = False,
     ) -> None:
         """Bind ``outputs`` to arrays; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         names = names_of(topological(outputs))
         self.output_names = [output_name(node, names) for node in outputs]
         variables = variables_of([*also, *outputs])
-        self.arg_dict = _arrays(variables, "argument", arguments)
-        self.aux_dict = _arrays(variables, "state", states)
+        given = _arrays(variables, "argument", arguments)
+        known = _arrays(variables, "state", states)
         self.outputs: list[Any] = []
         types = {
-            name: (tuple(array.shape), array.dtype)
-            for name, array in {**self.arg_dict, **self.aux_dict}.items()
-        }
-        self._modes = {
-            training: _Mode(outputs, also, types, training=training, remat=remat)
-            for training in (False, True)
+            name: (tuple(array.shape), array.dtype) for name, array in {**given, **known}.items()
         }
         self._requests = _requests(variables, grad_req, types)
-        self.grad_dict = self._initial_gradients(gradients)
-        # Weak, so that an array that is replaced is not kept until the next forward pass.
-        self._checked: dict[str, weakref.ref[Any]] = {}
-        self._trust({**self.arg_dict, **self.aux_dict})
+        bound = _Bound(outputs, also, types, remat)
+        trained = _Mode(bound, training=True, stacking=self._may_stack if stacked else _never)
+        stacks = trained.settled.stacks
+        predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
+        self._modes = {True: trained, False: predicted}
+        self._variables = trained.variables
+        self._requests.update(
+            (name, self._requests.get(one[0], "null")) for name, one in stacks.items()
+        )
+        self.arg_dict: Held = held_by(given, stacks)
+        self.aux_dict: Held = held_by(known, stacks)
+        self.grad_dict: Held = held_by(self._initial_gradients(gradients), stacks)
+        self._seen = Seen()
+        for own in (self.arg_dict, self.aux_dict):
+            self._seen.trust(own, own)
         self._kept: _Forward | None = None
         self._trained = False
 
+    def _may_stack(self, names: tuple[str, ...]) -> bool:
+        """Whether the same is asked of all gradients of a stack."""
+        return len({self._requests.get(name) for name in names}) == 1
+
     def _initial_gradients(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
-        wanted = [name for name, request in self._requests.items() if request != "null"]
+        wanted = [name for name in self.arg_dict if self._requests[name] != "null"]
         require_known("bind", given or {}, wanted)
         gradients = {name: jnp.zeros_like(self.arg_dict[name]) for name in wanted}
         for name, start in (given or {}).items():
@@ -109,8 +123,8 @@ class Executor:
     def forward(self, is_train: bool = False, **arrays: Any) -> list[Any]:
         """Compute the outputs; ``arrays`` replace arguments first.
 
-        With ``is_train`` operators behave as in training, auxiliary states are updated, and
-        ``backward`` may follow.
+        With ``is_train`` operators behave as in training, most of those that update auxiliary
+        states do so, and ``backward`` may follow.
 
         Raises:
             FeedError: an array has no variable, or not the shape and dtype it was bound with.
@@ -127,10 +141,11 @@ class Executor:
             self.outputs, new = mode.run(values, root, offset)
             self._kept = None
         self._trained = bool(is_train)
-        if is_train:
-            updated = dict(zip(mode.updated, new, strict=True))
-            self.aux_dict.update(updated)
-            self._trust(updated)
+        for name, array in zip(mode.updated, new, strict=True):
+            own = self.arg_dict if name in self.arg_dict else self.aux_dict
+            replace(own, name, array)
+            if name in own:
+                self._seen.trust(own, [name])
         return self.outputs
 
     def backward(self, out_grads: Any = None) -> None:
@@ -155,10 +170,12 @@ class Executor:
         found = half.backward(*self._kept, heads, self._spent(heads))
         for name, gradient in zip(wanted, found, strict=True):
             add = self._requests[name] == "add"
-            self.grad_dict[name] = self.grad_dict[name] + gradient if add else gradient
+            total = whole(self.grad_dict, name) + gradient if add else gradient
+            replace(self.grad_dict, name, total)
 
     def _wanted(self) -> tuple[str, ...]:
-        return tuple(name for name, request in self._requests.items() if request != "null")
+        names = self._modes[True].names
+        return tuple(name for name in names if self._requests.get(name, "null") != "null")
 
     def _spent(self, heads: Sequence[Any]) -> list[Any] | None:
         """The old gradients whose memory the new ones take; None when no request says so.
@@ -170,16 +187,15 @@ class Executor:
         if not names:
             return None
         kept = self._kept or _Forward([], [])
-        others = (self.arg_dict, self.aux_dict, dict(enumerate(self.outputs)))
-        held = [*kept.variables, *kept.residuals, *heads, *self.grad_dict.values()]
-        held += [one for each in others for one in each.values()]
+        held = [*kept.variables, *kept.residuals, *heads, *self.outputs]
+        for one in (self.arg_dict, self.aux_dict, self.grad_dict):
+            held += arrays_of(one)
         uses = Counter(memory_of(one) for one in held if is_alive(one))
-        old = [(self.grad_dict.get(name), self._held(name)) for name in names]
+        trained = self._modes[True]
+        there = {*self.grad_dict, *trained.settled.stacks}
+        wanted = [name for name in names if name in trained.names and name in there]
+        old = [(whole(self.grad_dict, name), whole(self.arg_dict, name)) for name in wanted]
         return [one for one, like in old if _serves(one, like) and uses[memory_of(one)] == 1]
-
-    def _held(self, name: str) -> Any:
-        """The array of an argument, as it was checked last, or None when it is gone."""
-        return self._checked[name]()
 
     def _heads(self, given: Any, mode: "_Mode") -> list[Any]:
         if given is None:
@@ -197,17 +213,12 @@ class Executor:
         ]
 
     def _feed(self, arrays: Mapping[str, Any]) -> None:
-        held = self._modes[False].settled.variables
-        require_known("forward", arrays, list(held))
-        checked = {name: fed(name, held[name], array) for name, array in arrays.items()}
+        require_known("forward", arrays, list(self._variables))
+        checked = {name: fed(name, self._variables[name], one) for name, one in arrays.items()}
         for name, array in checked.items():
             own = self.arg_dict if name in self.arg_dict else self.aux_dict
-            own[name] = jnp.asarray(array)
-            self._trust({name: own[name]})
-
-    def _trust(self, arrays: Mapping[str, Any]) -> None:
-        """Remember that ``arrays`` are as they were bound."""
-        self._checked.update({name: weakref.ref(array) for name, array in arrays.items()})
+            replace(own, name, jnp.asarray(array))
+            self._seen.trust(own, [name])
 
     def _values(self, mode: "_Mode") -> list[Any]:
         """The arrays held, in the order of the variables; those that users put there are checked.
@@ -215,17 +226,18 @@ class Executor:
         Raises:
             FeedError: one is missing, superfluous, or not of the bound shape and dtype.
         """
-        held = {**self.arg_dict, **self.aux_dict}
-        variables = mode.settled.variables
-        if held.keys() != variables.keys():
-            require_known("forward", held, list(variables))
-            missing = [name for name in variables if name not in held]
+        held = {*self.arg_dict, *self.aux_dict}
+        if held != self._variables.keys():
+            require_known("forward", held, list(self._variables))
+            missing = [name for name in self._variables if name not in held]
             raise FeedError(f"forward: an array must be held for each of {', '.join(missing)}")
-        for name, array in held.items():
-            if array is not self._held(name):
-                self._feed({name: array})
-        held = {**self.arg_dict, **self.aux_dict}
-        return [held[name] for name in mode.names]
+        for own in (self.arg_dict, self.aux_dict):
+            self._feed({name: own[name] for name in self._seen.new(own)})
+        count = mode.n_arguments
+        return [
+            *[whole(self.arg_dict, name) for name in mode.names[:count]],
+            *[whole(self.aux_dict, name) for name in mode.names[count:]],
+        ]
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -246,47 +258,68 @@ class Executor:
         """
         given = {**arg_params, **(aux_params or {})}
         if allow_extra_params:
-            held = self._modes[False].settled.variables
-            given = {name: array for name, array in given.items() if name in held}
+            given = {name: one for name, one in given.items() if name in self._variables}
         self._feed(given)
+
+
+class _Bound(NamedTuple):
+    """What is bound: a graph, the types of its variables, and what is kept for its gradient."""
+
+    outputs: Sequence[Node]
+    also: Sequence[Node]
+    types: Mapping[str, Any]
+    remat: Policy | None
+
+
+def _never(names: tuple[str, ...]) -> bool:
+    """Nothing is stacked."""
+    return not names
 
 
 class _Mode:
     """The graph for training or for prediction, compiled when first run."""
 
     def __init__(
-        self,
-        outputs: Sequence[Node],
-        also: Sequence[Node],
-        types: Mapping[str, Any],
-        *,
-        training: bool,
-        remat: Policy | None = None,
+        self, bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]
     ) -> None:
-        roots, variables, keys = settle([*also, *outputs], types, training=training)
-        self.remat, roots = remat, recomputing.chosen(roots, remat)
-        self.settled = Settled(roots[len(also) :], variables, keys)
+        found = settle(
+            [*bound.also, *bound.outputs],
+            bound.types,
+            training=training,
+            rolling=is_rolling(),
+            aim=Aim(residuals=training, stacking=stacking is not _never),
+        )
+        self.variables = found.variables
+        found = found._replace(outputs=found.outputs[len(bound.also) :])
+        self.remat = bound.remat
+        self.settled = over_stacks(remembering(found, bound.remat), stacking)
+        variables = self.settled.variables
         self.training = training
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.names = [n for n in variables if roles[n] == "argument"]
+        self.n_arguments = len(self.names)
         self.names += [n for n in variables if roles[n] == "state"]
         self.order = [variables[name] for name in self.names]
         self.draws = len(self.settled.keys)
         self.differentiable = [
             i for i, node in enumerate(self.settled.outputs) if node.type.differentiable
         ]
-        self._plan = self._schedule(self.settled.outputs, self.order)
+        self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
         self.run: Call = jax.jit(self._plan.__call__)
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
-    def _schedule(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
+    def plan(
+        self, outputs: Sequence[Node], variables: Sequence[Node], *, updating: bool
+    ) -> Schedule:
+        """A plan of values of this graph, and if ``updating`` of the new values of its states."""
         return Schedule(
             outputs,
             variables,
             bare_where_native,
             training=self.training,
             keys=self.settled.keys,
+            updates=self.settled.updates if updating else None,
         )
 
     @functools.cached_property
@@ -301,10 +334,6 @@ class _Mode:
         if found is None:
             found = self._halves[wanted] = _Halves(self, wanted)
         return found
-
-    def plan(self, outputs: Sequence[Node], variables: Sequence[Node]) -> Schedule:
-        """A plan of other values of the same graph."""
-        return self._schedule(outputs, variables)
 
 
 class _Halves:
@@ -322,8 +351,9 @@ class _Halves:
         self.count = len(settled.outputs)
         self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]
         carried = [node for node in cut if node.op is not VARIABLE]
-        first = mode.plan([*settled.outputs, *carried], mode.order)
-        second = mode.plan(gradients, [*(mode.order[i] for i in self.kept), *carried, *heads])
+        first = mode.plan([*settled.outputs, *carried], mode.order, updating=True)
+        known = [*(mode.order[i] for i in self.kept), *carried, *heads]
+        second = mode.plan(gradients, known, updating=False)
 
         def forward(values: list[Any], root: Any, offset: Any) -> Any:
             results, new = first(values, root, offset)

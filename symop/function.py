@@ -12,13 +12,19 @@ from registry.operator import Operator
 from registry.types import DType, Shape, VarType
 from registry.values import SelectedRows
 from symop import random, recomputing
-from symop.emission import substitute
-from symop.graph import TRAINING, Node, constant, leaves, topological
+from symop.emission import image_of, images
+from symop.gradients import known_gradients
+from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topological
 from symop.inference import is_typed, typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_of
 from symop.policies import Policy
+from symop.repeats.loops import FORWARD, Aim
+from symop.repeats.rolling import Rolled, rolled
+from symop.repeats.stacks import Stacks, stacked
+from symop.repeats.switch import is_rolling
 from symop.rules import with_rule
+from symop.states import explicit
 
 Function = Callable[..., Any]
 
@@ -27,14 +33,18 @@ class Settled(NamedTuple):
     """A graph with all types known and the training flag fixed.
 
     Attributes:
-        outputs: its values.
+        outputs: its values, over loops where it repeats itself.
         variables: its variables by name.
         keys: its random keys in the order in which they are numbered.
+        updates: the new values of the variables that it updates.
+        stacks: names of the variables that are stacked in another one, by its name.
     """
 
     outputs: list[Node]
     variables: dict[str, Node]
     keys: list[Node]
+    updates: dict[Node, Node]
+    stacks: Stacks
 
 
 def settle(
@@ -42,17 +52,68 @@ def settle(
     given: Mapping[str, tuple[Shape, DType | None]],
     *,
     training: bool,
+    rolling: bool,
+    aim: Aim = FORWARD,
+    log: list[Rolled] | None = None,
 ) -> Settled:
     """``outputs`` with types filled in from ``given`` and the training flag fixed.
+
+    If ``rolling``, repeated blocks become loops for that ``aim``; ``log`` is told of them.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
     """
     of_types = typed(outputs, given)
-    order = topological(of_types)
+    order = by_age(topological(of_types))
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
-    fixed = substitute(of_types, flags) if flags else of_types
-    return Settled(fixed, variables_of(of_types), random_keys(order))
+    fixed = order
+    if flags:
+        image = images(of_types, flags)
+        fixed = [one for node in order if isinstance(one := image[node], Node)]
+        of_types, plain = [image_of(image, one) for one in of_types], of_types
+    else:
+        plain = of_types
+    found = explicit(of_types, fixed)
+    ends = [*found.outputs, *found.updates.values()]
+    if rolling:
+        ends = rolled(ends, found.order, aim=aim, log=log)
+    count = len(found.outputs)
+    updates = dict(zip(found.updates, ends[count:], strict=True))
+    return Settled(ends[:count], variables_of(plain), random_keys(order), updates, {})
+
+
+def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bool) -> Settled:
+    """The same graph over one variable for each stack of variables that nothing else reads.
+
+    Variables of which a loop reads one in each step give way to a variable that holds them all, if
+    ``allows`` says so of their names.
+    """
+    made = stacked(settled.outputs, settled.updates, allows)
+    owner = {one: stack for stack, members in made.stacks.items() for one in members}
+    variables: dict[str, Node] = {}
+    for name, node in settled.variables.items():
+        one = owner.get(node)
+        variables[name if one is None else str(one.name)] = node if one is None else one
+    names = {
+        str(stack.name): tuple(str(one.name) for one in members)
+        for stack, members in made.stacks.items()
+    }
+    return Settled(made.outputs, variables, settled.keys, made.updates, names)
+
+
+def remembering(settled: Settled, remat: Policy | None) -> Settled:
+    """The same graph, each step of whose loops keeps for a gradient what ``remat`` says."""
+    return _over(settled, recomputing.chosen(_ends(settled), remat))
+
+
+def _ends(settled: Settled) -> list[Node]:
+    return [*settled.outputs, *settled.updates.values()]
+
+
+def _over(settled: Settled, ends: Sequence[Node]) -> Settled:
+    count = len(settled.outputs)
+    updates = dict(zip(settled.updates, ends[count:], strict=True))
+    return settled._replace(outputs=list(ends[:count]), updates=updates)
 
 
 def contains_gradient(outputs: Sequence[Node]) -> bool:
@@ -77,6 +138,7 @@ class GraphFunction:
     Attributes:
         arguments: names of the variables, in the order of positional values.
         states: names of the auxiliary states, which follow them.
+        stacks: for each of these that is a stack the names of the variables in it.
     """
 
     def __init__(
@@ -86,31 +148,41 @@ class GraphFunction:
         *,
         training: bool = False,
         rules: bool | None = None,
+        wrt: Sequence[str] = (),
+        stacking: bool = False,
         remat: Policy | None = None,
     ) -> None:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
-        With ``rules`` None, a graph that contains its gradient already gets bare kernels. Of the
-        others JAX's gradients keep what ``remat`` says.
+        With ``rules`` None, a graph that contains its gradient already gets bare kernels. Behind
+        the outputs come the gradients of the first one by the arguments that ``wrt`` names. They,
+        or else those that JAX takes, keep what ``remat`` says.
+
+        If ``stacking``, variables of which a loop reads one in each step give way to stacks of
+        them; the types of all variables must be known.
 
         Raises:
             ArgumentError: JAX would differentiate the kernels, and keep what it likes.
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
-        variables = variables_of(self._roots)
+        self._training, self._rolling, self._wrt = training, is_rolling(), tuple(wrt)
+        if remat is not None and rules is False:
+            raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
+        has_gradient = bool(wrt) or contains_gradient(outputs)
+        keeps = remat is not None and not wrt  # for JAX, which needs rules
+        bare_kernels = has_gradient and not keeps if rules is None else not rules
+        self._remat, self._seals = remat, not bare_kernels
+        self._how = bare_where_native if bare_kernels else _with_rules
+        self._stacking = stacking
+        self._stacked = over_stacks(self._settled({})) if stacking else None
+        self.stacks = {} if self._stacked is None else self._stacked.stacks
+        variables = variables_of(self._roots) if self._stacked is None else self._stacked.variables
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.arguments = [name for name in variables if roles[name] == "argument"]
         self.states = [name for name in variables if roles[name] == "state"]
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
-        self._training = training
-        if remat is not None and rules is False:
-            raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
-        given = rules if remat is None else True
-        bare_kernels = contains_gradient(outputs) if given is None else not given
-        self._remat, self._seals = remat, not bare_kernels
-        self._how = bare_where_native if bare_kernels else _with_rules
         self._typed = is_typed(self._roots)
         self._schedules: dict[Any, Schedule] = {}
 
@@ -146,20 +218,56 @@ class GraphFunction:
         key = None if self._typed else tuple(type_of(value).strong() for value in values)
         found = self._schedules.get(key)
         if found is None:
-            found = self._schedules[key] = self._planned(values)
+            pairs = () if self._typed else zip(self.names, values, strict=True)
+            types = {name: (tuple(jnp.shape(v)), type_of(v).dtype) for name, v in pairs}
+            found = self._schedules[key] = self.plan(types)
         return found
 
-    def _planned(self, values: Sequence[Any]) -> Schedule:
-        given = {
-            name: (tuple(jnp.shape(value)), type_of(value).dtype)
-            for name, value in zip(self.names, values, strict=True)
-        }
-        roots, variables, keys = settle(self._roots, given, training=self._training)
+    def plan(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Schedule:
+        """The plan for variables of these types, where they are not declared.
+
+        Raises:
+            UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
+            ArgumentError: gradients are wanted of what is no scalar.
+            DisconnectedError, NotDifferentiableError: there is no gradient.
+        """
+        found = self._stacked or self._settled(given)
+        return Schedule(
+            [*found.outputs, *self._gradients(found)],
+            [found.variables[name] for name in self.names],
+            self._how,
+            training=self._training,
+            keys=found.keys,
+            updates=found.updates,
+        )
+
+    def _settled(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Settled:
+        found = settle(
+            self._roots,
+            given,
+            training=self._training,
+            rolling=self._rolling,
+            aim=Aim(bool(self._wrt), self._how is _with_rules, self._stacking),
+        )
+        found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:
-            roots = recomputing.sealed(roots, self._remat)
-        outputs = roots[len(roots) - len(self.outputs) :]
-        order = [variables[name] for name in self.names]
-        return Schedule(outputs, order, self._how, training=self._training, keys=keys)
+            return _over(found, recomputing.sealed(_ends(found), self._remat))
+        return remembering(found, self._remat)
+
+    def _gradients(self, found: Settled) -> Sequence[Node]:
+        if not self._wrt:
+            return ()
+        loss = found.outputs[0]
+        if loss.type.shape != ():
+            raise ArgumentError(
+                f"gradient: the loss must be of shape (), got {loss.type.shape}"
+                f"{built_at(loss.origin)}"
+            )
+        # What the loss lists among its arguments, but does not need, has a gradient of zero.
+        arguments = list(found.variables.values())
+        xs = [found.variables[name] for name in self._wrt]
+        gradients = known_gradients([loss], xs, [None], "error", arguments, self._remat)
+        return [one for one in gradients if one is not None]
 
     def __call__(self, *args: Any, key: Any = None, **arrays: Any) -> Any:
         """The outputs: one value, or a list; when training updates states, also their values.
@@ -176,7 +284,7 @@ class GraphFunction:
 
     def result(self, outputs: list[Any], schedule: Schedule, new: Sequence[Any]) -> Any:
         """What a call returns for the outputs and the new values of updated states."""
-        shown = outputs[0] if len(self.outputs) == 1 else outputs
+        shown = outputs[0] if len(outputs) == 1 else outputs
         if not (self._training and self.states):
             return shown
         return shown, {self.names[i]: v for i, v in zip(schedule.updates, new, strict=True)}
@@ -271,7 +379,7 @@ def _compiled(
     if newest.memo is None:
         newest.memo = {}
     memo = newest.memo
-    key = (outputs, also, training)
+    key = (outputs, also, training, is_rolling())
     found = memo.get(key)
     if found is None:
         function = GraphFunction(outputs, also, training=training, rules=False)

@@ -27,6 +27,7 @@ from symop.graph import (
     topological,
 )
 from symop.policies import Policy
+from symop.sums import Sum, meeting, plain
 
 Unreachable = Literal["error", "zero", "none"]
 """What to do where no path leads: raise, return zeros, or return None.
@@ -35,15 +36,22 @@ A derivative that is zero by a rule is zeros, and one that is undefined an error
 """
 
 
-Pull = Callable[[Sequence[Node], Sequence[Node], Sequence[Node], Policy | None], list[Node | None]]
-"""``pullback``, told what to keep of the graph."""
+Summing = Callable[[Sequence[Node]], Sum]
+Pull = Callable[
+    [Sequence[Node], Sequence[Node], Sequence[Node], Policy | None, Summing], list[Node | None]
+]
+"""``pullback``, told what to keep of the graph, and how to write sums."""
 
 
 def _keeping_all(
-    ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node], policy: Policy | None
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node],
+    policy: Policy | None,
+    summing: Summing,
 ) -> list[Node | None]:
     assert policy is None
-    return pullback(ys, xs, heads)
+    return pullback(ys, xs, heads, summing)
 
 
 _pull: list[Pull] = [_keeping_all]
@@ -172,7 +180,7 @@ def typed_grad(
     They reach the random keys that ``ys`` reach, which number their keys in a graph. ``remat``
     tells what of the graph they keep.
     """
-    found = known_gradients(ys, xs, heads, unreachable, arguments, remat)
+    found = known_gradients(ys, xs, heads, unreachable, arguments, remat, meeting)
     return _with_all_keys(topological(ys), found)
 
 
@@ -183,10 +191,14 @@ def known_gradients(
     unreachable: Unreachable,
     arguments: Sequence[Node] = (),
     remat: Policy | None = None,
+    summing: Summing = plain,
 ) -> list[Node | None]:
-    """``typed_grad`` for programs, which number their random keys themselves."""
+    """``typed_grad`` for programs, which number their random keys themselves.
+
+    Sums are plain unless told: they look through no value, each of which a program may name.
+    """
     given = [_head(y, head) for y, head in zip(ys, heads, strict=True)]
-    found = _pull[0](ys, xs, given, remat)
+    found = _pull[0](ys, xs, given, remat, summing)
     order = topological(ys)
     gradients: list[Node | None] = []
     for x, one in zip(xs, found, strict=True):

@@ -26,11 +26,11 @@ from symop.constants import HeldArray, lasting, require_fits, scalar_type
 from symop.origins import Origin, ambient, built_at, copied_origin, user_origin
 
 __all__ = [
-    "ARRAY", "CONSTANT", "DEFERRED", "KEY", "SELECT", "TRAINING", "VARIABLE",
+    "ARRAY", "CONSTANT", "DEFERRED", "KEY", "KEYS", "SELECT", "TRAINING", "VARIABLE",
     "Expansion", "HeldArray", "Node", "Origin", "Structure", "Types",
-    "array", "as_node", "built_at", "constant", "copied_origin", "fresh_key", "interned", "leaves",
-    "make", "origin_of", "placeholder", "reaching", "select", "topological", "training_flag",
-    "user_origin", "variable",
+    "array", "as_node", "built_at", "by_age", "constant", "copied_origin", "fresh_key", "interned",
+    "leaves", "make", "origin_of", "placeholder", "reaching", "select", "topological",
+    "training_flag", "user_origin", "variable",
 ]  # fmt: skip
 
 Types = tuple[VarType, ...]
@@ -58,6 +58,8 @@ SELECT = Structure("select")
 """One output of a node that has several. Attributes: its index."""
 KEY = Structure("random_key")
 """A fresh random key. Attributes: a number that no other node has."""
+KEYS = Structure("random_keys")
+"""Keys of the steps of a loop. Attributes: ``KEY`` nodes, in tuples as deep as there are axes."""
 TRAINING = Structure("training")
 """Whether the graph runs for training."""
 DEFERRED = Structure("deferred")
@@ -355,6 +357,15 @@ def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Nod
             else:
                 order.append(node)
     return order
+
+
+def by_age(nodes: Iterable[Node]) -> list[Node]:
+    """``nodes`` in the order in which they were made: each comes after its inputs."""
+    return sorted(nodes, key=_serial_of)
+
+
+def _serial_of(node: Node) -> int:
+    return node.serial
 
 
 def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:

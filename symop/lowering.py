@@ -18,7 +18,20 @@ from registry.infer import type_of
 from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
-from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
+from symop.barrier import barrier
+from symop.cuts import cuts
+from symop.graph import (
+    ARRAY,
+    CONSTANT,
+    KEY,
+    KEYS,
+    SELECT,
+    TRAINING,
+    Node,
+    Origin,
+    built_at,
+    topological,
+)
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
@@ -74,31 +87,36 @@ class Schedule:
         training: bool = False,
         order: Sequence[Node] | None = None,
         keys: Sequence[Node] | None = None,
-        chained: bool = True,
+        updates: Mapping[Node, Node] | None = None,
     ) -> None:
         """Plan the steps; ``training`` is what the training flag says.
 
         ``keys`` numbers the random keys; without it, those that ``outputs`` reach are numbered.
-        Operators that share a state update it one after the other if ``chained``.
+        ``updates`` are the new values of variables whose state the graph updates.
         """
-        order = topological(outputs, until=variables) if order is None else order
-        self._chained = chained
+        updates = updates or {}
+        if order is None:
+            order = topological([*outputs, *updates.values()], until=variables)
         self._places: dict[Node, int] = {}
         self._size = 3
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
-        self._states: dict[int, int] = {}
+        self._built: dict[int, tuple[str, Origin | None]] = {}
         self._variables = [self._place(node) for node in variables]
         ranks = {
             node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
         }
         self.draws = len(ranks)
-        self.needs_key = any(node.op is KEY for node in order)
+        self.needs_key = any(node.op in (KEY, KEYS) for node in order)
+        cut = cuts(order)
         for node in order:
             if node not in self._places:
                 self._plan(node, how, ranks, training)
+                if node in cut:
+                    self._steps.append((barrier, (self._places[node],), self._place(node)))
         self._outputs = [self._places[node] for node in outputs]
-        index = {place: i for i, place in enumerate(self._variables)}
-        self.updates = [index[place] for place in self._states]
+        self._new = [self._places[node] for node in updates.values()]
+        index = {node: i for i, node in enumerate(variables)}
+        self.updates = [index[node] for node in updates]
         self._places = {}
 
     def _place(self, node: Node) -> int:
@@ -117,37 +135,20 @@ class Schedule:
             step = (functools.partial(_held, node.attributes[0].value), ())
         elif operator is KEY:
             step = (functools.partial(_folded_key, ranks[node]), (_KEY, _OFFSET))
+        elif operator is KEYS:
+            numbers = _numbers(node.attributes[0], ranks)
+            step = (functools.partial(_folded_keys, numbers), (_KEY, _OFFSET))
         elif operator is TRAINING:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
-            if operator.stateful and self._chained:
-                self._plan_stateful(node, operator, how)
-                return
             step = (how(node), self._inputs(node))
+            self._built[self._size] = _called(operator, node), node.origin
         else:
             raise AssertionError(f"{node!r} cannot be lowered: {operator}")
         self._steps.append((*step, self._place(node)))
 
     def _inputs(self, node: Node) -> tuple[int, ...]:
         return tuple(_ABSENT if n is None else self._places[n] for n in node.inputs)
-
-    def _plan_stateful(self, node: Node, operator: Operator, how: How) -> None:
-        """A state slot reads the newest value of its variable, and then replaces it.
-
-        So two operators that share a state update it one after the other, as running them would.
-        """
-        inputs = list(self._inputs(node))
-        for i in operator.update_indices:
-            inputs[i] = self._states.get(inputs[i], inputs[i])
-        place = self._place(node)
-        self._steps.append((how(node), tuple(inputs), place))
-        for i, output in operator.update_indices.items():
-            variable = node.inputs[i]
-            if variable is None or variable.op is not VARIABLE:
-                continue
-            newest = self._states[self._places[variable]] = self._size
-            self._size += 1
-            self._steps.append((functools.partial(_take, output), (place,), newest))
 
     def __call__(
         self,
@@ -164,14 +165,26 @@ class Schedule:
         held[_KEY], held[_OFFSET] = key, offset
         for place, value in zip(self._variables, values, strict=True):
             held[place] = value
-        for call, inputs, place in self._steps:
-            held[place] = call(*[held[i] for i in inputs])
-        return [held[i] for i in self._outputs], [held[i] for i in self._states.values()]
+        try:
+            for call, inputs, place in self._steps:
+                held[place] = call(*[held[i] for i in inputs])
+        except Exception as error:
+            name, origin = self._built.get(place, ("a value", None))
+            error.add_note(f"  in {name}{built_at(origin)}")
+            raise
+        return [held[i] for i in self._outputs], [held[i] for i in self._new]
 
 
 def random_keys(order: Sequence[Node]) -> list[Node]:
     """The random keys of a graph, in the order in which they were made."""
     return sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
+
+
+def _called(operator: Operator, node: Node) -> str:
+    """What an error calls an operator: a loop tells the number of its steps."""
+    length = operator.attribute_dict(node.attributes).get("length") if node.attributes else None
+    steps = length is not None and bool(bodies_of(node.attributes))
+    return f"{operator.name} of {length} steps" if steps else operator.name
 
 
 def _take(index: int, values: Sequence[Any]) -> Any:
@@ -184,6 +197,19 @@ def _held(value: Any) -> Any:
 
 def _folded_key(rank: int, key: Any, offset: Any) -> Any:
     return jax.random.fold_in(key, offset + rank)
+
+
+def _numbers(keys: Any, ranks: Mapping[Node, int]) -> Any:
+    """The numbers of nested keys."""
+    if isinstance(keys, Node):
+        return ranks[keys]
+    return np.asarray([_numbers(one, ranks) for one in keys], np.uint32)
+
+
+def _folded_keys(numbers: np.ndarray, key: Any, offset: Any) -> Any:
+    """The very keys that ``_folded_key`` gives one by one."""
+    fold = functools.partial(jax.random.fold_in, key)
+    return jax.vmap(fold)(offset + numbers.reshape(-1)).reshape(numbers.shape)
 
 
 def _filler(node: Node) -> Call:

@@ -14,11 +14,13 @@ from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop import random
 from symop.function import bare_where_native, fed, require_whole
-from symop.graph import Node, topological
+from symop.graph import Node, by_age, topological
 from symop.lowering import Schedule, type_of
 from symop.naming import require_known
 from symop.ndarray import NDArray
 from symop.program_block import Block
+from symop.repeats.rolling import rolled
+from symop.repeats.switch import is_rolling
 
 _Array = type(jnp.zeros(()))
 Key = tuple[Any, ...]
@@ -142,13 +144,15 @@ class Runner:
         self._count = len(new)
         # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
         self._copied = [i for i, name in enumerate(fetch) if name in updates]
+        results = [*new, *ends]
+        if is_rolling():
+            results = rolled(results, by_age(topological(results)))
         self._schedule = Schedule(
-            [*new, *ends],
+            results,
             [*[own[name] for name in self.kept], *self._feeds.values()],
             bare_where_native,
             training=training,
             keys=list(block.key_nodes.values()),
-            chained=False,
         )
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
         self._written, self._read = written, read

@@ -14,6 +14,8 @@ from symop.gradients import typed_grad
 from symop.policies import KEEP_ALL, KEEP_COSTLY, Policy, require_policy
 from symop.recomputing import chosen
 from symop.recomputing.counting import Estimate, counted, shown
+from symop.repeats.loops import Aim
+from symop.repeats.switch import is_rolling
 from symop.symbol import Symbol
 
 _REPEATS = 5
@@ -84,7 +86,9 @@ def estimate(
         8 kB kept, 0 B computed again at a time
     """
     policy = require_policy("estimate", remat)
-    settled = settle(loss.roots, {}, training=is_train)
+    settled = settle(
+        loss.roots, {}, training=is_train, rolling=is_rolling(), aim=Aim(residuals=True)
+    )
     roots = chosen(settled.outputs, policy)
     names = loss.list_arguments() if wrt is None else wrt
     xs = [settled.variables[name] for name in names]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from registry.apart import transposing
 from registry.attributes import identity_key
 from registry.bodies import bodies_of
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
@@ -213,11 +214,19 @@ def _rules_off(linear: set[Node]) -> Any:
             return with_rule(node.op, node.attributes)
         by_jax = is_native(node) or not bodies_of(node.attributes)
         if node.op.catalogued and by_jax and not node.op.sealed:
-            return bare_kernel(node.op, node.attributes)
+            return _to_transpose(bare_kernel(node.op, node.attributes))
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, identity_key(node.attributes), node.attributes, places)
 
     return how
+
+
+def _to_transpose(kernel: Call) -> Call:
+    def call(*inputs: Any) -> Any:
+        with transposing():
+            return kernel(*inputs)
+
+    return call
 
 
 # Makers that are not linear, or have no derivative: reverse mode alone ---------------------------

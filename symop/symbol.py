@@ -329,6 +329,8 @@ class Symbol(Interface):
         grad_req: Any = "write",
         aux_states: Mapping[str, Any] | Sequence[Any] | None = None,
         remat: Policy | None = None,
+        *,
+        stacked: bool = False,
     ) -> Executor:
         """An executor over given arrays.
 
@@ -339,6 +341,9 @@ class Symbol(Interface):
             aux_states: arrays of the auxiliary states.
             remat: what a forward pass for training leaves for ``backward`` (``so.remat``);
                 everything that it reads without it.
+            stacked: whether arrays of which a loop of repeated blocks reads one in each step, such
+                as the weights of its layers, live in one array: a step copies nothing then, and
+                what is read under their names are slices of it.
 
         Raises:
             FeedError: an array is missing, superfluous or of the wrong shape or dtype.
@@ -352,6 +357,7 @@ class Symbol(Interface):
             grad_req,
             None if args_grad is None else _by_name("args_grad", args_grad, arguments),
             require_policy("bind", remat),
+            stacked=stacked,
         )
 
     def simple_bind(
@@ -359,9 +365,13 @@ class Symbol(Interface):
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
         remat: Policy | None = None,
+        *,
+        stacked: bool = False,
         **shapes: Sequence[int],
     ) -> Executor:
         """An executor over zeros; shapes that are not given follow from those that are.
+
+        ``stacked`` is what it is for ``bind``.
 
         Raises:
             UnknownTypeError: some shapes do not follow; the message names them.
@@ -379,6 +389,7 @@ class Symbol(Interface):
             grad_req=grad_req,
             aux_states={name: zeros[name] for name in states},
             remat=remat,
+            stacked=stacked,
         )
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import optax
 
 from registry.errors import ArgumentError, FeedError, missing_extra
-from symop.building import Group, grad
+from symop.building import Group
 from symop.function import GraphFunction
 from symop.graph import Node
 from symop.inference import typed
@@ -91,6 +91,10 @@ class Trainer:
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
+        outputs = Group([loss, *self.metrics.values()])
+        self._function = GraphFunction(
+            outputs.nodes, outputs.also, training=True, wrt=self._moving, remat=self.remat
+        )
         self._step: Callable[..., Any] = jax.jit(self._run, donate_argnums=0)
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
@@ -125,7 +129,7 @@ class Trainer:
         return result
 
     def _run(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
-        function = self._graph(state, batch)
+        function = self._function
         key = jax.random.fold_in(state.key, state.step)
         result = function(**batch, **state.params, **state.states, key=key)
         outputs, updated = result if function.states else (result, {})
@@ -138,20 +142,6 @@ class Trainer:
         params = optax.apply_updates(state.params, updates)
         states = {**state.states, **updated}
         return TrainState(params, states, opt_state, state.key, state.step + 1), values
-
-    def _graph(self, state: TrainState, batch: Arrays) -> GraphFunction:
-        """Loss, metrics and gradients as one graph, differentiated when the types are known."""
-        types = {**batch, **state.params, **state.states}
-        outputs = Group([self.loss, *self.metrics.values()])
-        settled = outputs.with_types(**{name: types[name] for name in outputs.list_inputs()})
-        settled = settled.with_memory(self.remat)
-        loss, variables = Symbol([settled.nodes[0]]), variables_of(settled.roots)
-        if loss.shape != ():
-            raise ArgumentError(f"Trainer: the loss must be of shape (), got {loss.shape}")
-        wanted = [Symbol([variables[name]]) for name in self._moving]
-        gradients = grad(loss, wanted, remat=self.remat)
-        values = [*settled.nodes, *(gradient.node for gradient in gradients)]
-        return GraphFunction(values, settled.also, training=True)
 
     def fit(
         self,

@@ -83,6 +83,14 @@ def x64():
         yield
 
 
+@pytest.fixture
+def hurried():
+    """XLA optimizes little: for large programs that run once, compiling is most of the time."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(params=["fused", "direct"])
 def way(request):
     """How eager calls run: several together, or each by itself."""

@@ -6,9 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
-from symop.interop.mxnet import context, nd, random, sym
+from symop.interop.mxnet import autograd, context, nd, random, sym
 from symop.interop.mxnet.base import MXNetError, string_types
 from symop.interop.mxnet.context import Context, cpu, current_context, gpu
+from symop.interop.mxnet.operators import TABLE
 from symop.interop.mxnet.scopes import NameManager
 from symop.interop.mxnet.symbol_operators import NotImplementedForSymbol
 
@@ -524,3 +525,29 @@ def test_what_symbols_cannot_do():
     with pytest.raises(ValueError, match="range"):
         sym.histogram(x, 3)
     assert isinstance("a", string_types)
+
+
+DIRECT = {one.name: one for one in TABLE.values() if one.direct is not None}
+
+
+@pytest.mark.parametrize("name", DIRECT)
+def test_the_short_way_of_a_call_is_the_whole_one(name):
+    arrays = [nd.array([[0.25, 0.5], [0.75, 1.0]]), nd.array([[0.5, 0.25], [1.0, 2.0]])]
+    given = arrays[: len(DIRECT[name].inputs)]
+    short = getattr(nd, name)(*given)
+    named = dict(zip(DIRECT[name].inputs, given, strict=True))
+    whole = getattr(nd, name)(**named)
+    np.testing.assert_array_equal(short.asnumpy(), whole.asnumpy())
+    assert short.dtype == whole.dtype == np.float32
+    assert short.inner is not given[0].inner
+
+
+def test_the_short_way_is_recorded_and_refuses_as_the_whole_one():
+    x = nd.array([0.5, 1.0])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.exp(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), np.exp([0.5, 1.0]), rtol=1e-6)
+    with pytest.raises(MXNetError, match=r"elemwise_add: lhs and rhs must be of one shape"):
+        nd.elemwise_add(x, nd.ones(3))

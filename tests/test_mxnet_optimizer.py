@@ -147,6 +147,37 @@ def adadelta(r, w, g, rate, rho=0.9, eps=1e-5):
     return w - step - r.wd * w
 
 
+def lars(r, w, g, rate, momentum=0.0, eta=0.001, eps=0.0):
+    length, slope = np.linalg.norm(w), np.linalg.norm(g)
+    if length and slope:
+        rate = rate * eta * length / (slope + r.wd * length + eps)
+    return sgd(r, w, g, rate, momentum)
+
+
+def lbsgd(r, w, g, rate, *, scale=1, momentum=0.0, last=160, warmth=None, first=0):
+    total = r.state["sum"] = r.state.get("sum", 0.0) + g / SCALE
+    count = first + r.t
+    if count % scale:
+        return w
+    r.state["sum"] = 0.0
+    mean = total / scale
+    if warmth is not None:
+        factor = scale if count >= last else 1 + (scale - 1) * warmth(count / last)
+    else:
+        factor = np.sqrt(np.sum(w**2) / (np.sum(mean**2) + r.wd * np.sum(w**2) + 1e-18))
+        factor = np.clip(factor, 0.01, 100)
+    return sgd(r, w, mean * SCALE, rate * factor, momentum)
+
+
+def dcasgd(r, w, g, rate, momentum=0.0, lamda=0.04):
+    g, before = clipped(g, r.clip), r.state.get("before", w)
+    m = r.state["m"] = momentum * r.kept("m")[0] - rate * (
+        g + r.wd * w + lamda * g * g * (w - before)
+    )
+    r.state["before"] = w
+    return w + m
+
+
 def test(r, w, g, rate):
     return w + g
 
@@ -178,6 +209,35 @@ CASES = [
     ("rmsprop", {"centered": True, "gamma2": 0.5}, graves, {"gamma2": 0.5}),
     ("rmsprop", {"centered": True, "clip_weights": 0.3}, graves, {"bound": 0.3}),
     ("adadelta", {"rho": 0.8}, adadelta, {"rho": 0.8}),
+    ("lars", {}, lars, {}),
+    (
+        "lars",
+        {"momentum": 0.9, "eta": 0.5, "eps": 0.1},
+        lars,
+        {"momentum": 0.9, "eta": 0.5, "eps": 0.1},
+    ),
+    ("dcasgd", {}, dcasgd, {}),
+    ("dcasgd", {"momentum": 0.9, "lamda": 0.5}, dcasgd, {"momentum": 0.9, "lamda": 0.5}),
+    ("lbsgd", {}, lbsgd, {"warmth": lambda part: part}),
+    (
+        "lbsgd",
+        {"momentum": 0.9, "batch_scale": 2, "warmup_epochs": 1, "updates_per_epoch": 5},
+        lbsgd,
+        {"momentum": 0.9, "scale": 2, "last": 5, "warmth": lambda part: part},
+    ),
+    (
+        "lbsgd",
+        {"batch_scale": 3, "warmup_strategy": "power2", "begin_epoch": 1},
+        lbsgd,
+        {"scale": 3, "first": 32, "warmth": lambda part: part**2},
+    ),
+    (
+        "lbsgd",
+        {"batch_scale": 2, "warmup_strategy": "sqrt"},
+        lbsgd,
+        {"scale": 2, "warmth": math.sqrt},
+    ),
+    ("lbsgd", {"batch_scale": 2, "warmup_strategy": "lars"}, lbsgd, {"scale": 2, "momentum": 0.0}),
     ("test", {}, test, {}),
 ]
 
@@ -315,9 +375,12 @@ def test_several_parameters_at_once():
         np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["sgd", "nag", "adam"])
+MOVING = ("sgd", "nag", "lars", "lbsgd", "dcasgd")
+
+
+@pytest.mark.parametrize("name", [*MOVING, "adam", "lamb", "ftml"])
 def test_half_precision_beside_single(name):
-    options = {"momentum": 0.9} if name != "adam" else {}
+    options = {"momentum": 0.9} if name in MOVING else {}
     made = optimizer.create(name, learning_rate=1e-4, multi_precision=True, **options)
     wide = optimizer.create(name, learning_rate=1e-4, **options)
     half, single = array_of(np.ones(3), np.float16), array_of(np.ones(3), np.float32)
@@ -325,7 +388,7 @@ def test_half_precision_beside_single(name):
     for _ in range(20):
         updater(0, array_of(np.ones(3), np.float16), half)
         other(0, array_of(np.ones(3), np.float32), single)
-    master = updater.states[0][1 if name != "adam" else 0]
+    master = updater.states[0][1 if name in ("sgd", "nag", "lars") else 0]
     assert half.dtype is np.float16
     assert master.dtype is np.float32
     np.testing.assert_allclose(master.asnumpy(), single.asnumpy(), rtol=1e-6)
@@ -374,10 +437,10 @@ def test_unknown_optimizer():
 # States ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop", "ftml"])
+@pytest.mark.parametrize("name", ["sgd", "adam", "rmsprop", "ftml", "dcasgd", "lars"])
 def test_states_go_on_where_they_were(name):
     weight, grads = arrays(2)
-    options = {"momentum": 0.9} if name == "sgd" else {}
+    options = {"momentum": 0.9} if name in MOVING else {}
     updaters = [optimizer.get_updater(optimizer.create(name, **options)) for _ in range(2)]
     held = [array_of(weight, np.float32) for _ in range(2)]
     for grad in grads[:3]:
@@ -418,55 +481,3 @@ def test_store_updates_what_it_holds():
         store.init("w", out)
     with pytest.raises(MXNetError, match="several machines"):
         create_store("dist_sync")
-
-
-# Rates -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("schedule", "expected"),
-    [
-        (lr_scheduler.FactorScheduler(2, 0.1, base_lr=1.0), [1, 1, 1, 0.1, 0.1, 0.01]),
-        (
-            lr_scheduler.FactorScheduler(1, 0.1, stop_factor_lr=0.05, base_lr=1.0),
-            [1, 1, 0.1, 0.05, 0.05, 0.05],
-        ),
-        (lr_scheduler.MultiFactorScheduler([2, 4], 0.5, base_lr=1.0), [1, 1, 1, 0.5, 0.5, 0.25]),
-        (
-            lr_scheduler.PolyScheduler(4, base_lr=1.0, pwr=1, final_lr=0.2),
-            [1, 0.8, 0.6, 0.4, 0.2, 0.2],
-        ),
-        (
-            lr_scheduler.CosineScheduler(4, base_lr=1.0),
-            [1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0, 0],
-        ),
-        (
-            lr_scheduler.PolyScheduler(4, base_lr=1.0, pwr=1, warmup_steps=2, warmup_begin_lr=0.5),
-            [0.5, 0.75, 1, 0.5, 0, 0],
-        ),
-        (
-            lr_scheduler.CosineScheduler(
-                4, base_lr=1.0, warmup_steps=2, warmup_begin_lr=0.5, warmup_mode="constant"
-            ),
-            [0.5, 0.5, 1, 0.5, 0, 0],
-        ),
-    ],
-)
-def test_schedules(schedule, expected):
-    np.testing.assert_allclose([schedule(i) for i in range(6)], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: lr_scheduler.FactorScheduler(0),
-        lambda: lr_scheduler.FactorScheduler(1, 2.0),
-        lambda: lr_scheduler.MultiFactorScheduler([3, 2]),
-        lambda: lr_scheduler.PolyScheduler(0),
-        lambda: lr_scheduler.CosineScheduler(3, base_lr=0.1, warmup_begin_lr=0.2),
-        lambda: lr_scheduler.CosineScheduler(3, warmup_mode="square"),
-    ],
-)
-def test_schedules_of_no_sense(make):
-    with pytest.raises(MXNetError):
-        make()

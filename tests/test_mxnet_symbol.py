@@ -10,7 +10,8 @@ import pytest
 
 import symop as so
 import symop.interop.mxnet as mx
-from symop.interop.mxnet import MXNetError, MXNetFormatError
+from symop.interop.mxnet import MXNetError, MXNetFormatError, translating
+from symop.interop.mxnet.translating import translated
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_composition_leaves_the_parts_alone(net):
     assert joined.list_arguments()[:6] == net.list_arguments()
     assert top.list_arguments() == ["data2", "top_weight", "top_bias"]
     assert top(net).list_arguments() == joined.list_arguments()
-    with pytest.raises(MXNetError, match="compose: symbols of one output"):
+    with pytest.raises(MXNetError, match="compose: names must be among"):
         top(nothing=net)
 
 
@@ -183,11 +184,58 @@ def test_what_stays_open(net):
         net.infer_shape(nothing=(1,))
 
 
-def test_dtypes_reach_the_weights(net):
-    arguments, outputs, _ = net.infer_type(data="float16")
-    assert arguments[:5] == [np.float16] * 5
-    assert outputs == [np.float16]
-    assert mx.sym.Cast(mx.sym.var("x"), dtype="int32").infer_type()[1] == [np.int32]
+DEBUG = """Symbol Outputs:
+	output[0]=bn(0)
+Variable:a
+--------------------
+Op:_mul_scalar, Name=twice
+Inputs:
+	arg[0]=a(0) version=0
+Attrs:
+	scalar=2
+Variable:bn_gamma
+Variable:bn_beta
+Variable:bn_moving_mean
+Variable:bn_moving_var
+--------------------
+Op:BatchNorm, Name=bn
+Inputs:
+	arg[0]=twice(0)
+	arg[1]=bn_gamma(0) version=0
+	arg[2]=bn_beta(0) version=0
+	arg[3]=bn_moving_mean(0) version=1
+	arg[4]=bn_moving_var(0) version=1
+"""
+
+
+def test_text_for_debugging():
+    twice = mx.sym._mul_scalar(mx.sym.var("a"), scalar=2, name="twice")
+    assert mx.sym.BatchNorm(twice, name="bn").debug_str() == DEBUG
+
+
+def test_composition_in_place(net):
+    below = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="below")
+    net._compose(data=below, name="all")
+    assert net.list_arguments()[:3] == ["x", "below_weight", "below_bias"]
+    assert net.list_outputs() == ["all_output"]
+
+
+def test_what_backends_would_do_changes_nothing(net):
+    for made in (net.optimize_for("MKLDNN", skip_infer=True), net.get_backend_symbol("TensorRT")):
+        assert made.tojson() == net.tojson()
+        assert made is not net
+    with pytest.raises(MXNetError, match="got 'MKLDN'; did you mean 'MKLDNN'"):
+        net.optimize_for("MKLDN")
+
+
+def test_what_a_symbol_cannot_do_says_what_can(net):
+    with pytest.raises(NotImplementedError, match=r"so\.grad of what to_graph returns"):
+        net.gradient(["fc1_weight"])
+    assert net.as_nd_ndarray() is net
+    with pytest.raises(NotImplementedError, match=r"mx\.sym\.np is not supported"):
+        net.as_np_ndarray()
+    with pytest.raises(MXNetError, match="use attr_dict"):
+        net.list_attr(recursive=True)
 
 
 # Files ------------------------------------------------------------------------------------------
@@ -636,6 +684,21 @@ def test_arrays_and_any_names_go_into_functions():
     given = {"key": mx.nd.array([2.0]), "dtypes": mx.nd.array([3.0])}
     assert net.to_jax()(**given).tolist() == [6.0]
     assert net.to_graph(key=(1,), dtypes=(1,)).list_arguments() == ["key", "dtypes"]
+
+
+def test_functions_forget_types_that_were_not_used_for_long(monkeypatch):
+    made = []
+
+    def counted(heads, shapes, dtypes):
+        made.append(shapes["x"])
+        return translated(heads, shapes, dtypes)
+
+    monkeypatch.setattr(translating, "_TYPES", 2)
+    monkeypatch.setattr(translating, "translated", counted)
+    function = mx.sym.square(mx.sym.var("x")).to_jax()
+    for length in (1, 2, 1, 3, 1, 2):
+        assert function(np.ones(length, "f4")).shape == (length,)
+    assert made == [(1,), (2,), (3,), (2,)]
 
 
 def test_arrays_of_one_shape_are_wanted():

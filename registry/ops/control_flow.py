@@ -10,6 +10,7 @@ from jax import lax
 
 from registry.attributes import Check
 from registry.bodies import Body, BodyAttribute, Places, Pulled, Source, body, settled
+from registry.canonical_layouts import looping
 from registry.cases import booleans, case, misuse, uniform, workload
 from registry.errors import ArgumentError, NotDifferentiableError, ShapeError
 from registry.operator import Grads
@@ -313,7 +314,8 @@ def while_loop(
 
     def step(state: _State) -> _State:
         number, carries, series = state
-        found = body.run([*carries, *consts], key=drawn(body, number), training=training)
+        with looping():
+            found = body.run([*carries, *consts], key=drawn(body, number), training=training)
         return number + 1, found[:n_carry], stored(series, found[n_carry:], number)
 
     first = (jnp.zeros((), np.int32), given[:n_carry], stacks)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from registry.canonical_layouts import convolved
 from registry.cases import case, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
@@ -187,7 +188,11 @@ def convolution(
         data.shape, layout=layout, kernel=kernel, stride=stride, padding=padding, dilation=dilation
     )
     dtype = jnp.result_type(data, weight)
-    out = convolve(data.astype(dtype), weight.astype(dtype), over, groups)
+
+    def slid(data: Array, weight: Array) -> Array:
+        return convolve(data, weight, over, groups)
+
+    out = convolved(slid, data.astype(dtype), weight.astype(dtype))
     return plus_bias(out, bias, over.layout)
 
 
@@ -352,8 +357,11 @@ def convolution_weight_gradient(
         dilation=dilation,
     )
     dtype = jnp.result_type(data, cotangent)
-    data = data.astype(dtype)
-    return transposed(lambda w: convolve(data, w, over, groups), shape, cotangent.astype(dtype))
+
+    def adjoint(data: Array, cotangent: Array) -> Array:
+        return transposed(lambda w: convolve(data, w, over, groups), shape, cotangent)
+
+    return convolved(adjoint, data.astype(dtype), cotangent.astype(dtype))
 
 
 @convolution_weight_gradient.gradient

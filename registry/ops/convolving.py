@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
+from registry.canonical_layouts import convolved
 from registry.errors import AttributeValueError, ShapeError
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.reductions import sum as sum_over
@@ -57,8 +58,11 @@ def convolve(x: Array, weight: Array, over: Window, groups: int) -> Array:
 def transposed_convolve(y: Array, weight: Array, over: Window, groups: int, shape: Shape) -> Array:
     """The adjoint of a convolution of arrays of ``shape``, applied to ``y``."""
     dtype = jnp.result_type(y, weight)
-    weight = weight.astype(dtype)
-    return transposed(lambda x: convolve(x, weight, over, groups), shape, y.astype(dtype))
+
+    def adjoint(weight: Array, y: Array) -> Array:
+        return transposed(lambda x: convolve(x, weight, over, groups), shape, y)
+
+    return convolved(adjoint, weight.astype(dtype), y.astype(dtype))
 
 
 def require_groups(groups: int, features: int, channels: int) -> None:

@@ -7,13 +7,16 @@ from typing import Annotated, Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from registry.apart import taken_apart
 from registry.attributes import Check
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
 from registry.ops.reductions import sum as sum_over
+from registry.ops.shape import axis_moved, expand_dims
 from registry.ops.slicing import concat
+from registry.pieces import Part, Piece
 from registry.shapes import listed, normalize_axis, promote
 from registry.signature import Array
 from registry.table import op
@@ -71,6 +74,18 @@ def _stack_gradient(xs: Sequence[Var], d_out: Var, *, axis: int) -> Grads:
     return {"xs": [unbroadcast(part, x) for part, x in zip(parts, xs, strict=True)]}
 
 
+@stack.joined
+def _stack_joined(parts: Sequence[Part], *, axis: int) -> Any:
+    return concat(*(_standing(one, axis) for one in parts), axis=axis)
+
+
+def _standing(part: Part, axis: int) -> Any:
+    """An array, or several that lie stacked, along the new axis of a stack."""
+    if not part.several:
+        return expand_dims(part.value, axis=axis)
+    return axis_moved(part.value, 0, axis % part.value.ndim)
+
+
 def _unstack_count(x: Any, *, axis: int) -> int:
     shape = x.shape if hasattr(x, "shape") else np.shape(x)
     legal = -len(shape) <= axis < len(shape)
@@ -114,12 +129,18 @@ def unstack(x: Array, *, axis: int = 0) -> tuple[Array, ...]:
         >>> unstack(jnp.asarray([[1, 2], [3, 4]]), axis=1)
         (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
-    return jnp.unstack(x, axis=axis)
+    return taken_apart(jnp.asarray(x), axis)
 
 
 @unstack.gradient
 def _unstack_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
     return {"x": stack(*d_parts, axis=axis)}
+
+
+@unstack.piece
+def _unstack_piece(x: Shape, *, axis: int) -> list[Piece]:
+    at = normalize_axis(axis, len(x))
+    return [Piece(at, i, 1, kept=False) for i in range(x[at])]
 
 
 # split -----------------------------------------------------------------------------------------
@@ -194,6 +215,13 @@ def split(x: Array, *, sections: Sections, axis: int = 0) -> tuple[Array, ...]:
 @split.gradient
 def _split_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
     return {"x": concat(*d_parts, axis=axis)}
+
+
+@split.piece
+def _split_piece(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> list[Piece]:
+    at = normalize_axis(axis, len(x))
+    cuts = (0, *_positions(x[at], sections), x[at])
+    return [Piece(at, low, high - low, kept=True) for low, high in itertools.pairwise(cuts)]
 
 
 # meshgrid --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from registry.ops.broadcasting import broadcast_to, cast, unbroadcast
 from registry.ops.comparison import equal, logical_or, not_equal
 from registry.ops.elementwise import where
 from registry.ops.shape import reshape
+from registry.pieces import Part
 from registry.row_samples import selected_rows
 from registry.shapes import (
     default_int,
@@ -180,6 +181,11 @@ def add_n(*xs: Array) -> Array:
         Array(6., dtype=float32, weak_type=True)
     """
     return functools.reduce(operator.add, xs)
+
+
+@add_n.joined
+def _add_n_joined(parts: Sequence[Part]) -> Any:
+    return add_n(*(sum(one.value, axis=0) if one.several else one.value for one in parts))
 
 
 @add_n.types

@@ -266,6 +266,13 @@ def _permute_dims_simplify(x: Var, *, axes: tuple[int, ...] | None) -> Var | Non
     return simpler
 
 
+def axis_moved(x: Var, source: int, destination: int) -> Any:
+    """``x`` with one axis, counted from the front, at another place."""
+    axes = [i for i in range(x.ndim) if i != source]
+    axes.insert(destination, source)
+    return permute_dims(x, axes=tuple(axes))
+
+
 def swapped(x: Var) -> Any:
     """``x`` with its last two axes exchanged."""
     *batch, rows, columns = range(x.ndim)

@@ -11,6 +11,8 @@ from registry.cases import case, integers, misuse, workload
 from registry.errors import AttributeValueError, ShapeError
 from registry.operator import Grads
 from registry.ops.broadcasting import unbroadcast
+from registry.ops.shape import axis_moved, reshape
+from registry.pieces import Part, Piece
 from registry.shapes import listed, normalize_axis, promote, strong
 from registry.signature import Array
 from registry.table import op
@@ -77,6 +79,21 @@ def _span(x: Var, axis: int, start: int, end: int) -> Any:
 @concat.simplify
 def _concat_simplify(xs: Sequence[Var]) -> Var | None:
     return xs[0] if len(xs) == 1 else None
+
+
+@concat.joined
+def _concat_joined(parts: Sequence[Part], *, axis: int) -> Any:
+    return concat(*(_side_by_side(one, axis) for one in parts), axis=axis)
+
+
+def _side_by_side(part: Part, axis: int) -> Any:
+    """Arrays that lie stacked, joined along one of their own axes."""
+    if not part.several:
+        return part.value
+    count, *shape = part.value.shape
+    at = axis % len(shape)
+    moved = axis_moved(part.value, 0, at)
+    return reshape(moved, shape=(*shape[:at], count * shape[at], *shape[at + 1 :]))
 
 
 Bounds = tuple[int | None, ...]
@@ -158,6 +175,16 @@ def _slice_gradient(
     spans = _spans(x.shape, begin, end, step)
     starts, steps = tuple(s.start for s in spans), tuple(s.step for s in spans)
     return {"x": pad_slice(d_out, shape=x.shape, begin=starts, step=steps)}
+
+
+@slice_.piece
+def _slice_piece(x: Shape, *, begin: Bounds, end: Bounds, step: Bounds | None) -> Piece | None:
+    spans = _spans(x, begin, end, step)
+    cut = [i for i, span in enumerate(spans) if len(span) != x[i]]
+    if len(cut) != 1 or spans[cut[0]].step != 1:
+        return None
+    span = spans[cut[0]]
+    return Piece(cut[0], span.start, len(span), kept=True)
 
 
 @slice_.simplify

@@ -15,6 +15,7 @@ from jax import lax
 
 from registry.attributes import Check
 from registry.bodies import Body, BodyAttribute, body, settled
+from registry.canonical_layouts import looping
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ArgumentError, DTypeError, KindError, ShapeError
 from registry.operator import Grads
@@ -37,13 +38,13 @@ _N_FIXED = 2
 
 
 def _slice_of(place: int, series: VarType, length: int) -> VarType:
-    if series.kind is not VarKind.LOD_TENSOR:
-        raise KindError(f"series {place} must be a dense array, got {series}")
+    if series.kind not in (VarKind.LOD_TENSOR, VarKind.RANDOM_KEY):
+        raise KindError(f"series {place} must be a dense array or random keys, got {series}")
     if not series.shape or series.shape[0] != length:
         raise ShapeError(
             f"series {place} must have a slice for each of {length} steps, got {series}"
         )
-    return VarType(series.shape[1:], series.dtype)
+    return VarType(series.shape[1:], series.dtype, series.kind)
 
 
 def _scan_types(
@@ -105,7 +106,8 @@ class _Step(NamedTuple):
         """Carries and sums after step ``number``, and slices of the results."""
         key = jax.random.fold_in(self.key, number) if self.body.draws else None
         values = [*held[: self.n_carry], *xs, *self.consts]
-        found = self.body.run(values, key=key, training=self.training)
+        with looping():
+            found = self.body.run(values, key=key, training=self.training)
         end = self.n_carry + self.n_sums
         sums = [
             total + term

@@ -115,7 +115,7 @@ def _types(symbol: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Sequence
         {name: one.dtype for name, one in arrays.items()},
     )
     try:
-        return {node.name: types.type(node) for node in types.nodes if node.is_variable}
+        return {node.name: types.type(node) for node in types.variables()}
     except MXNetError as error:
         raise MXNetError(f"{error}; pass the inputs' shapes, --shape data=1,3,224,224") from None
 

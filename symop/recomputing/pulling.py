@@ -7,22 +7,28 @@ from registry.table import get
 from symop import gradients
 from symop.differentiate import output_values, pullback
 from symop.emission import substitute
+from symop.gradients import Summing
 from symop.graph import VARIABLE, Node, select, topological
 from symop.policies import KEEP_ALL, Policy, Scope, scope_of
 from symop.recomputing.blocks import Contracted, Plan, apart, contracted
 from symop.recomputing.loops import chosen, holds_scopes, is_loop
 from symop.recomputing.naming import require_names
 from symop.recomputing.runs import Run, calls_of, gathered, segments
+from symop.sums import plain
 
 
 def pulled(
-    ys: Sequence[Node], xs: Sequence[Node], heads: Sequence[Node], policy: Policy | None = None
+    ys: Sequence[Node],
+    xs: Sequence[Node],
+    heads: Sequence[Node],
+    policy: Policy | None = None,
+    summing: Summing = plain,
 ) -> list[Node | None]:
     """``pullback`` that keeps of ``ys`` what ``policy`` and the scopes in the graph say."""
     levels = _levels(ys, xs, policy, for_jax=False)
     for level in levels:
         ys, xs = level.outputs, [level.image.value(one) for one in xs]
-    found = pullback(ys, xs, heads)
+    found = pullback(ys, xs, heads, summing)
     present = [one for one in found if one is not None]
     for level in reversed(levels):
         # The graph itself stays: what the gradient reads of blocks is found in it.

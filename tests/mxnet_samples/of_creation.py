@@ -116,6 +116,7 @@ for _name, _parameters in DISTRIBUTIONS.items():
 
 ROWS = np.array([[0.1, 0.2, 0.7], [0.5, 0.0, 0.5]])
 SURE = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+LIKELY = np.array([[0.1, 0.2, 0.7], [0.5, 0.1, 0.4]])
 
 
 def classes(*shape, dtype="int32"):
@@ -131,8 +132,6 @@ SAMPLES += [
         ("_random_randint", {}, {"low": 0, "high": 5, "dtype": "int64"}),
         ("_sample_multinomial", {"data": ROWS}, {}),
         ("_sample_multinomial", {"data": ROWS[0]}, {"shape": (2, 3), "dtype": "float32"}),
-        ("_sample_multinomial", {"data": ROWS}, {"shape": 4, "get_prob": True}),
-        ("_shuffle", {"data": (4, 3)}, {}),
         ("_shuffle", {"data": np.arange(5, dtype=np.int32)}, {}),
     )
 ]
@@ -145,7 +144,10 @@ SAMPLES += [
         {"data": SURE},
         {"shape": (2,), "get_prob": True},
         lambda data: [classes(2)(data), np.zeros((2, 2))],
-        "zero",
-        why=DRAWN,
+        "declared",
+        lambda data: {"data": 2.0 * data},  # of two draws, each of probability one
     ),
+    # What is drawn stays while the probabilities change by little; that of what is, has a slope.
+    Sample("_sample_multinomial", {"data": LIKELY}, {"shape": 4, "get_prob": True}, draws=True),
+    Sample("_shuffle", {"data": (4, 3)}, draws=True),  # the order does not depend on the entries
 ]  # fmt: skip

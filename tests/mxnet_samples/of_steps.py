@@ -141,19 +141,18 @@ def states(*names):
     return {name: DRAW.uniform(0.1, 1, SHAPE) for name in names}
 
 
-def step(op, reference, told, *names, has_state=True, **others):
-    """A sample of one weight; operators with states change them in place, so they stand alone."""
+def step(op, reference, told, *names, **others):
+    """A sample of one weight."""
     if op.startswith(("mp_", "_mp")):
         others["weight32"] = WEIGHT
     second = "g" if "phase2" in op else "grad"
     inputs = {"weight": WEIGHT, second: GRAD, **states(*names), **others}
-    return made(op, inputs, told, reference, has_state)
+    return made(op, inputs, told, reference)
 
 
-def made(op, inputs, told, reference, has_state):
+def made(op, inputs, told, reference, **others):
     """A sample without a gradient."""
-    dtypes = ("float32",) if has_state else ("float32", "float64")
-    return Sample(op, inputs, told, reference, "zero", by=(), dtypes=dtypes, why="an update")
+    return Sample(op, inputs, told, reference, "zero", by=(), why="an update", **others)
 
 
 def lengths(first, second):
@@ -191,12 +190,81 @@ def several(op, has_momentum, is_mixed):
     told = {"lrs": (0.1, 0.2), "wds": (0.01, 0.0), "num_weights": 2, "rescale_grad": 0.5}
     told |= {"clip_gradient": 0.8, **({"momentum": 0.9} if has_momentum else {})}
     named = {f"arg{i}": one for i, one in enumerate(inputs)}
-    return made(op, named, told, reference, has_momentum or is_mixed)
+    return made(op, named, told, reference)
+
+
+def preloaded(op, has_momentum, is_mixed):
+    """The same with rates and decays in arrays."""
+    plain = several(op, has_momentum, is_mixed)
+    count, told = len(plain.inputs), dict(plain.attributes)
+    more = {f"arg{count}": np.asarray([LR, single(0.2)]), f"arg{count + 1}": np.asarray([WD, 0.0])}
+    del told["lrs"], told["wds"]
+
+    def reference(*arrays):
+        return plain.reference(*arrays[:-2])
+
+    return made(f"preloaded_{op}", {**plain.inputs, **more}, told, reference)
+
+
+def two_of_adamw(op, scale):
+    """A step of AdamW of two weights."""
+    inputs = []
+    for weight in (WEIGHT, SECOND):
+        moments = [DRAW.uniform(0.1, 1, weight.shape) for _ in "mv"]
+        copy = [weight] if "_mp" in op else []
+        inputs += [weight, DRAW.normal(size=weight.shape) * 3, *moments, *copy]
+    half = len(inputs) // 2
+
+    def reference(*arrays):
+        given = arrays[:half], arrays[half:-1]
+        return [adamw(*one[:4], arrays[-1]) for one in given]
+
+    named = {f"arg{i}": one for i, one in enumerate([*inputs, np.asarray([scale])])}
+    told = {"lrs": (0.1, 0.1), "wds": (0.01, 0.01), "etas": (0.5, 0.5), "num_weights": 2}
+    return made(op, named, {**told, "clip_gradient": 0.8}, reference)
+
+
+def two_of_lamb(op, **told):
+    """A step of LAMB of two weights, the fourth one of both."""
+    inputs = []
+    for weight in (WEIGHT, SECOND):
+        moments = [DRAW.uniform(0.1, 1, weight.shape) for _ in "mv"]
+        copy = [weight] if "_mp" in op else []
+        inputs += [weight, DRAW.normal(size=weight.shape) * 3, *moments, *copy]
+    half = len(inputs) // 2
+    bounds = {key: one for key, one in told.items() if "bound" in key}
+
+    def reference(*arrays):
+        found = []
+        for one in (arrays[:half], arrays[half:]):
+            way = lamb_direction(told.get("bias_correction", True))(*one)
+            lengths = [np.linalg.norm(each)[None] for each in (one[0], way)]
+            found.append(lamb_step(**bounds)(one[0], way, *lengths))
+        return found
+
+    named = {f"arg{i}": one for i, one in enumerate(inputs)}
+    own = {"learning_rates": (0.1, 0.1), "wds": (0.01, 0.01), "step_count": (4, 4)}
+    own |= {"num_tensors": 2, "rescale_grad": 0.5, "clip_gradient": 0.8}
+    return made(op, named, {**own, **told}, reference)
+
+
+def group_adagrad(weight, grad, history):
+    """A step by the sums of mean squares of rows."""
+    slope = clip(HALF * grad)
+    total = history + (slope**2).mean(1, keepdims=True)
+    return weight - LR * slope / np.sqrt(total + single(1e-5))
+
+
+def rates_of_lars(lrs, weights, grads, wds):
+    """Rates that follow two lengths, as far as there are some."""
+    length, slope = np.sqrt(weights), np.sqrt(grads)
+    moved = lrs * single(0.3) * length / (slope * HALF + wds * length + single(0.02))
+    return np.where((length > 0) & (slope > 0), moved, lrs)
 
 
 SAMPLES = [
-    step("sgd_update", sgd, ALL, has_state=False),
-    step("sgd_update", lambda weight, grad: weight - LR * grad, RATE, has_state=False),
+    step("sgd_update", sgd, ALL),
+    step("sgd_update", lambda weight, grad: weight - LR * grad, RATE),
     step("mp_sgd_update", sgd, ALL),
     step("sgd_mom_update", sgd_momentum, {**MOVING, "lazy_update": False}, "mom"),
     step("mp_sgd_mom_update", sgd_momentum, MOVING, "mom"),
@@ -206,7 +274,6 @@ SAMPLES = [
         "signsgd_update",
         lambda weight, grad: (1 - LR * WD) * weight - LR * np.sign(grad),
         ALL,
-        has_state=False,
     ),
     step("signum_update", signum, {**MOVING, "wd_lh": 0.02}, "mom"),
     step("adam_update", adam, ALL, "mean", "var"),
@@ -242,7 +309,6 @@ SAMPLES = [
             op,
             lamb_step(**told),
             {**RATE, **told},
-            has_state=op.startswith("mp"),
             **lengths(*both),
         )
         for op in ("lamb_update_phase2", "mp_lamb_update_phase2")
@@ -252,4 +318,55 @@ SAMPLES = [
     several("multi_sgd_mom_update", has_momentum=True, is_mixed=False),
     several("multi_mp_sgd_update", has_momentum=False, is_mixed=True),
     several("multi_mp_sgd_mom_update", has_momentum=True, is_mixed=True),
+    *[
+        preloaded(op, has_momentum=op.endswith("mom_update"), is_mixed="_mp" in op)
+        for op in (
+            "multi_sgd_update",
+            "multi_sgd_mom_update",
+            "multi_mp_sgd_update",
+            "multi_mp_sgd_mom_update",
+        )
+    ],
+    *[
+        two_of_adamw(op, scale)
+        for op in ("_multi_adamw_update", "_multi_mp_adamw_update")
+        for scale in SCALES
+    ],
+    *[
+        two_of_lamb(op, **told)
+        for op in ("_multi_lamb_update", "_multi_mp_lamb_update")
+        for told in ({}, {"bias_correction": False}, {"upper_bound": 0.5}, {"lower_bound": 9.0})
+    ],
+    step(
+        "_contrib_group_adagrad_update",
+        group_adagrad,
+        {"lr": 0.1, "rescale_grad": 0.5, "clip_gradient": 0.8},
+        history=DRAW.uniform(0.1, 1, (3, 1)),
+    ),
+    made(
+        "multi_sum_sq",
+        {"arg0": WEIGHT, "arg1": SECOND},
+        {"num_arrays": 2},
+        lambda *arrays: np.asarray([np.sum(one**2) for one in arrays], np.float32),
+        rtol=1e-6,
+    ),
+    made(
+        "multi_lars",
+        {
+            "lrs": np.asarray([0.1, 0.2, 0.3]),
+            "weights_sum_sq": np.asarray([2.0, 0.0, 3.0]),
+            "grads_sum_sq": np.asarray([0.5, 1.0, 0.0]),
+            "wds": np.asarray([0.01, 0.0, 0.2]),
+        },
+        {"eta": 0.3, "eps": 0.02, "rescale_grad": 0.5},
+        rates_of_lars,
+    ),
+    Sample(
+        "_sample_unique_zipfian",
+        {},
+        {"range_max": 9, "shape": (2, 4)},
+        draws=True,
+        gradient="zero",
+        why="draws are whole numbers",
+    ),
 ]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import jax
@@ -77,15 +77,17 @@ class Sample:
 
     # As a graph
 
+    def symbol(self, names: Iterable[str]) -> Any:
+        """MXNet's symbol of variables called ``names``."""
+        variables = {name: mx.sym.var(name) for name in names}
+        function = getattr(mx.sym, self.op)
+        if "arg0" in variables:
+            return function(*variables.values(), **self.attributes)
+        return function(**variables, **self.attributes)
+
     def graph(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """The symbol of the catalogue for arrays of these types."""
-        variables = {name: mx.sym.var(name) for name in arrays}
-        function = getattr(mx.sym, self.op)
-        if any(name == "arg0" for name in arrays):
-            symbol = function(*variables.values(), **self.attributes)
-        else:
-            symbol = function(**variables, **self.attributes)
-        return symbol.to_graph(
+        return self.symbol(arrays).to_graph(
             {name: one.dtype for name, one in arrays.items()},
             **{name: one.shape for name, one in arrays.items()},
         )
@@ -123,7 +125,7 @@ class Sample:
         draw = np.random.default_rng(7)
         terms = [
             so.sum(one * draw.normal(size=one.shape).astype(one.dtype.name))
-            for one in graph
+            for one in outputs(graph)
             if one.dtype.kind == "f"
         ]
         return so.add_n(*terms)
@@ -151,6 +153,11 @@ class Sample:
             return float(self.values(scalar, {**arrays, **moved})[0])
 
         return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)
+
+
+def outputs(graph: Any) -> list[Any]:
+    """The outputs of ``graph``, each a symbol; a lone one would be taken apart into its entries."""
+    return list(graph) if len(graph.nodes) > 1 else [graph]
 
 
 def _wide(array: np.ndarray) -> Any:

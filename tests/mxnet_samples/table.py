@@ -1,4 +1,4 @@
-"""The table of MXNet's operators in docs/mxnet.md: what each was compared with, to which order."""
+"""The tables of MXNet's operators in docs/mxnet.md: what each was compared with, and what lacks."""
 
 import collections
 import json
@@ -7,6 +7,7 @@ import pathlib
 from mxnet_samples import SAMPLES
 from mxnet_samples.sample import Sample
 from symop.interop.mxnet.operators import TABLE
+from symop.interop.mxnet.unmapped import UNMAPPED
 
 DATA = pathlib.Path(__file__).parents[1] / "data" / "mxnet"
 NAMES = (DATA / "operators.txt").read_text().split()
@@ -68,4 +69,20 @@ def table() -> str:
         f"layers and rounding. Of {twice} the second derivative was compared with differences of "
         "the first. The others compare, draw, sort or update."
     )
-    return "\n".join([said, "", HEAD, *(row(name, one) for name, one in found.items())])
+    rows = [row(name, one) for name, one in found.items()]
+    return "\n".join([said, "", HEAD, *rows, "", *further(samples), "", *missing()])
+
+
+def further(samples: dict[str, list[Sample]]) -> list[str]:
+    """Operators that are no part of that list."""
+    listed = {TABLE[name].name for name in NAMES}
+    rest = sorted(set(samples) - listed, key=str.lower)
+    said = f"{len(rest)} further operators, which draw, update, detect or are older:"
+    return [said, "", HEAD, *[row(name, samples[name]) for name in rest]]
+
+
+def missing() -> list[str]:
+    """What is not mapped, and why."""
+    said = "What is not mapped, by the beginnings of the names; loading a model says so, too:"
+    rows = [f"| `{start}` | {why} |" for start, why in UNMAPPED.items()]
+    return [said, "", "| name | reason |", "|---|---|", *rows]

@@ -16,9 +16,12 @@ from symop.interop.mxnet import (
     base,
     callback,
     context,
+    contrib,
+    engine,
     initializer,
     io,
     kvstore,
+    log,
     lr_scheduler,
     metric,
     model,
@@ -27,10 +30,12 @@ from symop.interop.mxnet import (
     name,
     nd,
     optimizer,
+    profiler,
     random,
     rnn,
     sym,
     test_utils,
+    util,
     visualization,
 )
 from symop.interop.mxnet import custom_operator as operator
@@ -54,12 +59,22 @@ from symop.interop.mxnet.context import (
     num_gpus,
 )
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
-from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
+from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.parameters import load_params, save_params, split_params
 from symop.interop.mxnet.scopes import AttrScope
 from symop.interop.mxnet.symbol import load as load_symbol
 from symop.interop.mxnet.symbol import save as save_symbol
+from symop.interop.mxnet.util import (
+    is_np_array,
+    is_np_shape,
+    np_array,
+    np_shape,
+    set_np_shape,
+    use_np,
+    use_np_array,
+    use_np_shape,
+)
 
 __version__ = "1.9.1"
 """The version of MXNet whose names and semantics these are."""
@@ -75,19 +90,24 @@ __all__ = [
     "base",
     "callback",
     "context",
+    "contrib",
     "cpu",
     "cpu_pinned",
     "current_context",
+    "engine",
     "gpu",
     "gpu_memory_info",
     "init",
     "initializer",
     "io",
+    "is_np_array",
+    "is_np_shape",
     "kv",
     "kvstore",
     "load_checkpoint",
     "load_params",
     "load_symbol",
+    "log",
     "lr_scheduler",
     "metric",
     "mod",
@@ -98,19 +118,27 @@ __all__ = [
     "name",
     "nd",
     "ndarray",
+    "np_array",
+    "np_shape",
     "num_gpus",
     "operator",
     "optimizer",
+    "profiler",
     "random",
     "rnd",
     "rnn",
     "save_checkpoint",
     "save_params",
     "save_symbol",
+    "set_np_shape",
     "split_params",
     "sym",
     "symbol",
     "test_utils",
+    "use_np",
+    "use_np_array",
+    "use_np_shape",
+    "util",
     "visualization",
     "viz",
 ]
@@ -120,9 +148,10 @@ _ABSENT = {
     "image": "feed arrays with mx.io.NDArrayIter",
     "img": "feed arrays with mx.io.NDArrayIter",
     "recordio": "feed arrays with mx.io.NDArrayIter",
-    "profiler": "use jax.profiler",
     "np": "use symop.nd, a namespace of the Python array API",
     "npx": "use symop.nd, a namespace of the Python array API",
+    "torch": "declare an operator, see docs/operators-guide.md",
+    "th": "declare an operator, see docs/operators-guide.md",
     "rtc": "declare an operator, see docs/operators-guide.md",
 }
 

@@ -1,6 +1,5 @@
 """Functions of ``mx.nd.contrib`` that are no operators: control flow, by Python, and more."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,9 +7,11 @@ import numpy as np
 
 from symop.interop.mxnet.array_methods import called
 from symop.interop.mxnet.array_operators import binary
+from symop.interop.mxnet.contrib_updates import updates, updates_of_several
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.nesting import leaves, like
+from symop.interop.mxnet.zipfian import rand_zipfian_by
 
 Function = Callable[..., Any]
 
@@ -93,7 +94,7 @@ def cond(pred: Any, then_func: Function, else_func: Function) -> Any:
     return then_func() if bool(pred) else else_func()
 
 
-# Questions and draws ---------------------------------------------------------------------------
+# Questions, draws and updates ------------------------------------------------------------------
 
 
 def isnan(data: NDArray) -> Any:
@@ -111,34 +112,14 @@ def isfinite(data: NDArray) -> Any:
     return binary("lesser")(data.abs(), np.inf)
 
 
-def rand_zipfian(
-    true_classes: NDArray, num_sampled: int, range_max: int, ctx: Any = None
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Classes of a distribution that favors low numbers, and how often each is expected.
-
-    Args:
-        true_classes: classes whose expectation is wanted.
-        num_sampled: how many are drawn.
-        range_max: how many classes there are.
-        ctx: where to put them.
-
-    Returns:
-        The classes drawn, the expectations of ``true_classes``, and those of what was drawn.
-    """
-    log_range = math.log(range_max + 1)
-    how = {"shape": (num_sampled,), "dtype": "float64", "ctx": ctx}
-    draw: NDArray = called("_random_uniform")(low=0, high=log_range, **how)
-    sampled = (draw.exp() - 1).astype("int64") % range_max
-
-    def expected(classes: NDArray) -> NDArray:
-        number = classes.astype("float64")
-        chance: NDArray = ((number + 2.0) / (number + 1.0)).log()
-        return chance / log_range * num_sampled
-
-    return sampled, expected(true_classes), expected(sampled)
+def _scale(given: Any) -> NDArray:
+    return given if isinstance(given, NDArray) else array_of(np.full((1,), given, np.float32))
 
 
 FUNCTIONS: dict[str, Function] = {
-    one.__name__: one for one in (cond, foreach, isfinite, isinf, isnan, rand_zipfian, while_loop)
+    **{one.__name__: one for one in (cond, foreach, isfinite, isinf, isnan, while_loop)},
+    "rand_zipfian": rand_zipfian_by(called),
+    **updates(called, _scale),
+    **updates_of_several(called, _scale),
 }
 """The functions by name."""

@@ -225,7 +225,7 @@ class Function:
         if self._used:
             raise MXNetError(f"{type(self).__name__}: an object must be called once, make another")
         self._used = True
-        return _wrapped(_Bridge(self)(*map(_plain, inputs)))
+        return _wrapped(_Bridge(self)(*map(_inner_of, inputs)))
 
 
 class _Bridge(so.autograd.Function):
@@ -239,16 +239,20 @@ class _Bridge(so.autograd.Function):
     def forward(self, *inputs: Any) -> Any:
         self._types = [one.type if isinstance(one, so.NDArray) else None for one in inputs]
         found = self._asked.forward(*map(_wrapped, inputs))
-        self.save_for_backward(*map(_plain, self._asked.saved_tensors))
-        return tuple(map(_plain, found)) if isinstance(found, (list, tuple)) else _plain(found)
+        self.save_for_backward(*map(_inner_of, self._asked.saved_tensors))
+        return (
+            tuple(map(_inner_of, found)) if isinstance(found, (list, tuple)) else _inner_of(found)
+        )
 
     def backward(self, *cotangents: Any) -> Any:
         self._asked.saved_tensors = tuple(map(_wrapped, self.saved_tensors))
         found = self._asked.backward(*map(_wrapped, cotangents))
         listed = found if isinstance(found, (list, tuple)) else [found]
         if len(listed) != len(self._types):
-            return tuple(map(_plain, listed))  # which is refused, with the number that is expected
-        return tuple(map(_fitting, map(_plain, listed), self._types))
+            return tuple(
+                map(_inner_of, listed)
+            )  # which is refused, with the number that is expected
+        return tuple(map(_fitting, map(_inner_of, listed), self._types))
 
 
 def _fitting(gradient: Any, of: Any) -> Any:
@@ -258,7 +262,7 @@ def _fitting(gradient: Any, of: Any) -> Any:
     return gradient.astype(of.dtype, copy=False)
 
 
-def _plain(one: Any) -> Any:
+def _inner_of(one: Any) -> Any:
     return one.inner if isinstance(one, NDArray) else one
 
 

@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import symop as so
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Index = int | str
 Numbers = Sequence[Any]
+How = dict[str, Any]
+"""Attributes that every operator of a step has: ``lr``, ``wd``, ``rescale_grad``,
+``clip_gradient``."""
 Found = tuple[Any, Any]
 Plan = tuple[Hashable, np.ndarray]
 
@@ -22,8 +24,8 @@ Plan = tuple[Hashable, np.ndarray]
 class Optimizer:
     """Updates parameters by their gradients; a subclass says how, in ``update``.
 
-    Biases and the like do not decay: ``wd_mult`` of every name that ends in neither ``_weight`` nor
-    ``_gamma`` is zero unless told.
+    Biases and the like do not decay: ``wd_mult`` of every name that does not end as ``decaying``
+    says is zero unless told.
 
     Attributes:
         rescale_grad: multiplies all gradients first; ``Module`` sets it to one over the batch.
@@ -33,7 +35,10 @@ class Optimizer:
         lr_scheduler: a function from the number of updates to the rate, or None.
         num_update: how often the parameter was updated that was updated most often.
         idx2name: names of parameters by index.
+        decaying: how the names of parameters end that decay unless told otherwise.
     """
+
+    decaying: ClassVar[tuple[str, ...]] = ("_weight", "_gamma")
 
     def __init__(
         self,
@@ -115,7 +120,7 @@ class Optimizer:
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
         """Factors of the decay, by name or index; variables' ``__wd_mult__`` come before."""
-        still = [n for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))]
+        still = [n for n in self.idx2name.values() if not n.endswith(self.decaying)]
         self.wd_mult: dict[Any, float] = {
             **dict.fromkeys(still, 0.0),
             **self._said("__wd_mult__"),
@@ -220,7 +225,7 @@ _SCALE = 1
 
 
 class Formula(Optimizer):
-    """An optimizer whose step is a composition of operators, compiled for all parameters at once.
+    """An optimizer whose step is an operator of MXNet's, compiled for all parameters at once.
 
     Rates and what depends on counts are numbers that the compiled step takes; decays and
     ``settings`` are part of it.
@@ -228,25 +233,29 @@ class Formula(Optimizer):
     Attributes:
         settings: names of the attributes that ``step`` reads.
         slots: how many arrays are kept for a parameter; one stands alone, more in a tuple.
-        decay: when the decay is added to a gradient: before it is clipped, after, or by ``step``.
         master_last: whether the parameter in single precision stands behind what is kept.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
     slots: ClassVar[int] = 1
-    decay: ClassVar[Literal["before", "after", "apart"]] = "before"
     master_last: ClassVar[bool] = False
 
     # What a subclass says
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """What ``step`` takes for the parameter ``index``, which was just counted."""
+        """The rate and what else ``step`` takes for the parameter ``index``, just counted."""
         return (rate,)
 
-    def step(
-        self, weight: Any, grad: Any, state: Any, numbers: Sequence[Any], decay: float
-    ) -> tuple[Any, Any]:
-        """The updated parameter and state, of arrays of JAX in single precision at least."""
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """The updated parameter and state, of arrays of JAX in single precision at least.
+
+        Args:
+            weight: the parameter.
+            grad: its gradient, not yet rescaled.
+            state: what is kept for it.
+            how: attributes of the operator.
+            more: what ``numbers`` gives behind the rate.
+        """
         # Abstract: every optimizer with a formula defines it.
         raise NotImplementedError(f"{type(self).__name__} must say its step")
 
@@ -305,20 +314,14 @@ class Formula(Optimizer):
             master, kept = self._stepped(state[at], grad, state[1 - at], numbers, decay)
             return master.astype(weight.dtype), (kept, master) if at else (master, kept)
         dtype = weight.dtype if weight.dtype.itemsize > 2 else jnp.dtype(jnp.float32)
-        scale, *own = [one.astype(dtype) for one in numbers]
+        scale, rate, *more = [one.astype(dtype) for one in numbers]
         wide = jax.tree.map(lambda one: one.astype(dtype), (weight, state))
-        grad = self._prepared(grad.astype(dtype) * scale, wide[0], decay)
-        found = self.step(wide[0], grad, wide[1], own, decay)
+        how = {"lr": rate, "wd": decay, "rescale_grad": scale}
+        how["clip_gradient"] = self.clip_gradient or -1.0
+        found = self.step(wide[0], grad.astype(dtype), wide[1], how, more)
         like = jax.tree.map(lambda old, new: new.astype(old.dtype), (weight, state), found)
         made: tuple[Any, Any] = like
         return made
-
-    def _prepared(self, grad: Any, weight: Any, decay: float) -> Any:
-        if self.decay == "before":
-            grad = decayed(grad, weight, decay)
-        if self.clip_gradient:
-            grad = so.clip(grad, -self.clip_gradient, self.clip_gradient)
-        return decayed(grad, weight, decay) if self.decay == "after" else grad
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update one parameter, or several, given as lists."""
@@ -354,8 +357,3 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
-
-
-def decayed(grad: Any, weight: Any, decay: float) -> Any:
-    """``grad`` with the decay of ``weight`` added."""
-    return so.add_decayed_weights(grad, weight, weight_decay=decay) if decay else grad

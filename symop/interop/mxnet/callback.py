@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from symop.interop.mxnet.model import BatchEndParam, save_checkpoint
+from symop.interop.mxnet.model_files import BatchEndParam, save_checkpoint
 
 AfterEpoch = Callable[..., None]
 

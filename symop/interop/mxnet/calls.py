@@ -1,9 +1,11 @@
 """Calls by MXNet's names: arguments are told apart into inputs and attributes, as it does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.attributes import Shape
+from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.operators import Operator
 
 IsValue = Callable[[Any], bool]
@@ -59,11 +61,7 @@ def bound(
         inputs = dict(zip(names, args, strict=False))
     _require_once(operator, inputs, given)
     inputs = {**inputs, **given}
-    for name in inputs:
-        if name not in names:
-            raise MXNetError(
-                f"{operator.name}: inputs must be among {', '.join(names) or 'none'}, got {name!r}"
-            )
+    require_known(f"{operator.name}: inputs", inputs, names)
     return Bound(inputs, attributes, names)
 
 
@@ -95,3 +93,36 @@ def _positional_attributes(operator: Operator, args: Sequence[Any]) -> dict[str,
             f"must be given, got {len(args)} more than inputs"
         )
     return dict(zip(names, args, strict=False))
+
+
+def by_place(
+    what: str, names: Sequence[str], args: Sequence[Any], others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values by name, the first ones in the order of ``names``.
+
+    Raises:
+        MXNetError: there are more than names, or one is given twice.
+    """
+    if len(args) > len(names):
+        raise MXNetError(f"{what}: at most {len(names)} must be given, got {len(args)}")
+    given = dict(zip(names, args, strict=False))
+    for name in given.keys() & others.keys():
+        raise MXNetError(f"{what}: {name} must be given once, got it twice")
+    return {**given, **others}
+
+
+def as_shape(name: str, given: Any) -> Shape:
+    """``given`` as the shape of ``name``, in which a zero is unknown.
+
+    Raises:
+        MXNetError: it is none.
+    """
+    try:
+        shape = tuple(map(index, given))
+    except TypeError:
+        raise MXNetError(
+            f"{name}: the shape must be a tuple of lengths, got {given!r:.80}"
+        ) from None
+    if any(length < 0 for length in shape):
+        raise MXNetError(f"{name}: lengths must be at least 0, got {shape}")
+    return shape

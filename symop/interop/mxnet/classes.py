@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from registry.errors import nearest
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, near
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -82,6 +81,6 @@ class Classes(Generic[T]):
             return self.create(**{("given" if k == self.kind else k): v for k, v in given.items()})
         found = self.known.get(str(given).lower())
         if found is None:
-            near = nearest(str(given).lower(), list(self.known))
-            raise MXNetError(f"{self.kind}: there must be one called so, got {given!r}{near}")
+            meant = near(str(given), self.known)
+            raise MXNetError(f"{self.kind}: there must be one called so, got {given!r}{meant}")
         return found(*args, **kwargs)

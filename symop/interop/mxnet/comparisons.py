@@ -1,7 +1,7 @@
 """Comparison of arrays in tests, and tests that may fail now and then."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,31 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
         usual = [told.get(one, known.get(one.name, 0.0)) for one in names]
         found.append(float(given) if isinstance(given, (int, float)) else max(usual))
     return found[0], found[1]
+
+
+def default_rtols() -> dict[Any, float]:
+    """Relative tolerances by dtype."""
+    return {np.dtype(name): one for name, one in _RTOL.items()}
+
+
+def default_atols() -> dict[Any, float]:
+    """Absolute tolerances by dtype."""
+    return {np.dtype(name): one for name, one in _ATOL.items()}
+
+
+def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
+    """``rtol``, or what suits the dtype."""
+    return _RTOL[np.dtype(dtype).name] if rtol is None else rtol
+
+
+def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
+    """``atol``, or what suits the dtype."""
+    return _ATOL[np.dtype(dtype).name] if atol is None else atol
+
+
+def get_etol(etol: float | None = None) -> float:
+    """``etol``, or zero."""
+    return 0.0 if etol is None else etol
 
 
 def almost_equal(
@@ -118,6 +143,70 @@ def assert_almost_equal_ignore_nan(
     unknown = np.isnan(plain(a)) | np.isnan(plain(b))
     one, other = [np.where(unknown, 0, plain(each)) for each in (a, b)]
     assert_almost_equal(one, other, rtol, atol, names)
+
+
+def assert_almost_equal_with_err(
+    a: Any,
+    b: Any,
+    rtol: Tolerance = None,
+    atol: Tolerance = None,
+    etol: float | None = None,
+    names: tuple[str, str] = ("a", "b"),
+    equal_nan: bool = False,
+    mismatches: tuple[int, int] = (10, 10),
+) -> None:
+    """As ``assert_almost_equal``, where a share ``etol`` of the entries may differ."""
+    one, other = plain(a), plain(b)
+    tolerances = get_tols(one, other, rtol, atol)
+    wrong = ~np.isclose(one, other, *tolerances, equal_nan=equal_nan)
+    if not etol or wrong.mean() > etol:
+        assert_almost_equal(one, other, *tolerances, names, equal_nan, mismatches=mismatches)
+
+
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolerance = None) -> None:
+    """Fail unless arrays, in nested tuples, are almost equal; None is equal to anything."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, (tuple, list)):
+        for one, other in zip(t1, t2, strict=True):
+            compare_ndarray_tuple(one, other, rtol, atol)
+    else:
+        assert_almost_equal(t1, t2, rtol, atol)
+
+
+def same_array(array1: NDArray, array2: NDArray) -> bool:
+    """Whether what is written into one array is in the other one, too."""
+    before = array1.asnumpy()
+    array1[:] = before + 1
+    is_shared = same(array1, array2)
+    array1[:] = before
+    return is_shared and same(array1, array2)
+
+
+def np_reduce(
+    dat: np.ndarray,
+    axis: int | Sequence[int] | None,
+    keepdims: bool,
+    numpy_reduce_func: Callable[..., Any],
+) -> Any:
+    """A function of NumPy along one axis, several or all, one after the other from the last one."""
+    every = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = sorted(one % dat.ndim for one in every)
+    found = dat
+    for one in reversed(axes):
+        found = numpy_reduce_func(found, axis=one)
+    lengths = [1 if i in axes else length for i, length in enumerate(dat.shape)]
+    return np.reshape(found, lengths) if keepdims else found
+
+
+def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The sums of ``a`` along the axes that broadcasting to its shape made or stretched."""
+    shape = tuple(shape)
+    new = a.ndim - len(shape)
+    kept = enumerate(zip(a.shape[new:], shape, strict=True), new)
+    stretched = [i for i, (long, short) in kept if long != short]
+    found: np.ndarray = a.sum(axis=(*range(new), *stretched)).reshape(shape)
+    return found
 
 
 def assert_exception(

@@ -28,7 +28,7 @@ import jax
 import symop as so
 from registry.types import is_inexact
 from registry.values import SelectedRows
-from symop.interop.mxnet import inferring
+from symop.interop.mxnet import call_types
 from symop.interop.mxnet.custom_kernels import (
     FORWARD,
     NO_DERIVATIVE,
@@ -53,6 +53,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray
 from symop.interop.mxnet.operators import TABLE, StateName, operator
 from symop.interop.mxnet.ops.values import made
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes, is_known
 from symop.interop.mxnet.partial_shapes import enter as enter_shape
 
@@ -76,7 +77,7 @@ def register(reg_name: str) -> Callable[[Prop], Prop]:
             )
         declare()
         enter(reg_name, prop_cls)
-        inferring.forget_types()  # the types of an earlier one's outputs
+        call_types.forget_types()  # the types of an earlier one's outputs
         return prop_cls
 
     return entered
@@ -218,6 +219,12 @@ def _shapes(given: Shapes, found: Shapes, op_type: str, arguments: Mapping[str, 
             enter_shape(shapes, i, shape or None)
 
 
+def _dtypes(given: Dtypes, found: Dtypes) -> None:
+    del found  # its infer_type tells them, once the shapes are known
+    first = next((one for one in given if one is not None), None)
+    given[:] = [first if one is None else one for one in given]
+
+
 def _require_count(form: Form, count: int) -> None:
     names = [*form.arguments, *form.states]
     if count != len(names):
@@ -232,6 +239,7 @@ def _require_count(form: Form, count: int) -> None:
     outputs=_outputs,
     visible=_visible,
     shapes=_shapes,
+    dtypes=_dtypes,
     check=_require_registered,
     calls_back=True,
     note="a second derivative is refused; the gradient is the user's code",

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from registry.errors import nearest
 from registry.shapes import canonical
 from registry.types import DType, Shape
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, near
 from symop.interop.mxnet.ndarray import NDArray
 
 Arrays = list[NDArray]
@@ -269,7 +268,7 @@ def form_of(op_type: str, arguments: Arguments, version: int | None = None) -> F
     if not known:
         raise MXNetError(
             f"Custom: op_type must be registered (mx.operator.register), got {op_type!r}"
-            f"{nearest(op_type, _registered)}"
+            f"{near(op_type, _registered)}"
         )
     last = len(known) - 1
     return _form(op_type, known[last if version is None else min(version, last)], arguments)

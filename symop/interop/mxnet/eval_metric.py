@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -105,6 +105,27 @@ class EvalMetric:
     def get_global_name_value(self) -> list[tuple[str, Any]]:
         """As ``get_global``, in a list of pairs."""
         return _pairs(self.get_global())
+
+
+class Declared(EvalMetric):
+    """A metric whose arguments come before the names, with defaults."""
+
+    called: ClassVar[str]
+    arguments: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        slots = [*self.arguments, "name", "output_names", "label_names"]
+        given = {**dict(zip(slots, args, strict=False)), **kwargs}
+        unknown = [key for key in given if key not in slots]
+        if unknown or len(args) > len(slots):
+            raise MXNetError(f"{type(self).__name__}: arguments are {slots}, got {args}, {kwargs}")
+        names = [given.pop(key, None) for key in slots[-3:]]
+        own = {**self.arguments, **given}
+        missing = [key for key, value in own.items() if value is ...]
+        if missing:
+            raise MXNetError(f"{type(self).__name__}: {missing[0]} must be given")
+        vars(self).update(own)
+        super().__init__(names[0] or self.called, names[1], names[2], **own)
 
 
 def _pairs(named: Named) -> list[tuple[str, Any]]:

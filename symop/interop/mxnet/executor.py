@@ -5,17 +5,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from registry.errors import SymopError
-from registry.types import is_inexact
 from symop.interop.mxnet.calling_back import awaited, calls_back
-from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.graph import Entry, argument_names, state_names, topological
+from symop.interop.mxnet.calls import as_shape
+from symop.interop.mxnet.errors import MXNetError, require_known
+from symop.interop.mxnet.graph import Entry, topological
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.ndarray import NDArray, array_named, array_of, raising, zeros_of
 from symop.interop.mxnet.translating import translated
+from symop.interop.mxnet.writing import written
 from symop.symbol import Symbol as Graph
 
 Monitor = Callable[[str, NDArray], None]
@@ -27,7 +24,8 @@ class Executor:
     Attributes:
         arg_dict: arrays of the arguments, by name; write into them with ``array[:] = value``.
         grad_dict: arrays that ``backward`` writes gradients into, None where none is wanted.
-        aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
+        aux_dict: arrays of the auxiliary states, which a forward pass for training updates. What
+            operators such as ``sgd_mom_update`` change in place, any forward pass changes.
         graph: the symbol of the catalogue that it runs.
         calls_back: whether that calls code of the user's, which passes then wait for.
 
@@ -57,15 +55,17 @@ class Executor:
         self._outputs: list[NDArray] | None = None
         self._heads, self._requests = list(heads), dict(requests)
         self.graph, self.calls_back = self._translated(heads), calls_back(heads)
-        self._inner = self.graph.bind(
+        self._written = written(self.graph)
+        self._inner = raising(self.graph.bind)(
             {name: one.value for name, one in self.arg_dict.items()},
             {name: self._gradient(name).value for name, one in requests.items() if one != "null"},
             self._requests,
             {name: one.value for name, one in self.aux_dict.items()},
         )
-        self._forward, self._backward = self._inner.forward, self._gradients
+        passes = (self._inner.forward, self._gradients)
         if self.calls_back:
-            self._forward, self._backward = awaited(self._forward), awaited(self._backward)
+            passes = (awaited(passes[0]), awaited(passes[1]))
+        self._forward, self._backward = raising(passes[0]), raising(passes[1])
         self._names = [node.output_name(index) for node, index in heads]
         self._monitor: Monitor | None = None
 
@@ -98,7 +98,7 @@ class Executor:
     def outputs(self) -> list[NDArray]:
         """What ``forward`` computed last; zeros before."""
         if self._outputs is None:
-            self._outputs = [_zeros(one.type.shape, one.type.dtype) for one in self.graph.nodes]
+            self._outputs = [zeros_of(one.type.shape, one.type.dtype) for one in self.graph.nodes]
         return self._outputs
 
     @outputs.setter
@@ -123,20 +123,16 @@ class Executor:
         Raises:
             MXNetError: there is no such argument, or a shape does not fit.
         """
+        require_known("forward: names", kwargs, self.arg_dict)
         for name, one in kwargs.items():
-            if name not in self.arg_dict:
-                raise MXNetError(
-                    f"forward: names must be among {', '.join(self.arg_dict)}, got {name!r}"
-                )
             _write(name, self.arg_dict[name], one)
         inner = self._inner
         inner.arg_dict.update({name: one.value for name, one in self.arg_dict.items()})
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
         found = self._forward(is_train)
         outputs = self._outputs = [array_of(one) for one in found]
-        if is_train:
-            for name, one in self.aux_dict.items():
-                one.hold(inner.aux_dict[name])
+        for name in self.aux_dict if is_train else self._written:
+            self.aux_dict[name].hold(inner.aux_dict[name])
         if self._monitor is not None:
             self._watch(is_train)
         return outputs
@@ -158,7 +154,10 @@ class Executor:
             given = [given.get(name) for name in self._names]
         if given is not None:
             listed = given if isinstance(given, (list, tuple)) else [given]
-            given = [_plain(one) for one in listed]
+            given = [
+                None if one is None else array_named(f"backward: cotangent {i}", one).value
+                for i, one in enumerate(listed)
+            ]
         wanted = [name for name, request in self._requests.items() if request != "null"]
         for name in wanted:
             self._inner.grad_dict[name] = self._gradient(name).value
@@ -166,11 +165,8 @@ class Executor:
         for name in wanted:
             self._gradient(name).hold(found[name])
 
-    def _gradients(self, heads: Any) -> dict[str, Any]:
-        try:
-            self._inner.backward(heads)
-        except SymopError as error:
-            raise error if isinstance(error, MXNetError) else MXNetError(str(error)) from error
+    def _gradients(self, heads: Any) -> Mapping[str, Any]:
+        self._inner.backward(heads)
         return self._inner.grad_dict
 
     # Parameters and shapes
@@ -187,13 +183,11 @@ class Executor:
             MXNetError: a name is unknown, unless ``allow_extra_params``, or a shape does not fit.
         """
         for own, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
+            if not allow_extra_params:
+                require_known("copy_params_from: names", given, own)
             for name, one in given.items():
                 if name in own:
                     _write(name, own[name], one)
-                elif not allow_extra_params:
-                    raise MXNetError(
-                        f"copy_params_from: names must be among {', '.join(own)}, got {name!r}"
-                    )
 
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
@@ -208,9 +202,10 @@ class Executor:
         Raises:
             MXNetError: an array would change that may not.
         """
-        kept = {n: tuple(s) for n, s in kwargs.items()}
+        require_known("reshape: names", kwargs, [*self.arg_dict, *self.aux_dict])
+        kept = {name: as_shape(name, shape) for name, shape in kwargs.items()}
         types = Inference(self._heads, kept, {n: a.dtype for n, a in self.arg_dict.items()})
-        shapes = {node.name: types.type(node)[0] for node in types.nodes if node.is_variable}
+        shapes = {node.name: types.type(node)[0] for node in types.variables()}
 
         def like(name: str, old: NDArray) -> NDArray:
             new = shapes[name]
@@ -226,7 +221,7 @@ class Executor:
                     f"reshape: {name} must not grow from {old.shape} without allow_up_sizing, got "
                     f"{new}"
                 )
-            return _zeros(new, old.dtype)
+            return zeros_of(new, old.dtype, name)
 
         return Executor(
             self._heads,
@@ -261,108 +256,13 @@ class Executor:
             self._monitor(name, array_of(one))
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, NDArray) else value
-
-
 def _write(name: str, own: NDArray, value: Any) -> None:
     """Write ``value`` into ``own``, cast to its dtype.
 
     Raises:
-        MXNetError: it is of another shape.
+        MXNetError: it is no array, or of another shape.
     """
-    given = jnp.asarray(_plain(value))
+    given = array_named(name, value).value
     if given.shape != own.shape:
         raise MXNetError(f"{name}: the shape must be {own.shape}, got {given.shape}")
     own.hold(given.astype(own.dtype))
-
-
-def _zeros(shape: Sequence[int], dtype: Any) -> NDArray:
-    return array_of(jnp.zeros(tuple(shape), dtype))
-
-
-# Binding ---------------------------------------------------------------------------------------
-
-
-def bind(
-    heads: Sequence[Entry], args: Any, args_grad: Any, grad_req: Any, aux_states: Any
-) -> Executor:
-    """An executor over given arrays; see ``Symbol.bind``.
-
-    Raises:
-        MXNetError: an array is missing.
-    """
-    names, states = argument_names(heads), state_names(heads)
-    arguments = _by_name("args", args, names)
-    requests = _requests(grad_req, names)
-    if args_grad is None:
-        gradients: dict[str, NDArray] = {}
-        if args is not None and grad_req != "null":
-            requests = dict.fromkeys(names, "null")
-    else:
-        gradients = _by_name("args_grad", args_grad, names, partial=True)
-        requests = {n: one if n in gradients else "null" for n, one in requests.items()}
-    return Executor(
-        heads,
-        arguments,
-        {name: gradients.get(name) for name in names},
-        requests,
-        _by_name("aux_states", aux_states, states),
-    )
-
-
-def simple_bind(
-    heads: Sequence[Entry],
-    grad_req: Any,
-    type_dict: Mapping[str, Any] | None,
-    shapes: Mapping[str, Sequence[int]],
-) -> Executor:
-    """An executor over zeros; see ``Symbol.simple_bind``.
-
-    Raises:
-        MXNetError: a shape does not follow from those that are given.
-    """
-    given = {name: tuple(map(int, shape)) for name, shape in shapes.items()}
-    types = Inference(heads, given, type_dict)
-    arrays = {node.name: _zeros(*types.type(node)) for node in types.nodes if node.is_variable}
-    arguments = {name: arrays[name] for name in argument_names(heads)}
-    requests = {
-        name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
-        for name, one in _requests(grad_req, list(arguments)).items()
-    }
-    gradients = {
-        name: None if requests[name] == "null" else _zeros(one.shape, one.dtype)
-        for name, one in arguments.items()
-    }
-    states = {name: arrays[name] for name in state_names(heads)}
-    return Executor(heads, arguments, gradients, requests, states)
-
-
-def _by_name(
-    what: str, given: Any, names: Sequence[str], *, partial: bool = False
-) -> dict[str, NDArray]:
-    """Arrays by name, of a dict or of a list in the order of ``names``."""
-    if isinstance(given, (list, tuple)) and len(given) > len(names):
-        raise MXNetError(f"bind: {what} must be at most {len(names)}, got {len(given)}")
-    if isinstance(given, (list, tuple)):
-        given = {n: one for n, one in zip(names, given, strict=False) if one is not None}
-    given = given or {}
-    missing = [name for name in names if name not in given]
-    if missing and not partial:
-        raise MXNetError(f"bind: {what} must be given for all, got none for {', '.join(missing)}")
-    return {
-        name: given[name] if isinstance(given[name], NDArray) else array_of(given[name])
-        for name in names
-        if given.get(name) is not None
-    }
-
-
-def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
-    """The request for each argument."""
-    if isinstance(given, str):
-        return dict.fromkeys(names, given)
-    if isinstance(given, Mapping):
-        return {name: given.get(name, "null") for name in names}
-    if len(given) != len(names):
-        raise MXNetError(f"bind: grad_req must be one for each of {len(names)}, got {len(given)}")
-    return dict(zip(names, given, strict=True))

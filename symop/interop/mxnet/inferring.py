@@ -1,23 +1,26 @@
 """Shapes and dtypes of a graph, inferred in both directions until nothing is left to tell."""
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from registry.shapes import canonical
 from registry.types import DType, as_dtype
-from symop.building import var
-from symop.interop.mxnet.attributes import DTYPES, Shape, read
+from symop.interop.mxnet.attributes import DTYPES, read
+from symop.interop.mxnet.call_types import Type, outputs_of
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
-from symop.interop.mxnet.operators import Operator
-from symop.interop.mxnet.partial_shapes import Partial, Shapes, is_known, merged
+from symop.interop.mxnet.partial_dtypes import Dtypes, agreed, names
+from symop.interop.mxnet.partial_shapes import (
+    Partial,
+    Shapes,
+    is_known,
+    merged,
+    require_output,
+    require_size,
+)
 
-Dtypes = list[DType | None]
-Type = tuple[Shape, DType]
-Body = Callable[[Sequence[Any]], list[Any]]
 _FLOAT = as_dtype("float32")
 
 
@@ -28,6 +31,14 @@ class Inference:
         nodes: of the graph, inputs first.
         shapes: by a node's identity, those of its outputs.
         dtypes: likewise.
+
+    Example:
+        >>> import symop.interop.mxnet as mx
+        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+        >>> types = Inference(net.heads, {"data": (2, 4)}, {"fc_bias": "float16"})
+        >>> weight = types.nodes[1]
+        >>> types.shape((weight, 0)), types.dtype((weight, 0))
+        ((3, 4), dtype('float16'))
     """
 
     def __init__(
@@ -35,11 +46,20 @@ class Inference:
         heads: Sequence[Entry],
         shapes: Mapping[str, Partial],
         dtypes: Mapping[str, Any] | None = None,
+        *,
+        partial: bool = False,
     ) -> None:
         """Infer from the shapes and dtypes of some variables, by name.
 
+        Args:
+            heads: outputs of the graph.
+            shapes: of variables, as far as they are told.
+            dtypes: likewise.
+            partial: whether a variable's dtype that nothing tells stays open; else it is float32.
+
         Raises:
-            MXNetError: two things that are told contradict each other.
+            MXNetError: two things that are told contradict each other; the message names operator
+                and node.
         """
         self.nodes = topological(heads)
         self.shapes: dict[int, Shapes] = {}
@@ -50,13 +70,27 @@ class Inference:
             if node.is_variable:
                 self.shapes[id(node)] = [_declared_shape(node, shapes.get(node.name))]
                 self.dtypes[id(node)] = [_declared_dtype(node, (dtypes or {}).get(node.name))]
+        self._told: set[int] = set()
+        """Calls that have nothing more to tell of dtypes."""
         self._until_settled(self._step_dtypes)
         self._until_settled(self._step_shapes)
         self._until_settled(self._step_dtypes)
-        for node in self.nodes:
-            if node.is_variable and self.dtype((node, 0)) is None:
-                self.dtypes[id(node)] = [_FLOAT]
+
+        if partial:
+            self._until_settled(self._step_guess)
+        else:
+            self._enter_defaults()
         self._until_settled(self._step_dtypes)
+
+    def _enter_defaults(self) -> None:
+        """A variable's dtype that nothing tells is float32."""
+        for node in self.variables():
+            if self.dtype((node, 0)) is None:
+                self.dtypes[id(node)] = [_FLOAT]
+
+    def variables(self) -> list[Node]:
+        """What is fed or kept, in order."""
+        return [node for node in self.nodes if node.is_variable]
 
     def shape(self, entry: Entry) -> Partial:
         """What is known of the shape of ``entry``."""
@@ -67,7 +101,7 @@ class Inference:
         return self.dtypes[id(entry[0])][entry[1]]
 
     def type(self, node: Node) -> Type:
-        """The type of a variable; a dtype that nothing tells is float32.
+        """The type of a variable.
 
         Raises:
             MXNetError: its shape is not known.
@@ -77,6 +111,10 @@ class Inference:
             raise MXNetError(
                 f"infer_shape: the shape of {node.name!r} must be known or follow, got {shape}"
             )
+        try:
+            require_size(shape)
+        except MXNetError as error:
+            raise MXNetError(f"{node.name}: {error}") from None
         return shape, self.dtype((node, 0)) or _FLOAT
 
     def _until_settled(self, step: Any) -> None:
@@ -103,7 +141,7 @@ class Inference:
             if all(map(is_known, given)):
                 self._run_forward(node, given, found)
         except MXNetError as error:
-            raise MXNetError(f"{error} (node {node.name!r})") from None
+            raise _at(node, error) from None
         self.shapes[id(node)] = found
         for (below, index), shape in zip(node.inputs, given, strict=True):
             self.shapes[id(below)][index] = shape
@@ -116,35 +154,46 @@ class Inference:
         ]
         for i, (shape, _) in enumerate(outputs_of(node, types)):
             found[i] = merged(found[i], shape)
+            # What an operator without inputs makes may have a length that is not known yet.
+            (require_output if given else require_size)(shape)
 
     # Dtypes
 
     def _step_dtypes(self, node: Node) -> bool:
         """Infer what one call tells of dtypes; whether that is new."""
+        if id(node) in self._told:
+            return False
         try:
             return self._dtypes_of(node)
         except MXNetError as error:
-            raise MXNetError(f"{error} (node {node.name!r})") from None
+            raise _at(node, error) from None
 
     def _dtypes_of(self, node: Node) -> bool:
         assert node.operator is not None
         given = [self.dtype(one) for one in node.inputs]
         found = list(self.dtypes[id(node)])
-        before = [*given, *found]
-        if node.operator.dtypes == "same":
-            known = next((one for one in given if one is not None), None)
-            given = [known if one is None else one for one in given]
-        known_at = [one is not None for one in given]
-        if all(known_at) or (known_at[0] and node.operator.dtypes == "free"):
-            for i, dtype in enumerate(self._dtypes_forward(node, given)):
-                found[i] = dtype
+        before = names([*given, *found])
+        node.operator.fill_dtypes(given, found, node.values)
+        if None not in names(given):
+            told = self._outputs_of(node, given)
+            found = [agreed(pair) for pair in zip(found, told, strict=True)]
+            if None not in names(told):
+                self._told.add(id(node))
+        self._enter_dtypes(node, given, found)
+        return names([*given, *found]) != before
+
+    def _enter_dtypes(self, node: Node, given: Dtypes, found: Dtypes) -> None:
         self.dtypes[id(node)] = found
         for (below, index), dtype in zip(node.inputs, given, strict=True):
             self.dtypes[id(below)][index] = dtype
-        return _names([*given, *found]) != _names(before)
 
-    def _dtypes_forward(self, node: Node, given: Dtypes) -> Dtypes:
-        """Dtypes of the outputs; for want of shapes, those of a call on single elements."""
+    def _outputs_of(self, node: Node, given: Dtypes) -> Dtypes:
+        """Dtypes of a call's outputs, from its inputs alone; None where shapes are wanting."""
+        assert node.operator is not None
+        told: Dtypes = [None] * node.total
+        node.operator.fill_dtypes(list(given), told, node.values)
+        if None not in names(told):
+            return told
         shapes = [self.shape(one) for one in node.inputs]
         known = all(map(is_known, shapes))
         types = [
@@ -152,16 +201,30 @@ class Inference:
             for shape, dtype in zip(shapes, given, strict=True)
         ]
         try:
-            return [dtype for _, dtype in outputs_of(node, types)]
+            outputs = [dtype for _, dtype in outputs_of(node, types)]
         except Exception:  # whatever an operator says of shapes that are not its own
             if known:
                 raise
-            return [given[0] if given else _FLOAT] * node.visible
+            return told
+        hidden = [outputs[0]] * (len(told) - len(outputs))
+        return [one or other for one, other in zip(told, [*outputs, *hidden], strict=True)]
+
+    def _step_guess(self, node: Node) -> bool:
+        """For want of shapes, outputs are taken to be like the inputs; whether that is new."""
+        given, found = [self.dtype(one) for one in node.inputs], self.dtypes[id(node)]
+        like = set(names(given))
+        if id(node) in self._told or None in like or len(like) != 1:
+            return False
+        self._told.add(id(node))
+        self._enter_dtypes(node, given, [given[0] if one is None else one for one in found])
+        return True
 
 
-def _names(dtypes: Dtypes) -> list[str | None]:
-    """What can be compared: to NumPy None is float64."""
-    return [None if one is None else one.name for one in dtypes]
+def _at(node: Node, error: MXNetError) -> MXNetError:
+    """The error, which names the operator and the node."""
+    assert node.operator is not None
+    own = f"{node.operator.name}: "
+    return MXNetError(f"{'' if str(error).startswith(own) else own}{error} (node {node.name!r})")
 
 
 def _declared_shape(node: Node, shape: Partial) -> Partial:
@@ -182,7 +245,10 @@ def _declared_shape(node: Node, shape: Partial) -> Partial:
 def _declared_dtype(node: Node, dtype: Any) -> DType | None:
     """What is told of a variable's dtype; of 64 bits as JAX has them, by its x64 flag."""
     if dtype is not None:
-        return canonical(np.dtype(dtype) if isinstance(dtype, type) else as_dtype(dtype))
+        try:
+            return canonical(np.dtype(dtype) if isinstance(dtype, type) else as_dtype(dtype))
+        except TypeError:
+            raise MXNetError(f"{node.name}: dtype must be a dtype, got {dtype!r:.80}") from None
     own = node.attributes.get("__dtype__")
     if own is None or own == "-1":
         return None
@@ -190,62 +256,3 @@ def _declared_dtype(node: Node, dtype: Any) -> DType | None:
         return canonical(DTYPES[int(own)] if own.isdecimal() else as_dtype(own))
     except (IndexError, TypeError, ValueError):
         raise MXNetError(f"{node.name}: __dtype__ must be a dtype, got {own!r:.80}") from None
-
-
-def outputs_of(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
-    """Types of the visible outputs of a call on inputs of ``types``."""
-    assert node.operator is not None
-    if node.subgraphs:
-        return _computed(node.operator, node.values, types, bodies_of(node))
-    attributes = tuple(sorted(node.attributes.items()))
-    return _outputs(node.operator, attributes, tuple(types))
-
-
-@functools.lru_cache(maxsize=4096)
-def _outputs(
-    operator: Operator, attributes: tuple[tuple[str, str], ...], types: tuple[Type, ...]
-) -> tuple[Type, ...]:
-    return _computed(operator, operator.read(dict(attributes), len(types)), types)
-
-
-def _computed(
-    operator: Operator,
-    values: Mapping[str, Any],
-    types: Sequence[Type],
-    bodies: Sequence[Body] = (),
-) -> tuple[Type, ...]:
-    names = operator.present(values)
-    for name, (shape, _) in zip(names, types, strict=True):
-        if any(length < 0 for length in shape):
-            raise MXNetError(f"{operator.name}: {name} must have lengths >= 0, got {shape}")
-    inputs = [
-        var(f"in{i}", shape, dtype, state=name in operator.states)
-        for i, (name, (shape, dtype)) in enumerate(zip(names, types, strict=True))
-    ]
-    found = operator.call(inputs, values, bodies)[: operator.visible(values)]
-    return tuple((one.shape, one.dtype) for one in found)
-
-
-# Bodies of control flow --------------------------------------------------------------------------
-
-
-def bodies_of(node: Node) -> list[Body]:
-    """The graphs that a call of control flow has, as functions of their variables in order."""
-    return [functools.partial(_run, heads) for heads in node.subgraphs]
-
-
-def _run(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
-    """What a graph computes of values of known shapes, one for each variable."""
-    nodes = topological(heads)
-    variables = [node for node in nodes if node.is_variable]
-    made = {id(node): (one,) for node, one in zip(variables, given, strict=True)}
-    for node in nodes:
-        if node.operator is not None:
-            inputs = [made[id(below)][i] for below, i in node.inputs]
-            made[id(node)] = node.operator.call(inputs, node.values, bodies_of(node))
-    return [made[id(node)][index] for node, index in heads]
-
-
-def forget_types() -> None:
-    """Infer anew what was inferred before: an operator means something else now."""
-    _outputs.cache_clear()

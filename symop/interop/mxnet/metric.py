@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy
 
+from symop.interop.mxnet.confusion_metrics import F1, MCC, PCC
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.eval_metric import (
     CompositeEvalMetric,
     CustomMetric,
+    Declared,
     EvalMetric,
     Named,
     Names,
@@ -28,8 +30,10 @@ __all__ = [
     "MAE",
     "MCC",
     "MSE",
+    "PCC",
     "RMSE",
     "Accuracy",
+    "Caffe",
     "CompositeEvalMetric",
     "CrossEntropy",
     "CustomMetric",
@@ -39,33 +43,13 @@ __all__ = [
     "PearsonCorrelation",
     "Perplexity",
     "TopKAccuracy",
+    "Torch",
     "alias",
     "check_label_shapes",
     "create",
     "np",
     "register",
 ]
-
-
-class _Declared(EvalMetric):
-    """A metric whose arguments come before the names, with defaults."""
-
-    called: ClassVar[str]
-    arguments: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        slots = [*self.arguments, "name", "output_names", "label_names"]
-        given = {**dict(zip(slots, args, strict=False)), **kwargs}
-        unknown = [key for key in given if key not in slots]
-        if unknown or len(args) > len(slots):
-            raise MXNetError(f"{type(self).__name__}: arguments are {slots}, got {args}, {kwargs}")
-        names = [given.pop(key, None) for key in slots[-3:]]
-        own = {**self.arguments, **given}
-        missing = [key for key, value in own.items() if value is ...]
-        if missing:
-            raise MXNetError(f"{type(self).__name__}: {missing[0]} must be given")
-        vars(self).update(own)
-        super().__init__(names[0] or self.called, names[1], names[2], **own)
 
 
 @jax.jit
@@ -78,7 +62,7 @@ _best = jax.jit(jnp.argmax, static_argnums=1)
 
 @register
 @alias("acc")
-class Accuracy(_Declared):
+class Accuracy(Declared):
     """How often the label is the class with the largest output, on ``axis`` (1)."""
 
     called, arguments = "accuracy", {"axis": 1}
@@ -94,7 +78,7 @@ class Accuracy(_Declared):
 
 @register
 @alias("top_k_accuracy", "top_k_acc")
-class TopKAccuracy(_Declared):
+class TopKAccuracy(Declared):
     """How often the label is among the ``top_k`` classes with the largest outputs."""
 
     called, arguments = "top_k_accuracy", {"top_k": 1}
@@ -117,83 +101,6 @@ class TopKAccuracy(_Declared):
             self._add(hits, pred.shape[0])
 
 
-class _Binary(_Declared):
-    """A score of how often each of two classes is taken for each.
-
-    ``average="macro"`` is the mean of the scores of the batches, ``"micro"`` that of all at once.
-    """
-
-    arguments: ClassVar[dict[str, Any]] = {}
-    average: str
-
-    def __init__(
-        self,
-        name: str | None = None,
-        output_names: Names = None,
-        label_names: Names = None,
-        average: Literal["macro", "micro"] = "macro",
-    ) -> None:
-        """See the class."""
-        self.average = average
-        super().__init__(name, output_names, label_names)
-
-    def reset(self) -> None:
-        """Forget all."""
-        self._all = numpy.zeros((2, 2), int)
-        super().reset()
-
-    def reset_local(self) -> None:
-        """Forget what was seen since the last local reset."""
-        self._recent = numpy.zeros((2, 2), int)
-        super().reset_local()
-
-    def update(self, labels: Any, preds: Any) -> None:
-        """Take labels, zeros and ones, and outputs of shape ``(batch, 2)``."""
-        counts = numpy.zeros((2, 2), int)
-        for label, pred in both(labels, preds):
-            given = numpy.asarray(label).astype(int).ravel()
-            if len(numpy.unique(given)) > 2:
-                raise MXNetError(f"{type(self).__name__}: there must be two labels, got more")
-            found = numpy.argmax(numpy.asarray(pred), axis=1)
-            numpy.add.at(counts, ((given == 1).astype(int), (found == 1).astype(int)), 1)
-        if self.average == "macro":
-            self._add(self._score(counts))
-            return
-        self._recent += counts
-        self._all += counts
-        self.num_inst, self.global_num_inst = int(self._recent.sum()), int(self._all.sum())
-        self.sum_metric = self._score(self._recent) * self.num_inst
-        self.global_sum_metric = self._score(self._all) * self.global_num_inst
-
-    def _score(self, counts: numpy.ndarray) -> float:
-        """The score; ``counts[label, found]``."""
-        # Abstract: the scores below define it; this class only counts.
-        raise NotImplementedError
-
-
-@register
-class F1(_Binary):
-    """The harmonic mean of precision and recall of the class 1."""
-
-    called = "f1"
-
-    def _score(self, counts: numpy.ndarray) -> float:
-        wrong = counts[0, 1] + counts[1, 0]
-        return float(2 * counts[1, 1] / (2 * counts[1, 1] + wrong)) if counts[1, 1] else 0.0
-
-
-@register
-class MCC(_Binary):
-    """The correlation of label and class found (Matthews)."""
-
-    called = "mcc"
-
-    def _score(self, counts: numpy.ndarray) -> float:
-        sums = [int(one) for one in (*counts.sum(0), *counts.sum(1)) if one]
-        determinant = int(counts[0, 0]) * int(counts[1, 1]) - int(counts[0, 1]) * int(counts[1, 0])
-        return determinant / math.sqrt(math.prod(sums))
-
-
 # Probabilities ---------------------------------------------------------------------------------
 
 
@@ -205,7 +112,7 @@ def _surprise(pred: Any, label: Any, eps: float) -> Any:
 
 @register
 @alias("ce")
-class CrossEntropy(_Declared):
+class CrossEntropy(Declared):
     """The mean of ``-log(probability of the label + eps)``."""
 
     called, arguments = "cross-entropy", {"eps": 1e-12}
@@ -235,7 +142,7 @@ def _ignorant(pred: Any, label: Any, ignored: Any) -> tuple[Any, Any]:
 
 
 @register
-class Perplexity(_Declared):
+class Perplexity(Declared):
     """The exponential of the mean of ``-log(probability of the label)``.
 
     Labels ``ignore_label`` do not count; ``axis`` (-1) is that of the classes.
@@ -261,7 +168,7 @@ class Perplexity(_Declared):
 # Numbers ---------------------------------------------------------------------------------------
 
 
-class _Distance(_Declared):
+class _Distance(Declared):
     """A mean over batches of some distance of outputs from labels."""
 
     def update(self, labels: Any, preds: Any) -> None:
@@ -308,7 +215,7 @@ class RMSE(_Distance):
 
 @register
 @alias("pearsonr")
-class PearsonCorrelation(_Declared):
+class PearsonCorrelation(Declared):
     """The correlation of labels and outputs.
 
     ``average="macro"`` is the mean over batches, ``"micro"`` that of all at once.
@@ -357,7 +264,7 @@ def _correlation(pair: numpy.ndarray) -> float:
 
 
 @register
-class Loss(_Declared):
+class Loss(Declared):
     """The mean of the outputs, which are losses; labels do not count."""
 
     called = "loss"
@@ -367,6 +274,20 @@ class Loss(_Declared):
         for pred in [preds] if hasattr(preds, "shape") else preds:
             value = value_of(pred)
             self._add(float(jnp.sum(value)), value.size)
+
+
+@register
+class Torch(Loss):
+    """``Loss``, by another name."""
+
+    called = "torch"
+
+
+@register
+class Caffe(Loss):
+    """``Loss``, by another name."""
+
+    called = "caffe"
 
 
 def np(

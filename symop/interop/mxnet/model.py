@@ -1,116 +1,23 @@
-"""A model's two files, and what callbacks are told: ``mx.model``."""
+"""``mx.model``: a model's two files, and models that are trained at once."""
 
-import logging
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from symop.interop.mxnet.feed_forward import FeedForward
+from symop.interop.mxnet.model_files import (
+    BatchEndParam,
+    Params,
+    load_arrays,
+    load_checkpoint,
+    load_params,
+    save_arrays,
+    save_checkpoint,
+)
 
-from registry.values import SelectedRows
-from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
-from symop.interop.mxnet.parameters import load_params as read_params
-from symop.interop.mxnet.parameters import save_params as write_params
-from symop.interop.mxnet.parameters import split_params
-from symop.interop.mxnet.symbol import Symbol, load
-from symop.ndarray import array_of as eager
-
-Params = dict[str, NDArray]
-
-
-class BatchEndParam(NamedTuple):
-    """What a callback is told after a batch.
-
-    Attributes:
-        epoch: number of the pass over the data.
-        nbatch: number of the batch in it.
-        eval_metric: the metric, or None.
-        locals: the variables of the loop that calls.
-    """
-
-    epoch: int
-    nbatch: int
-    eval_metric: Any
-    locals: Any
-
-
-def save_arrays(path: str, arg_params: Mapping[str, Any], aux_params: Mapping[str, Any]) -> None:
-    """Write parameters and auxiliary states into a ``.params`` file."""
-    named = {f"arg:{name}": one for name, one in arg_params.items()}
-    named |= {f"aux:{name}": one for name, one in aux_params.items()}
-    plain = {k: one.value if isinstance(one, NDArray) else one for k, one in named.items()}
-    write_params(path, plain)
-
-
-def load_arrays(path: str) -> tuple[Params, Params]:
-    """Read what ``save_arrays`` wrote; arrays that were never filled are left out.
-
-    Raises:
-        MXNetError: a name has no ``arg:`` or ``aux:``, or an array is csr.
-        MXNetFormatError: the file is damaged.
-        OSError: it cannot be read.
-    """
-    arg_params, aux_params = split_params(read_params(path))
-    return _held(path, arg_params), _held(path, aux_params)
-
-
-def _held(path: str, params: Mapping[str, Any]) -> Params:
-    return {name: _array(path, name, one) for name, one in params.items() if one is not None}
-
-
-def _array(path: str, name: str, value: Any) -> NDArray:
-    if isinstance(value, SelectedRows):
-        return NDArray(eager(value))
-    if not hasattr(value, "__array__"):
-        raise MXNetError(
-            f"{path}: {name!r} must be dense or row-sparse, got {type(value).__name__}"
-        )
-    return array_of(value)
-
-
-def save_checkpoint(
-    prefix: str,
-    epoch: int,
-    symbol: Symbol | None,
-    arg_params: Mapping[str, Any],
-    aux_params: Mapping[str, Any],
-    remove_amp_cast: bool = True,
-) -> None:
-    """Write ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet reads.
-
-    Args:
-        prefix: the start of the names of both files.
-        epoch: the number in the name of the second one.
-        symbol: the graph; without one, no file is written for it.
-        arg_params: parameters by name.
-        aux_params: auxiliary states by name.
-        remove_amp_cast: as in ``Symbol.save``.
-    """
-    if symbol is not None:
-        symbol.save(f"{prefix}-symbol.json", remove_amp_cast)
-    path = f"{prefix}-{epoch:04d}.params"
-    save_arrays(path, arg_params, aux_params)
-    logging.info('Saved checkpoint to "%s"', path)
-
-
-def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
-    """Parameters and auxiliary states of a checkpoint, by name."""
-    return load_arrays(f"{prefix}-{epoch:04d}.params")
-
-
-def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
-    """The symbol, the parameters and the auxiliary states of a checkpoint.
-
-    Raises:
-        MXNetError: a file is damaged, or has an operator that is not mapped.
-        OSError: a file cannot be read.
-
-    Example:
-        >>> import tempfile, symop.interop.mxnet as mx
-        >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="fc")
-        >>> params = {"fc_weight": mx.nd.ones((1, 2)), "fc_bias": mx.nd.zeros((1,))}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     mx.model.save_checkpoint(f"{folder}/fc", 3, net, params, {})
-        ...     symbol, arg_params, aux_params = mx.model.load_checkpoint(f"{folder}/fc", 3)
-        >>> symbol.list_arguments(), arg_params["fc_weight"].asnumpy().tolist()
-        (['data', 'fc_weight', 'fc_bias'], [[1.0, 1.0]])
-    """
-    return (load(f"{prefix}-symbol.json"), *load_params(prefix, epoch))
+__all__ = [
+    "BatchEndParam",
+    "FeedForward",
+    "Params",
+    "load_arrays",
+    "load_checkpoint",
+    "load_params",
+    "save_arrays",
+    "save_checkpoint",
+]

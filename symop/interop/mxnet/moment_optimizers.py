@@ -2,14 +2,20 @@
 
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
-
 import symop as so
-from symop.interop.mxnet.base_optimizer import Formula, Found, Index, Numbers, decayed, register
+from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
+from symop.interop.mxnet.ops.adaptive_optimizers import adam_update, ftml_update
+from symop.interop.mxnet.ops.lamb import lamb_update
+from symop.interop.mxnet.ops.optimizers import decayed, with_decay
 
 _LATE = 2**30
 """After so many steps no moment needs a correction: MXNet has the corrections in the rate."""
 _TINY = 1e-30
+
+
+def _slope(weight: Any, grad: Any, how: How) -> Any:
+    """The gradient with that of the decay, rescaled and clipped."""
+    return with_decay(weight, grad, how["rescale_grad"], how["clip_gradient"], how["wd"])
 
 
 class _Moments(Formula):
@@ -52,18 +58,10 @@ class Adam(_Moments):
         first, second = self.corrections(index)
         return (rate * second**0.5 / first,)
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``adam``."""
-        weight, *state = so.adam(
-            weight,
-            grad,
-            *state,
-            _LATE,
-            numbers[0],
-            b1=self.beta1,
-            b2=self.beta2,
-            eps=self.epsilon,
-        )
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``adam_update``."""
+        own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
+        weight, *state = adam_update(weight, grad, *state, **own, **how)
         return weight, tuple(state)
 
 
@@ -87,11 +85,10 @@ class Adamax(_Moments):
         """The corrected rate."""
         return (rate / self.corrections(index)[0],)
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``adamax``."""
-        weight, *state = so.adamax(
-            weight, grad, *state, _LATE, numbers[0], b1=self.beta1, b2=self.beta2, eps=_TINY
-        )
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``adamax`` of the catalogue: MXNet has no operator of it."""
+        slope, own = _slope(weight, grad, how), {"b1": self.beta1, "b2": self.beta2}
+        weight, *state = so.adamax(weight, slope, *state, _LATE, how["lr"], eps=_TINY, **own)
         return weight, tuple(state)
 
 
@@ -119,14 +116,15 @@ class Nadam(_Moments):
         ahead = then / (1 - self.m_schedule * then)
         return rate, (1 - now) / (1 - self.m_schedule), ahead, 1 / self.corrections(index)[1]
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """A step along both."""
-        rate, by_grad, by_mean, correction = numbers
-        mean = self.beta1 * state[0] + (1 - self.beta1) * grad
-        square = self.beta2 * state[1] + (1 - self.beta2) * so.square(grad)
-        direction = by_grad * grad + by_mean * mean
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """A step along the gradient and its average; MXNet has no operator of it."""
+        by_grad, by_mean, correction = more
+        slope = _slope(weight, grad, how)
+        mean = decayed(state[0], slope, self.beta1)
+        square = decayed(state[1], so.square(slope), self.beta2)
+        direction = by_grad * slope + by_mean * mean
         direction = direction / (so.sqrt(correction * square) + self.epsilon)
-        return so.sgd(weight, direction, rate), (mean, square)
+        return weight - how["lr"] * direction, (mean, square)
 
 
 @register
@@ -145,7 +143,6 @@ class LAMB(_Moments):
     """
 
     settings = ("beta1", "beta2", "epsilon", "lower_bound", "upper_bound", "bias_correction")
-    decay = "apart"
 
     def __init__(
         self,
@@ -164,27 +161,17 @@ class LAMB(_Moments):
         self.bias_correction = bias_correction
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """The rate, and the number of steps before."""
-        return rate, self._index_update_count[index] - 1
+        """The rate, and the number of this step."""
+        return rate, self._index_update_count[index]
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``lamb``; where lengths are bounded, ``adam`` for the direction alone."""
-        rate, count = numbers
-        step = count.astype(jnp.int32) if self.bias_correction else _LATE
-        averaging = {"b1": self.beta1, "b2": self.beta2, "eps": self.epsilon}
-        if not (self.lower_bound or self.upper_bound):
-            weight, *state = so.lamb(
-                weight, grad, *state, step, rate, weight_decay=decay, **averaging
-            )
-            return weight, tuple(state)
-        upwards, *state = so.adam(so.zeros_like(weight), grad, *state, step, -1.0, **averaging)
-        upwards = decayed(upwards, weight, decay)
-        length, reach = so.global_norm(weight), so.global_norm(upwards)
-        length = so.maximum(length, self.lower_bound) if self.lower_bound else length
-        length = so.minimum(length, self.upper_bound) if self.upper_bound else length
-        known = so.logical_and(length > 0, reach > 0)
-        trust = so.where(known, length / so.where(known, reach, 1.0), 1.0)
-        return so.sgd(weight, upwards, rate * trust), tuple(state)
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``lamb_update_phase1`` and ``lamb_update_phase2``."""
+        own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, "t": more[0]}
+        own |= {"lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0}
+        own["bias_correction"] = self.bias_correction
+        mean, var = state
+        weight, *moved = lamb_update(weight, grad, mean, var, **own, **how)
+        return weight, tuple(moved)
 
 
 @register
@@ -202,16 +189,12 @@ class FTML(Formula):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """The corrected inverse of the rate, and the correction of the squares."""
-        count = self._index_update_count[index]
-        return (1 - self.beta1**count) / rate, 1 / (1 - self.beta2**count)
+        """The rate, and the number of this step."""
+        return rate, self._index_update_count[index]
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """The minimum of the sum of all linear and quadratic terms so far."""
-        before, square, linear = state
-        stiffness, correction = numbers
-        square = self.beta2 * square + (1 - self.beta2) * so.square(grad)
-        curvature = stiffness * (so.sqrt(correction * square) + self.epsilon)
-        change = curvature - self.beta1 * before
-        linear = self.beta1 * linear + (1 - self.beta1) * grad - change * weight
-        return -linear / curvature, (curvature, square, linear)
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``ftml_update``."""
+        own = {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon, "t": more[0]}
+        own["clip_grad"] = how.pop("clip_gradient")
+        weight, *state = ftml_update(weight, grad, *state, **own, **how)
+        return weight, tuple(state)

@@ -1,7 +1,7 @@
 """NDArray: MXNet's eager array, over an eager array of symop."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import jax
@@ -30,7 +30,7 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return function(*args, **kwargs)
         except MXNetError:
             raise
-        except SymopError as error:
+        except (SymopError, jax.errors.JaxRuntimeError) as error:
             raise MXNetError(str(error)) from error
 
     return call
@@ -145,6 +145,7 @@ class NDArray(Viewed):
 
     # As numbers, and as text
 
+    @raising
     def asnumpy(self) -> np.ndarray:
         """A copy as an array of NumPy."""
         return self.inner.asnumpy()
@@ -159,6 +160,7 @@ class NDArray(Viewed):
             raise ValueError(f"asscalar: the array must have one entry, got shape {self.shape}")
         return self.asnumpy().reshape(())[()]
 
+    @raising
     def wait_to_read(self) -> None:
         """Return when the value is computed."""
         self.inner.wait_to_read()
@@ -336,3 +338,31 @@ def array_of(value: Any, dtype: Any = None) -> NDArray:
     if isinstance(value, so.NDArray):
         value = value.value
     return NDArray(so.NDArray(jnp.asarray(value, dtype)))
+
+
+def array_named(name: str, value: Any) -> NDArray:
+    """``value`` itself if it is an array, else an array of it.
+
+    Raises:
+        MXNetError: it holds no numbers.
+    """
+    if isinstance(value, NDArray):
+        return value
+    try:
+        if not isinstance(value, (str, bytes)):
+            return array_of(value)
+    except (TypeError, ValueError):
+        pass
+    raise MXNetError(f"{name} must be an array, got {value!r:.80}")
+
+
+def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:
+    """Zeros, on JAX's default device.
+
+    Raises:
+        MXNetError: they do not fit into memory.
+    """
+    try:
+        return array_of(jnp.zeros(tuple(shape), dtype))
+    except jax.errors.JaxRuntimeError as error:
+        raise MXNetError(f"{name}: {error}") from error

@@ -15,20 +15,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from registry.attributes import Attribute
-from registry.errors import SymopError, nearest
+from registry.errors import SymopError
 from registry.operator import Operator as Registered
 from registry.signature import Slot
 from registry.table import find as registered
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import is_hidden, read, written
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, near, require_known
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes
+from symop.interop.mxnet.unmapped import reason
 
 Rule = Callable[..., Any]
 ZERO, ONE = '["zero", {}]', '["one", {}]'
 """Initializers as MXNet writes them."""
 CALL_ERRORS = (SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 """What a call may raise whose attributes or shapes make no sense."""
-_COUNTS = ("num_args", "num_outputs", "num_weights", "num_out_data")
+_COUNTS = ("num_args", "num_arrays", "num_outputs", "num_weights", "num_tensors", "num_out_data")
 _MANY = 65_536
 """An operator has no more inputs or outputs."""
 _KNOWN = 1024
@@ -73,26 +76,31 @@ class Rules:
         visible: gives the number of outputs that users see; without it, all.
         shapes: completes in place two lists, its first parameters: what is known of the shapes of
             inputs and of outputs, where one tells the other before all inputs are known.
-        dtypes: ``"same"`` where all inputs are of one dtype, else ``"free"``.
+        dtypes: completes dtypes likewise, a rule of ``partial_dtypes``, or ``"free"`` for the one
+            of this name. Without it, the output has that of an attribute ``dtype``, and where
+            there is none, all inputs and outputs are of one dtype.
         check: raises where a call must not be made, which a file may hold nevertheless.
         bodies: how many subgraphs a call has.
         initial: for variables that become some input, the initializer that MXNet attaches.
         ignored: attributes that change no result.
         note: in what it differs from MXNet, for the table of operators.
         calls_back: whether it runs code of the user's on the host.
+        direct: the operator of the catalogue that it is, where all inputs are of one shape and one
+            floating dtype; what eager calls of it take the short way by.
     """
 
     present: Rule | None = None
     outputs: Rule | None = None
     visible: Rule | None = None
     shapes: Rule | None = None
-    dtypes: Literal["same", "free"] = "same"
+    dtypes: Rule | Literal["free"] | None = None
     check: Rule | None = None
     bodies: int = 0
     initial: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: Sequence[str] = ()
     note: str = ""
     calls_back: bool = False
+    direct: Registered | None = None
 
 
 class Operator:
@@ -109,12 +117,13 @@ class Operator:
         variadic: whether the number of inputs is that of the call.
         note: in what it differs from MXNet, for the table of operators.
         calls_back: whether it runs code of the user's on the host.
+        direct: see ``Rules``.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], rules: "Rules") -> None:
         """Read the declaration; see ``operator``."""
         self.name, self.function, self.note = name, function, rules.note
-        self.calls_back = rules.calls_back
+        self.calls_back, self.direct = rules.calls_back, rules.direct
         parameters = inspect.signature(function).parameters.values()
         positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
         self.variadic = any(one.kind is one.VAR_POSITIONAL for one in parameters)
@@ -131,12 +140,15 @@ class Operator:
             if one.kind is one.KEYWORD_ONLY and one.name != "bodies"
         }
         self.others = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
-        self.ignored, self.dtypes = frozenset(rules.ignored), rules.dtypes
+        self.ignored = frozenset(rules.ignored)
         self.initial, self.bodies = rules.initial, rules.bodies
         self._present, self._visible = self._rule(rules.present), self._rule(rules.visible)
         self._outputs, self._check = self._rule(rules.outputs), self._rule(rules.check)
         self._known: dict[Any, Mapping[str, Any]] = {}
         self._shape_rule = self._rule(rules.shapes, leading=2)
+        dtypes = partial_dtypes.free if rules.dtypes == "free" else rules.dtypes
+        default = partial_dtypes.told if "dtype" in self.attributes else partial_dtypes.same
+        self._dtype_rule = self._rule(dtypes or default, leading=2)
 
     def _rule(self, rule: Rule | None, leading: int = 0) -> Any:
         """``rule`` as a function of what leads and of all attributes, of which it takes some."""
@@ -196,9 +208,7 @@ class Operator:
         given = {k: v for k, v in attributes.items() if not is_hidden(k) and k not in self.ignored}
         rest = {name: text for name, text in given.items() if name not in self.attributes}
         if self.others is None:
-            for name in rest:
-                legal = ", ".join(self.attributes) or "none"
-                raise MXNetError(f"{self.name}: attributes must be among {legal}, got {name!r}")
+            require_known(f"{self.name}: attributes", rest, self.attributes)
         values: dict[str, Any] = {"count": count}
         if self.others is not None:
             values[self.others] = rest
@@ -261,20 +271,34 @@ class Operator:
             values: the attributes.
             bodies: the graphs that control flow calls, as functions of a list.
         """
+        return self.prepared(values, bodies)(inputs)
+
+    def prepared(
+        self, values: Mapping[str, Any], bodies: Sequence[Callable[..., Any]] = ()
+    ) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """``call`` with these attributes, as a function of the inputs."""
         attributes = {name: values[name] for name in self.attributes}
         if self.others is not None:
             attributes.update(values[self.others])
-        by_name = {} if self.variadic else dict(zip(self.present(values), inputs, strict=True))
-        rest = inputs if self.variadic else ()
         if bodies:
             attributes["bodies"] = bodies
-        try:
-            found = self.function(*rest, **by_name, **attributes)
-        except MXNetError:
-            raise
-        except CALL_ERRORS as error:
-            raise MXNetError(f"{self.name}: {said(error)}") from error
-        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        names = None if self.variadic else self.present(values)
+        compute, count = self.function, None if names is None else len(names)
+        if names is not None and names != self.inputs[:count]:
+            compute = _by_name(compute, names)
+
+        def run(inputs: Sequence[Any]) -> tuple[Any, ...]:
+            if count is not None and len(inputs) != count:
+                raise MXNetError(f"{self.name}: {count} inputs must be given, got {len(inputs)}")
+            try:
+                found = compute(*inputs, **attributes)
+            except MXNetError:
+                raise
+            except CALL_ERRORS as error:
+                raise MXNetError(f"{self.name}: {said(error)}") from error
+            return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+        return run
 
     def fill(self, given: Shapes, found: Shapes, values: Mapping[str, Any]) -> None:
         """Enter into ``given`` and ``found`` what each tells of the other.
@@ -284,10 +308,16 @@ class Operator:
             found: shapes of the outputs as far as they are known.
             values: the attributes.
         """
-        if self._shape_rule is None:
-            return
+        if self._shape_rule is not None:
+            self._tell(self._shape_rule, given, found, values)
+
+    def fill_dtypes(self, given: Dtypes, found: Dtypes, values: Mapping[str, Any]) -> None:
+        """The same of dtypes."""
+        self._tell(self._dtype_rule, given, found, values)
+
+    def _tell(self, rule: Rule, *args: Any) -> None:
         try:
-            self._shape_rule(given, found, values)
+            rule(*args)
         except MXNetError:
             raise
         except CALL_ERRORS as error:
@@ -328,7 +358,8 @@ def find(name: str) -> Operator:
         return found
     own = registered(name)
     if own is None or own.catalogued:
-        raise MXNetError(f"{name}: no such operator is mapped{nearest(name, TABLE)}")
+        told = reason(name) or near(name, TABLE)
+        raise MXNetError(f"{name}: no such operator is mapped{told}")
     return _of_user(own)
 
 
@@ -355,6 +386,15 @@ def _of_user(own: Registered) -> Operator:
     function.__signature__ = inspect.Signature([*slots, *attributes])  # type: ignore[attr-defined]
     names = [own.outputs[i] for i in own.visible]
     return Operator(own.name, function, Rules(outputs=lambda: names))
+
+
+def _by_name(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """``function`` of some of its inputs, in the order of ``names``."""
+
+    def call(*inputs: Any, **attributes: Any) -> Any:
+        return function(**dict(zip(names, inputs, strict=True)), **attributes)
+
+    return call
 
 
 def said(error: Exception) -> str:

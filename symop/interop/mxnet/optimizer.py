@@ -1,28 +1,43 @@
-"""Optimizers: ``mx.optimizer``. Each step is the catalogue's, as far as it has MXNet's formula."""
+"""Optimizers: ``mx.optimizer``. Each step is that of MXNet's operators, as far as it has one."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import symop as so
+from symop.interop.mxnet import optimizer_contrib as contrib
 from symop.interop.mxnet.base_optimizer import (
     Formula,
     Found,
+    How,
     Index,
     Numbers,
     Optimizer,
     create,
-    decayed,
     register,
 )
+from symop.interop.mxnet.large_batch_optimizers import LARS, LBSGD
 from symop.interop.mxnet.moment_optimizers import FTML, LAMB, Adam, Adamax, Nadam
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.noisy_optimizers import DCASGD, SGLD
+from symop.interop.mxnet.ops.optimizers import (
+    nag_mom_update,
+    scaled,
+    sgd_mom_update,
+    sgd_update,
+    signsgd_update,
+    signum_update,
+)
 from symop.interop.mxnet.scaled_optimizers import AdaDelta, AdaGrad, Ftrl, RMSProp
 from symop.interop.mxnet.updater import Updater, get_updater
 
 __all__ = [
+    "DCASGD",
     "FTML",
     "LAMB",
+    "LARS",
+    "LBSGD",
     "NAG",
     "SGD",
+    "SGLD",
     "AdaDelta",
     "AdaGrad",
     "Adam",
@@ -35,6 +50,7 @@ __all__ = [
     "Test",
     "Updater",
     "ccSGD",
+    "contrib",
     "create",
     "get_updater",
     "register",
@@ -52,9 +68,8 @@ class SGD(Formula):
     """
 
     settings = ("momentum",)
-    decay = "after"
     master_last = True
-    nesterov: ClassVar[bool] = False
+    moving: ClassVar[Callable[..., Found]] = staticmethod(sgd_mom_update)
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         """See the class."""
@@ -65,24 +80,18 @@ class SGD(Formula):
         """The velocity, if there is one."""
         return super().create_state(index, weight) if self.momentum else None
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``sgd`` or ``momentum``."""
-        (rate,) = numbers
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``sgd_update``, or the operator that has a velocity."""
         if state is None:
-            return so.sgd(weight, grad, rate), None
-        # MXNet's velocity has the rates in it and points downhill: it is that of -weight. Were its
-        # sign changed instead, XLA would compute it twice, and copy the old one for that.
-        opposite, velocity = so.momentum(
-            -weight, -rate * grad, state, 1.0, mu=self.momentum, nesterov=self.nesterov
-        )
-        return -opposite, velocity
+            return sgd_update(weight, grad, **how), None
+        return self.moving(weight, grad, state, momentum=self.momentum, **how)
 
 
 @register
 class NAG(SGD):
     """Gradient descent with Nesterov's momentum."""
 
-    nesterov = True
+    moving = staticmethod(nag_mom_update)
 
 
 @register
@@ -102,7 +111,6 @@ class Signum(Formula):
     """
 
     settings = ("momentum", "wd_lh")
-    decay = "apart"
 
     def __init__(
         self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any
@@ -115,21 +123,20 @@ class Signum(Formula):
         """The average, if there is one."""
         return super().create_state(index, weight) if self.momentum else None
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``sgd`` along a sign."""
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``signsgd_update`` or ``signum_update``."""
         if state is None:
-            sign = decayed(so.sign(grad), weight, decay)
-            return so.sgd(weight, sign, numbers[0]), None
-        state = self.momentum * state - (1 - self.momentum) * decayed(grad, weight, decay)
-        return so.sgd(weight, decayed(-so.sign(state), weight, self.wd_lh), numbers[0]), state
+            return signsgd_update(weight, grad, **how), None
+        own = {"momentum": self.momentum, "wd_lh": self.wd_lh}
+        moved: Found = signum_update(weight, grad, state, **own, **how)
+        return moved
 
 
 @register
 class Test(Formula):
     """Adds the gradient; what it keeps is the parameter."""
 
-    decay = "apart"
-
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``weight + grad``."""
-        return weight + grad, weight + grad
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``weight + rescale_grad * grad``."""
+        moved = weight + scaled(grad, how["rescale_grad"])
+        return moved, moved

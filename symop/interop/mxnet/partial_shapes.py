@@ -10,6 +10,8 @@ from symop.interop.mxnet.errors import MXNetError
 Partial = tuple[int, ...] | None
 """A shape as far as it is known."""
 Shapes = list[Partial]
+MOST = 2**36
+"""An array has no more entries."""
 
 
 def is_known(shape: Partial) -> bool:
@@ -52,6 +54,27 @@ def like_data(given: Shapes, found: Shapes) -> None:
     """The first input and the first output have one shape."""
     shape = merged(given[0], found[0])
     given[0] = found[0] = shape
+
+
+def require_size(shape: tuple[int, ...]) -> None:
+    """Refuse the shape of what no memory holds.
+
+    Raises:
+        MXNetError: an array of it has too many entries.
+    """
+    if math.prod(shape) > MOST:
+        raise MXNetError(f"an array must have at most {MOST} entries, got shape {shape}")
+
+
+def require_output(shape: tuple[int, ...]) -> None:
+    """Refuse the shape of an output that is empty, since a length 0 would be unknown, or too large.
+
+    Raises:
+        MXNetError: it is.
+    """
+    if 0 in shape:
+        raise MXNetError(f"an output must have a length of at least 1 along each axis, got {shape}")
+    require_size(shape)
 
 
 def product(shape: tuple[int, ...]) -> int:

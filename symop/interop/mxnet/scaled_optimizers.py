@@ -3,8 +3,15 @@
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.base_optimizer import Formula, Found, Index, Numbers, register
+from symop.interop.mxnet.base_optimizer import Formula, Found, How, Index, Numbers, register
 from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.ops.adaptive_optimizers import (
+    adagrad_update,
+    ftrl_update,
+    rmsprop_update,
+    rmspropalex_update,
+)
+from symop.interop.mxnet.ops.optimizers import scaled
 
 
 @register
@@ -20,7 +27,6 @@ class Ftrl(Formula):
 
     settings = ("lamda1", "beta")
     slots = 2
-    decay = "apart"
 
     def __init__(
         self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any
@@ -29,20 +35,11 @@ class Ftrl(Formula):
         super().__init__(**kwargs)
         self.lamda1, self.beta, self.lr = lamda1, beta, learning_rate
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``ftrl``."""
-        linear, squared = state
-        weight, squared, linear = so.ftrl(
-            weight,
-            grad,
-            squared,
-            linear,
-            numbers[0],
-            l1=self.lamda1,
-            l2=decay,
-            beta=float(self.beta),
-        )
-        return weight, (linear, squared)
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``ftrl_update``."""
+        own = {"lamda1": self.lamda1, "beta": float(self.beta)}
+        weight, *state = ftrl_update(weight, grad, *state, **own, **how)
+        return weight, tuple(state)
 
 
 @register
@@ -50,17 +47,17 @@ class AdaGrad(Formula):
     """Adagrad; parameters decay apart from it."""
 
     settings = ("float_stable_eps",)
-    decay = "apart"
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
         """See ``Optimizer``; ``eps`` is added to the squares."""
         super().__init__(**kwargs)
         self.float_stable_eps = eps
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``adagrad``."""
-        new, state = so.adagrad(weight, grad, state, numbers[0], eps=self.float_stable_eps)
-        return new - numbers[0] * decay * weight if decay else new, state
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``_sparse_adagrad_update``, and the decay, which that operator has not."""
+        plain, eps = {**how, "wd": 0.0}, self.float_stable_eps
+        new, state = adagrad_update(weight, grad, state, epsilon=eps, **plain)
+        return new - how["lr"] * how["wd"] * weight, state
 
 
 @register
@@ -100,22 +97,15 @@ class RMSProp(Formula):
             Formula.create_state(self, index, weight) for _ in "123"[: 1 + 2 * self.centered]
         )
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``rmsprop`` or ``rmsprop_centered``."""
-        (rate,) = numbers
-        scaling = {"decay": self.gamma1, "eps": self.epsilon}
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``rmsprop_update`` or ``rmspropalex_update``."""
+        own = {"gamma1": self.gamma1, "epsilon": self.epsilon}
+        own["clip_weights"] = self.clip_weights or -1.0
         if self.centered:
-            square, mean, downwards = state
-            weight, square, mean, upwards = so.rmsprop_centered(
-                weight, grad, square, mean, -downwards, rate, mu=self.gamma2, **scaling
-            )
-            state = (square, mean, -upwards)
-        else:
-            weight, square = so.rmsprop(weight, grad, state[0], rate, **scaling)
-            state = (square,)
-        if self.clip_weights:
-            weight = so.clip(weight, -self.clip_weights, self.clip_weights)
-        return weight, state
+            own["gamma2"] = self.gamma2
+        update = rmspropalex_update if self.centered else rmsprop_update
+        weight, *state = update(weight, grad, *state, **own, **how)
+        return weight, tuple(state)
 
 
 @register
@@ -124,14 +114,14 @@ class AdaDelta(Formula):
 
     settings = ("rho", "epsilon")
     slots = 2
-    decay = "apart"
 
     def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
         """See ``Optimizer``."""
         super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
 
-    def step(self, weight: Any, grad: Any, state: Any, numbers: Numbers, decay: float) -> Found:
-        """``adadelta``."""
-        new, *state = so.adadelta(weight, grad, *state, 1.0, rho=self.rho, eps=self.epsilon)
-        return new - decay * weight if decay else new, tuple(state)
+    def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
+        """``adadelta`` of the catalogue: MXNet has no operator of it."""
+        slope = scaled(grad, how["rescale_grad"], how["clip_gradient"])
+        new, *state = so.adadelta(weight, slope, *state, 1.0, rho=self.rho, eps=self.epsilon)
+        return new - how["wd"] * weight, tuple(state)

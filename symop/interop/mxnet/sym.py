@@ -4,16 +4,19 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from symop.interop.mxnet import symbol_contrib as _loops
+from symop.interop.mxnet.contrib_updates import updates as _updates
 from symop.interop.mxnet.errors import MXNetError as _MXNetError
 from symop.interop.mxnet.namespaces import Namespace as _Namespace
 from symop.interop.mxnet.operators import TABLE as _TABLE
 from symop.interop.mxnet.operators import Operator as _Operator
 from symop.interop.mxnet.samplers import samplers as _samplers
-from symop.interop.mxnet.symbol import Group, Symbol, Variable, load, load_json, var
-from symop.interop.mxnet.symbol import call as _call
+from symop.interop.mxnet.symbol import Symbol, load, load_json
+from symop.interop.mxnet.symbol_making import Group, Variable, var
+from symop.interop.mxnet.symbol_making import call as _call
 from symop.interop.mxnet.symbol_operators import binary as _binary
 from symop.interop.mxnet.symbol_operators import called as _called
 from symop.interop.mxnet.symbol_operators import split_v2
+from symop.interop.mxnet.zipfian import rand_zipfian_by as _rand_zipfian_by
 
 __all__ = [
     "Group", "Symbol", "Variable", "arange", "contrib", "eye", "full", "histogram", "hypot",
@@ -114,6 +117,10 @@ def _caller(operator: _Operator, called: str) -> _Callable[..., Symbol]:
     return function
 
 
+def _scale(given: _Any) -> Symbol:
+    return given if isinstance(given, Symbol) else full((1,), given)
+
+
 random = _Namespace("mx.sym.random", "_random_", _caller, _samplers(_called, least=None))
 linalg = _Namespace("mx.sym.linalg", "_linalg_", _caller)
 image = _Namespace("mx.sym.image", "_image_", _caller)
@@ -121,7 +128,11 @@ contrib = _Namespace(
     "mx.sym.contrib",
     "_contrib_",
     _caller,
-    {one.__name__: one for one in (_loops.cond, _loops.foreach, _loops.while_loop)},
+    {
+        **{one.__name__: one for one in (_loops.cond, _loops.foreach, _loops.while_loop)},
+        "rand_zipfian": _rand_zipfian_by(_called),
+        **_updates(_called, _scale),
+    },
 )
 op = _internal = sparse = _Namespace("mx.sym.op", "", _caller)
 

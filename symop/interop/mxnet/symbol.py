@@ -4,31 +4,26 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
-from registry.types import DType
 from symop.files import PathLike, read_bounded, write_atomically
-from symop.interop.mxnet import executor
-from symop.interop.mxnet.attributes import DTYPES, is_hidden, written
-from symop.interop.mxnet.calls import bound
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet import binding
+from symop.interop.mxnet.attributes import written
+from symop.interop.mxnet.calls import as_shape, by_place
+from symop.interop.mxnet.errors import MXNetError, require_known
+from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import (
     Entry,
     Node,
     argument_names,
     copied,
-    describe_initial,
     state_ids,
     state_names,
     topological,
     without_casts,
 )
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.partial_shapes import Partial, is_known
-from symop.interop.mxnet.scopes import current_attributes, current_names
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode
-from symop.interop.mxnet.translating import translated
+from symop.interop.mxnet.translating import as_function, translated
 from symop.symbol import Symbol as Graph
 
 _PLACING = ("stype_dict", "group2ctx", "shared_arg_names", "shared_exec", "shared_buffer")
@@ -132,8 +127,14 @@ class Symbol:
         own = self._node("attr").attributes
         return own.get(key, own.get(f"__{key}__") if key in HIDDEN else None)
 
-    def list_attr(self) -> dict[str, str]:
-        """All attributes of the node; MXNet's own remarks also under their plain names."""
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """All attributes of the node; MXNet's own remarks also under their plain names.
+
+        Raises:
+            MXNetError: ``recursive`` is asked for, which MXNet has dropped.
+        """
+        if recursive:
+            raise MXNetError("list_attr: recursive must be False, got True; use attr_dict")
         return _with_plain(self._node("list_attr").attributes)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
@@ -164,12 +165,13 @@ class Symbol:
         """
         if args and kwargs:
             raise MXNetError("compose: symbols must be given in order or by name, got both")
-        given = _by_place("compose", self.list_arguments(), args, kwargs)
+        given = by_place("compose", self.list_arguments(), args, kwargs)
         variables = {node.name: node for node in self._variables()}
+        require_known("compose: names", given, variables)
         for key, one in given.items():
-            if key not in variables or not isinstance(one, Symbol) or len(one) != 1:
+            if not isinstance(one, Symbol) or len(one) != 1:
                 raise MXNetError(
-                    f"compose: symbols of one output must be given for variables, got {key}={one!r}"
+                    f"compose: a symbol of one output must be given for {key!r}, got {one!r}"
                 )
         replaced = {id(variables[key]): one.heads[0] for key, one in given.items()}
         made = Symbol(copied(self.heads, replaced))
@@ -202,50 +204,70 @@ class Symbol:
         """Shapes of arguments, outputs and auxiliary states; three times None if some stay open.
 
         Raises:
-            MXNetError: two shapes contradict each other; the message names the node.
+            MXNetError: two shapes contradict each other; the message names operator and node.
         """
         found = self.infer_shape_partial(*args, **kwargs)
-        names = [*self.list_arguments(), *self.list_outputs(), *self.list_auxiliary_states()]
-        every = [one for part in found for one in part or []]
-        unknown = [
-            name for name, one in zip(names, every, strict=True) if not one or not is_known(one)
-        ]
-        if unknown:
-            warnings.warn(
-                f"infer_shape: more shapes must be given to tell those of {', '.join(unknown)}",
-                stacklevel=2,
-            )
-            return None, None, None
-        return found
+        return self._complete("shape", found, lambda one: bool(one) and is_known(one))
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
         """As ``infer_shape``, with ``()`` or zeros for what stays open."""
         types = Inference(self.heads, self._given_shapes(args, kwargs))
         return self._listed(types, lambda entry: types.shape(entry) or ())
 
-    def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
-        names = self.list_arguments()
-        inputs = self.list_inputs()
-        for name in kwargs:
-            if name not in inputs:
-                raise MXNetError(f"infer_shape: names must be among {inputs}, got {name!r}")
-        given = _by_place("infer_shape", names, args, kwargs)
-        # A scalar's shape () tells nothing in MXNet, where no array is of rank 0.
-        return {name: tuple(map(int, one)) for name, one in given.items() if one}
-
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
-        """Dtypes of arguments, outputs and auxiliary states."""
-        names = self.list_arguments()
-        given = _by_place("infer_type", names, args, kwargs)
-        told = {name: one for name, one in given.items() if one is not None}
-        types = Inference(self.heads, {}, told)
-        return self._listed(types, lambda entry: (types.dtype(entry) or np.dtype("float32")).type)
+        """Dtypes of arguments, outputs and auxiliary states; three times None if some stay open.
 
-    infer_type_partial = infer_type
+        Raises:
+            MXNetError: two dtypes contradict each other; the message names operator and node.
+
+        Example:
+            >>> import symop.interop.mxnet as mx
+            >>> net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, no_bias=True)
+            >>> net.infer_type(data="float16")[0]
+            [<class 'numpy.float16'>, <class 'numpy.float16'>]
+        """
+        found = self.infer_type_partial(*args, **kwargs)
+        return self._complete("type", found, lambda one: one is not None)
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> Inferred:
+        """As ``infer_type``, with None for what stays open."""
+        given = self._given("infer_type", args, kwargs)
+        told = {name: one for name, one in given.items() if one is not None}
+        types = Inference(self.heads, {}, told, partial=True)
+
+        def scalar(entry: Entry) -> Any:
+            dtype = types.dtype(entry)
+            return None if dtype is None else dtype.type
+
+        return self._listed(types, scalar)
+
+    def _given(self, what: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """What is told of variables, arguments in their order or any by name."""
+        require_known(f"{what}: names", kwargs, self.list_inputs())
+        return by_place(what, self.list_arguments(), args, kwargs)
+
+    def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
+        given = self._given("infer_shape", args, kwargs)
+        told = {name: as_shape(name, one) for name, one in given.items() if one is not None}
+        # A scalar's shape () tells nothing in MXNet, where no array is of rank 0.
+        return {name: one for name, one in told.items() if one}
+
+    def _complete(self, what: str, found: Inferred, is_told: Callable[[Any], bool]) -> Inferred:
+        """``found``, unless some of it stays open."""
+        names = [*self.list_arguments(), *self.list_outputs(), *self.list_auxiliary_states()]
+        every = [one for part in found for one in part or []]
+        unknown = [name for name, one in zip(names, every, strict=True) if not is_told(one)]
+        if not unknown:
+            return found
+        warnings.warn(
+            f"infer_{what}: more {what}s must be given to tell those of {', '.join(unknown)}",
+            stacklevel=3,
+        )
+        return None, None, None
 
     def _listed(self, types: Inference, what: Callable[[Entry], Any]) -> Inferred:
         states = state_ids(types.nodes)
-        variables = [node for node in types.nodes if node.is_variable]
+        variables = types.variables()
         return (
             [what((node, 0)) for node in variables if id(node) not in states],
             [what(entry) for entry in self.heads],
@@ -284,25 +306,7 @@ class Symbol:
         states by name.
         """
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
-        compiled: dict[Any, Callable[..., Any]] = {}
-
-        def call(*args: Any, key: Any = None, random_key: Any = None, **arrays: Any) -> Any:
-            if "key" in names and key is not None:
-                arrays["key"], key = key, None
-            given = _by_place("to_jax", names, args, arrays)
-            given = {name: getattr(one, "value", one) for name, one in given.items()}
-            types = {name: (np.shape(one), _dtype(one)) for name, one in given.items()}
-            structure = tuple(sorted(types.items()))
-            function = compiled.get(structure)
-            if function is None:
-                shapes = {name: shape for name, (shape, _) in types.items()}
-                dtypes = {name: dtype for name, (_, dtype) in types.items()}
-                graph = translated(self.heads, shapes, dtypes)
-                function = compiled[structure] = graph.to_jax(is_train=is_train)
-            values = [given[name] for name in names]
-            return function(*values, key=random_key if key is None else key)
-
-        return call
+        return as_function(self.heads, names, is_train)
 
     # Running
 
@@ -314,7 +318,7 @@ class Symbol:
         grad_req: Any = "write",
         aux_states: Any = None,
         **others: Any,
-    ) -> "executor.Executor":
+    ) -> Executor:
         """An executor over given arrays, which it reads and writes in place.
 
         Args:
@@ -326,7 +330,7 @@ class Symbol:
             **others: what MXNet takes for placing and sharing memory; changes no result.
         """
         del ctx, others
-        return executor.bind(self.heads, args, args_grad, grad_req, aux_states)
+        return binding.bind(self.heads, args, args_grad, grad_req, aux_states)
 
     def simple_bind(
         self,
@@ -334,7 +338,7 @@ class Symbol:
         grad_req: Any = "write",
         type_dict: Mapping[str, Any] | None = None,
         **kwargs: Any,
-    ) -> "executor.Executor":
+    ) -> Executor:
         """An executor over zeros of inferred shapes.
 
         Args:
@@ -346,11 +350,12 @@ class Symbol:
         """
         del ctx
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
-        return executor.simple_bind(self.heads, grad_req, type_dict, shapes)
+        return binding.simple_bind(self.heads, grad_req, type_dict, shapes)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[Any]:
         """The outputs for given arrays."""
-        return self.bind(ctx, kwargs, grad_req="null", aux_states=kwargs).forward()
+        del ctx
+        return binding.evaluated(self.heads, kwargs)
 
 
 def _with_plain(attributes: Mapping[str, str]) -> dict[str, str]:
@@ -358,128 +363,7 @@ def _with_plain(attributes: Mapping[str, str]) -> dict[str, str]:
     return {**attributes, **plain}
 
 
-def _by_place(
-    what: str, names: Sequence[str], args: Sequence[Any], others: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Values by name, the first ones in the order of ``names``.
-
-    Raises:
-        MXNetError: there are more than names, or one is given twice.
-    """
-    if len(args) > len(names):
-        raise MXNetError(f"{what}: at most {len(names)} must be given, got {len(args)}")
-    given = dict(zip(names, args, strict=False))
-    for name in given.keys() & others.keys():
-        raise MXNetError(f"{what}: {name} must be given once, got it twice")
-    return {**given, **others}
-
-
-def _dtype(value: Any) -> DType:
-    return np.dtype(getattr(value, "dtype", None) or np.asarray(value).dtype)
-
-
-# Making ----------------------------------------------------------------------------------------
-
-
-def var(
-    name: str,
-    attr: Mapping[str, str] | None = None,
-    shape: Sequence[int] | None = None,
-    lr_mult: float | None = None,
-    wd_mult: float | None = None,
-    dtype: Any = None,
-    init: Any = None,
-    **kwargs: Any,
-) -> Symbol:
-    """A variable.
-
-    Args:
-        name: its name.
-        attr: strings to attach.
-        shape: its shape; 0 for a length that is not known.
-        lr_mult: multiplies the learning rate.
-        wd_mult: multiplies the weight decay.
-        dtype: its dtype.
-        init: what initializes it: an initializer, or its description.
-        **kwargs: more attributes, between double underscores; ``stype``, how it is stored.
-
-    Raises:
-        MXNetError: the name is no str, or an attribute is not between double underscores.
-    """
-    if not isinstance(name, str):
-        raise MXNetError(f"var: name must be a str, got {name!r}")
-    stype = kwargs.pop("stype", None)
-    for key in kwargs:
-        if not is_hidden(key):
-            raise MXNetError(f"var: attributes must be called __{key}__, got {key!r}")
-    told = {
-        "__shape__": None if shape is None else tuple(shape),
-        "__lr_mult__": lr_mult,
-        "__wd_mult__": wd_mult,
-        "__dtype__": None if dtype is None else _dtype_number(dtype),
-        "__init__": init if init is None or isinstance(init, str) else init.dumps(),
-        "__storage_type__": stype,
-    }
-    own = {key: written(one) for key, one in {**told, **kwargs}.items() if one is not None}
-    given = {_hidden(key): one for key, one in current_attributes().get(dict(attr or {})).items()}
-    return Symbol([(Node(None, name, {**given, **own}), 0)])
-
-
-Variable = var
-
-
-def _dtype_number(dtype: Any) -> int:
-    return DTYPES.index(np.dtype(dtype))
-
-
-def _hidden(key: str) -> str:
-    return f"__{key}__" if key in HIDDEN else key
-
-
-def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # MXNet's name
-    """One symbol with all outputs of ``symbols``."""
-    if not symbols or not all(isinstance(one, Symbol) for one in symbols):
-        raise MXNetError(f"Group: symbols must be given, got {symbols!r}")
-    return Symbol([entry for one in symbols for entry in one.heads])
-
-
-def call(operator: Operator, called: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Symbol:
-    """A call of ``operator`` under the name ``called``; missing inputs become variables."""
-    options = dict(kwargs)
-    name, attr = options.pop("name", None), dict(options.pop("attr", None) or {})
-    attr.update({key: written(options.pop(key)) for key in HIDDEN if key in options})
-    given = bound(operator, args, options, lambda one: isinstance(one, Symbol))
-    name = current_names().get(name, called.lower())
-    scope = current_attributes().get(attr)
-    attributes = {**{_hidden(key): one for key, one in scope.items()}, **given.attributes}
-    inputs: list[Entry] = []
-    for slot in given.names:
-        one = given.inputs.get(slot)
-        if one is None:
-            inputs.append((Node(None, f"{name}_{slot}", attributes), 0))
-        elif len(one) == 1:
-            inputs.append(one.heads[0])
-        else:
-            raise MXNetError(f"{operator.name}: {slot} must have one output, got {one!r}")
-    describe_initial(operator, given.names, inputs)
-    node = Node(operator, name, attributes, inputs)
-    return Symbol([(node, i) for i in range(node.visible)])
-
-
-def function_of(called: str) -> Callable[..., Symbol]:
-    """The operator ``called`` so, as a function of symbols and attributes.
-
-    Raises:
-        MXNetError: there is none.
-    """
-    operator = find(called)
-
-    def function(*args: Any, **kwargs: Any) -> Symbol:
-        return call(operator, called, args, kwargs)
-
-    function.__name__ = function.__qualname__ = called
-    function.__doc__ = operator.function.__doc__
-    return function
+# Files -----------------------------------------------------------------------------------------
 
 
 def load_json(text: str | bytes, limit: int = LIMIT) -> Symbol:

@@ -15,6 +15,8 @@ from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.symbol import Symbol
 
 Location = Mapping[str, Any] | Sequence[Any]
+_WAY = "__random_proj"
+"""The variable that is the direction along which gradients are looked at, named as in MXNet."""
 _EPS = {"float16": 2.0**-6, "float32": 2.0**-9, "float64": 2.0**-14}
 
 
@@ -136,38 +138,40 @@ def check_numeric_gradient(
     arrays = _located(sym.list_arguments(), location, dtype)
     states = _located(sym.list_auxiliary_states(), aux_states, dtype)
     names = list(arrays) if grad_nodes is None else list(grad_nodes)
-    requests = (
-        dict(grad_nodes) if isinstance(grad_nodes, Mapping) else dict.fromkeys(names, "write")
-    )
+    requests = _by_argument(names, grad_nodes if isinstance(grad_nodes, Mapping) else "write")
     _, shapes, _ = sym.infer_shape(**{name: one.shape for name, one in arrays.items()})
     assert shapes is not None
-    arrays["__random_proj"] = array_of(np.random.rand(*shapes[0]) + 0.1, dtype)
-    before = {n: np.random.normal(0, 0.01, arrays[n].shape) for n in [*names, "__random_proj"]}
-    requests["__random_proj"] = "write"
-    executor = symbols.make_loss(symbols.elemwise_mul(sym, symbols.var("__random_proj"))).bind(
+    arrays[_WAY] = array_of(np.random.rand(*shapes[0]) + 0.1, dtype)
+    before = {name: np.random.normal(0, 0.01, arrays[name].shape) for name in [*names, _WAY]}
+    executor = symbols.make_loss(symbols.elemwise_mul(sym, symbols.var(_WAY))).bind(
         ctx,
         arrays,
         {name: array_of(one, dtype) for name, one in before.items()},
-        requests,
+        requests | {_WAY: "write"},
         {name: array_of(one) for name, one in states.items()},
     )
     executor.forward(is_train=True)
     executor.backward()
-    told = numeric_eps.get(np.dtype(dtype)) if isinstance(numeric_eps, Mapping) else numeric_eps
-    eps = _EPS[np.dtype(dtype).name] if told is None else told
-    expected = numeric_grad(
-        executor,
-        {name: one.asnumpy() for name, one in arrays.items()},
-        {name: one.asnumpy() for name, one in states.items()},
-        eps,
-        use_forward_train,
-    )
+    at, held = [{n: one.asnumpy() for n, one in part.items()} for part in (arrays, states)]
+    eps = _difference(numeric_eps, np.dtype(dtype))
+    expected = numeric_grad(executor, at, held, eps, use_forward_train)
     for name in names:
-        found = executor.grad_dict[name]
-        assert found is not None
         labels = (f"NUMERICAL_{name}", f"BACKWARD_{name}")
         wanted = _requested(requests[name], expected[name].astype(dtype), before[name])
-        assert_almost_equal(wanted, found, rtol, atol, labels)
+        assert_almost_equal(wanted, executor.grad_dict[name], rtol, atol, labels)
+
+
+def _difference(told: Tolerance, dtype: np.dtype) -> float:
+    """The difference that is told for a dtype, or that suits it."""
+    eps = told.get(dtype) if isinstance(told, Mapping) else told
+    return _EPS[dtype.name] if eps is None else eps
+
+
+def _by_argument(names: Sequence[str], given: Any) -> dict[str, Any]:
+    """What is told of arguments: for all, in order or by name."""
+    if isinstance(given, str):
+        return dict.fromkeys(names, given)
+    return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
 
 
 def _requested(request: str, gradient: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -252,16 +256,9 @@ def check_symbolic_backward(
     dtype, names = _dtype(dtype), sym.list_arguments()
     arrays = _located(names, location, dtype)
     states = _located(sym.list_auxiliary_states(), aux_states, dtype)
-    wanted = (
-        dict(expected)
-        if isinstance(expected, Mapping)
-        else dict(zip(names, expected, strict=False))
-    )
+    wanted, requests = _by_argument(names, expected), _by_argument(names, grad_req)
     before = {name: np.random.normal(size=np.shape(one)) for name, one in wanted.items()}
     held = {name: array_of(one, arrays[name].dtype) for name, one in before.items()}
-    requests = dict.fromkeys(names, grad_req) if isinstance(grad_req, str) else grad_req
-    if not isinstance(requests, Mapping):
-        requests = dict(zip(names, requests, strict=False))
     executor = sym.bind(ctx, arrays, held, requests, states)
     executor.forward(is_train=True)
     if isinstance(out_grads, Mapping):
@@ -316,9 +313,9 @@ def check_consistency(
     pairs = zip(symbols, ctx_list, strict=True)
     executors = [one.simple_bind(grad_req=grad_req, **own) for one, own in pairs]
     given, states = dict(arg_params or {}), dict(aux_params or {})
+    drawn = np.random.uniform if use_uniform else np.random.normal
+    bounds = (-0.92 * scale, 0.92 * scale) if use_uniform else (0.0, scale)
     for name, array in sorted(executors[0].arg_dict.items()):
-        drawn = np.random.uniform if use_uniform else np.random.normal
-        bounds = (-0.92 * scale, 0.92 * scale) if use_uniform else (0.0, scale)
         given.setdefault(name, drawn(*bounds, size=array.shape).astype(rand_type))
     results = [_ran(one, given, states, grad_req) for one in executors]
     widest = int(np.argmax([np.dtype(one.outputs[0].dtype).itemsize for one in executors]))

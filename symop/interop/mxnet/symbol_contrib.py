@@ -14,7 +14,8 @@ from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.nesting import leaves, like
 from symop.interop.mxnet.operators import find
 from symop.interop.mxnet.scopes import AttrScope, current_attributes, current_names
-from symop.interop.mxnet.symbol import Symbol, var
+from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbol_making import var
 from symop.interop.mxnet.symbol_operators import called
 
 Function = Callable[..., Any]

@@ -5,17 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from symop.interop.mxnet.base import numeric_types
-from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY, attach, split_parts
-from symop.interop.mxnet.symbol import Symbol, function_of
+from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbol_making import function_of
+from symop.interop.mxnet.symbol_methods import METHODS, NotImplementedForSymbol
 
 _EAGER = (
     "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
 )  # fmt: skip
-
-
-class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
-    """What arrays can do and symbols cannot."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -102,7 +99,7 @@ def _refusal(name: str) -> Callable[..., Any]:
 
 def _attach() -> None:
     attach(Symbol, called)
-    for method in (split_v2, reshape, astype, __neg__, __abs__):
+    for method in (split_v2, reshape, astype, __neg__, __abs__, *METHODS):
         setattr(Symbol, method.__name__, method)
     for name, names in BINARY.items():
         if names.method is not None:

@@ -1,23 +1,64 @@
 """What tests of MXNet's operators use: ``mx.test_utils``."""
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 
+from symop.interop.mxnet import nd
+from symop.interop.mxnet.batches import DataBatch, DataIter
 from symop.interop.mxnet.comparisons import (
     almost_equal,
     assert_allclose,
     assert_almost_equal,
     assert_almost_equal_ignore_nan,
+    assert_almost_equal_with_err,
     assert_exception,
+    collapse_sum_like,
+    compare_ndarray_tuple,
+    default_atols,
+    default_rtols,
+    get_atol,
+    get_etol,
+    get_rtol,
     get_tols,
+    np_reduce,
     retry,
     same,
+    same_array,
 )
-from symop.interop.mxnet.context import Context, current_context, num_gpus
+from symop.interop.mxnet.context import num_gpus
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.generator_checks import (
+    chi_square_check,
+    gen_buckets_probs_with_ppf,
+    mean_check,
+    var_check,
+    verify_generator,
+)
+from symop.interop.mxnet.random_arrays import (
+    assign_each,
+    assign_each2,
+    create_2d_tensor,
+    create_sparse_array,
+    create_sparse_array_zd,
+    create_vector,
+    default_context,
+    default_dtype,
+    rand_coord_2d,
+    rand_ndarray,
+    rand_shape_2d,
+    rand_shape_3d,
+    rand_shape_nd,
+    rand_sparse_ndarray,
+    random_arrays,
+    random_sample,
+    random_uniform_arrays,
+    set_default_context,
+)
 from symop.interop.mxnet.symbol_checks import (
     check_consistency,
     check_numeric_gradient,
@@ -29,46 +70,70 @@ from symop.interop.mxnet.symbol_checks import (
 )
 
 __all__ = [
+    "DummyIter",
     "almost_equal",
     "assert_allclose",
     "assert_almost_equal",
     "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err",
     "assert_exception",
+    "assign_each",
+    "assign_each2",
     "check_consistency",
     "check_numeric_gradient",
     "check_speed",
     "check_symbolic_backward",
     "check_symbolic_forward",
+    "chi_square_check",
+    "collapse_sum_like",
+    "compare_ndarray_tuple",
+    "compare_optimizer",
+    "create_2d_tensor",
+    "create_sparse_array",
+    "create_sparse_array_zd",
+    "create_vector",
+    "default_atols",
     "default_context",
     "default_dtype",
+    "default_rtols",
+    "discard_stderr",
+    "download",
+    "download_model",
+    "environment",
+    "gen_buckets_probs_with_ppf",
+    "get_atol",
+    "get_bz2_data",
+    "get_cifar10",
+    "get_etol",
+    "get_mnist",
+    "get_mnist_iterator",
+    "get_mnist_pkl",
+    "get_mnist_ubyte",
+    "get_rtol",
     "get_tols",
+    "get_zip_data",
     "list_gpus",
+    "mean_check",
+    "np_reduce",
     "numeric_grad",
+    "rand_coord_2d",
     "rand_ndarray",
     "rand_shape_2d",
     "rand_shape_3d",
     "rand_shape_nd",
+    "rand_sparse_ndarray",
     "random_arrays",
     "random_sample",
     "random_uniform_arrays",
     "retry",
     "same",
+    "same_array",
+    "same_symbol_structure",
     "set_default_context",
     "simple_forward",
+    "var_check",
+    "verify_generator",
 ]
-
-T = TypeVar("T")
-_default: list[Context] = []
-
-
-def default_context() -> Context:
-    """The context that functions here take."""
-    return _default[0] if _default else current_context()
-
-
-def set_default_context(ctx: Context) -> None:
-    """Let ``ctx`` be the context that functions here take."""
-    _default[:] = [ctx]
 
 
 def list_gpus() -> range:
@@ -76,69 +141,129 @@ def list_gpus() -> range:
     return range(num_gpus())
 
 
-def default_dtype() -> type[np.floating]:
-    """The dtype of random arrays."""
-    return np.float32
+@contextlib.contextmanager
+def environment(*args: Any) -> Iterator[None]:
+    """Set variables for a while, one by name and value or a dict of them; None is unset."""
+    wanted: Mapping[str, str | None] = args[0] if len(args) == 1 else {args[0]: args[1]}
+    before = {name: os.environ.get(name) for name in wanted}
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(before)
 
 
-# Random arrays ---------------------------------------------------------------------------------
+def _set(wanted: Mapping[str, str | None]) -> None:
+    for name, value in wanted.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
-def random_arrays(*shapes: Sequence[int]) -> Any:
-    """Arrays of NumPy with normal numbers: one, or a list."""
-    arrays = [np.asarray(np.random.randn(*shape), default_dtype()) for shape in shapes]
-    return arrays[0] if len(arrays) == 1 else arrays
+@contextlib.contextmanager
+def discard_stderr() -> Iterator[None]:
+    """Nothing is written to the standard error for a while."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+        yield
 
 
-def random_uniform_arrays(
-    *shapes: Sequence[int], low: float = 0.0, high: float = 1.0, dtype: Any = None
-) -> list[np.ndarray]:
-    """Arrays of NumPy with evenly distributed numbers."""
-    made = [np.random.uniform(low, high, size=shape) for shape in shapes]
-    return [one.astype(dtype or default_dtype()) for one in made]
+class DummyIter(DataIter):
+    """The first batch of other data, again and again without an end."""
+
+    def __init__(self, real_iter: DataIter) -> None:
+        """See the class."""
+        super().__init__(real_iter.batch_size)
+        self.real_iter = real_iter
+        self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
+        self.the_batch: DataBatch = next(real_iter)
+
+    def next(self) -> DataBatch:
+        """The batch."""
+        return self.the_batch
 
 
-def random_sample(population: Sequence[T], k: int) -> list[T]:
-    """``k`` of some things, in a random order."""
-    order = np.random.permutation(len(population))[:k]
-    return [population[i] for i in order]
+def same_symbol_structure(sym1: Any, sym2: Any) -> bool:
+    """Whether two symbols have the same operators in the same order."""
+    both = [[node["op"] for node in json.loads(one.tojson())["nodes"]] for one in (sym1, sym2)]
+    return both[0] == both[1]
 
 
-def rand_ndarray(
-    shape: Sequence[int], stype: str = "default", dtype: Any = None, **others: Any
-) -> NDArray:
-    """An array with normal numbers.
+def compare_optimizer(
+    opt1: Any,
+    opt2: Any,
+    shape: Any,
+    dtype: Any,
+    w_stype: str = "default",
+    g_stype: str = "default",
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
+    compare_states: bool = True,
+    ntensors: int = 1,
+) -> None:
+    """Fail unless two optimizers do the same to random parameters.
 
     Args:
-        shape: its shape.
-        stype: ``"default"``; there are no others here.
-        dtype: its dtype; float32 unless given.
-        **others: what MXNet takes for sparse arrays and places.
+        opt1: updates one parameter after the other.
+        opt2: updates them at once, if ``shape`` is a list of shapes.
+        shape: of the parameter, or a list of shapes.
+        dtype: of the parameters.
+        w_stype: how those of ``opt2`` are stored.
+        g_stype: how their gradients are.
+        rtol: see ``assert_almost_equal``.
+        atol: likewise.
+        compare_states: whether what is kept is compared, too.
+        ntensors: how many parameters there are.
+    """
+    shapes = shape if isinstance(shape, list) else [shape]
+    draws = [[np.random.rand(*one).astype(dtype) for one in shapes] for _ in "wg"]
+    first, second = [[[_array(x) for x in one] for one in draws] for _ in "12"]
+    second = [
+        [one.tostype(stype) for one in part]
+        for part, stype in zip(second, (w_stype, g_stype), strict=True)
+    ]
+    states = [opt2.create_state_multi_precision(i, one) for i, one in enumerate(second[0])]
+    if isinstance(shape, list):
+        opt2.update_multi_precision(list(range(ntensors)), *second, states)
+    else:
+        opt2.update_multi_precision(0, second[0][0], second[1][0], states[0])
+    for i, (weight, grad) in enumerate(zip(*first, strict=True)):
+        state = opt1.create_state_multi_precision(i, weight)
+        opt1.update_multi_precision(i, weight, grad, state)
+        if compare_states:
+            compare_ndarray_tuple(state, states[i], rtol, atol)
+        assert_almost_equal(weight, second[0][i], rtol, atol)
+
+
+def _array(value: np.ndarray) -> Any:
+    return nd.array(value, dtype=value.dtype)
+
+
+# What MXNet downloads --------------------------------------------------------------------------
+
+
+def download(url: str, *args: Any, **kwargs: Any) -> NoReturn:
+    """MXNet's way to fetch a file, which is not here.
 
     Raises:
-        MXNetError: ``stype`` is another one.
+        MXNetError: always; the message says what to use.
     """
-    if stype != "default":
-        raise MXNetError(f"rand_ndarray: stype must be 'default', got {stype!r}")
-    return array_of(random_arrays(shape), dtype)
+    raise MXNetError(f"download: nothing is fetched from the network here; get {url} yourself")
 
 
-def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> Any:
-    """Two lengths, up to ``dim0`` and ``dim1``."""
-    return _lengths((dim0, dim1), allow_zero_size)
+def _not_fetched(what: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise MXNetError(
+            f"{what}: nothing is fetched from the network here; read the arrays from files of "
+            "yours and give them to mx.io.NDArrayIter"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = what
+    refuse.__doc__ = "What MXNet fetches from the network: an ``MXNetError`` that says so."
+    return refuse
 
 
-def rand_shape_3d(
-    dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False
-) -> Any:
-    """Three lengths, up to ``dim0``, ``dim1`` and ``dim2``."""
-    return _lengths((dim0, dim1, dim2), allow_zero_size)
-
-
-def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> Any:
-    """``num_dim`` lengths, up to ``dim``."""
-    return _lengths((dim,) * num_dim, allow_zero_size)
-
-
-def _lengths(bounds: Sequence[int], zero: bool) -> tuple[int, ...]:
-    return tuple(int(np.random.randint(0 if zero else 1, bound + 1)) for bound in bounds)
+download_model, get_mnist = _not_fetched("download_model"), _not_fetched("get_mnist")
+get_mnist_pkl, get_mnist_ubyte = _not_fetched("get_mnist_pkl"), _not_fetched("get_mnist_ubyte")
+get_mnist_iterator, get_cifar10 = _not_fetched("get_mnist_iterator"), _not_fetched("get_cifar10")
+get_zip_data, get_bz2_data = _not_fetched("get_zip_data"), _not_fetched("get_bz2_data")

@@ -1,14 +1,25 @@
 """A graph of MXNet's operators becomes a graph of the catalogue, once its variables have types."""
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from registry.types import DType
 from symop.building import Group, var
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.attributes import Shape
+from symop.interop.mxnet.call_types import bodies_of
+from symop.interop.mxnet.calls import by_place
+from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry, Node, state_ids
-from symop.interop.mxnet.inferring import Inference, bodies_of
+from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import Partial, is_known
+from symop.interop.mxnet.writing import writing
 from symop.symbol import Symbol
+
+_TYPES = 64
+"""A function of arrays remembers so many different types of them."""
 
 
 def translated(
@@ -38,12 +49,52 @@ def translated(
             inputs = [made[id(below)][i] for below, i in node.inputs]
             made[id(node)] = applied(node, inputs, types.shape((node, 0)))
     values = Group([made[id(node)][index] for node, index in heads])
-    variables = [made[id(node)][0].node for node in types.nodes if node.is_variable]
+    variables = [made[id(node)][0].node for node in types.variables()]
     return Symbol(values.nodes, tuple(variables))  # in MXNet's order, also those it can do without
+
+
+def as_function(heads: Sequence[Entry], names: Sequence[str], is_train: bool) -> Callable[..., Any]:
+    """The graph as a function of arrays; see ``mx.sym.Symbol.to_jax``.
+
+    Args:
+        heads: outputs of the graph.
+        names: of all variables, arguments first.
+        is_train: whether it runs as in training.
+    """
+
+    @functools.lru_cache(maxsize=_TYPES)
+    def made(types: tuple[tuple[Shape, DType], ...]) -> Callable[..., Any]:
+        shapes = {name: shape for name, (shape, _) in zip(names, types, strict=True)}
+        dtypes = {name: dtype for name, (_, dtype) in zip(names, types, strict=True)}
+        return translated(heads, shapes, dtypes).to_jax(is_train=is_train)
+
+    def call(*args: Any, key: Any = None, random_key: Any = None, **arrays: Any) -> Any:
+        if "key" in names and key is not None:
+            arrays["key"], key = key, None
+        given = by_place("to_jax", names, args, arrays)
+        _require_all(names, given)
+        values = [getattr(given[name], "value", given[name]) for name in names]
+        function = made(tuple((np.shape(one), _dtype(one)) for one in values))
+        return function(*values, key=random_key if key is None else key)
+
+    return call
+
+
+def _require_all(names: Sequence[str], given: Mapping[str, Any]) -> None:
+    require_known("to_jax: names", given, names)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise MXNetError(f"to_jax: arrays must be given for all, got none for {', '.join(missing)}")
+
+
+def _dtype(value: Any) -> DType:
+    return np.dtype(getattr(value, "dtype", None) or np.asarray(value).dtype)
 
 
 def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...]:
     """The visible outputs of a call, of values whose shapes are known.
+
+    What the call writes into its states is an effect of any of them.
 
     Args:
         node: the call.
@@ -56,9 +107,15 @@ def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...
     if not inputs and "shape" in values and not is_known(values["shape"] or None):
         values = {**values, "shape": shape}
     try:
-        return node.operator.call(inputs, values, bodies_of(node))
+        found = node.operator.call(inputs, values, bodies_of(node))
     except MXNetError as error:
         raise MXNetError(f"{error} (node {node.name!r})") from None
+    visible = node.visible
+    if len(found) == visible:
+        return found
+    names = zip(node.operator.present(values), inputs, strict=True)
+    states = [one for name, one in names if name in node.operator.states]
+    return writing(found[:visible], states, found[visible:])
 
 
 def _require_names(nodes: Sequence[Node]) -> None:

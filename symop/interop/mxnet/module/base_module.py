@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from symop.interop.mxnet import metric as metrics
 from symop.interop.mxnet.batches import DataBatch, DataIter
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.model import BatchEndParam, load_arrays, save_arrays
+from symop.interop.mxnet.model_files import BatchEndParam, load_arrays, save_arrays
 from symop.interop.mxnet.module.module_interface import INITIALIZER, RATE, ModuleInterface, Params
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.ndarray import NDArray, array_of
@@ -100,31 +100,24 @@ class BaseModule(ModuleInterface):
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = metrics.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
-            start = time.time()
             self._train(epoch, train_data, eval_metric, batch_end_callback, monitor)
-            for name, value in eval_metric.get_global_name_value():
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
-            if epoch_end_callback is not None:
-                held = self.get_params()
-                for call in listed(epoch_end_callback):
-                    call(epoch, self.symbol, *held)
+            for call in listed(epoch_end_callback):
+                call(epoch, self.symbol, *self.get_params())
             if eval_data is not None:
-                found = self.score(
-                    eval_data,
-                    validation_metric,
-                    score_end_callback=eval_end_callback,
-                    batch_end_callback=eval_batch_end_callback,
-                    epoch=epoch,
-                )
-                for name, value in found:
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+                calls = eval_batch_end_callback, eval_end_callback
+                found = self.score(eval_data, validation_metric, None, *calls, epoch=epoch)
+                self._log(epoch, "Validation", found)
             train_data.reset()
+
+    def _log(self, epoch: int, what: str, found: Iterable[tuple[str, float]]) -> None:
+        for name, value in found:
+            self.logger.info("Epoch[%d] %s-%s=%f", epoch, what, name, value)
 
     def _train(
         self, epoch: int, data: Any, metric: Any, callbacks: Callbacks, monitor: Monitor | None
     ) -> None:
         """One epoch."""
+        start = time.time()
         metric.reset()
         for nbatch, batch in enumerate(data):
             if monitor is not None:
@@ -137,6 +130,8 @@ class BaseModule(ModuleInterface):
                 monitor.toc_print()
             for call in listed(callbacks):
                 call(BatchEndParam(epoch, nbatch, metric, locals()))
+        self._log(epoch, "Train", metric.get_global_name_value())
+        self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
 
     def _passes(self, data: Any, num_batch: int | None, reset: bool) -> Iterator[Any]:
         """Batches, each after it went through in evaluation."""

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from symop.interop.mxnet.batches import DataDesc
+from symop.interop.mxnet.call_types import Type
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.graph import state_ids
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.ndarray import NDArray, zeros_of
 from symop.interop.mxnet.symbol import Symbol
 
 Arrays = dict[str, NDArray]
@@ -78,7 +78,7 @@ class BoundArrays:
             {one.name: one.shape for one in inputs},
             dtypes | {one.name: one.dtype for one in inputs},
         )
-        variables = [node for node in types.nodes if node.is_variable]
+        variables = types.variables()
         states, arguments = state_ids(types.nodes), {}
         auxiliary, gradients = {}, dict[str, NDArray | None]()
         for node in variables:
@@ -88,29 +88,28 @@ class BoundArrays:
                 continue
             name, wanted = node.name, self.requests.get(node.name, "null") != "null"
             is_param = name in self._params
-            arguments[name] = self._kept(self.store.params, name, type) if is_param else zeros(type)
+            arguments[name] = (
+                self._kept(self.store.params, name, type) if is_param else zeros_of(*type, name)
+            )
             grads = self.store.gradients if is_param else {}
-            gradients[name] = grads.setdefault(name, zeros(type)) if wanted else None
+            if wanted and name not in grads:
+                grads[name] = zeros_of(*type, name)
+            gradients[name] = grads[name] if wanted else None
         return Executor(self._symbol.heads, arguments, gradients, self.requests, auxiliary)
 
-    def _kept(self, own: Arrays, name: str, type: Any) -> NDArray:
+    def _kept(self, own: Arrays, name: str, type: Type) -> NDArray:
         if name not in own:
             if self._given:
                 raise MXNetError(
                     f"bind: {name!r} must be among the parameters of the shared module "
                     f"({', '.join(own)})"
                 )
-            own[name] = zeros(type)
+            own[name] = zeros_of(*type, name)
         if own[name].shape != type[0]:
             raise MXNetError(
                 f"bind: {name!r} is of shape {own[name].shape}, but the data need {type[0]}"
             )
         return own[name]
-
-
-def zeros(type: Any) -> NDArray:
-    """Zeros of a shape and a dtype."""
-    return array_of(jnp.zeros(*type))
 
 
 class ExecutorGroup:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.model import load_params
+from symop.interop.mxnet.model_files import load_params
 from symop.interop.mxnet.module.base_module import BaseModule
 from symop.interop.mxnet.module.module import Module
 from symop.interop.mxnet.module.module_interface import (

@@ -11,7 +11,7 @@ from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.kvstore import KVStore
 from symop.interop.mxnet.kvstore import create as create_kvstore
-from symop.interop.mxnet.model import load_checkpoint, save_checkpoint
+from symop.interop.mxnet.model_files import load_checkpoint, save_checkpoint
 from symop.interop.mxnet.module.bound_arrays import ExecutorGroup
 from symop.interop.mxnet.module.bound_module import BoundModule, arrays_of, fitting
 from symop.interop.mxnet.module.module_interface import RATE, Descs, ModuleInterface
@@ -191,35 +191,36 @@ class Module(BoundModule):
             self.logger.warning("optimizer already initialized, ignoring...")
             return
         self._settle()
-        scale, names = 1.0 / self._batch_size, dict(enumerate(self._param_names))
-        if isinstance(optimizer, str):
-            given = {"rescale_grad": scale, **dict(optimizer_params)}
-            optimizer = optimizers.create(
-                optimizer, sym=self._symbol, param_idx2name=names, **given
-            )
-        elif optimizer.rescale_grad != scale:
-            self.logger.warning(
-                "Optimizer created manually: rescale_grad is %s, not 1.0/batch_size = %s",
-                optimizer.rescale_grad,
-                scale,
-            )
-        if not optimizer.idx2name:
-            optimizer.idx2name = names
-        self._optimizer, self._updater, self._kvstore = optimizer, None, None
-        self._steps = {}
+        self._optimizer = self._made_optimizer(optimizer, optimizer_params)
+        self._updater, self._kvstore, self._steps = None, None, {}
         if isinstance(kvstore, KVStore):
             self._kvstore = kvstore
-            kvstore.set_optimizer(optimizer)
+            kvstore.set_optimizer(self._optimizer)
             for name in self._param_names:
                 kvstore.init(name, self._own_executor("init_optimizer").arg_dict[name])
         else:
             if kvstore is not None:
                 create_kvstore(kvstore)
-            self._updater = get_updater(optimizer)
+            self._updater = get_updater(self._optimizer)
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+
+    def _made_optimizer(self, given: Any, params: Any) -> Any:
+        """An optimizer, which knows the parameters' names, from its name or itself."""
+        scale, names = 1.0 / self._batch_size, dict(enumerate(self._param_names))
+        if isinstance(given, str):
+            told = {"rescale_grad": scale, **dict(params)}
+            return optimizers.create(given, sym=self._symbol, param_idx2name=names, **told)
+        if given.rescale_grad != scale:
+            self.logger.warning(
+                "Optimizer created manually: rescale_grad is %s, not 1.0/batch_size = %s",
+                given.rescale_grad,
+                scale,
+            )
+        given.idx2name = given.idx2name or names
+        return given
 
     def borrow_optimizer(self, shared_module: ModuleInterface) -> None:
         """Take the optimizer of another module, with what it keeps."""
@@ -259,6 +260,22 @@ class Module(BoundModule):
         if isinstance(batch, list):
             raise MXNetError("forward: one batch must be given for all devices, got a list")
         labels = getattr(batch, "label", None) or ()
+        values = arrays_of([*batch.data, *labels])
+        return self._as_before(values) or self._fitted(batch, labels)
+
+    def _as_before(self, values: Sequence[Any]) -> dict[str, Any] | None:
+        """``values`` by name, if they are of the types that are bound, as most are."""
+        data, labels = self._types
+        feed = {}
+        if len(values) == len(data) + len(labels):
+            for (name, shape, dtype), value in zip((*data, *labels), values, strict=True):
+                if value.shape != shape or value.dtype != dtype:
+                    return None
+                feed[name] = value
+        return feed
+
+    def _fitted(self, batch: Any, labels: Sequence[Any]) -> dict[str, Any]:
+        """The arrays of a batch by name, for which other shapes may have to be bound."""
         data = arrays_of(batch.data)
         if [one.shape for one in data] != self._shapes:
             self._reshape_for(batch, data, labels)

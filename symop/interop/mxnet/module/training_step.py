@@ -59,6 +59,7 @@ class TrainingStep:
         self._weights = [executor.arg_dict[name] for name in self._trained]
         self._states = [executor.aux_dict[name] for name in self._updated]
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
+        self._last: tuple[Any, Hashable, Callable[..., Any]] | None = None
         self._numbers: tuple[bytes, Any] | None = None
         self._flat: tuple[list[Any], list[NDArray], Any] | None = None
 
@@ -77,13 +78,20 @@ class TrainingStep:
         root, offset = random.draw(draws) if draws else (None, None)
         moved = self._weights + kept + self._states
         rest = [feed[name] if name in feed else held[name].value for name in self._rest]
-        step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
+        step = self._step_for(optimizer, key, tree)
         new, outputs = step(_taken(moved), rest, self._numbers_of(numbers), root, offset)
         for array, value in zip(moved, new, strict=True):
             inner = array.inner  # its type stays, so there is nothing to check
             inner._value, inner._link = value, None
             array.tell()
         return [NDArray(eager(one)) for one in outputs]
+
+    def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
+        """The compiled step, mostly that of the last call: hashing what tells it is slow."""
+        if self._last is None or self._last[0] is not tree or self._last[1] != key:
+            step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
+            self._last = tree, key, step
+        return self._last[2]
 
     def _kept(self) -> tuple[list[NDArray], Any]:
         """The arrays that the optimizer keeps, and how they belong together."""

@@ -5,10 +5,12 @@ from typing import Any, Literal
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
 from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data, same
 
 _ACTIVATIONS = {
@@ -118,6 +120,13 @@ def _softmax_shapes(given: Shapes, found: Shapes, axis: int) -> None:
         enter(given, 1, (data[:at] + data[at + 1 :]) or (1,))
 
 
+def _softmax_dtypes(given: Dtypes, found: Dtypes, dtype: str | None) -> None:
+    if dtype is None:
+        partial_dtypes.like_data(given, found)
+    else:
+        partial_dtypes.told(given, found, dtype)
+
+
 def _declare_softmax(name: str, full: Any, cut: Any, beyond: float | None) -> None:
     """Declare one of the three, which differ in what they compute.
 
@@ -150,7 +159,7 @@ def _declare_softmax(name: str, full: Any, cut: Any, beyond: float | None) -> No
             out = so.where(so.length_mask(ends, size=data.shape[at], axis=at), out, beyond)
         return so.cast(out, dtype=to)
 
-    operator(name, present=_softmax_inputs, shapes=_softmax_shapes, dtypes="free")(softmax)
+    operator(name, present=_softmax_inputs, shapes=_softmax_shapes, dtypes=_softmax_dtypes)(softmax)
 
 
 _declare_softmax("softmax", so.softmax, so.softmax_with_length, None)

@@ -5,9 +5,16 @@ from typing import Any
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import Aux, operator
-from symop.interop.mxnet.ops.optimizers import clipped, decayed, scaled, with_decay
+from symop.interop.mxnet.ops.optimizers import (
+    clipped,
+    correction,
+    decayed,
+    of_copy,
+    scaled,
+    with_decay,
+)
 from symop.interop.mxnet.ops.precision import single
-from symop.interop.mxnet.partial_shapes import same
+from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
 
 @operator("adam_update", shapes=same, ignored=("lazy_update",))
@@ -32,11 +39,12 @@ def adam_update(
     return weight - single(lr, weight) * step, first, second
 
 
-def _adamw_step(
+def adamw_step(
     weight: Any,
     grad: Any,
     mean: Any,
     var: Any,
+    *,
     rescale_grad: Any,
     lr: float,
     eta: float,
@@ -46,8 +54,9 @@ def _adamw_step(
     wd: float,
     clip_gradient: float,
 ) -> list[Any]:
+    """Adam with decoupled decay; nothing moves where ``rescale_grad`` is 0 or not finite."""
     scale = so.reshape(so.cast(rescale_grad, dtype=weight.dtype), shape=(1,) * len(weight.shape))
-    slope = clipped(so.cast(grad, dtype=weight.dtype) * scale, clip_gradient)
+    slope = clipped(grad * scale, clip_gradient)
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     step = single(lr, weight) * first / (so.sqrt(second) + single(epsilon, weight))
     found = weight - single(eta, weight) * (step + single(wd, weight) * weight)
@@ -73,8 +82,9 @@ def adamw_update(
     clip_gradient: float = -1.0,
 ) -> Any:
     """Adam with decoupled decay; nothing moves where ``rescale_grad`` is 0 or not finite."""
-    numbers = (lr, eta, beta1, beta2, epsilon, wd, clip_gradient)
-    return tuple(_adamw_step(weight, grad, mean, var, rescale_grad, *numbers))
+    how = {"lr": lr, "eta": eta, "wd": wd, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    how |= {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
+    return tuple(of_copy(adamw_step, (weight, grad, mean, var), False, **how))
 
 
 @operator("_mp_adamw_update", dtypes="free")
@@ -95,9 +105,9 @@ def mp_adamw_update(
     clip_gradient: float = -1.0,
 ) -> Any:
     """The same for weights of half precision that have a copy in single precision."""
-    numbers = (lr, eta, beta1, beta2, epsilon, wd, clip_gradient)
-    found, first, second = _adamw_step(weight32, grad, mean, var, rescale_grad, *numbers)
-    return so.cast(found, dtype=weight.dtype), first, second, found
+    how = {"lr": lr, "eta": eta, "wd": wd, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    how |= {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
+    return tuple(of_copy(adamw_step, (weight, grad, mean, var, weight32), True, **how))
 
 
 @operator("rmsprop_update", shapes=same)
@@ -190,11 +200,10 @@ def ftml_update(
 ) -> Any:
     """Follow the moving leader."""
     slope = with_decay(weight, grad, rescale_grad, clip_grad, wd)
-    one, two = single(beta1, weight), single(beta2, weight)
     square = decayed(v, slope * slope, beta2)
-    root = so.sqrt(square / (1.0 - two**t)) + single(epsilon, weight)
-    scale = root * ((1.0 - one**t) / single(lr, weight))
-    total = decayed(z, slope, beta1) - (scale - one * d) * weight
+    root = so.sqrt(square / correction(beta2, t, weight)) + single(epsilon, weight)
+    scale = root * (correction(beta1, t, weight) / single(lr, weight))
+    total = decayed(z, slope, beta1) - (scale - single(beta1, weight) * d) * weight
     return -total / scale, scale, square, total
 
 
@@ -217,3 +226,30 @@ def adagrad_update(
     total = history + slope * slope
     step = slope / so.sqrt(total + single(epsilon, weight))
     return weight - single(lr, weight) * step, total
+
+
+def _group_shapes(given: Shapes, found: Shapes) -> None:
+    pair = given[:2]
+    same(pair, found)
+    given[:2] = pair
+    if pair[0]:
+        enter(given, 2, (pair[0][0], *[1] * (len(pair[0]) - 1)))
+
+
+@operator("_contrib_group_adagrad_update", shapes=_group_shapes)
+def group_adagrad_update(
+    weight: Any,
+    grad: Any,
+    history: Aux,
+    *,
+    lr: float,
+    epsilon: float = 1e-5,
+    rescale_grad: float = 1.0,
+    clip_gradient: float = -1.0,
+) -> Any:
+    """Gradients by the root of the sum of the mean squares of their rows."""
+    slope = scaled(grad, rescale_grad, clip_gradient)
+    others = tuple(range(1, len(weight.shape)))
+    total = history + so.mean(slope * slope, axis=others, keepdims=True)
+    step = single(lr, weight) * slope / so.sqrt(total + single(epsilon, weight))
+    return weight - step, total

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import ONE, ZERO, Aux, operator
 from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_dtypes import Dtypes, agreed
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
-
-_NOTE = "what flows back to mean and var, if they are put out, is not dropped"
 
 
 def _visible(output_mean_var: bool) -> int:
@@ -29,6 +30,14 @@ def _shapes_along(given: Shapes, found: Shapes, axis: int) -> None:
 
 def _shapes_of_channels(given: Shapes, found: Shapes) -> None:
     _shapes_along(given, found, 1)
+
+
+def _dtypes(given: Dtypes, found: Dtypes) -> None:
+    data = given[0] = found[0] = agreed((given[0], found[0]))
+    if data is not None:
+        wide = np.promote_types(data, np.float32)
+        given[1:] = [wide if one is None else one for one in given[1:]]
+    found[1:] = [given[3] if one is None else one for one in found[1:]]
 
 
 def _statistics(
@@ -89,7 +98,12 @@ def _batch_norm(
     return out, mean, spread(variance)
 
 
-_INITIAL = {"moving_mean": ZERO, "moving_var": ONE}
+_RULES = {
+    "visible": _visible,
+    "dtypes": _dtypes,
+    "initial": {"moving_mean": ZERO, "moving_var": ONE},
+    "note": "what flows back to mean and var, if they are put out, is not dropped",
+}
 
 
 def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str, ...]) -> None:
@@ -124,16 +138,9 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
             return found
         return (then(found[0]), *found[1:]) if output_mean_var else then(found)
 
-    operator(
-        *names,
-        outputs=lambda: outputs,
-        visible=_visible,
-        shapes=_shapes_along,
-        dtypes="free",
-        initial=_INITIAL,
-        ignored=("cudnn_off", "min_calib_range", "max_calib_range"),
-        note=_NOTE,
-    )(batch_norm)
+    ignored = ("cudnn_off", "min_calib_range", "max_calib_range")
+    rules = {"outputs": lambda: outputs, "shapes": _shapes_along, "ignored": ignored}
+    operator(*names, **rules, **_RULES)(batch_norm)
 
 
 _declare("BatchNorm", "CuDNNBatchNorm", then=None, outputs=("output", "mean", "var"))
@@ -144,12 +151,9 @@ _declare("_contrib_BatchNormWithReLU", then=so.relu, outputs=("output", "mean", 
     "BatchNorm_v1",
     "_contrib_SyncBatchNorm",
     outputs=lambda: ("output", "mean", "var"),
-    visible=_visible,
     shapes=_shapes_of_channels,
-    dtypes="free",
-    initial=_INITIAL,
     ignored=("ndev", "key"),
-    note=_NOTE,
+    **_RULES,
 )
 def batch_norm_v1(
     data: Any,

@@ -6,7 +6,7 @@ from typing import Any
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
-from symop.interop.mxnet.ops.values import floating, is_whole
+from symop.interop.mxnet.ops.values import floating, is_whole, registered
 from symop.interop.mxnet.partial_shapes import same
 
 Function = Callable[[Any, Any], Any]
@@ -109,7 +109,9 @@ _BROADCAST: Mapping[tuple[str, ...], Function] = {
 
 
 def _declare(names: tuple[str, ...], function: Function, broadcasts: bool) -> None:
-    @operator(*names, shapes=None if broadcasts else same)
+    direct = registered(so.divide if function is quotient else function)
+
+    @operator(*names, shapes=None if broadcasts else same, direct=direct)
     def call(lhs: Any, rhs: Any) -> Any:
         # A number is what a loop over a vector hands on; MXNet has no arrays of rank 0.
         scalar = () in (lhs.shape, rhs.shape)

@@ -9,7 +9,7 @@ from typing import Any
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
-from symop.interop.mxnet.ops.values import Dtype, axis_of, fixed, made
+from symop.interop.mxnet.ops.values import Dtype, axis_of, fixed, made, require_fits
 
 Shape = tuple[int, ...]
 _WHOLE = ("uint8", "int8", "int32", "int64")
@@ -24,10 +24,11 @@ def _in(dtype: str, number: float) -> float | int:
 @operator("_zeros", ignored=_DEVICE)
 def zeros(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Zeros."""
+    require_fits("_zeros", shape)
     return made(so.zeros, shape=shape, dtype=dtype)
 
 
-@operator("_zeros_without_dtype", ignored=(*_DEVICE, "dtype"))
+@operator("_zeros_without_dtype", dtypes="free", ignored=(*_DEVICE, "dtype"))
 def zeros_without_dtype(*, shape: Shape = ()) -> Any:
     """Zeros of the default dtype."""
     return made(so.zeros, shape=shape, dtype="float32")
@@ -36,12 +37,14 @@ def zeros_without_dtype(*, shape: Shape = ()) -> Any:
 @operator("_ones", ignored=_DEVICE)
 def ones(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Ones."""
+    require_fits("_ones", shape)
     return made(so.ones, shape=shape, dtype=dtype)
 
 
 @operator("_full", ignored=_DEVICE)
 def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """One number everywhere."""
+    require_fits("_full", shape)
     number = bool(value) if dtype == "bool" else _in(dtype, value)
     return made(so.full, shape=shape, fill_value=number, dtype=dtype)
 
@@ -49,6 +52,7 @@ def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
 @operator("_eye", ignored=_DEVICE)
 def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:
     """Ones on a diagonal, zeros elsewhere."""
+    require_fits("_eye", (N, M or N))
     return made(so.eye, n_rows=N, n_cols=M or N, k=k, dtype=dtype)
 
 
@@ -81,6 +85,7 @@ def arange(
     if step == 0 or (stop - start) / step <= 0:
         raise MXNetError(f"_arange: step must lead from {start} to {stop}, got {step}")
     count = math.ceil((stop - start) / step)
+    require_fits("_arange", (count, repeat))
     return _steps(count * repeat, start, step, repeat, dtype)
 
 
@@ -89,6 +94,7 @@ def linspace(
     *, start: float, stop: float, num: int, endpoint: bool = True, dtype: Dtype = "float32"
 ) -> Any:
     """``num`` numbers at equal distances."""
+    require_fits("_linspace", (num,))
     found = made(so.linspace, start=start, stop=stop, num=num, endpoint=endpoint)
     return so.cast(found, dtype=dtype)
 
@@ -105,7 +111,7 @@ def arange_like(
     return fixed(so.reshape(found, shape=shape), data)
 
 
-@operator("_contrib_index_array")
+@operator("_contrib_index_array", dtypes="free")
 def index_array(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
     """For each entry its position, along ``axes`` or all, along a new last axis."""
     shape = tuple(data.shape)

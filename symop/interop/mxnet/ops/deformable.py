@@ -141,6 +141,23 @@ def deformable_convolution(
     )
 
 
+def _seen(data: Any, offset: Any, kernel: Lengths, **how: Any) -> Any:
+    """What each tap sees: a convolution of each channel alone, with a filter for each tap."""
+    channels, count = data.shape[1], math.prod(kernel)
+    one_tap = np.tile(np.eye(count, dtype=data.dtype), (channels, 1))
+    return so.deformable_convolution(
+        data,
+        offset,
+        one_tap.reshape(channels * count, 1, *kernel),
+        None,
+        channels=channels * count,
+        kernel=kernel,
+        groups=channels,
+        use_bias=False,
+        **how,
+    )
+
+
 @operator(
     "_contrib_ModulatedDeformableConvolution",
     present=_modulated_inputs,
@@ -163,27 +180,18 @@ def modulated_deformable_convolution(
     num_deformable_group: int = 1,
     no_bias: bool = False,
 ) -> Any:
-    """The same with each tap multiplied by ``mask``.
-
-    A convolution of each channel alone, with a filter for each tap, is what the taps see.
-    """
-    channels, count = data.shape[1], math.prod(kernel)
-    one_tap = np.tile(np.eye(count, dtype=data.dtype), (channels, 1))
-    seen = so.deformable_convolution(
+    """The same with each tap multiplied by ``mask``."""
+    seen = _seen(
         data,
         offset,
-        one_tap.reshape(channels * count, 1, *kernel),
-        None,
-        channels=channels * count,
-        kernel=kernel,
+        kernel,
         stride=along(stride, 2, 1),
         dilation=along(dilate, 2, 1),
         padding=along(pad, 2, 0),
-        groups=channels,
         deformable_groups=num_deformable_group,
-        use_bias=False,
     )
     n, _, height, width = seen.shape
+    count = math.prod(kernel)
     apart = so.reshape(seen, shape=(n, num_deformable_group, -1, count, height, width))
     factor = so.reshape(mask, shape=(n, num_deformable_group, 1, count, height, width))
     return so.convolution(

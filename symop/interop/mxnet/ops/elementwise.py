@@ -9,6 +9,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.cast_through import cast_back
 from symop.interop.mxnet.ops.values import (
     SINGLE_PI,
     Dtype,
@@ -16,6 +17,7 @@ from symop.interop.mxnet.ops.values import (
     floating,
     kept,
     number_for,
+    registered,
     single,
 )
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
@@ -135,7 +137,10 @@ def _declare(name: str, function: Function, real: bool) -> None:
     sparse = (f"_sparse_{name}",) if name not in _ONLY_DENSE else ()
     names = (name, *_ALIASES.get(name, ()), *sparse)
 
-    @operator(*names, shapes=same, note=_NOTES.get(name, ""))
+    # The answers of logical_not are of another dtype, and have to be cast.
+    direct = None if name == "logical_not" else registered(function)
+
+    @operator(*names, shapes=same, note=_NOTES.get(name, ""), direct=direct)
     def call(data: Any) -> Any:
         return kept(data, function(floating(data) if real else data))
 
@@ -207,13 +212,19 @@ def identity_like(lhs: Any, rhs: Any) -> Any:
 _NARROW = ("float32", "float16", "bfloat16")
 
 
-@operator("Cast", "cast", shapes=same)
+@operator(
+    "Cast",
+    "cast",
+    shapes=same,
+    note="on arrays, no gradient passes through integers; in a symbol, it is cast to them, as in "
+    "MXNet, if they are cast back at once",
+)
 def cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` in another dtype."""
-    return so.cast(data, dtype=dtype)
+    return cast_back(data, dtype)
 
 
-@operator("amp_cast", shapes=same)
+@operator("amp_cast", shapes=same, dtypes="free")
 def amp_cast(data: Any, *, dtype: Dtype) -> Any:
     """``data`` in another dtype, if its own is float32 or a narrower one."""
     return so.cast(data, dtype=dtype) if data.dtype.name in _NARROW else so.identity(data)

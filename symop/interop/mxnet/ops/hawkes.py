@@ -7,6 +7,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
+from symop.interop.mxnet.partial_dtypes import alike, whole_at
 
 _Process = tuple[Any, Any, Any]
 """Rate, how many events one event brings about, and how fast that fades."""
@@ -44,7 +45,7 @@ def _event(process: _Process, valid_length: Any, carry: Any, event: Any) -> Any:
 @operator(
     "_contrib_hawkesll",
     outputs=lambda: ("output", "out_state"),
-    dtypes="free",
+    dtypes=whole_at(5, alike(0, 1, 2, 3, 4, 6, 7)),
     note="all inputs have gradients, and out_state gives them, too",
 )
 def hawkesll(

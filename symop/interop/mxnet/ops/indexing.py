@@ -6,9 +6,11 @@ from typing import Any, Literal
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.values import require_fits
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, like_data, merged
 
 
@@ -29,7 +31,7 @@ def _where_shapes(given: Shapes, found: Shapes) -> None:
     given[1] = given[2] = found[0] = shape
 
 
-@operator("where", "_sparse_where", shapes=_where_shapes, dtypes="free")
+@operator("where", "_sparse_where", shapes=_where_shapes, dtypes=partial_dtypes.alike(1, 2))
 def where(condition: Any, x: Any, y: Any) -> Any:
     """``x`` where ``condition`` is not zero, else ``y``; a vector chooses whole rows."""
     behind = len(x.shape) - len(condition.shape)
@@ -38,7 +40,11 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return so.where(condition, x, y)
 
 
-@operator("take", dtypes="free", note="mode='raise' gives NaN where an index is out of range")
+@operator(
+    "take",
+    dtypes=partial_dtypes.like_data,
+    note="mode='raise' gives NaN where an index is out of range",
+)
 def take(
     a: Any, indices: Any, *, axis: int = 0, mode: Literal["raise", "wrap", "clip"] = "clip"
 ) -> Any:
@@ -46,12 +52,15 @@ def take(
     return so.take(a, whole(indices), axis=axis, mode="fill" if mode == "raise" else mode)
 
 
+_batch_take_dtypes = partial_dtypes.whole_at(1, partial_dtypes.like_data)
+
+
 def _batch_take_shapes(given: Shapes, found: Shapes) -> None:
     enter(given, 1, found[0])
     enter(found, 0, given[1])
 
 
-@operator("batch_take", shapes=_batch_take_shapes, dtypes="free")
+@operator("batch_take", shapes=_batch_take_shapes, dtypes=_batch_take_dtypes)
 def batch_take(a: Any, indices: Any) -> Any:
     """One entry of each row."""
     rows = so.reshape(a, shape=(-1, a.shape[-1]))
@@ -71,7 +80,7 @@ def _pick_shapes(given: Shapes, found: Shapes, axis: int | None, keepdims: bool)
         enter(given, 1, kept if len(index) == len(data) else less)
 
 
-@operator("pick", "choose_element_0index", shapes=_pick_shapes, dtypes="free")
+@operator("pick", "choose_element_0index", shapes=_pick_shapes, dtypes=partial_dtypes.like_data)
 def pick(
     data: Any,
     index: Any,
@@ -87,7 +96,7 @@ def pick(
     return picked if picked.shape else so.reshape(picked, shape=(1,))
 
 
-@operator("gather_nd", dtypes="free", note="an index out of range gives NaN")
+@operator("gather_nd", dtypes=partial_dtypes.like_data, note="an index out of range gives NaN")
 def gather_nd(data: Any, indices: Any) -> Any:
     """The entries whose coordinates stand along the first axis of ``indices``."""
     return so.gather_nd(data, whole(indices), axis=0)
@@ -105,27 +114,31 @@ def _set_nd(zeros: Any, rows: Any, indices: Any) -> Any:
     return so.reshape(updated, shape=tuple(zeros.shape))
 
 
-@operator("scatter_nd", dtypes="free", note="of entries with one place the last one stays")
+@operator(
+    "scatter_nd",
+    dtypes=partial_dtypes.like_data,
+    note="of entries with one place the last one stays",
+)
 def scatter_nd(data: Any, indices: Any, *, shape: Shape) -> Any:
     """Zeros with ``data`` at the coordinates along the first axis of ``indices``."""
     zero = so.zeros_like(so.reshape(data, shape=(-1,))[:1])
     return _set_nd(so.broadcast_to(zero, shape=shape), data, indices)
 
 
-@operator("_backward_gather_nd", dtypes="free")
+@operator("_backward_gather_nd", dtypes=partial_dtypes.like_data)
 def scatter_add_nd(data: Any, indices: Any, *, shape: Shape) -> Any:
     """As ``scatter_nd``, but entries with one place are added."""
     return so.scatter_nd(data, whole(indices), shape=shape, axis=0)
 
 
-@operator("_scatter_set_nd", shapes=like_data, dtypes="free")
+@operator("_scatter_set_nd", shapes=like_data, dtypes=partial_dtypes.alike(0, 1))
 def scatter_set_nd(lhs: Any, rhs: Any, indices: Any, *, shape: Shape) -> Any:
     """``lhs`` with ``rhs`` at the coordinates ``indices``."""
     del shape  # that of lhs
     return _set_nd(lhs, rhs, indices)
 
 
-@operator("one_hot", dtypes="free")
+@operator("one_hot")
 def one_hot(
     indices: Any,
     *,
@@ -135,18 +148,19 @@ def one_hot(
     dtype: str = "float32",
 ) -> Any:
     """``on_value`` at the place that an index names along a new last axis, else ``off_value``."""
+    require_fits("one_hot", (*indices.shape, depth))
     hot = so.one_hot(whole(indices), num_classes=depth, dtype="bool")
     return so.cast(so.where(hot, on_value, off_value), dtype=dtype)
 
 
-@operator("fill_element_0index", shapes=like_data, dtypes="free")
+@operator("fill_element_0index", shapes=like_data, dtypes=partial_dtypes.alike(0, 1))
 def fill_element_0index(lhs: Any, mhs: Any, rhs: Any) -> Any:
     """``lhs`` with ``mhs[i]`` at the place ``rhs[i]`` of each row."""
     hot = so.one_hot(whole(rhs), num_classes=lhs.shape[1], dtype="bool")
     return so.where(hot, so.expand_dims(mhs, axis=1), lhs)
 
 
-@operator("_contrib_index_copy", shapes=like_data, dtypes="free")
+@operator("_contrib_index_copy", shapes=like_data, dtypes=partial_dtypes.alike(0, 2))
 def index_copy(old_tensor: Any, index_vector: Any, new_tensor: Any) -> Any:
     """``old_tensor`` with the rows ``index_vector`` from ``new_tensor``."""
     return so.index_update(old_tensor, whole(index_vector), new_tensor)
@@ -154,7 +168,7 @@ def index_copy(old_tensor: Any, index_vector: Any, new_tensor: Any) -> Any:
 
 @operator(
     "_contrib_boolean_mask",
-    dtypes="free",
+    dtypes=partial_dtypes.like_data,
     note="of arrays only: in a symbol the shape would depend on the entries of index",
 )
 def boolean_mask(data: Any, index: Any, *, axis: int = 0) -> Any:

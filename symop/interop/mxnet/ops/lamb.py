@@ -4,7 +4,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.operators import Aux, operator
-from symop.interop.mxnet.ops.optimizers import decayed, scaled
+from symop.interop.mxnet.ops.optimizers import correction, decayed, scaled
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
@@ -27,8 +27,8 @@ def _lamb_direction(
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     a, b = first, second
     if bias_correction:
-        a = first / (1.0 - single(beta1, weight) ** t)
-        b = second / (1.0 - single(beta2, weight) ** t)
+        a = first / correction(beta1, t, weight)
+        b = second / correction(beta2, t, weight)
     step = a / (so.sqrt(b) + single(epsilon, weight)) + single(wd, weight) * weight
     return step, first, second
 
@@ -155,3 +155,23 @@ def mp_lamb_update_phase2(
     """The same for weights of half precision."""
     found = _lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound)
     return so.cast(found, dtype=weight.dtype), found
+
+
+def lamb_update(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    *,
+    lr: Any,
+    lower_bound: float,
+    upper_bound: float,
+    measured: Any = None,
+    **how: Any,
+) -> tuple[Any, Any, Any]:
+    """Both phases, with the lengths of ``measured``, the weight unless given, and of the step."""
+    direction, first, second = lamb_update_phase1(weight, grad, mean, var, **how)
+    known = weight if measured is None else so.cast(measured, dtype=weight.dtype)
+    lengths = [so.reshape(so.global_norm(one), shape=(1,)) for one in (known, direction)]
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return lamb_update_phase2(weight, direction, *lengths, lr=lr, **bounds), first, second

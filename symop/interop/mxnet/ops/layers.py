@@ -3,9 +3,12 @@
 from typing import Any, Literal
 
 import symop as so
+from registry.shapes import canonical
+from registry.types import as_dtype
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
+from symop.interop.mxnet.partial_dtypes import Dtypes, agreed
 from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, product
 
 Lengths = tuple[int, ...]
@@ -103,6 +106,8 @@ def convolved_shapes(
     if given[0] is None:
         return
     count = len(kernel)
+    if len(given[0]) != 2 + count:
+        raise MXNetError(f"data must have {2 + count} axes, as kernel says, got {given[0]}")
     data = _to_first(given[0], layout)
     enter(given, weight_at, _from_first((num_filter, data[1] // num_group, *kernel), layout))
     steps, pads = along(stride, count, 1), along(pad, count, 0)
@@ -285,11 +290,16 @@ def _embedding_shapes(given: Shapes, found: Shapes, input_dim: int, output_dim: 
         enter(found, 0, (*given[0], output_dim))
 
 
+def _embedding_dtypes(given: Dtypes, found: Dtypes, dtype: str) -> None:
+    own = agreed((given[1], found[0]))
+    given[1] = found[0] = canonical(as_dtype(dtype)) if own is None else own
+
+
 @operator(
     "Embedding",
     "_contrib_SparseEmbedding",
     shapes=_embedding_shapes,
-    dtypes="free",
+    dtypes=_embedding_dtypes,
     ignored=("sparse_grad", "deterministic"),
 )
 def embedding(

@@ -8,6 +8,7 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.values import at_least_1d
 from symop.interop.mxnet.partial_shapes import same
 
 _SYMMETRIC = "of A counts the symmetric part, not one triangle"
@@ -106,21 +107,16 @@ def syrk(A: Any, *, transpose: bool = False, alpha: float = 1.0) -> Any:
     return so.syrk(A, transpose=transpose, alpha=alpha)
 
 
-def _listed(one: Any) -> Any:
-    """One number as a list of one, as there are no arrays without axes."""
-    return one if one.shape else so.reshape(one, shape=(1,))
-
-
 @operator(*_names("sumlogdiag"))
 def sumlogdiag(A: Any) -> Any:
     """Sum of the logarithms on the diagonal."""
-    return _listed(so.sumlogdiag(A))
+    return at_least_1d(so.sumlogdiag(A))
 
 
 @operator(*_names("det"), outputs=lambda: ("output0", "output1", "output2"), visible=lambda: 1)
 def det(A: Any) -> Any:
     """Determinant."""
-    return _listed(so.det(A))
+    return at_least_1d(so.det(A))
 
 
 @operator(
@@ -131,7 +127,7 @@ def det(A: Any) -> Any:
 def slogdet(A: Any) -> Any:
     """Sign and logarithm of the determinant."""
     sign, logarithm = so.slogdet(A)
-    return _listed(sign), _listed(logarithm)
+    return at_least_1d(sign), at_least_1d(logarithm)
 
 
 @operator(*_names("inverse"), shapes=same)

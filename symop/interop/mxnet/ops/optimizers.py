@@ -1,24 +1,16 @@
 """Steps of optimizers: new weights, and behind them the new values of the states.
 
 The states are the inputs that are marked so, and their new values come in the order of the inputs.
-Where many weights are updated at once, each has ``STRIDES`` inputs, of which the states are those
-from the third on.
 """
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import symop as so
-from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import Aux, operator
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import same
-
-STRIDES = {
-    "multi_sgd_update": 2,
-    "multi_sgd_mom_update": 3,
-    "multi_mp_sgd_update": 3,
-    "multi_mp_sgd_mom_update": 4,
-}
 
 
 def clipped(x: Any, bound: float) -> Any:
@@ -35,6 +27,16 @@ def scaled(grad: Any, rescale_grad: float, bound: float = -1.0) -> Any:
 def with_decay(weight: Any, grad: Any, rescale_grad: float, bound: float, wd: float) -> Any:
     """The gradient with that of the weight decay, clipped as a whole."""
     return clipped(grad * single(rescale_grad, grad) + weight * single(wd, grad), bound)
+
+
+def correction(rate: float, t: Any, like: Any) -> Any:
+    """The share of the gradients in an average that forgets by ``rate``, after ``t`` of them.
+
+    It is ``1 - rate**t``, of which a ``t`` that only the compiled step knows leaves digits.
+    """
+    kept = single(rate, like)
+    exact = isinstance(t, int) or not kept
+    return 1.0 - kept**t if exact else -so.expm1(t * math.log(kept))
 
 
 def decayed(old: Any, new: Any, rate: float) -> Any:
@@ -99,6 +101,24 @@ def nag_mom_update(
     return weight - before + (keep + 1.0) * after, after
 
 
+def of_copy(
+    update: Callable[..., Any], inputs: Sequence[Any], is_mixed: bool, **how: Any
+) -> list[Any]:
+    """A new weight and new states; ``is_mixed`` where the last input is a copy that is updated.
+
+    Args:
+        update: the step of a weight, of its gradient and of its states.
+        inputs: weight, gradient and states.
+        is_mixed: whether the weight is of half precision, with a copy in single precision.
+        **how: the attributes.
+    """
+    weight, grad, *states = inputs
+    wide = states.pop() if is_mixed else weight
+    found = update(wide, so.cast(grad, dtype=wide.dtype), *states, **how)
+    new, *moved = found if isinstance(found, (tuple, list)) else (found,)
+    return [so.cast(new, dtype=weight.dtype), *moved, *([new] if is_mixed else [])]
+
+
 def _declare_mixed(name: str, step: Any) -> None:
     """Declare ``step`` for weights of half precision that have a copy in single precision."""
 
@@ -113,11 +133,8 @@ def _declare_mixed(name: str, step: Any) -> None:
         clip_gradient: float = -1.0,
     ) -> Any:
         """A step of the copy."""
-        wide = so.cast(grad, dtype=weight32.dtype)
-        found = step(
-            weight32, wide, lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient
-        )
-        return so.cast(found, dtype=weight.dtype), found
+        how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
+        return tuple(of_copy(step, (weight, grad, weight32), True, lr=lr, wd=wd, **how))
 
     operator(name, shapes=same, dtypes="free", ignored=("lazy_update",))(update)
 
@@ -138,17 +155,9 @@ def _declare_mixed_momentum(name: str, step: Any) -> None:
         clip_gradient: float = -1.0,
     ) -> Any:
         """A step of the copy."""
-        found, moved = step(
-            weight32,
-            so.cast(grad, dtype=weight32.dtype),
-            mom,
-            lr=lr,
-            momentum=momentum,
-            wd=wd,
-            rescale_grad=rescale_grad,
-            clip_gradient=clip_gradient,
-        )
-        return so.cast(found, dtype=weight.dtype), moved, found
+        how = {"lr": lr, "momentum": momentum, "wd": wd, "rescale_grad": rescale_grad}
+        how["clip_gradient"] = clip_gradient
+        return tuple(of_copy(step, (weight, grad, mom, weight32), True, **how))
 
     operator(name, shapes=same, dtypes="free", ignored=("lazy_update",))(update)
 
@@ -192,82 +201,3 @@ def signum_update(
     moved = decayed(mom, -slope, momentum)
     rate = single(lr, weight)
     return weight * (1.0 - rate * single(wd_lh, weight)) + rate * so.sign(moved), moved
-
-
-# Many weights at once --------------------------------------------------------------------------
-
-
-def _step_of_one(inputs: Any, has_momentum: bool, is_mixed: bool, **how: float) -> list[Any]:
-    """The new weight and the new states of one weight."""
-    weight, grad, *states = inputs
-    wide = states[-1] if is_mixed else weight
-    mom = states[0] if has_momentum else so.zeros_like(wide)
-    found, moved = sgd_mom_update(wide, so.cast(grad, dtype=wide.dtype), mom, **how)
-    news = [*([moved] if has_momentum else []), *([found] if is_mixed else [])]
-    return [so.cast(found, dtype=weight.dtype), *news]
-
-
-def _declare_multiple(name: str, has_momentum: bool, is_mixed: bool) -> None:
-    stride = STRIDES[name]
-
-    def step(
-        inputs: Any,
-        lrs: tuple[float, ...],
-        wds: tuple[float, ...],
-        num_weights: int,
-        **how: float,
-    ) -> Any:
-        if len(inputs) != stride * num_weights or not len(lrs) == len(wds) == num_weights:
-            raise MXNetError(
-                f"{name}: there must be {stride} inputs, a rate and a decay for each of "
-                f"{num_weights} weights, got {len(inputs)} inputs"
-            )
-        each = [
-            _step_of_one(
-                inputs[stride * i : stride * (i + 1)],
-                has_momentum,
-                is_mixed,
-                lr=lrs[i],
-                wd=wds[i],
-                **how,
-            )
-            for i in range(num_weights)
-        ]
-        return (*[one[0] for one in each], *[new for one in each for new in one[1:]])
-
-    def plain(
-        *data: Any,
-        lrs: tuple[float, ...],
-        wds: tuple[float, ...],
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        num_weights: int = 1,
-    ) -> Any:
-        """A step of each weight."""
-        how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
-        return step(data, lrs, wds, num_weights, **how)
-
-    def moving(
-        *data: Any,
-        lrs: tuple[float, ...],
-        wds: tuple[float, ...],
-        momentum: float = 0.0,
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        num_weights: int = 1,
-    ) -> Any:
-        """A step of each weight with momentum."""
-        how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
-        return step(data, lrs, wds, num_weights, momentum=momentum, **how)
-
-    operator(name, outputs=_outputs_of_weights, dtypes="free")(moving if has_momentum else plain)
-
-
-def _outputs_of_weights(num_weights: int) -> tuple[str, ...]:
-    return tuple(f"output{i}" for i in range(num_weights)) if num_weights > 1 else ("output",)
-
-
-_declare_multiple("multi_sgd_update", has_momentum=False, is_mixed=False)
-_declare_multiple("multi_sgd_mom_update", has_momentum=True, is_mixed=False)
-_declare_multiple("multi_mp_sgd_update", has_momentum=False, is_mixed=True)
-_declare_multiple("multi_mp_sgd_mom_update", has_momentum=True, is_mixed=True)

@@ -6,9 +6,12 @@ No gradient passes through a position.
 from typing import Any, Literal
 
 import symop as so
+from registry.shapes import canonical
+from registry.types import as_dtype
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import IndexDtype, at_least_1d, axis_of, fixed, kept
+from symop.interop.mxnet.partial_dtypes import Dtypes, agreed, told
 
 
 def _position(name: str, data: Any, axis: int | None, keepdims: bool) -> Any:
@@ -44,7 +47,12 @@ def _line(name: str, data: Any, axis: int | None) -> tuple[Any, int]:
     return data, axis_of(name, axis, len(data.shape))
 
 
-@operator("sort", outputs=lambda: ("output0", "output1"), visible=lambda: 1)
+def _sort_dtypes(given: Dtypes, found: Dtypes) -> None:
+    given[0] = found[0] = agreed((given[0], found[0]))
+    found[1] = as_dtype("int32")
+
+
+@operator("sort", dtypes=_sort_dtypes, outputs=lambda: ("output0", "output1"), visible=lambda: 1)
 def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
     """The entries in order."""
     x, at = _line("sort", data, axis)
@@ -68,7 +76,21 @@ def _topk_outputs(ret_typ: Wanted) -> tuple[str, ...]:
     return ("output",) if ret_typ in ("indices", "mask") else ("output0", "output1")
 
 
-@operator("topk", outputs=_topk_outputs, visible=lambda ret_typ: 1 + (ret_typ == "both"))
+def _topk_dtypes(given: Dtypes, found: Dtypes, ret_typ: Wanted, dtype: str) -> None:
+    if ret_typ == "indices":
+        told(given, found, dtype)
+        return
+    given[0] = found[0] = agreed((given[0], found[0]))
+    if len(found) > 1:
+        found[1] = agreed((found[1], canonical(as_dtype(dtype))))
+
+
+@operator(
+    "topk",
+    outputs=_topk_outputs,
+    visible=lambda ret_typ: 1 + (ret_typ == "both"),
+    dtypes=_topk_dtypes,
+)
 def topk(
     data: Any,
     *,

@@ -8,6 +8,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
 from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_dtypes import labeled
 from symop.interop.mxnet.partial_shapes import Shapes, enter, is_known, like_data
 
 Normalization = Literal["null", "batch", "valid"]
@@ -45,7 +46,7 @@ def _softmax_output_shapes(given: Shapes, found: Shapes, multi_output: bool) -> 
         enter(given, 1, (data[0], math.prod(data[2:])))
 
 
-@operator("SoftmaxOutput", "Softmax", shapes=_softmax_output_shapes, dtypes="free")
+@operator("SoftmaxOutput", "Softmax", shapes=_softmax_output_shapes, dtypes=labeled)
 def softmax_output(
     data: Any,
     label: Any,
@@ -100,7 +101,7 @@ def _declare_regression(name: str, function: Any) -> None:
         """Predictions; the gradient is that of the error, divided by outputs per example."""
         return function(data, label, grad_scale=single(grad_scale, data))
 
-    operator(name, shapes=_regression_shapes, dtypes="free")(regression_output)
+    operator(name, shapes=_regression_shapes, dtypes=labeled)(regression_output)
 
 
 _declare_regression("LinearRegressionOutput", so.linear_regression_output)
@@ -117,7 +118,7 @@ def _svm_shapes(given: Shapes, found: Shapes) -> None:
         enter(given, 1, given[0][:-1])
 
 
-@operator("SVMOutput", shapes=_svm_shapes, dtypes="free")
+@operator("SVMOutput", shapes=_svm_shapes, dtypes=labeled)
 def svm_output(
     data: Any,
     label: Any,
@@ -162,7 +163,7 @@ def _ctc_shapes(given: Shapes, found: Shapes) -> None:
     outputs=lambda: ("output0", "output1"),
     visible=lambda: 1,
     shapes=_ctc_shapes,
-    dtypes="free",
+    dtypes=labeled,
 )
 def ctc_loss(
     data: Any,

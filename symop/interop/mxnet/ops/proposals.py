@@ -8,6 +8,7 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.boxes import in_front, kept, rows_at, sides
+from symop.interop.mxnet.partial_dtypes import Dtypes, same_inputs
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 Numbers = tuple[float, ...]
@@ -107,6 +108,12 @@ def _shapes(given: Shapes, found: Shapes) -> None:
         enter(given, 2, (batch, 3))
 
 
+def _dtypes(given: Dtypes, found: Dtypes) -> None:
+    same_inputs(given, found)
+    if given[0] is not None:  # the anchors are of single precision
+        found[:] = [np.promote_types(given[0], np.float32), given[0]][: len(found)]
+
+
 def _repeated(left: Any, most: int, count: int) -> Any:
     """``count`` places: those that are left, ``most`` of them, again and again."""
     front, counts = in_front(left)
@@ -172,5 +179,6 @@ for _name in ("_contrib_Proposal", "_contrib_MultiProposal"):
         outputs=lambda: ("output", "score"),
         visible=lambda output_score: 1 + output_score,
         shapes=_shapes,
+        dtypes=_dtypes,
         note="no gradient, as in MXNet",
     )(_propose)

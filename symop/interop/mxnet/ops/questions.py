@@ -8,6 +8,7 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import at_least_1d, constant, kept
+from symop.interop.mxnet.partial_dtypes import same_inputs
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 
@@ -21,13 +22,13 @@ def _one(given: Shapes, found: Shapes) -> None:
     enter(found, 0, (1,))
 
 
-@operator("all_finite", shapes=_one, ignored=("init_output",))
+@operator("all_finite", dtypes="free", shapes=_one, ignored=("init_output",))
 def all_finite(data: Any) -> Any:
     """One if all entries are finite, else zero."""
     return at_least_1d(so.cast(_is_finite(data), dtype="float32"))
 
 
-@operator("multi_all_finite", shapes=_one, ignored=("init_output",))
+@operator("multi_all_finite", dtypes=same_inputs, shapes=_one, ignored=("init_output",))
 def multi_all_finite(*args: Any, num_arrays: int = 1) -> Any:
     """One if all entries of all arrays are finite, else zero."""
     if len(args) != num_arrays:
@@ -38,7 +39,7 @@ def multi_all_finite(*args: Any, num_arrays: int = 1) -> Any:
     return at_least_1d(so.cast(found, dtype="float32"))
 
 
-@operator("_contrib_allclose")
+@operator("_contrib_allclose", dtypes=same_inputs)
 def allclose(
     a: Any, b: Any, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = True
 ) -> Any:
@@ -57,6 +58,7 @@ def _has_bins(bin_cnt: int | None) -> tuple[str, ...]:
 @operator(
     "_histogram",
     present=_has_bins,
+    dtypes=same_inputs,
     outputs=lambda: ("output0", "output1"),
 )
 def histogram(

@@ -7,10 +7,13 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
+from symop.interop.mxnet.partial_dtypes import Dtypes, labeled, same
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
 Lengths = tuple[int, ...]
+Groups = list[list[Lengths]]
+"""Shapes of the arrays of each cell."""
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
@@ -41,7 +44,7 @@ def _cut(parameters: Any, groups: list[list[Lengths]], start: int) -> Iterator[l
         yield parts
 
 
-def _count(groups: list[list[Lengths]]) -> int:
+def _count(groups: Groups) -> int:
     return sum(s[0] * (s[1] if len(s) > 1 else 1) for group in groups for s in group)
 
 
@@ -91,6 +94,13 @@ def _shapes(
         enter(given, 1, (sum(map(_count, parts)),))
 
 
+def _dtypes(given: Dtypes, found: Dtypes, use_sequence_length: bool) -> None:
+    values = given[:-1] if use_sequence_length else given
+    same(values, found)
+    given[: len(values)] = values
+    labeled(given, found)
+
+
 def _run(
     mode: str, data: Any, states: list[Any], lengths: Any, weights: list[Any], **how: Any
 ) -> list[Any]:
@@ -124,7 +134,20 @@ def _run_with_dropout(
     return [data, *[so.concat(*parts, axis=0) for parts in zip(*ends, strict=True)]]
 
 
-@operator("RNN", present=_inputs, outputs=_outputs, shapes=_shapes, dtypes="free")
+def _weights(parameters: Any, matrices: Groups, biases: Groups) -> list[list[Any]]:
+    """The arrays of each cell: the two matrices, the two biases and the projection.
+
+    Raises:
+        MXNetError: the vector of all parameters is of another length.
+    """
+    size = _count(matrices) + _count(biases)
+    if tuple(parameters.shape) != (size,):
+        raise MXNetError(f"RNN: parameters must have shape ({size},), got {parameters.shape}")
+    apart = _cut(parameters, matrices, 0), _cut(parameters, biases, _count(matrices))
+    return [[*matrix[:2], *bias, *matrix[2:]] for matrix, bias in zip(*apart, strict=True)]
+
+
+@operator("RNN", present=_inputs, outputs=_outputs, shapes=_shapes, dtypes=_dtypes)
 def rnn(
     data: Any,
     parameters: Any,
@@ -151,19 +174,10 @@ def rnn(
     if projection_size and mode != "lstm":
         raise MXNetError(f"RNN: projection_size must be None unless mode is 'lstm', got {mode!r}")
     directions = 2 if bidirectional else 1
-    matrices, biases = _weight_shapes(
+    shapes = _weight_shapes(
         mode, data.shape[2], state_size, num_layers, directions, projection_size
     )
-    size = _count(matrices) + _count(biases)
-    if tuple(parameters.shape) != (size,):
-        raise MXNetError(f"RNN: parameters must have shape ({size},), got {parameters.shape}")
-    # A cell's arrays are the two matrices, the two biases and the projection.
-    weights = [
-        [*matrix[:2], *bias, *matrix[2:]]
-        for matrix, bias in zip(
-            _cut(parameters, matrices, 0), _cut(parameters, biases, _count(matrices)), strict=True
-        )
-    ]
+    weights = _weights(parameters, *shapes)
     lengths = None if sequence_length is None else whole(sequence_length)
     states = [state] if state_cell is None else [state, state_cell]
     if p and num_layers > 1:

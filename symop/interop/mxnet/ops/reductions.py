@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.elementwise import absolute
@@ -13,7 +14,9 @@ from symop.interop.mxnet.ops.values import (
     fixed,
     floating,
     kept,
+    require_fits,
 )
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import Shapes, enter
 
 Axes = tuple[int, ...]
@@ -78,7 +81,14 @@ for _names, _function in _REDUCTIONS.items():
     _declare(_names, _function)
 
 
-@operator("norm", "_sparse_norm")
+def _norm_dtypes(given: Dtypes, found: Dtypes, out_dtype: str | None) -> None:
+    if out_dtype is None:
+        partial_dtypes.same(given, found)
+    else:
+        partial_dtypes.told(given, found, out_dtype)
+
+
+@operator("norm", "_sparse_norm", dtypes=_norm_dtypes)
 def norm(
     data: Any,
     *,
@@ -128,6 +138,7 @@ def cumsum(
 
 def _checked(name: str, data: Any, shape: Axes) -> Any:
     """``data`` broadcast to ``shape``, which has as many axes."""
+    require_fits(name, shape)
     fits = len(data.shape) == len(shape)
     if not fits or any(n not in (1, m) for n, m in zip(data.shape, shape, strict=True)):
         raise MXNetError(f"{name}: {data.shape} must be broadcastable, got {shape}")
@@ -157,7 +168,7 @@ def broadcast_to(data: Any, *, shape: Axes = ()) -> Any:
     return _checked("broadcast_to", data, tuple(m or n for n, m in zip(own, shape, strict=False)))
 
 
-@operator("broadcast_like", dtypes="free")
+@operator("broadcast_like", dtypes=partial_dtypes.like_data)
 def broadcast_like(
     lhs: Any, rhs: Any, *, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None
 ) -> Any:

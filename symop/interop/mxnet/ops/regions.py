@@ -44,7 +44,7 @@ def roi_pooling(data: Any, rois: Any, *, pooled_size: Lengths, spatial_scale: fl
 # one axis by the entries of it.
 
 
-def _images(data: Any, rois: Any) -> tuple[Any, Any]:
+def images_of(data: Any, rois: Any) -> tuple[Any, Any]:
     """For each region its image, and for each its corners; an image that is none is zeros."""
     ids = so.cast(so.slice_axis(rois, axis=1, begin=0, end=1), dtype="int32")
     flat = so.reshape(ids, shape=(-1,))
@@ -54,7 +54,7 @@ def _images(data: Any, rois: Any) -> tuple[Any, Any]:
     return images * inside, so.slice_axis(rois, axis=1, begin=1, end=5)
 
 
-def _columns(corners: Any) -> list[Any]:
+def columns_of(corners: Any) -> list[Any]:
     """Left, top, right and bottom as columns of shape (regions, 1)."""
     return [so.slice_axis(corners, axis=1, begin=i, end=i + 1) for i in range(4)]
 
@@ -86,9 +86,9 @@ def _sampled(start: Any, extent: Any, bins: int, length: int) -> Any:
 def _aligned_by_extent(
     data: Any, rois: Any, pooled_size: Lengths, scale: float, is_split: bool, aligned: bool
 ) -> Any:
-    images, corners = _images(data, so.stop_gradient(rois))
+    images, corners = images_of(data, so.stop_gradient(rois))
     offset = 0.5 if aligned else 0.0
-    left, top, right, bottom = (one * scale - offset for one in _columns(corners))
+    left, top, right, bottom = (one * scale - offset for one in columns_of(corners))
     down, across = bottom - top, right - left
     if not aligned:
         down, across = so.maximum(down, 1.0), so.maximum(across, 1.0)
@@ -129,7 +129,7 @@ def roi_align(
     return _aligned_by_extent(data, rois, pooled_size, spatial_scale, position_sensitive, aligned)
 
 
-def _rounded(x: Any) -> Any:
+def rounded(x: Any) -> Any:
     """The nearest whole number, halves away from zero."""
     return so.sign(x) * so.floor(so.abs(x) + 0.5)
 
@@ -166,8 +166,8 @@ def psroi_pooling(
             f"PSROIPooling: data must have {output_dim * groups * groups} channels, "
             f"got {data.shape[1]}"
         )
-    images, corners = _images(data, so.stop_gradient(rois))
-    left, top, right, bottom = map(_rounded, _columns(corners))
+    images, corners = images_of(data, so.stop_gradient(rois))
+    left, top, right, bottom = map(rounded, columns_of(corners))
     height, width = data.shape[2:]
     rows = _whole_bins(top * spatial_scale, (bottom + 1.0) * spatial_scale, pooled_size, height)
     columns = _whole_bins(left * spatial_scale, (right + 1.0) * spatial_scale, pooled_size, width)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
@@ -197,7 +198,7 @@ def _range(count: int, begin: int | None, end: int | None) -> tuple[int, int]:
     return first, last
 
 
-@operator("reshape_like", dtypes="free")
+@operator("reshape_like", dtypes=partial_dtypes.like_data)
 def reshape_like(
     lhs: Any,
     rhs: Any,
@@ -232,13 +233,13 @@ def cast_storage(data: Any, *, stype: Literal["default", "row_sparse", "csr"]) -
     return so.identity(data)
 
 
-@operator("shape_array")
+@operator("shape_array", dtypes="free")
 def shape_array(data: Any) -> Any:
     """The lengths of all axes."""
     return constant(np.asarray(data.shape, "int64"), data)
 
 
-@operator("size_array")
+@operator("size_array", dtypes="free")
 def size_array(data: Any) -> Any:
     """The number of entries."""
     return constant(np.asarray([math.prod(data.shape)], "int64"), data)

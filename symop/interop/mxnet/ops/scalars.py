@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.binary import ARITHMETIC, LOGIC, power, quotient, remainder
 from symop.interop.mxnet.ops.values import is_whole, number_for
+from symop.interop.mxnet.partial_dtypes import Dtypes
 from symop.interop.mxnet.partial_shapes import same
 
 Function = Callable[[Any, Any], Any]
@@ -44,10 +46,16 @@ def _promoted(data: Any, is_int: bool) -> Any:
     return so.cast(data, dtype="float64") if is_whole(data) and not is_int else data
 
 
+def _dtypes(given: Dtypes, found: Dtypes, is_int: bool) -> None:
+    dtype = given[0]
+    if dtype is None or (dtype.name != "bool" and (is_int or dtype.kind not in "iu")):
+        partial_dtypes.same(given, found)
+
+
 def _declare(name: str, function: Function) -> None:
     names = (name,) if name.startswith("_scatter") else (name, _other_name(name))
 
-    @operator(*names, shapes=same)
+    @operator(*names, shapes=same, dtypes=_dtypes)
     def call(data: Any, *, scalar: float = 1.0, is_int: bool = True) -> Any:
         x = _promoted(data, is_int)
         return function(x, number_for(x, scalar))

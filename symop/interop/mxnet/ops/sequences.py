@@ -8,6 +8,7 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
+from symop.interop.mxnet.partial_dtypes import labeled
 from symop.interop.mxnet.partial_shapes import Shapes, enter, like_data
 
 
@@ -28,7 +29,7 @@ def _same_shapes(given: Shapes, found: Shapes, axis: int) -> None:
         enter(given, 1, (given[0][1 - axis],))
 
 
-@operator("SequenceMask", present=_inputs, shapes=_same_shapes, dtypes="free")
+@operator("SequenceMask", present=_inputs, shapes=_same_shapes, dtypes=labeled)
 def sequence_mask(
     data: Any,
     sequence_length: Any = None,
@@ -44,7 +45,7 @@ def sequence_mask(
     return so.sequence_mask(data, lengths, value=value, axis=axis)
 
 
-@operator("SequenceReverse", present=_inputs, shapes=_same_shapes, dtypes="free")
+@operator("SequenceReverse", present=_inputs, shapes=_same_shapes, dtypes=labeled)
 def sequence_reverse(
     data: Any, sequence_length: Any = None, *, use_sequence_length: bool = False, axis: int = 0
 ) -> Any:
@@ -60,7 +61,7 @@ def _last_shapes(given: Shapes, found: Shapes, axis: int) -> None:
         enter(found, 0, (data[1 - axis], *data[2:]))
 
 
-@operator("SequenceLast", present=_inputs, shapes=_last_shapes, dtypes="free")
+@operator("SequenceLast", present=_inputs, shapes=_last_shapes, dtypes=labeled)
 def sequence_last(
     data: Any, sequence_length: Any = None, *, use_sequence_length: bool = False, axis: int = 0
 ) -> Any:

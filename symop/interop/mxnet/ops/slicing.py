@@ -4,9 +4,11 @@ import math
 from typing import Any, Literal
 
 import symop as so
+from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
+from symop.interop.mxnet.ops.values import axis_of, require_fits
 from symop.interop.mxnet.partial_shapes import Shapes, enter, is_known, like_data
 
 Bounds = tuple[int | None, ...]
@@ -87,10 +89,14 @@ def slice_assign_scalar(
 @operator("slice_axis")
 def slice_axis(data: Any, *, axis: int, begin: int, end: int | None) -> Any:
     """A piece along one axis."""
+    length = data.shape[axis_of("slice_axis", axis, len(data.shape))]
+    first, last, _ = slice(begin, end).indices(length)
+    if first >= last:
+        raise MXNetError(f"slice_axis: something must be left, got {begin} to {end} of {length}")
     return so.slice_axis(data, axis=axis, begin=begin, end=end)
 
 
-@operator("slice_like", dtypes="free")
+@operator("slice_like", dtypes=partial_dtypes.like_data)
 def slice_like(data: Any, shape_like: Any, *, axes: Shape = ()) -> Any:
     """The first entries along ``axes``, as many as ``shape_like`` has."""
     return so.slice_like(data, shape_like, axes=axes)
@@ -142,12 +148,18 @@ def reverse(data: Any, *, axis: Shape) -> Any:
 @operator("tile")
 def tile(data: Any, *, reps: Shape) -> Any:
     """``data`` repeated as a whole."""
+    if any(one < 1 for one in reps):
+        raise MXNetError(f"tile: reps must be at least 1, got {reps}")
+    require_fits("tile", (*data.shape, *reps))
     return so.tile(data, repetitions=reps) if reps else so.identity(data)
 
 
 @operator("repeat")
 def repeat(data: Any, *, repeats: int, axis: int | None = None) -> Any:
     """Each entry repeated; without ``axis`` those of the flat array."""
+    if repeats < 1:
+        raise MXNetError(f"repeat: repeats must be at least 1, got {repeats}")
+    require_fits("repeat", (*data.shape, repeats))
     return so.repeat(data, repeats=repeats, axis=axis)
 
 
@@ -157,6 +169,9 @@ def diag(data: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if len(data.shape) == 1:
         return so.diag(data, k=k)
     return so.diagonal(data, offset=k, axis1=axis1, axis2=axis2)
+
+
+_SCALE = 1000
 
 
 def _up_sampling_shapes(given: Shapes, found: Shapes, sample_type: str, scale: int) -> None:
@@ -189,6 +204,8 @@ def up_sampling(
     num_args: int,
 ) -> Any:
     """Images ``scale`` times as large as those of the first input."""
+    if not 1 <= scale <= _SCALE:
+        raise MXNetError(f"UpSampling: scale must be in [1, {_SCALE}], got {scale}")
     if sample_type == "bilinear":
         return _learned_up_sampling(*args, scale=scale, channels=num_filter)
     height = args[0].shape[2] * scale

@@ -2,7 +2,7 @@
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import symop as so
 from registry.operator import Operator
 from registry.var import Var, emitter_of
 from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.partial_shapes import require_size
 
 Floating = Literal["float32", "float64", "float16", "bfloat16"]
 Dtype = Literal[
@@ -32,7 +33,7 @@ def single(number: float) -> float:
 def is_whole(value: Any) -> bool:
     """Whether ``value`` holds integers; a Python number is none."""
     dtype = getattr(value, "dtype", None)
-    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.integer))
+    return dtype is not None and dtype.kind in "iu"
 
 
 def kept(data: Any, found: Any) -> Any:
@@ -71,6 +72,23 @@ def axis_of(name: str, axis: int, count: int) -> int:
     if not -count <= axis < count:
         raise MXNetError(f"{name}: axis must be in [{-count}, {count}), got {axis}")
     return axis % count
+
+
+def registered(function: Any) -> Operator | None:
+    """``function`` itself if it is an operator of the catalogue."""
+    return function if isinstance(function, Operator) else None
+
+
+def require_fits(name: str, shape: Sequence[int]) -> None:
+    """Refuse a result of so many entries that no memory holds them.
+
+    Raises:
+        MXNetError: it is so large.
+    """
+    try:
+        require_size(tuple(shape))
+    except MXNetError as error:
+        raise MXNetError(f"{name}: {error}") from None
 
 
 # Values of no input ----------------------------------------------------------------------------

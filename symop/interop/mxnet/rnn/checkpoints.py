@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symop.interop.mxnet.callback import AfterEpoch, every
-from symop.interop.mxnet.model import Params, load_checkpoint, save_checkpoint
+from symop.interop.mxnet.model_files import Params, load_checkpoint, save_checkpoint
 from symop.interop.mxnet.rnn.cells import BaseRNNCell
 from symop.interop.mxnet.symbol import Symbol
 

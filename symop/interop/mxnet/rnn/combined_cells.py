@@ -142,26 +142,20 @@ class BidirectionalCell(BaseRNNCell):
         states = self.begin_state() if begin_state is None else begin_state
         left, right = self._cells
         count = len(left.state_info)
-        l_outputs, l_states = left.unroll(length, steps, states[:count], layout, merge_outputs)
-        r_outputs, r_states = right.unroll(
-            length, steps[::-1], states[count:], layout, merge_outputs
-        )
+        there, l_states = left.unroll(length, steps, states[:count], layout, merge_outputs)
+        back, r_states = right.unroll(length, steps[::-1], states[count:], layout, merge_outputs)
         after: Any = [l_states, r_states]
-        if (
-            isinstance(l_outputs, Symbol)
-            and isinstance(r_outputs, Symbol)
-            and merge_outputs is not False
-        ):
-            backwards = sym.reverse(r_outputs, axis=time_axis(layout))
-            name = f"{self._output_prefix}out"
-            return sym.Concat(l_outputs, backwards, dim=2, name=name), after
-        l_steps, r_steps = [as_steps(length, one, layout) for one in (l_outputs, r_outputs)]
-        pairs = zip(l_steps, reversed(r_steps), strict=True)
-        outputs = [
-            sym.Concat(one, other, dim=1, name=f"{self._output_prefix}t{i}")
-            for i, (one, other) in enumerate(pairs)
-        ]
+        if isinstance(there, Symbol) and isinstance(back, Symbol) and merge_outputs is not False:
+            turned, name = sym.reverse(back, axis=time_axis(layout)), f"{self._output_prefix}out"
+            return sym.Concat(there, turned, dim=2, name=name), after
+        outputs = self._by_step(as_steps(length, there, layout), as_steps(length, back, layout))
         return (merged(outputs, layout) if merge_outputs else outputs), after
+
+    def _by_step(self, there: Sequence[Any], back: Sequence[Any]) -> list[Symbol]:
+        """The outputs of both at each step, put together."""
+        pairs = enumerate(zip(there, reversed(back), strict=True))
+        name = f"{self._output_prefix}t"
+        return [sym.Concat(one, other, dim=1, name=f"{name}{i}") for i, (one, other) in pairs]
 
 
 class FusedRNNCell(BaseRNNCell):

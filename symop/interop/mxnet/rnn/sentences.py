@@ -96,21 +96,12 @@ class BucketSentenceIter(DataIter):
             raise MXNetError(f"BucketSentenceIter: layout must be NT or TN, got {layout!r}")
         counts = np.bincount([len(one) for one in sentences])
         lengths = sorted(buckets or np.flatnonzero(counts >= batch_size).tolist())
-        filled: list[list[np.ndarray]] = [[] for _ in lengths]
-        for sentence in sentences:
-            place = bisect.bisect_left(lengths, len(sentence))
-            if place < len(lengths):
-                row = np.full(lengths[place], invalid_label, dtype)
-                row[: len(sentence)] = sentence
-                filled[place].append(row)
-        left_out = len(sentences) - sum(map(len, filled))
-        if left_out:
-            logging.warning("%d sentences are longer than the largest bucket", left_out)
+        self.invalid_label, self.dtype, self.layout = invalid_label, dtype, layout
+        filled = self._filled(sentences, lengths)
         self.buckets = [one for one, rows in zip(lengths, filled, strict=True) if rows]
         if not self.buckets:
             raise MXNetError("BucketSentenceIter: a bucket must have sentences, got none")
         self.data = [np.stack(rows) for rows in filled if rows]
-        self.invalid_label, self.dtype, self.layout = invalid_label, dtype, layout
         self.data_name, self.label_name = data_name, label_name
         self.default_bucket_key = max(self.buckets)
         self.provide_data = [self._described(data_name, self.default_bucket_key)]
@@ -121,6 +112,22 @@ class BucketSentenceIter(DataIter):
             for start in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()
+
+    def _filled(
+        self, sentences: Sequence[Sequence[int]], lengths: Sequence[int]
+    ) -> list[list[np.ndarray]]:
+        """The sentences filled up to the next of ``lengths``, those of each length together."""
+        filled: list[list[np.ndarray]] = [[] for _ in lengths]
+        for sentence in sentences:
+            place = bisect.bisect_left(lengths, len(sentence))
+            if place < len(lengths):
+                row = np.full(lengths[place], self.invalid_label, self.dtype)
+                row[: len(sentence)] = sentence
+                filled[place].append(row)
+        left_out = len(sentences) - sum(map(len, filled))
+        if left_out:
+            logging.warning("%d sentences are longer than the largest bucket", left_out)
+        return filled
 
     def _described(self, name: str, length: int) -> DataDesc:
         shape = (self.batch_size, length)

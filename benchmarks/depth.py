@@ -1,0 +1,328 @@
+"""Depth: models that loops of Python write, against scans written by hand in JAX.
+
+The models are those of ``tests/deep_models``, where each is proved equal to what it is compared
+with here.
+"""
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from measure import Figure, Program, brief, compare, judged, seconds
+from models import Model as Trained
+from models import digits, mlp
+from steps import forget, stages
+
+import symop as so
+from symop.function import settle
+from symop.repeats.switch import is_rolling
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from deep_models import Arrays, Model, images, layers, listed, named, recurrent, stacked
+
+TITLE = "Depth"
+TARGET = 1.2
+IDLE_TARGET = 1.05
+DATA = {"x", "target", "image"}
+"""Variables that are fed; gradients are those of all others."""
+OPERATORS_OF_A_STEP = 20
+"""Of the naive LSTM."""
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of depth."""
+    share = 10 if quick else 1
+    figures = []
+    for name, model in deep(share).items():
+        figures += against_scan(name, model, 2 if quick else 3, 5 if quick else 30)
+    for name in (f"{96 // share} residual layers",):
+        figures += apart(name, deep(share)[name], 2, 5 if quick else 30)
+    for name, model in shallow(share).items():
+        figures += against_unrolled(name, model, 1, 5 if quick else 30)
+    for trainee, repeats in ((mlp(), 12), (digits(), 6)):
+        figures.append(idle(trainee, 2 if quick else repeats))
+    figures += passes(10_000 // share, 3) + passes(100_000 // share, 1)
+    return figures, {"remarks": REMARKS}
+
+
+REMARKS = [
+    "A step is the loss and its gradients by all parameters. Before it is timed both sides must "
+    "give the same.",
+    "Parameters of repeated layers are stacked on both sides, by stacked=True on symop's; where a "
+    "figure says apart they are single arrays there. In unrolled JAX they are lists of arrays.",
+    "Trace and compile start with every cache empty; symop's part includes building and "
+    "differentiating the graph.",
+    "The second column is not always JAX: where a figure says so it is symop with rolling switched "
+    "off, and beside the pass alone it is one second.",
+]
+
+
+# Models ----------------------------------------------------------------------------------------
+
+
+def deep(share: int) -> dict[str, Model]:
+    """The models at full depth, or at a share of it."""
+    few, many, blocks = 50 // share, 200 // share, max(24 // share, 2)
+    return {
+        f"LSTM of {few} steps": lstm(few),
+        f"LSTM of {many} steps": lstm(many),
+        f"{96 // share} residual layers": layers.residual(96 // share, 64, 32),
+        f"{blocks} transformer blocks": transformer(blocks),
+        f"ResNet, 4 stages of {max(6 // share, 2)} blocks": resnet(4, max(6 // share, 2)),
+        f"chain of {1000 // share}": layers.chain(1000 // share, (1024,)),
+    }
+
+
+def shallow(share: int) -> dict[str, Model]:
+    """The same models where plain JAX compiles them in seconds."""
+    part = max(share // 3, 1)
+    return {
+        f"LSTM of {12 // part} steps": lstm(12 // part),
+        f"{16 // part} residual layers": layers.residual(16 // part, 64, 32),
+        f"{6 // part} transformer blocks": transformer(6 // part),
+        f"ResNet, 2 stages of {max(4 // part, 2)} blocks": resnet(2, max(4 // part, 2)),
+        f"chain of {150 // part}": layers.chain(150 // part, (1024,)),
+    }
+
+
+def lstm(steps: int) -> Model:
+    """64 units at batch 16, the outputs of all steps read."""
+    return recurrent.recurrent("lstm", recurrent.Size(steps, 16, 64, 64), collects="stack")
+
+
+def transformer(blocks: int) -> Model:
+    """Width 64, four heads, 32 tokens."""
+    return layers.transformer(layers.Attending(blocks, 4, 32, 4, 64))
+
+
+def resnet(count: int, blocks: int) -> Model:
+    """Widths from 8 on, images of 16 by 16."""
+    return images.resnet(images.Stages(count, blocks, 4, 16, 8))
+
+
+# Sides -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to compute a model's loss, its gradients, and new states where it has some.
+
+    Attributes:
+        make: the function, anew.
+        given: what it is called with.
+        names: of what it takes stacked, or in lists.
+    """
+
+    make: Callable[[], Any]
+    given: tuple[Any, ...]
+    names: Any
+
+    def compiled(self) -> Any:
+        """The compiled function."""
+        return jax.jit(self.make()).lower(*self.given).compile()
+
+    def run(self, compiled: Any) -> Any:
+        """One step, waited for."""
+        return jax.block_until_ready(compiled(*self.given))
+
+    def found(self, compiled: Any) -> Arrays:
+        """Gradients by the names of the graph, and the loss."""
+        loss, slopes, *_ = self.run(compiled)
+        return {"": loss, **named(self.names, slopes)}
+
+
+def by_graph(model: Model, *, apart: bool = False) -> Side:
+    """The naive symbol: built, differentiated, lowered; parameters stacked unless ``apart``."""
+    params, states = single(model.arrays())
+
+    def made() -> so.building.ValueAndGrad:
+        loss = model.loss()
+        return so.value_and_grad(loss, trained(loss), is_train=bool(states), stacked=not apart)
+
+    def make() -> Any:
+        function = made()
+        return lambda given: function(**given)
+
+    like = made()
+    return Side(make, (like.stack({**params, **states}),), like.stacks)
+
+
+def by_hand(model: Model, join: Callable[..., Arrays], function: Callable[..., Any]) -> Side:
+    """JAX; ``join`` puts together the parameters that repeat as ``function`` takes them."""
+    params, states = single(model.arrays())
+    wanted = trained(model.loss())
+    moving = {name: params.pop(name) for name in wanted}
+
+    def make() -> Any:
+        def loss(moving: Arrays, fixed: Arrays, states: Arrays) -> Any:
+            return function({**moving, **fixed}, states)
+
+        def step(*given: Arrays) -> Any:
+            (value, new), slopes = jax.value_and_grad(loss, has_aux=True)(*given)
+            return value, slopes, new
+
+        return step
+
+    given = (join(model.stacks, moving), params, join(model.states, states))
+    return Side(make, given, model.stacks)
+
+
+def trained(loss: so.Symbol) -> list[str]:
+    """Names of the parameters; of a model without any, its input."""
+    return [name for name in loss.list_arguments() if name not in DATA] or ["x"]
+
+
+def single(arrays: Any) -> Any:
+    """Arrays of single precision."""
+    return jax.tree.map(lambda one: jnp.asarray(one, jnp.float32), arrays)
+
+
+# Figures ---------------------------------------------------------------------------------------
+
+
+def against_scan(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
+    """Compilation, a step of the function, and a step of an executor."""
+    ours, theirs = by_graph(model), by_hand(model, stacked, model.scanned)
+    first, (mine, other) = compilation(f"{name}: trace and compile", ours, theirs, compilings)
+    agree(ours.found(mine), theirs.found(other))
+    executed = executor(model)
+    executed()
+    return [
+        first,
+        paired(f"{name}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps),
+        paired(f"{name}: step of an executor", executed, lambda: theirs.run(other), steps),
+    ]
+
+
+def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
+    """Parameters as single arrays, which a step has to put together; for information."""
+    ours, theirs = by_graph(model, apart=True), by_hand(model, stacked, model.scanned)
+    title = f"{name}, parameters apart"
+    first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
+    second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)
+    return [replace(one, target=None) for one in (first, second)]
+
+
+def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
+    """Against loops of Python in JAX, for information."""
+    ours, theirs = by_graph(model), by_hand(model, listed, model.unrolled)
+    title = f"{name}, against unrolled JAX"
+    first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
+    agree(ours.found(mine), theirs.found(other))
+    second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)
+    return [replace(one, target=None) for one in (first, second)]
+
+
+def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Figure, list[Any]]:
+    """Both compiled in turns from nothing; the figure, and what was compiled last."""
+    sides, made, pairs = (ours, theirs), [None, None], []
+    for i in range(repeats):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if i % 2 else (1, 0):
+            forget()
+            start = time.perf_counter()
+            made[side] = sides[side].compiled()
+            taken[side] = time.perf_counter() - start
+        pairs.append((taken[0], taken[1]))
+    return judged(title, pairs, target=TARGET), made
+
+
+def paired(title: str, ours: Program, theirs: Program, repeats: int) -> Figure:
+    """Steps in turns."""
+    return compare(title, ours, theirs, repeats=repeats, target=TARGET, clock=brief, warm_up=3)
+
+
+def agree(ours: Arrays, theirs: Arrays) -> None:
+    """Both sides must compute the same, or comparing them means nothing."""
+    assert ours.keys() == theirs.keys()
+    for name, other in theirs.items():
+        atol = 2e-3 * max(float(jnp.abs(other).max()), 1e-3)
+        np.testing.assert_allclose(ours[name], other, rtol=0, atol=atol, err_msg=name)
+
+
+def executor(model: Model) -> Program:
+    """Forwards and backwards."""
+    params, states = single(model.arrays())
+    loss = model.loss()
+    requests = dict.fromkeys(trained(loss), "write")
+    bound = loss.bind(params, grad_req=requests, aux_states=states, stacked=True)
+
+    def step() -> None:
+        bound.forward(is_train=True)
+        bound.backward()
+        jax.block_until_ready((bound.outputs, bound.grad_dict.arrays(), bound.aux_dict.arrays()))
+
+    return step
+
+
+# What has nothing to roll ----------------------------------------------------------------------
+
+
+def idle(model: Trained, repeats: int) -> Figure:
+    """Tracing and compiling a training step, with the pass and without."""
+    state = model.initial()
+    pairs = []
+    for i in range(repeats + 1):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if i % 2 else (1, 0):
+            with nullcontext() if side == 0 else so.rolling(False):
+                taken[side] = sum(stages(lambda: model.trainer()._step, state, model.batch))
+        pairs.append((taken[0], taken[1]))
+    title = f"{model.name}: trace and compile, against rolling switched off"
+    return judged(title, pairs[1:], target=IDLE_TARGET)
+
+
+# The pass alone --------------------------------------------------------------------------------
+
+
+def passes(count: int, repeats: int) -> list[Figure]:
+    """The pass on graphs of ``count`` operators, against one second."""
+    target = 1.0 if count <= 10_000 else None
+    graphs = {
+        "one chain": lambda: layers.chain(count).loss(),
+        "an LSTM": lambda: lstm(count // OPERATORS_OF_A_STEP).loss(),
+        "nothing that repeats": lambda: irregular(count),
+    }
+    return [
+        one_second(f"the pass on {count:,} operators, {name}", make, repeats, target)
+        for name, make in graphs.items()
+    ]
+
+
+def one_second(
+    title: str, make: Callable[[], so.Symbol], repeats: int, target: float | None
+) -> Figure:
+    """What the pass adds to settling a graph; each graph is settled once."""
+    taken = []
+    for _ in range(repeats):
+        with_pass = settling(make())
+        with so.rolling(False):
+            taken.append(with_pass - settling(make()))
+    found = max(statistics.median(taken), 0.0)
+    return Figure(title, found, 1.0, found, target=target, repeats=repeats)
+
+
+def settling(graph: so.Symbol) -> float:
+    """Seconds of filling in types, rolling and fixing the training flag."""
+    return seconds(lambda: settle(graph.nodes, {}, training=True, rolling=is_rolling()))
+
+
+def irregular(count: int) -> so.Symbol:
+    """Operators drawn at random, each of the two newest values or of one."""
+    draw = random.Random(0)
+    single, double = (so.sin, so.cos, so.tanh, so.exp, so.sigmoid), (so.add, so.multiply)
+    before, h = so.var("y", (4,)), so.var("x", (4,))
+    for _ in range(count):
+        pair = draw.random() < 0.3
+        made = draw.choice(double)(before, h) if pair else draw.choice(single)(h)
+        before, h = h, made
+    return so.sum(h)

@@ -1,0 +1,154 @@
+"""Binding: executors over arrays that are given, or over zeros of shapes that are inferred."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from registry.types import is_inexact
+from symop.interop.mxnet.calls import as_shape
+from symop.interop.mxnet.errors import MXNetError, near
+from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.graph import Entry, argument_names, state_names
+from symop.interop.mxnet.inferring import Inference
+from symop.interop.mxnet.ndarray import NDArray, array_named, zeros_of
+
+_REQUESTS = ("null", "write", "write_inplace", "add")
+
+
+def bind(
+    heads: Sequence[Entry], args: Any, args_grad: Any, grad_req: Any, aux_states: Any
+) -> Executor:
+    """An executor over given arrays; see ``Symbol.bind``.
+
+    Raises:
+        MXNetError: an array is missing, or is not as it must be.
+    """
+    names, states = argument_names(heads), state_names(heads)
+    arguments = _by_name("args", args, names)
+    requests = _requests(grad_req, names)
+    gradients: dict[str, NDArray] = {}
+    if args_grad is not None:
+        gradients = _by_name("args_grad", args_grad, names, partial=True)
+        requests = {n: one if n in gradients else "null" for n, one in requests.items()}
+    elif args is not None and grad_req != "null":
+        requests = dict.fromkeys(names, "null")
+    for name, one in gradients.items():
+        _require_like(name, one, arguments[name])
+    return Executor(
+        heads,
+        arguments,
+        {name: gradients.get(name) for name in names},
+        requests,
+        _by_name("aux_states", aux_states, states),
+    )
+
+
+def simple_bind(
+    heads: Sequence[Entry],
+    grad_req: Any,
+    type_dict: Mapping[str, Any] | None,
+    shapes: Mapping[str, Sequence[int]],
+) -> Executor:
+    """An executor over zeros; see ``Symbol.simple_bind``.
+
+    Raises:
+        MXNetError: a shape does not follow from those that are given.
+    """
+    given = {name: as_shape(name, shape) for name, shape in shapes.items()}
+    types = Inference(heads, given, type_dict)
+    variables = {node.name: node for node in types.variables()}
+    told = [*given, *(type_dict or {})]
+    _require_shapes(types, [name for name in told if name not in variables])
+    _warn_unknown("simple_bind: shapes and dtypes", told, list(variables), 4)
+    arrays = {name: zeros_of(*types.type(node), name) for name, node in variables.items()}
+    arguments = {name: arrays[name] for name in argument_names(heads)}
+    requests = {
+        name: one if is_inexact(np.dtype(arguments[name].dtype)) else "null"
+        for name, one in _requests(grad_req, list(arguments)).items()
+    }
+    gradients = {
+        name: None if requests[name] == "null" else zeros_of(one.shape, one.dtype, name)
+        for name, one in arguments.items()
+    }
+    states = {name: arrays[name] for name in state_names(heads)}
+    return Executor(heads, arguments, gradients, requests, states)
+
+
+def evaluated(heads: Sequence[Entry], given: Mapping[str, Any]) -> list[NDArray]:
+    """The outputs for given arrays, by name; see ``Symbol.eval``."""
+    names = [*argument_names(heads), *state_names(heads)]
+    bound = bind(heads, given, None, "null", given)
+    _warn_unknown("eval: arrays", given, names, 4)
+    return bound.forward()
+
+
+def _warn_unknown(what: str, given: Iterable[str], names: Sequence[str], level: int) -> None:
+    """Warn of names that no variable has, which MXNet does not look at."""
+    for name in given:
+        if name not in names:
+            warnings.warn(
+                f"{what} must be those of {', '.join(names)}, got {name!r}{near(name, names)}",
+                stacklevel=level,
+            )
+
+
+def _require_shapes(types: Inference, unknown: Sequence[str]) -> None:
+    """Refuse to bind variables whose shapes do not follow, with what was given in vain."""
+    names = [node.name for node in types.variables()]
+    for node in types.variables():
+        try:
+            types.type(node)
+        except MXNetError as error:
+            vain = [f"; there is no {one!r}{near(one, names)}" for one in unknown]
+            raise MXNetError(f"{error}{''.join(vain)}") from None
+
+
+def _by_name(
+    what: str, given: Any, names: Sequence[str], *, partial: bool = False
+) -> dict[str, NDArray]:
+    """Arrays by name, of a dict or of a list in the order of ``names``."""
+    if isinstance(given, (list, tuple)):
+        if len(given) > len(names):
+            raise MXNetError(f"bind: {what} must be at most {len(names)}, got {len(given)}")
+        given = dict(zip(names, given, strict=False))
+    if given is not None and not isinstance(given, Mapping):
+        raise MXNetError(f"bind: {what} must be a list or a dict, got {type(given).__name__}")
+    held = {name: one for name, one in (given or {}).items() if one is not None}
+    missing = [name for name in names if name not in held]
+    if missing and not partial:
+        meant = near(missing[0], [name for name in held if name not in names])
+        raise MXNetError(
+            f"bind: {what} must be given for all, got none for {', '.join(missing)}{meant}"
+        )
+    return {name: array_named(f"bind: {name}", held[name]) for name in names if name in held}
+
+
+def _require_like(name: str, gradient: NDArray, argument: NDArray) -> None:
+    """Refuse the array of a gradient that is not of its argument's type."""
+    if (gradient.shape, gradient.dtype) != (argument.shape, argument.dtype):
+        raise MXNetError(
+            f"bind: the gradient of {name!r} must be of shape {argument.shape} and dtype "
+            f"{argument.dtype.__name__}, got {gradient.shape} and {gradient.dtype.__name__}"
+        )
+
+
+def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
+    """The request for each argument."""
+    if isinstance(given, str):
+        found = dict.fromkeys(names, given)
+    elif isinstance(given, Mapping):
+        found = {name: given.get(name, "null") for name in names}
+        _warn_unknown("bind: grad_req", given, names, 5)
+    elif not isinstance(given, (list, tuple)):
+        raise MXNetError(f"bind: grad_req must be a str, a list or a dict, got {given!r}")
+    elif len(given) != len(names):
+        raise MXNetError(f"bind: grad_req must be one for each of {len(names)}, got {len(given)}")
+    else:
+        found = dict(zip(names, given, strict=True))
+    for name, one in found.items():
+        if one not in _REQUESTS:
+            listed = ", ".join(_REQUESTS)
+            raise MXNetError(f"bind: grad_req must be one of {listed}, got {one!r} for {name!r}")
+    return found

@@ -1,0 +1,91 @@
+"""Dtypes that are known in part, and rules by which inputs and outputs of a call tell each other's.
+
+None is unknown. A rule completes two lists in place, of dtypes of inputs and of outputs; what it
+leaves open the call itself tells, once all inputs are known.
+"""
+
+from collections.abc import Callable, Iterable
+
+from registry.shapes import canonical
+from registry.types import DType, as_dtype
+from symop.interop.mxnet.errors import MXNetError
+
+Dtypes = list[DType | None]
+Rule = Callable[[Dtypes, Dtypes], None]
+
+
+def agreed(dtypes: Iterable[DType | None]) -> DType | None:
+    """The one dtype of ``dtypes`` that are the same, if one is known.
+
+    Raises:
+        MXNetError: they contradict each other.
+    """
+    found: DType | None = None
+    for one in dtypes:
+        # To NumPy None is float64: compare names.
+        if found is None:
+            found = one
+        elif one is not None and one.name != found.name:
+            raise MXNetError(f"dtypes must agree, got {found.name} and {one.name}")
+    return found
+
+
+def names(dtypes: Iterable[DType | None]) -> list[str | None]:
+    """What can be compared."""
+    return [None if one is None else one.name for one in dtypes]
+
+
+def same(given: Dtypes, found: Dtypes) -> None:
+    """All inputs and outputs have one dtype."""
+    dtype = agreed((*given, *found))
+    given[:], found[:] = [dtype] * len(given), [dtype] * len(found)
+
+
+def same_inputs(given: Dtypes, found: Dtypes) -> None:
+    """All inputs have one dtype, and the outputs' are others."""
+    del found
+    given[:] = [agreed(given)] * len(given)
+
+
+def free(given: Dtypes, found: Dtypes) -> None:
+    """Nothing is told but by the call."""
+    del given, found
+
+
+def told(given: Dtypes, found: Dtypes, dtype: str | None) -> None:
+    """The first output has the dtype that an attribute names."""
+    del given
+    if dtype is not None:
+        found[0] = agreed((found[0], canonical(as_dtype(dtype))))
+
+
+def alike(*places: int) -> Rule:
+    """The rule that the inputs at ``places`` and all outputs have one dtype, other inputs any."""
+
+    def rule(given: Dtypes, found: Dtypes) -> None:
+        dtype = agreed((*[given[i] for i in places], *found))
+        for i in places:
+            given[i] = dtype
+        found[:] = [dtype] * len(found)
+
+    return rule
+
+
+like_data = alike(0)
+"""The first input and all outputs have one dtype, other inputs any."""
+
+
+def whole_at(place: int, rule: Rule) -> Rule:
+    """``rule``, and that the input at ``place`` is of int32 unless told otherwise."""
+
+    def both(given: Dtypes, found: Dtypes) -> None:
+        rule(given, found)
+        given[place] = as_dtype("int32") if given[place] is None else given[place]
+
+    return both
+
+
+def labeled(given: Dtypes, found: Dtypes) -> None:
+    """As ``like_data``; other inputs, such as labels, have that dtype unless told otherwise."""
+    like_data(given, found)
+    given[1:] = [given[0] if one is None else one for one in given[1:]]

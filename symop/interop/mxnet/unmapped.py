@@ -1,0 +1,31 @@
+"""Operators of MXNet that are not mapped, by the beginnings of their names, with the reasons."""
+
+UNMAPPED = {
+    "_contrib_quantize": "arithmetic of 8-bit integers; load the model before it was quantized",
+    "_contrib_dequantize": "arithmetic of 8-bit integers; load the model before it was quantized",
+    "_contrib_requantize": "arithmetic of 8-bit integers; load the model before it was quantized",
+    "_contrib_calibrate_entropy": "chooses ranges for 8-bit integers",
+    "_contrib_intgemm": "arithmetic of 8-bit integers, of Intel's CPUs",
+    "_sg_mkldnn": "made by a rewrite for Intel's CPUs; load the model before it",
+    "_TensorRT": "made by a rewrite for TensorRT; load the model before it",
+    "_FusedOp": "made by a rewrite for GPUs; no file holds it",
+    "_contrib_tvm": "a kernel of a build of MXNet with TVM; dot and broadcast_add compute the same",
+    "_contrib_dgl": "samples a graph that is stored as csr, so shapes depend on the entries",
+    "_contrib_edge_id": "reads a csr array, and arrays of graphs are dense",
+    "_contrib_getnnz": "reads a csr array, and arrays of graphs are dense",
+    "_sparse_retain": "of row-sparse arrays only: mx.nd.sparse.retain",
+    "_square_sum": "of row-sparse arrays only; sum(square(data)) computes the same",
+    "_contrib_mrcnn_mask_target": "makes targets of training from masks; compute them with NumPy",
+    "_image_": "prepares images; compute them with NumPy before they are fed",
+    "_Native": "calls C code of a process that is gone; write an mx.operator.CustomOp",
+    "_NDArray": "calls C code of a process that is gone; write an mx.operator.CustomOp",
+    "_npi_": "of mx.np; use symop.nd, a namespace of the Python array API",
+    "_npx_": "of mx.npx; use symop.nd, a namespace of the Python array API",
+    "_np_": "of mx.np; use symop.nd, a namespace of the Python array API",
+}
+
+
+def reason(name: str) -> str:
+    """Why there is no operator called ``name``, for a message; empty if nothing is known of it."""
+    told = next((why for start, why in UNMAPPED.items() if name.startswith(start)), None)
+    return "" if told is None else f": {told}"

@@ -1,0 +1,365 @@
+"""Making the loop: the steps of a run as one ``scan``, or one ``vmap`` where nothing is carried."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from registry.errors import KindError, SymopError
+from registry.infer import abstract
+from registry.operator import Operator
+from registry.ops.loop_gradients import Layout
+from registry.table import get
+from registry.types import VarKind, VarType
+from symop.bodies import GraphBody, body_of
+from symop.emission import apply
+from symop.graph import (
+    CONSTANT,
+    TRAINING,
+    Node,
+    copied_origin,
+    placeholder,
+    select,
+    topological,
+    training_flag,
+)
+from symop.repeats.listing import maker_of
+from symop.repeats.series import Series, series_of
+from symop.repeats.steps import FirstDiffersError, Place, Read, RefusedError, Steps
+
+Image = Callable[[Node], Node]
+"""What a node became, itself if it did not change."""
+Within = Callable[[Sequence[Node], Sequence[Node], Sequence[Node]], list[Node]]
+"""Rolls what is repeated within a step: ``(results, order, parameters)``."""
+_FEW = 2
+"""So many results of a loop are taken out one by one; of more, all are."""
+MOST_COPIED = 1 << 24
+"""So many bytes may be copied in each run, to and fro; copying more takes too long."""
+_LIGHT = 4
+"""All steps are computed at once if their values take no more times the room of the results."""
+
+
+class Aim(NamedTuple):
+    """What will be done with loops.
+
+    Attributes:
+        residuals: their gradients are taken as graphs, so they store what those will read.
+        by_jax: JAX may differentiate them.
+        stacking: variables that they read apart become one, so nothing of them is copied.
+    """
+
+    residuals: bool = False
+    by_jax: bool = False
+    stacking: bool = False
+
+
+FORWARD = Aim()
+"""Nothing but to be run."""
+
+
+class Loop(NamedTuple):
+    """A loop in place of steps.
+
+    Attributes:
+        node: the operator that runs it.
+        images: what the values of the steps became.
+        terms: for those that add up a value of all steps: the sums, beside the places they sum.
+        backwards: whether the last slice of its series is the first step's.
+        counts: how many carries, series and constants it has, and how many of the series had to
+            be put together.
+    """
+
+    node: Node
+    images: dict[Node, Node]
+    terms: dict[Node, list[tuple[Place, Node]]]
+    backwards: bool
+    counts: dict[str, int]
+
+
+class _Operands:
+    """What a body takes: parameters, and the values from outside that they stand for."""
+
+    def __init__(self, steps: Steps, image: Image) -> None:
+        self.steps, self.image = steps, image
+        self.carries: dict[tuple[Place, Node], Node] = {}
+        self.series: dict[tuple[Node, ...], Node] = {}
+        self.consts: dict[Node, Node] = {}
+
+    def carry(self, place: Place, first: Node) -> Node:
+        types = self.steps.node(1, place[0]).types
+        assert types is not None
+        type = types[place[1]]
+        if first.type.strong() is not type:
+            raise FirstDiffersError(f"the first step starts from {first.type}, the others {type}")
+        if type.kind is not VarKind.LOD_TENSOR:
+            raise RefusedError("a carried value is no dense array")
+        return self._parameter(self.carries, (place, self.image(first)), "carried", type)
+
+    def outside(self, values: tuple[Node, ...]) -> Node:
+        now = tuple(map(self.image, values))
+        first = now[0]
+        if all(one is first for one in now) and first.type.kind is not VarKind.RANDOM_KEY:
+            if first.op in (CONSTANT, TRAINING):
+                return first
+            return self._parameter(self.consts, first, "shared", first.type.strong())
+        return self._parameter(self.series, now, "each", first.type.strong())
+
+    @staticmethod
+    def _parameter(known: dict[Any, Node], key: Any, name: str, type: VarType) -> Node:
+        found = known.get(key)
+        if found is None:
+            found = known[key] = placeholder(f"{name}{len(known)}", type)
+        return found
+
+    @property
+    def parameters(self) -> list[Node]:
+        return [*self.carries.values(), *self.series.values(), *self.consts.values()]
+
+
+class _Builder:
+    """Makes the body of a run's steps, and the loop of the body."""
+
+    def __init__(self, steps: Steps, image: Image, within: Within, aim: Aim) -> None:
+        self.steps, self.within, self.aim = steps, within, aim
+        self.operands = _Operands(steps, image)
+        self.made: dict[int, Node] = {}
+
+    def loop(self) -> Loop:
+        """The loop.
+
+        Raises:
+            RefusedError: there can be none.
+        """
+        for k in range(self.steps.run.period):
+            if k not in self.steps.varying:
+                self.made[k] = self._operator(k)
+        sums = sorted({place for each in self.steps.terms.values() for place in each})
+        last, collected = self._results()
+        carries = [self.value(place) for place, _ in self.operands.carries]
+        results = [*carries, *map(self.value, sums), *map(self.value, collected)]
+        outputs, backwards, copied = self._called(results, len(sums))
+        images = self._last(last, outputs)
+        first = len(carries) + len(sums)
+        for place, whole in zip(collected, outputs[first:], strict=True):
+            images.update(self._taken(place, whole, backwards=backwards))
+        by_place = dict(zip(sums, outputs[len(carries) : first], strict=True))
+        terms = {
+            reader: [(place, by_place[place]) for place in sorted(places)]
+            for reader, places in self.steps.terms.items()
+        }
+        given = self.operands
+        counts = {
+            "carried": len(given.carries),
+            "series": len(given.series),
+            "shared": len(given.consts),
+            "copied": copied,
+        }
+        return Loop(maker_of(outputs[0])[0], images, terms, backwards, counts)
+
+    def value(self, place: Place) -> Node:
+        """A value of the body."""
+        made = self.made[place[0]]
+        assert isinstance(made.op, Operator)
+        original = self.steps.node(1, place[0]).op
+        assert isinstance(original, Operator)
+        return made if original.single else select(made, place[1])
+
+    def _operator(self, k: int) -> Node:
+        node = self.steps.node(1, k)
+        inputs = tuple([self._input(read) for read in self.steps.reads(k)])
+        assert isinstance(node.op, Operator)
+        with copied_origin(node.origin):
+            made = apply(node.op, inputs, node.attributes)
+        if made.types != node.types:
+            raise RefusedError(f"{node.op.name} gives another type for numbers that differ by step")
+        return made
+
+    def _input(self, read: Read | None) -> Node | None:
+        if read is None:
+            return None
+        if read.inner is not None:
+            return self.value(read.inner)
+        if read.carried is not None:
+            return self.operands.carry(read.carried, read.values[0])
+        return self.operands.outside(read.values)
+
+    def _results(self) -> tuple[list[Place], list[Place]]:
+        """What is asked for of the last step alone and is carried, and what of each step."""
+        carried = {place for place, _ in self.operands.carries}
+        final = {self.steps.run.times - 1}
+        uses = sorted(self.steps.uses.items())
+        last = [place for place, steps in uses if steps == final and place in carried]
+        return last, [place for place, _ in uses if place not in last]
+
+    def _called(self, results: Sequence[Node], n_sums: int) -> tuple[list[Node], bool, int]:
+        """The results of the loop, its direction, and how many of its series were copied."""
+        given = self.operands
+        found = [_required(series_of(values)) for values in given.series]
+        self._require_little_copied(found)
+        if not given.carries and not n_sums and any(one.copied for one in found):
+            raise RefusedError("nothing is carried, and what the steps read would be copied")
+        backwards = _direction(found)
+        series = [
+            _turned(one, values, backwards=backwards)
+            for one, values in zip(found, given.series, strict=True)
+        ]
+        order = [self.made[k] for k in sorted(self.made)]
+        inner = self.within(results, order, given.parameters)
+        body = body_of(given.parameters, inner, (), updating=True)
+        _require_dense_gradients(body)
+        if self.aim.by_jax and jax.default_backend() == "cpu" and _convolves(body):
+            raise RefusedError(
+                "JAX would transpose convolutions, which XLA makes slow in CPU loops"
+            )
+        layout = Layout(body, len(given.carries), len(series), n_sums)
+        firsts = [first for _, first in given.carries]
+        operands = [*firsts, *series, *given.consts]
+        with copied_origin(self.steps.node(0, 0).origin):
+            outputs = self._operator_of(layout, operands, backwards=backwards)
+        return outputs[: len(results)], backwards, sum(one.copied for one in found)
+
+    def _require_little_copied(self, found: Sequence[Series]) -> None:
+        """Refuse loops that copy so much in each run that it takes longer than compiling saves.
+
+        Raises:
+            RefusedError: they do.
+        """
+        copied = sum(_bytes(one.node.type) for one in found if one.copied)
+        if copied > MOST_COPIED and not self.aim.stacking:
+            raise RefusedError(
+                f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
+                "stacked=True it lies in one array"
+            )
+
+    def _operator_of(self, layout: Layout, operands: list[Node], *, backwards: bool) -> list[Node]:
+        body = layout.body
+        assert isinstance(body, GraphBody)
+        reads = any(one.op is TRAINING for one in topological(body.results))
+        training: Any = training_flag() if reads else False
+        if not layout.n_carry and not layout.n_sums and self._is_light(body):
+            return list(get("vmap")(*operands, training=training, body=body, n_mapped=layout.n_xs))
+        if self.aim.residuals:
+            layout = _with_residuals(layout)
+        made = get("scan")(
+            *operands,
+            training=training,
+            body=layout.body,
+            n_carry=layout.n_carry,
+            n_xs=layout.n_xs,
+            n_sums=layout.n_sums,
+            length=self.steps.run.times,
+            reverse=backwards,
+        )
+        return list(made)
+
+    def _is_light(self, body: GraphBody) -> bool:
+        """Whether all steps may be computed at once."""
+        if any(one.kind is not VarKind.LOD_TENSOR for one in body.inputs):
+            return False
+        room = sum(_bytes(one) for node in self.made.values() for one in node.types or ())
+        return room <= _LIGHT * sum(map(_bytes, body.outputs))
+
+    def _last(self, places: Sequence[Place], outputs: Sequence[Node]) -> dict[Node, Node]:
+        carried = [place for place, _ in self.operands.carries]
+        images = {}
+        for place in places:
+            value = self._original(self.steps.run.times - 1, place)
+            images[value] = outputs[carried.index(place)]
+        return images
+
+    def _taken(self, place: Place, whole: Node, *, backwards: bool) -> dict[Node, Node]:
+        """What the values of a place became: slices of the results of all steps."""
+        count, steps = self.steps.run.times, sorted(self.steps.uses[place])
+        at = {step: count - 1 - step if backwards else step for step in steps}
+        if len(steps) <= _FEW:
+            return {self._original(step, place): _slice(whole, i) for step, i in at.items()}
+        parts = get("unstack")(whole)
+        return {self._original(step, place): parts[i] for step, i in at.items()}
+
+    def _original(self, step: int, place: Place) -> Node:
+        node = self.steps.node(step, place[0])
+        value = self.steps.listing.value(self.steps.listing.place[node], place[1])
+        assert value is not None
+        return value
+
+
+def loop_of(steps: Steps, image: Image, within: Within, aim: Aim) -> Loop:
+    """The loop that computes what ``steps`` do.
+
+    Raises:
+        RefusedError: there can be none.
+    """
+    try:
+        return _Builder(steps, image, within, aim).loop()
+    except SymopError as error:
+        raise RefusedError(str(error).partition("\n")[0]) from error
+
+
+def _required(series: Series | None) -> Series:
+    if series is None:
+        raise RefusedError("what the steps read from outside is of different types")
+    return series
+
+
+def _direction(found: Sequence[Series]) -> bool:
+    """Whether to run backwards: if so most of what need not be copied is read without a turn."""
+    sizes = [0, 0]
+    for one in found:
+        if not one.copied and one.node.type.kind is VarKind.LOD_TENSOR:
+            sizes[one.backwards] += _bytes(one.node.type)
+    return sizes[1] > sizes[0]
+
+
+def _turned(series: Series, values: Sequence[Node], *, backwards: bool) -> Node:
+    """The series with the first slice of a loop in that direction first."""
+    if series.backwards == backwards:
+        return series.node
+    if series.copied or series.node.type.kind is VarKind.RANDOM_KEY:
+        turned = series_of(values[::-1])
+        assert turned is not None
+        return turned.node
+    flipped: Node = get("flip")(series.node, axis=0)
+    return flipped
+
+
+def _slice(series: Node, number: int) -> Node:
+    one = get("slice")(series, begin=(number,), end=(number + 1,))
+    squeezed: Node = get("squeeze")(one, axis=0)
+    return squeezed
+
+
+def _bytes(type: VarType) -> int:
+    return type.size * type.dtype.itemsize
+
+
+def _convolves(body: GraphBody) -> bool:
+    """Whether there are convolutions in ``body``, at any depth."""
+    values = list(map(abstract, body.inputs))
+    return "conv_general_dilated" in str(jax.make_jaxpr(lambda *given: body.run(given))(*values))
+
+
+def _require_dense_gradients(body: GraphBody) -> None:
+    """Refuse a body one of whose gradients is rows, which could not leave it.
+
+    Raises:
+        RefusedError: there is one.
+    """
+    heads, wanted = (
+        tuple(i for i, one in enumerate(types) if one.differentiable)
+        for types in (body.outputs, body.inputs)
+    )
+    try:
+        body.pullback(heads, wanted)
+    except KindError:
+        raise RefusedError("a gradient of what the steps share is rows") from None
+    except SymopError:
+        pass  # who asks for a gradient is told what is wrong
+
+
+def _with_residuals(layout: Layout) -> Layout:
+    if not any(one.differentiable for one in layout.body.outputs):
+        return layout
+    try:
+        return layout.with_residuals()
+    except SymopError:
+        return layout

@@ -1,0 +1,89 @@
+"""Parameters that a loop reads as one series, as one variable: who owns them keeps them stacked.
+
+Then a step of training copies nothing: it reads the stack, and gives the gradient as a stack.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from registry.table import get
+from symop.emission import substitute
+from symop.graph import VARIABLE, Node, topological, variable
+from symop.repeats.listing import cut_of
+
+Stacks = dict[str, tuple[str, ...]]
+"""Names of the variables that lie along the first axis of another one, by its name."""
+
+
+class Stacked(NamedTuple):
+    """A graph over stacks of variables.
+
+    Attributes:
+        outputs: its values.
+        updates: the new value of each variable that it updates.
+        stacks: which variables lie in which stack.
+    """
+
+    outputs: list[Node]
+    updates: dict[Node, Node]
+    stacks: dict[Node, tuple[Node, ...]]
+
+
+def stacked(
+    outputs: Sequence[Node],
+    updates: Mapping[Node, Node],
+    allows: Callable[[tuple[str, ...]], bool],
+) -> Stacked:
+    """``outputs`` over one variable for each stack of variables that are used nowhere else.
+
+    Only those are stacked of whose names ``allows`` says so.
+    """
+    ends = [*outputs, *updates.values()]
+    order = topological(ends)
+    uses = Counter(child for node in order for child in node.operands)
+    uses.update(ends)
+    stacks: dict[Node, tuple[Node, ...]] = {}
+    whole: dict[Node, Node] = {}
+    for node in order:
+        members = tuple(node.operands)
+        if not _is_stack(node) or any(one.op is not VARIABLE or uses[one] > 1 for one in members):
+            continue
+        if not allows(tuple(str(one.name) for one in members)):
+            continue
+        new = _joint_update(members, updates)
+        if new is None and any(one in updates for one in members):
+            continue
+        made = _stack_of(node, members)
+        stacks[made], whole[node] = members, made
+        if new is not None:
+            updates = {one: value for one, value in updates.items() if one not in members}
+            updates[made] = new
+    ends = [*outputs, *updates.values()]
+    if whole:
+        ends = substitute(ends, whole)
+    count = len(outputs)
+    return Stacked(ends[:count], dict(zip(updates, ends[count:], strict=True)), stacks)
+
+
+def _is_stack(node: Node) -> bool:
+    return node.op is get("stack") and node.attributes == (0,)
+
+
+def _stack_of(node: Node, members: Sequence[Node]) -> Node:
+    """The variable that stands for several of one role."""
+    name = f"{members[0].name}..{members[-1].name}"
+    role, type = members[0].attributes[2], node.type
+    return variable(name, type.shape, type.dtype, role)
+
+
+def _joint_update(members: Sequence[Node], updates: Mapping[Node, Node]) -> Node | None:
+    """The new values of ``members`` as they lie in one array, in order; None if they do not."""
+    cuts = [cut_of(updates[one]) if one in updates else None for one in members]
+    first = cuts[0]
+    if first is None or first.source.type.shape[0] != len(members):
+        return None
+    for i, cut in enumerate(cuts):
+        if cut is None or cut.source is not first.source or cut.piece != (0, i, 1, False):
+            return None
+    return first.source
