@@ -147,7 +147,8 @@ class Scope:
 
 def scope_of(node: Node) -> Scope | None:
     """The innermost scope that ``node`` was built in."""
-    found = None if node.origin is None else node.origin.scope
+    origin = (node.operands[0] if node.op is SELECT else node).origin
+    found = None if origin is None else origin.scope
     return found if isinstance(found, Scope) else None
 
 
