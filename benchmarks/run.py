@@ -17,11 +17,12 @@ MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
     "depth_chain",
 )  # fmt: skip
-NAMES = (*MAIN, "orders", "catalogue")
+NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {
     "benchmarks.md": MAIN,
     "orders.md": ("orders",),
+    "memory.md": ("memory",),
     "speed.md": ("catalogue",),
 }
 BEGIN = "<!-- The rest is written by `python benchmarks/run.py --table`. -->"

@@ -243,7 +243,7 @@ def test_programs_compute_layers_with_keys_and_states_again(tmp_path):
         again.initialize(0)
         for one in (program, again):
             so.random.seed(7)
-            found.append([one.run(feed, names), dict(one.scope)])
+            found.append([one.run(feed, names, training=True), dict(one.scope)])
     for one in found[1:]:
         close(one, found[0])
 

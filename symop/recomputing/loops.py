@@ -12,13 +12,12 @@ from symop.recomputing.images import Images
 from symop.recomputing.loop_calls import loop_of, saving
 from symop.recomputing.nesting import in_segments
 
+_LOOPS = ("scan", "while_loop")
+
 
 def is_loop(node: Node) -> bool:
     """Whether ``node`` runs a body step by step, and may keep something of each."""
-    operator = node.op
-    if not isinstance(operator, Operator):
-        return False
-    return (operator.family or operator) in (get("scan"), get("while_loop"))
+    return isinstance(node.op, Operator) and node.op.name in _LOOPS
 
 
 def holds_scopes(node: Node) -> bool:
