@@ -58,6 +58,11 @@ def accumulate(contributions: Sequence[Node]) -> Node:
     return total
 
 
+def is_sum(node: Node) -> bool:
+    """Whether ``node`` is a sum as ``accumulate`` makes them, so that parts may be summed first."""
+    return node.op is get("add_n")
+
+
 def output_values(node: Node) -> tuple[Node, ...]:
     """The values that the application ``node`` computes, hidden ones included."""
     assert isinstance(node.op, Operator)

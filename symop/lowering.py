@@ -19,7 +19,8 @@ from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
 from symop.barrier import barrier
-from symop.cuts import cuts
+from symop.cuts import STRIDE, cuts
+from symop.differentiate import is_sum
 from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
@@ -97,10 +98,12 @@ class Schedule:
         self.needs_key = any(node.op is KEY for node in order)
         cut = cuts(order)
         for node in order:
-            if node not in self._places:
+            if node in self._places:
+                continue
+            if node in cut:
+                self._plan_cut(node, how)
+            else:
                 self._plan(node, how, ranks, training)
-                if node in cut:
-                    self._steps.append((barrier, (self._places[node],), self._place(node)))
         self._outputs = [self._places[node] for node in outputs]
         index = {place: i for i, place in enumerate(self._variables)}
         self.updates = [index[place] for place in self._states]
@@ -153,6 +156,24 @@ class Schedule:
             newest = self._states[self._places[variable]] = self._size
             self._size += 1
             self._steps.append((functools.partial(_take, output), (place,), newest))
+
+    def _plan_cut(self, node: Node, how: How) -> None:
+        """A value that is not fused with what reads it; nor are the parts of a sum of many."""
+        index = node.attributes[0] if node.op is SELECT else None
+        call = how(node) if index is None else functools.partial(_take, index)
+        inputs = self._inputs(node)
+        few = STRIDE if is_sum(node) else len(inputs)
+        place, rest = self._barred(call, inputs[:few]), inputs[few:]
+        while rest:
+            place, rest = self._barred(call, (place, *rest[: few - 1])), rest[few - 1 :]
+        self._places[node] = place
+
+    def _barred(self, call: Call, inputs: tuple[int, ...]) -> int:
+        """The place of what ``call`` makes of ``inputs``, behind a barrier."""
+        place, barred = self._size, self._size + 1
+        self._size += 2
+        self._steps += [(call, inputs, place), (barrier, (place,), barred)]
+        return barred
 
     def __call__(
         self,
