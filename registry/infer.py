@@ -364,7 +364,7 @@ def type_of(value: Any) -> VarType:
         return value.type
     seen = jax.typeof(value)
     if jnp.issubdtype(seen.dtype, jax.dtypes.prng_key):
-        return KEY_TYPE
+        return VarType(tuple(seen.shape), KEY_TYPE.dtype, VarKind.RANDOM_KEY)
     return VarType(tuple(seen.shape), np.dtype(seen.dtype), weak=bool(seen.weak_type))
 
 
@@ -374,8 +374,8 @@ def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
 
 def abstract(given: VarType) -> Any:
     """What JAX traces for a value of type ``given``."""
-    if given is KEY_TYPE:
-        return jax.eval_shape(lambda: jax.random.key(0))
+    if given.kind is VarKind.RANDOM_KEY:
+        return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), given.shape))
     struct: Any = jax.ShapeDtypeStruct
     if given.kind is VarKind.SELECTED_ROWS:
         rows = struct((_SOME_ROWS,), np.dtype(np.int32))

@@ -286,7 +286,7 @@ class _Mode:
             [*bound.also, *bound.outputs],
             bound.types,
             training=training,
-            rolling=is_rolling(),
+            rolling=is_rolling() and (bound.remat is None or bound.remat.rolls),
             aim=Aim(residuals=training, stacking=stacking is not _never),
         )
         self.variables = found.variables

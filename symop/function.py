@@ -166,7 +166,8 @@ class GraphFunction:
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
-        self._training, self._rolling, self._wrt = training, is_rolling(), tuple(wrt)
+        self._training, self._wrt = training, tuple(wrt)
+        self._rolling = is_rolling() and (remat is None or remat.rolls)
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
         has_gradient = bool(wrt) or contains_gradient(outputs)

@@ -68,6 +68,11 @@ class Policy:
         """Whether the user says which values are kept."""
         return bool(self.names or self.nodes) or self.predicate is not None
 
+    @property
+    def rolls(self) -> bool:
+        """Whether repeated blocks may become a loop: not where single values of them are kept."""
+        return not self.chosen
+
     def keeps(self, node: Node) -> bool:
         """Whether the value of ``node`` is kept where it is computed in a block."""
         if not self.again:

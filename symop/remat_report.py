@@ -86,9 +86,8 @@ def estimate(
         8 kB kept, 0 B computed again at a time
     """
     policy = require_policy("estimate", remat)
-    settled = settle(
-        loss.roots, {}, training=is_train, rolling=is_rolling(), aim=Aim(residuals=True)
-    )
+    rolls = is_rolling() and (policy is None or policy.rolls)
+    settled = settle(loss.roots, {}, training=is_train, rolling=rolls, aim=Aim(residuals=True))
     roots = chosen(settled.outputs, policy)
     names = loss.list_arguments() if wrt is None else wrt
     xs = [settled.variables[name] for name in names]

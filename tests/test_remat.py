@@ -89,6 +89,22 @@ def test_policies_change_no_number(model, way):
             close(way(loss, arrays, policy), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("way", [by_graph, by_jax])
+@pytest.mark.parametrize("model", MODELS)
+def test_policies_change_no_number_of_repeated_layers(model, way):
+    """So many layers that they become a loop."""
+    layers = 12 if model == "chain" else 5
+    with jax.enable_x64(True):
+        loss = MODELS[model](layers)
+        arrays = values(loss)
+        with so.rolling(False):
+            expected = way(loss, arrays)
+        jaxpr = jax.make_jaxpr(so.value_and_grad(loss, is_train=True))(key=KEY, **arrays)
+        assert " scan[" in str(jaxpr)
+        for policy in (remat.segments(2), remat.keep_costly()):
+            close(way(loss, arrays, policy), expected, rtol=1e-8, atol=1e-11)
+
+
 @pytest.mark.parametrize("model", ["chain", "resnet"])
 def test_policies_change_no_number_of_executors(model):
     with jax.enable_x64(True):
@@ -97,6 +113,15 @@ def test_policies_change_no_number_of_executors(model):
         expected = by_executor(loss, arrays)
         for policy in (remat.segments(3), remat.keep_costly()):
             close(by_executor(loss, arrays, policy), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_policies_change_no_number_of_executors_of_repeated_layers():
+    loss = chain(12)
+    arrays = values(loss)
+    with so.rolling(False):
+        expected = by_executor(loss, arrays)
+    for policy in (None, remat.segments(), remat.keep_costly(), remat.keep("h3", "h7")):
+        close(by_executor(loss, arrays, policy), expected)
 
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
@@ -198,6 +223,23 @@ def temporary(function, arrays):
 
 @pytest.mark.parametrize("given", ["policy", "scope"])
 def test_the_compiled_peak_falls_and_xla_merges_nothing(given):
+    with so.rolling(False):
+        _compare_peaks(given)
+
+
+def test_the_compiled_peak_of_loops_of_layers_falls():
+    loss = chain(64, rows=256, width=16)
+    arrays, size = values(loss), 256 * 16 * 4
+    rows = remat.report(loss, arrays, [remat.keep_all(), remat.segments()], repeats=1)
+    assert rows[0].temporary >= 64 * size
+    assert rows[1].temporary <= 40 * size
+    assert 0.5 * rows[1].temporary <= rows[1].estimate.peak <= 2 * rows[1].temporary
+    policy = remat.segments()
+    by_jax_too = jax.value_and_grad(lambda given: loss.to_jax(remat=policy)(**given))
+    assert temporary(by_jax_too, arrays)[0] <= 40 * size
+
+
+def _compare_peaks(given):
     plain = chain(36, rows=256, width=16)
     scoped = given == "scope"
     loss = chain(36, rows=256, width=16, scope=remat.scope) if scoped else plain
@@ -252,7 +294,11 @@ def test_costly_results_are_kept():
         w = so.var(f"w{i}", shape=(16, 16))
         product = so.matmul(h, w)
         h = so.sin(so.tanh(product) * so.exp(product * 0.5))
-    loss = so.sum(h)
+    with so.rolling(False):
+        _compare_costly(so.sum(h), layers, size)
+
+
+def _compare_costly(loss, layers, size):
     everything = remat.estimate(loss).kept
     costly = remat.estimate(loss, remat=remat.keep_costly())
     assert everything == (4 * layers - 1) * size

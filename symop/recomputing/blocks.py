@@ -37,13 +37,11 @@ class Contracted(NamedTuple):
         outputs: its values.
         stands_for: for each output of a block the value of the graph of before, and for each call
             that follows from one the call of before.
-        updating: calls of that graph that update states, which blocks do not.
         image: what the values of that graph became.
     """
 
     outputs: list[Node]
     stands_for: dict[Node, Node]
-    updating: list[Node]
     image: "Images"
 
 
@@ -53,32 +51,24 @@ class Plan(NamedTuple):
     Attributes:
         run: calls that stand together.
         policy: what is kept of them; None where they stay as they are.
-        all_read: whether a gradient keeps what is read of them.
     """
 
     run: Run
     policy: Policy | None
-    saves: bool = True
 
 
-def contracted(outputs: Sequence[Node], plans: Sequence[Plan], *, updates: bool) -> Contracted:
-    """``outputs`` with a block in place of each run that has a policy.
-
-    With ``updates`` what a state's update reads of a block is one of its outputs.
-    """
-    read = _read(outputs, plans, updates)
-    image, found, updating = Images(), dict[Node, Node](), list[Node]()
+def contracted(outputs: Sequence[Node], plans: Sequence[Plan]) -> Contracted:
+    """``outputs`` with a block in place of each run that has a policy."""
+    read = _read(outputs, plans)
+    image, found = Images(), dict[Node, Node]()
     for plan, values in zip(plans, read, strict=True):
-        made = None
-        if plan.policy is not None and values.all:
-            made = _block(plan, values, image)
+        made = _block(plan, values, image) if plan.policy is not None and values else None
         if made is None:
             found.update(_unchanged(plan.run, image))
             continue
         found.update(made)
-        image.update({one: part for part, one in made.items() if one in values.all})
-        updating += [n for n in plan.run if isinstance(n.op, Operator) and n.op.stateful]
-    return Contracted([image.value(one) for one in outputs], found, updating, image)
+        image.update({one: part for part, one in made.items() if one in values})
+    return Contracted([image.value(one) for one in outputs], found, image)
 
 
 def _unchanged(run: Run, image: Images) -> dict[Node, Node]:
@@ -88,52 +78,30 @@ def _unchanged(run: Run, image: Images) -> dict[Node, Node]:
     return {image.value(node): node for node in run if image[node] is not node}
 
 
-class _Read(NamedTuple):
-    """Values of a run that are read outside of it: ``all``, and those for updates alone."""
-
-    all: dict[Node, None]
-    updates: set[Node]
-
-
-def _read(outputs: Sequence[Node], plans: Sequence[Plan], updates: bool) -> list[_Read]:
+def _read(outputs: Sequence[Node], plans: Sequence[Plan]) -> list[dict[Node, None]]:
+    """The values of each run that are read outside of it."""
     run_of = {node: i for i, plan in enumerate(plans) for node in plan.run}
-    found = [_Read({}, set()) for _ in plans]
+    found: list[dict[Node, None]] = [{} for _ in plans]
     for i, plan in enumerate(plans):
         for node in plan.run:
             for one in node.operands:
                 home = run_of.get(source_of(one))
                 if home is not None and home != i:
-                    found[home].all[one] = None
+                    found[home][one] = None
     for one in outputs:
         if source_of(one) in run_of:
-            found[run_of[source_of(one)]].all[one] = None
-    if updates:
-        _read_by_updates(plans, found, run_of)
+            found[run_of[source_of(one)]][one] = None
     return found
 
 
-def _read_by_updates(
-    plans: Sequence[Plan], found: Sequence[_Read], run_of: dict[Node, int]
-) -> None:
-    for plan in plans:
-        for node in plan.run:
-            if plan.policy is None or not isinstance(node.op, Operator) or not node.op.stateful:
-                continue
-            for one in node.operands:
-                home = run_of.get(source_of(one))
-                if home is not None and one not in found[home].all:
-                    found[home].all[one] = None
-                    found[home].updates.add(one)
-
-
-def _block(plan: Plan, read: _Read, image: Images) -> dict[Node, Node] | None:
+def _block(plan: Plan, read: dict[Node, None], image: Images) -> dict[Node, Node] | None:
     """The calls of a run as one call: its outputs, and the values that they are.
 
     None where they cannot be one, because something that enters or leaves is no dense array.
     """
     assert plan.policy is not None
-    kept = [one for one in _kept(plan.run, plan.policy) if one not in read.all]
-    values, inputs = [*read.all, *kept], _inputs(plan.run)
+    kept = [one for one in _kept(plan.run, plan.policy) if one not in read]
+    values, inputs = [*read, *kept], _inputs(plan.run)
     if not all(map(_may_enter, inputs)) or not all(map(_may_leave, values)):
         return None
     stand_ins = {one: placeholder(f"x{i}", one.type.strong()) for i, one in enumerate(inputs)}
@@ -143,15 +111,10 @@ def _block(plan: Plan, read: _Read, image: Images) -> dict[Node, Node] | None:
             *[image.value(one) for one in inputs],
             training=_training(plan.run),
             body=body_of(list(stand_ins.values()), [node_of(inner[one]) for one in values], ()),
-            saved=_saved(values, read, plan),
+            saved=tuple(range(len(values))),
             lasting=tuple(i for i, one in enumerate(inputs) if one.op in (VARIABLE, ARRAY)),
         )
     return dict(zip(parts, values, strict=True))
-
-
-def _saved(values: Sequence[Node], read: _Read, plan: Plan) -> tuple[int, ...]:
-    first = 0 if plan.saves else len(read.all)
-    return tuple(j for j, one in enumerate(values) if j >= first and one not in read.updates)
 
 
 def _outside(node: Node) -> Any:

@@ -54,7 +54,7 @@ class Loop(NamedTuple):
         assert isinstance(body, GraphBody)
         fixed = layout.n_carry + layout.n_sums
         chosen = [*body.results[:fixed], *(body.results[j] for j in wanted if j >= fixed)]
-        made = body_of(body.parameters, chosen, body.keys)
+        made = body_of(body.parameters, chosen, body.keys, updating=body.updating)
         return self._replace(options={**self.options, "body": made})
 
 

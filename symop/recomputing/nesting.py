@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from registry.operator import Operator
@@ -73,8 +74,7 @@ def _nested(loop: Loop, cut: Cut) -> list[Node]:
     layout, body = loop.layout, _outer_body(loop, cut.inner)
     taken = cut.outer * cut.inner
     begin = cut.rest if loop.options["reverse"] else 0
-    parts = [_part(one, begin, begin + taken) for one in _series(loop)]
-    split = [_reshaped(one, (cut.outer, cut.inner)) for one in parts]
+    split = [_split(one, begin, (cut.outer, cut.inner)) for one in _series(loop)]
     outer = saving(Layout(body, layout.n_carry, layout.n_xs, layout.n_sums), KEEP_NONE)
     found = loop.over(_carries(loop), split).results(outer.body, length=cut.outer, use_key=False)
     fixed = layout.n_carry + layout.n_sums
@@ -87,7 +87,7 @@ def _outer_body(loop: Loop, steps: int) -> GraphBody:
     layout = loop.layout
     inputs = layout.body.inputs
     types = [
-        VarType((steps, *one.shape), one.dtype) if i in layout.series else one
+        VarType((steps, *one.shape), one.dtype, one.kind) if i in layout.series else one
         for i, one in enumerate(inputs)
     ]
     given = tuple(placeholder(f"x{i}", one) for i, one in enumerate(types))
@@ -101,8 +101,8 @@ def _joined(loop: Loop, cut: Cut, main: Sequence[Node]) -> list[Node]:
     layout, length = loop.layout, loop.options["length"]
     n_carry, fixed = layout.n_carry, layout.n_carry + layout.n_sums
     backwards = loop.options["reverse"]
-    begin, end = (0, cut.rest) if backwards else (length - cut.rest, length)
-    series = [_part(one, begin, end) for one in _series(loop)]
+    begin = 0 if backwards else length - cut.rest
+    series = [_split(one, begin, (cut.rest,)) for one in _series(loop)]
     last = loop.over(main[:n_carry], series)
     found = last.results(saving(layout, KEEP_ALL).body, length=cut.rest, use_key=False)
     pairs = list(zip(main, found, strict=False))
@@ -124,16 +124,16 @@ def _series(loop: Loop) -> tuple[Node, ...]:
     return loop.operands[first : first + loop.layout.n_xs]
 
 
-def _part(series: Node, begin: int, end: int) -> Node:
-    if (begin, end) == (0, series.type.shape[0]):
-        return series
-    part: Node = get("slice_axis")(series, axis=0, begin=begin, end=end)
-    return part
-
-
-def _reshaped(series: Node, lengths: tuple[int, ...]) -> Node:
-    found: Node = get("reshape")(series, shape=(*lengths, *series.type.shape[1:]))
-    return found
+def _split(series: Node, begin: int, lengths: tuple[int, ...]) -> Node:
+    """Slices of a series from ``begin`` on, in ``lengths``."""
+    end, shape = begin + math.prod(lengths), (*lengths, *series.type.shape[1:])
+    if series.type.kind is VarKind.RANDOM_KEY:
+        keys: Node = _ARRANGED(series, begin=begin, end=end, shape=shape)
+        return keys
+    part = series
+    if (begin, end) != (0, series.type.shape[0]):
+        part = get("slice_axis")(series, axis=0, begin=begin, end=end)
+    return part if part.type.shape == shape else get("reshape")(part, shape=shape)
 
 
 def _merged(series: Node, length: int) -> Node:
@@ -149,8 +149,17 @@ def _fold_in(key: Key, number: Array) -> Any:
     return jax.random.fold_in(key, number)
 
 
+def _arranged(keys: Array, *, begin: int, end: int, shape: tuple[int, ...]) -> Any:
+    """Some of a series of random keys, in another shape."""
+    return jnp.reshape(keys[begin:end], shape)
+
+
+# They are in no table, because graphs that users see have no keys among their values.
+_ARRANGED = Operator(_arranged, name="arranged_keys", native=True)
+_ARRANGED.types(lambda keys, *, shape: [VarType(shape, keys.dtype, VarKind.RANDOM_KEY)])
+_ARRANGED.kind(lambda keys: VarKind.RANDOM_KEY)
+_ARRANGED.no_gradient("random keys have no derivative")
 _FOLD_IN = Operator(_fold_in, name="fold_in", native=True)
-"""It is in no table, because a graph that users see has no keys among its values."""
 _FOLD_IN.types(lambda number: [KEY_TYPE])
 _FOLD_IN.kind(lambda number: VarKind.RANDOM_KEY)
 _FOLD_IN.no_gradient("a random key has no derivative")
@@ -174,7 +183,8 @@ def _numbered(loop: Loop) -> Loop:
     }
     given = [*body.parameters[:end], number, *body.parameters[end:], key]
     made = images(body.results, {**keys, **{one: one for one in body.parameters}})
-    told = body_of(given, [node_of(made[one]) for one in body.results], ())
+    results = [node_of(made[one]) for one in body.results]
+    told = body_of(given, results, (), updating=body.updating)
     numbers = array(np.arange(loop.options["length"], dtype=_INT))
     operands = (*loop.operands[:end], numbers, *loop.operands[end:], loop.key)
     options = {**loop.options, "body": told, "n_xs": layout.n_xs + 1, "use_key": False}

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from registry.operator import Operator
-from registry.table import get
 from symop import gradients
 from symop.differentiate import output_values, pullback
 from symop.emission import substitute
 from symop.gradients import Summing
-from symop.graph import VARIABLE, Node, select, topological
+from symop.graph import Node, topological
 from symop.policies import KEEP_ALL, Policy, Scope, scope_of
 from symop.recomputing.blocks import Contracted, Plan, apart, contracted
 from symop.recomputing.loops import chosen, holds_scopes, is_loop
@@ -61,9 +59,7 @@ def _levels(
         nonlocal roots, xs
         if not any(plan.policy is not None for plan in plans):
             return
-        level = contracted(roots, plans, updates=for_jax)
-        if for_jax:
-            level = level._replace(outputs=_with_updates(level))
+        level = contracted(roots, plans)
         levels.append(level)
         roots, xs = level.outputs, [level.image.value(one) for one in xs]
 
@@ -74,20 +70,6 @@ def _levels(
     elif for_jax and any(holds_scopes(node) for node in calls_of(order)):
         add(_alone(calls_of(topological(roots)), holds_scopes))
     return levels
-
-
-def _with_updates(level: Contracted) -> list[Node]:
-    """The outputs, which go on reaching what updates states."""
-    reached = []
-    for node in level.updating:
-        again = level.image.rebuild(node)
-        assert isinstance(again.op, Operator)
-        reached += [select(again, i) for i in again.op.update_indices.values()]
-    outputs = list(level.outputs)
-    if reached:
-        last = max(i for i, one in enumerate(outputs) if one.op is not VARIABLE)
-        outputs[last] = get("keep")(outputs[last], *reached)
-    return outputs
 
 
 # Plans -----------------------------------------------------------------------------------------
