@@ -151,6 +151,23 @@ def scope_of(node: Node) -> Scope | None:
     return found if isinstance(found, Scope) else None
 
 
+def around_both(first: Scope | None, second: Scope | None) -> Scope | None:
+    """The innermost scope that holds both."""
+    holding = set(_chain(first))
+    return next((one for one in _chain(second) if one in holding), None)
+
+
+def within(inner: Scope | None, outer: Scope | None) -> Scope | None:
+    """``inner``, if it was entered inside of ``outer``."""
+    return None if inner in set(_chain(outer)) else inner
+
+
+def _chain(scope: Scope | None) -> Iterator[Scope]:
+    while scope is not None:
+        yield scope
+        scope = scope.outer
+
+
 @contextlib.contextmanager
 def scope(policy: Policy | None = None) -> Iterator[None]:
     """What is built inside is one block: a gradient keeps what enters it, and computes it again.

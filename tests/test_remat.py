@@ -407,6 +407,23 @@ def test_a_scope_that_is_left_and_entered_by_its_values():
             close(way(so.sum(second), arrays), way(so.sum(plain), arrays), rtol=1e-10)
 
 
+def kept_of(layers, every):
+    """What a chain keeps whose scopes hold ``every`` layers, in layers."""
+    h = so.var("x", shape=(256, 16))
+    for i in range(layers // every):
+        with remat.scope():
+            for j in range(every):
+                h = so.tanh(so.matmul(h, so.var(f"w{i}_{j}", shape=(16, 16))))
+    return remat.estimate(so.sum(h)).kept / (256 * 16 * 4)
+
+
+def test_a_loop_of_layers_does_not_break_the_scopes_around_them():
+    # The weights of a loop are stacked, which takes 1/16 of a layer each.
+    assert 11 <= kept_of(12, every=1) <= 14
+    assert 5 <= kept_of(60, every=10) <= 11
+    assert kept_of(30, every=30) <= 3
+
+
 def test_what_is_equal_outside_of_a_scope_is_not_in_it():
     x = so.var("x", shape=(1000,))
     outside = so.sum(so.sin(so.sin(so.sin(x))))

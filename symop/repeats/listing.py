@@ -11,7 +11,7 @@ from registry.attributes import identity_key
 from registry.operator import Operator
 from registry.pieces import Piece
 from symop.graph import SELECT, Node, topological
-from symop.policies import is_costly
+from symop.policies import Scope, is_costly, scope_of
 
 Wire = tuple[int, int]
 """Where an input comes from: how many operators ago, and which output of it; (0, 0) where it comes
@@ -65,6 +65,7 @@ class Listing:
         self.weights = [0]
         self.selections: dict[Node, dict[int, Node]] = {}
         known: dict[Any, int] = {}
+        self._entered: set[Scope] = set()
         for node in order:
             if node.op is SELECT:
                 source, index = maker_of(node)
@@ -75,7 +76,8 @@ class Listing:
     def _append(self, node: Node, known: dict[Any, int]) -> None:
         place = self.place[node] = len(self.order)
         self.order.append(node)
-        self.letters.append(known.setdefault(_letter(node), len(known)))
+        letter = _letter(node), self._scope_letter(node)
+        self.letters.append(known.setdefault(letter, len(known)))
         self.readers.append([])
         self.weights.append(self.weights[-1] + (COSTLY if is_costly(node) else 1))
         wires = []
@@ -89,6 +91,15 @@ class Listing:
             if at is not None and (not self.readers[at] or self.readers[at][-1] != place):
                 self.readers[at].append(place)
         self.wires.append(tuple(wires))
+
+    def _scope_letter(self, node: Node) -> Any:
+        """What a step must keep of ``node``, and whether a block of its own begins with it."""
+        scope = scope_of(node)
+        if scope is None:
+            return None
+        begins = scope not in self._entered
+        self._entered.add(scope)
+        return scope.policy, scope.depth, begins
 
     def value(self, place: int, index: int) -> Node | None:
         """Output ``index`` of an operator as a node of the graph; None if nobody reads it."""

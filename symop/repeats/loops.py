@@ -17,12 +17,14 @@ from symop.graph import (
     CONSTANT,
     TRAINING,
     Node,
+    Origin,
     copied_origin,
     placeholder,
     select,
     topological,
     training_flag,
 )
+from symop.policies import Scope, around_both, scope_of, within
 from symop.repeats.listing import maker_of
 from symop.repeats.series import Series, series_of
 from symop.repeats.steps import FirstDiffersError, Place, Read, RefusedError, Steps
@@ -123,6 +125,19 @@ class _Builder:
         self.steps, self.within, self.aim = steps, within, aim
         self.operands = _Operands(steps, image)
         self.made: dict[int, Node] = {}
+        self.scope = self._scope()
+
+    def _scope(self) -> Scope | None:
+        """The scope that all steps are in; those of single steps are inside of the body."""
+        last = self.steps.run.times - 1
+        found = scope_of(self.steps.node(0, 0))
+        for k in range(self.steps.run.period):
+            for step in (0, 1, last):
+                found = around_both(found, scope_of(self.steps.node(step, k)))
+        return found
+
+    def _placed(self, node: Node, scope: Scope | None) -> Origin | None:
+        return None if node.origin is None else node.origin._replace(scope=scope)
 
     def loop(self) -> Loop:
         """The loop.
@@ -168,7 +183,7 @@ class _Builder:
         node = self.steps.node(1, k)
         inputs = tuple([self._input(read) for read in self.steps.reads(k)])
         assert isinstance(node.op, Operator)
-        with copied_origin(node.origin):
+        with copied_origin(self._placed(node, within(scope_of(node), self.scope))):
             made = apply(node.op, inputs, node.attributes)
         if made.types != node.types:
             raise RefusedError(f"{node.op.name} gives another type for numbers that differ by step")
@@ -214,7 +229,7 @@ class _Builder:
         layout = Layout(body, len(given.carries), len(series), n_sums)
         firsts = [first for _, first in given.carries]
         operands = [*firsts, *series, *given.consts]
-        with copied_origin(self.steps.node(0, 0).origin):
+        with copied_origin(self._placed(self.steps.node(0, 0), self.scope)):
             outputs = self._operator_of(layout, operands, backwards=backwards)
         return outputs[: len(results)], backwards, sum(one.copied for one in found)
 
