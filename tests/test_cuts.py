@@ -30,6 +30,13 @@ STEPS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def unrolled():
+    """Chains that repeat themselves would become loops."""
+    with so.rolling(False):
+        yield
+
+
 def chain(lib, x, p, length, *, residual=False):
     """A chain of operators of which no two are equal."""
     for i in range(length):
