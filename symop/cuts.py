@@ -7,7 +7,9 @@ them compile time and run time, grow as the square of the length. A chain that i
 
 An operator's level is the length of the longest chain that ends with it. Cuts lie where the level
 is a multiple of the stride, so those of a gradient lie beside those of the values that it reads.
-Edges may leap over these levels; a way along such edges is cut when it is two strides long.
+Edges may leap over these levels; a way along such edges is cut when it is three strides long. What
+reads many values is cut too, and if it is their sum (of all gradients that reach one value, say)
+it is lowered as sums of so few.
 """
 
 import math
@@ -85,10 +87,11 @@ def _chosen(
         level = levels[node]
         if level + heights[node] <= LONG or not level:
             continue
-        run = max([runs.get(one, 0) for one in node.operands], default=0)
-        run += node.op is not SELECT
-        due = (level % STRIDE == 0 and node in passing) or run >= 2 * STRIDE
-        if due and (not isinstance(node.op, Operator) or node.op.single):
+        behind = [runs[one] for one in node.operands if one in runs]
+        run = max(behind, default=0) + (node.op is not SELECT)
+        due = (level % STRIDE == 0 and node in passing) or run >= 3 * STRIDE
+        whole = not isinstance(node.op, Operator) or node.op.single
+        if whole and (due or len(behind) > STRIDE):
             chosen.add(node)
             run = 0
         runs[node] = run

@@ -19,7 +19,7 @@ from registry.operator import Operator
 from registry.types import DType, Shape, VarKind
 from registry.values import SelectedRows, TensorArray
 from symop.barrier import barrier
-from symop.cuts import cuts
+from symop.cuts import STRIDE, cuts
 from symop.graph import (
     ARRAY,
     CONSTANT,
@@ -32,6 +32,7 @@ from symop.graph import (
     built_at,
     topological,
 )
+from symop.sums import is_sum
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
 
@@ -109,10 +110,12 @@ class Schedule:
         self.needs_key = any(node.op in (KEY, KEYS) for node in order)
         cut = cuts(order)
         for node in order:
-            if node not in self._places:
+            if node in self._places:
+                continue
+            if node in cut:
+                self._plan_cut(node, how)
+            else:
                 self._plan(node, how, ranks, training)
-                if node in cut:
-                    self._steps.append((barrier, (self._places[node],), self._place(node)))
         self._outputs = [self._places[node] for node in outputs]
         self._new = [self._places[node] for node in updates.values()]
         index = {node: i for i, node in enumerate(variables)}
@@ -149,6 +152,25 @@ class Schedule:
 
     def _inputs(self, node: Node) -> tuple[int, ...]:
         return tuple(_ABSENT if n is None else self._places[n] for n in node.inputs)
+
+    def _plan_cut(self, node: Node, how: How) -> None:
+        """A value that is not fused with what reads it; nor are the parts of a sum of many."""
+        index = node.attributes[0] if node.op is SELECT else None
+        call = how(node) if index is None else functools.partial(_take, index)
+        inputs = self._inputs(node)
+        few = STRIDE if is_sum(node) else len(inputs)
+        place, rest = self._barred(node, call, inputs[:few]), inputs[few:]
+        while rest:
+            place, rest = self._barred(node, call, (place, *rest[: few - 1])), rest[few - 1 :]
+        self._places[node] = place
+
+    def _barred(self, node: Node, call: Call, inputs: tuple[int, ...]) -> int:
+        """The place of what ``call`` makes of ``inputs``, behind a barrier."""
+        place, barred = self._size, self._size + 1
+        self._built[place] = node.op.name, node.origin
+        self._size += 2
+        self._steps += [(call, inputs, place), (barrier, (place,), barred)]
+        return barred
 
     def __call__(
         self,

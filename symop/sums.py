@@ -37,6 +37,11 @@ def accumulate(contributions: Sequence[Node]) -> Node:
     return total
 
 
+def is_sum(node: Node) -> bool:
+    """Whether ``node`` is a sum as ``accumulate`` makes them, so that parts may be summed first."""
+    return node.op is get("add_n")
+
+
 def plain(_order: Sequence[Node]) -> Sum:
     """Sums as the gradients arrive."""
     return accumulate

@@ -1,5 +1,6 @@
 """Long chains of entrywise operators are cut for XLA's compiler, and compute what they did."""
 
+import math
 import re
 
 import jax
@@ -27,6 +28,13 @@ STEPS = (
     lambda lib, x, p, c: lib.exp(-lib.square(x)),
     lambda lib, x, p, c: x / (c + x * x),
 )
+
+
+@pytest.fixture(autouse=True)
+def unrolled():
+    """Chains that repeat themselves would become loops."""
+    with so.rolling(False):
+        yield
 
 
 def chain(lib, x, p, length, *, residual=False):
@@ -153,6 +161,39 @@ def test_a_ladder_of_leaps_is_cut():
             side = side + x
     order = topological(side.nodes)
     assert longest_uncut(order, cuts(order)) <= 3 * STRIDE
+
+
+def sum_of_a_chain(length):
+    """The sum of all values of a chain, and the values."""
+    values = [variables()[0]]
+    for i in range(length):
+        values.append(so.sin(values[-1]) if i % 2 else so.cos(values[-1]))
+    return so.add_n(*values)
+
+
+def test_a_sum_of_many_is_lowered_as_sums_of_few():
+    y = sum_of_a_chain(2 * LONG)
+    program = jax.make_jaxpr(y.to_jax())(X)
+    assert str(program).count(" add ") == 2 * LONG
+    # The first part has a stride of terms, each other one the sum so far and the next terms.
+    parts = 1 + math.ceil((2 * LONG + 1 - STRIDE) / (STRIDE - 1))
+    assert count(y.to_jax(), X) == 2 * LONG // STRIDE + parts
+    few = so.add_n(*[so.var(f"x{i}", SHAPE) for i in range(2 * LONG)])
+    assert count(few.to_jax(), **{f"x{i}": X for i in range(2 * LONG)}) == 0
+
+
+@pytest.mark.usefixtures("early")
+def test_a_sum_of_many_is_what_it_was():
+    def by_hand(x):
+        total = x
+        for i in range(SOME):
+            x = jnp.sin(x) if i % 2 else jnp.cos(x)
+            total = total + x
+        return jnp.sum(total)
+
+    ours = so.sum(sum_of_a_chain(SOME)).to_jax()
+    assert count(jax.grad(ours), X) > 0
+    close(jax.jit(jax.value_and_grad(ours))(X), jax.value_and_grad(by_hand)(X))
 
 
 def test_cuts_are_the_same_for_equal_graphs():

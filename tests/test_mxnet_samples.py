@@ -88,7 +88,9 @@ def test_declared_gradients_are_those_of_mxnet(sample):
     close(found, [np.asarray(one) for one in slopes.values()], sample.rtol)
 
 
-ZERO = [one for one in SAMPLES if one.gradient == "zero" and one.wrt()]
+# What is not tried in float64 is not tried in graphs.
+GRAPHS = [one for one in SAMPLES if "float64" in one.dtypes]
+ZERO = [one for one in GRAPHS if one.gradient == "zero" and one.wrt()]
 
 
 @pytest.mark.slow

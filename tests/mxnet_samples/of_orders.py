@@ -229,6 +229,7 @@ SAMPLES += [
         {},
         histogram(),
         "zero",
+        by=("data",),  # the bounds are handed on
         why="counts are integers",
     ),
     Sample(

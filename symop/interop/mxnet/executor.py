@@ -62,9 +62,9 @@ class Executor:
             self._requests,
             {name: one.value for name, one in self.aux_dict.items()},
         )
-        passes = (self._inner.forward, self._gradients)
+        passes = self._inner.forward, self._gradients
         if self.calls_back:
-            passes = (awaited(passes[0]), awaited(passes[1]))
+            passes = awaited(passes[0]), awaited(passes[1])
         self._forward, self._backward = raising(passes[0]), raising(passes[1])
         self._names = [node.output_name(index) for node, index in heads]
         self._monitor: Monitor | None = None
