@@ -15,6 +15,7 @@ from symop.interop.mxnet.ops.adaptive_optimizers import adamw_step
 from symop.interop.mxnet.ops.lamb import lamb_update
 from symop.interop.mxnet.ops.optimizers import of_copy, sgd_mom_update, sgd_update
 from symop.interop.mxnet.ops.precision import single
+from symop.interop.mxnet.partial_dtypes import same_inputs
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
 _STATES = ("mom", "mean", "var", "weight32")
@@ -257,6 +258,7 @@ def _sums(given: Shapes, found: Shapes, num_arrays: int) -> None:
     "multi_sum_sq",
     present=lambda num_arrays: [f"array_{i}" for i in range(num_arrays)],
     shapes=_sums,
+    dtypes=same_inputs,
 )
 def multi_sum_sq(*data: Any, num_arrays: int) -> Any:
     """The sum of the squares of each array, in float32."""
