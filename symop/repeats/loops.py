@@ -278,7 +278,7 @@ class _Builder:
         carried = [place for place, _ in self.operands.carries]
         images = {}
         for place in places:
-            value = self._original(self.steps.run.times - 1, place)
+            value = self.steps.value(self.steps.run.times - 1, place)
             images[value] = outputs[carried.index(place)]
         return images
 
@@ -287,15 +287,9 @@ class _Builder:
         count, steps = self.steps.run.times, sorted(self.steps.uses[place])
         at = {step: count - 1 - step if backwards else step for step in steps}
         if len(steps) <= _FEW:
-            return {self._original(step, place): _slice(whole, i) for step, i in at.items()}
+            return {self.steps.value(step, place): _slice(whole, i) for step, i in at.items()}
         parts = get("unstack")(whole)
-        return {self._original(step, place): parts[i] for step, i in at.items()}
-
-    def _original(self, step: int, place: Place) -> Node:
-        node = self.steps.node(step, place[0])
-        value = self.steps.listing.value(self.steps.listing.place[node], place[1])
-        assert value is not None
-        return value
+        return {self.steps.value(step, place): parts[i] for step, i in at.items()}
 
 
 def loop_of(steps: Steps, image: Image, within: Within, aim: Aim) -> Loop:

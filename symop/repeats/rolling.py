@@ -175,7 +175,7 @@ class _Pass:
         self.images.update(loop.images)
         for reader, sums in loop.terms.items():
             for place, total in sums:
-                summed = {self._value(steps, step, place) for step in range(run.times)}
+                summed = {steps.value(step, place) for step in range(run.times)}
                 self.terms.setdefault(reader, []).append((summed, total))
         return True
 
@@ -194,12 +194,6 @@ class _Pass:
         except RefusedError as refusal:
             self._tell(shorter, None, str(refusal))
             return False
-
-    def _value(self, steps: Steps, step: int, place: tuple[int, int]) -> Node:
-        node = steps.node(step, place[0])
-        value = self.listing.value(self.listing.place[node], place[1])
-        assert value is not None
-        return value
 
     def _within(
         self, results: Sequence[Node], order: Sequence[Node], parameters: Sequence[Node]

@@ -73,6 +73,12 @@ class Steps:
         """The operator at place ``k`` of a step."""
         return self.listing.order[self.run.start + step * self.run.period + k]
 
+    def value(self, step: int, place: Place) -> Node:
+        """A value of a step that somebody outside asks for."""
+        found = self.listing.value(self.listing.place[self.node(step, place[0])], place[1])
+        assert found is not None
+        return found
+
     def _varies(self, k: int) -> bool:
         if not is_cut(self.node(0, k)):
             return False
