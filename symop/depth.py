@@ -70,8 +70,8 @@ def loops(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Loops:
         >>> found = so.loops(y)
         >>> [(one.run.times, one.run.period) for one in found.made]
         [(100, 1)]
-        >>> len(found.symbol.get_internals().list_outputs())
-        2
+        >>> [node.op.name for node in found.symbol.nodes]
+        ['scan']
     """
     whole = symbol.with_types(**types) if types else symbol
     log: list[Rolled] = []

@@ -232,8 +232,10 @@ class FeedForward:
         if self.symbol is None or self.arg_params is None:
             raise MXNetError("FeedForward: parameters must be given or trained first")
         self._choose(self.symbol)
-        own = {name: one.shape for name, one in self.arg_params.items()}
-        types = {name: one.dtype for name, one in self.arg_params.items()}
+        read = set(self.symbol.list_arguments())
+        params = {name: one for name, one in self.arg_params.items() if name in read}
+        own = {name: one.shape for name, one in params.items()}
+        types = {name: one.dtype for name, one in params.items()}
         shapes = {**own, **{one.name: tuple(one.shape) for one in descs}}
         types |= {one.name: one.dtype for one in descs}
         ctx: Context | None = self.ctx[0]
