@@ -24,18 +24,18 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of the interface."""
     repeats = 5 if quick else 60
     return [
-        multilayer(repeats),
+        *(multilayer(repeats, width) for width in (256, 512, 1024)),
         lenet(repeats),
         eager(repeats),
         loading(3 if quick else 10),
     ], {}
 
 
-def multilayer(repeats: int) -> Figure:
-    """A perceptron with two hidden layers."""
+def multilayer(repeats: int, width: int) -> Figure:
+    """A perceptron with two hidden layers of ``width`` units."""
     net = mx.sym.var("data")
     for i in range(2):
-        net = mx.sym.FullyConnected(net, num_hidden=512, name=f"layer{i}")
+        net = mx.sym.FullyConnected(net, num_hidden=width, name=f"layer{i}")
         net = mx.sym.Activation(net, act_type="relu")
     net = mx.sym.FullyConnected(net, num_hidden=10, name="out")
 
@@ -44,7 +44,7 @@ def multilayer(repeats: int) -> Figure:
             x = jax.nn.relu(x @ params[f"{name}_weight"].T + params[f"{name}_bias"])
         return x @ params["out_weight"].T + params["out_bias"]
 
-    return step("a multilayer perceptron", net, forward, (128, 784), repeats)
+    return step(f"a perceptron of {width} units", net, forward, (128, 784), repeats)
 
 
 def lenet(repeats: int) -> Figure:

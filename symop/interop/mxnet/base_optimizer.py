@@ -18,7 +18,7 @@ How = dict[str, Any]
 """Attributes that every operator of a step has: ``lr``, ``wd``, ``rescale_grad``,
 ``clip_gradient``."""
 Found = tuple[Any, Any]
-Plan = tuple[Hashable, np.ndarray]
+Plan = tuple[Hashable, tuple[float, ...]]
 
 
 class Optimizer:
@@ -282,7 +282,7 @@ class Formula(Optimizer):
                 found += self.numbers(index, rate)
         own = tuple([getattr(self, name) for name in self.settings])
         key = tuple(self._get_wds(indices)), self.clip_gradient or None, self.multi_precision, own
-        return key, np.array(found, jax.dtypes.canonicalize_dtype(np.float64))
+        return key, tuple(found)
 
     def apply(
         self, key: Any, numbers: Any, weights: Sequence[Any], grads: Sequence[Any], states: Any
@@ -291,7 +291,7 @@ class Formula(Optimizer):
 
         Args:
             key: of the plan.
-            numbers: of the plan.
+            numbers: of the plan, as one array.
             weights: parameters.
             grads: their gradients.
             states: what is kept for each.
@@ -330,7 +330,7 @@ class Formula(Optimizer):
         key, numbers = self.plan(index)
         given = [one.value for one in weight], [one.value for one in grad]
         old = [jax.tree.map(lambda one: one.value, own) for own in state]
-        new_weights, new_states = self._compiled(key)(numbers, *given, old)
+        new_weights, new_states = self._compiled(key)(told(numbers), *given, old)
         for array, value in zip(weight, new_weights, strict=True):
             array.hold(value)
         jax.tree.map(lambda array, value: array.hold(value), list(state), new_states)
@@ -357,3 +357,8 @@ class Formula(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}
+
+
+def told(numbers: Sequence[float]) -> Any:
+    """The numbers of a plan as the compiled step takes them."""
+    return jnp.asarray(numbers, jax.dtypes.canonicalize_dtype(np.float64))

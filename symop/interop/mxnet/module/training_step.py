@@ -7,12 +7,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 import symop as so
 from symop import random
+from symop.barrier import in_turn
 from symop.function import GraphFunction
-from symop.interop.mxnet.base_optimizer import Formula
+from symop.interop.mxnet.base_optimizer import Formula, told
 from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
 from symop.interop.mxnet.ndarray import NDArray
@@ -60,7 +60,7 @@ class TrainingStep:
         self._states = [executor.aux_dict[name] for name in self._updated]
         self._compiled: dict[Hashable, Callable[..., Any]] = {}
         self._last: tuple[Any, Hashable, Callable[..., Any]] | None = None
-        self._numbers: tuple[bytes, Any] | None = None
+        self._numbers: tuple[tuple[float, ...], Any] | None = None
         self._flat: tuple[list[Any], list[NDArray], Any] | None = None
 
     def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
@@ -100,11 +100,10 @@ class TrainingStep:
             self._flat = (states, *jax.tree.flatten(states))
         return self._flat[1:]
 
-    def _numbers_of(self, numbers: np.ndarray) -> Any:
+    def _numbers_of(self, numbers: tuple[float, ...]) -> Any:
         """``numbers`` on the device, where they stay as long as they are the same."""
-        key = numbers.tobytes()
-        if self._numbers is None or self._numbers[0] != key:
-            self._numbers = key, jnp.asarray(numbers)
+        if self._numbers is None or self._numbers[0] != numbers:
+            self._numbers = numbers, told(numbers)
         return self._numbers[1]
 
     def _compile(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
@@ -124,6 +123,7 @@ class TrainingStep:
                 slopes[name] if name in slopes else jnp.zeros_like(one)
                 for name, one in zip(self._trained, old, strict=True)
             ]
+            numbers = in_turn(numbers)
             new_weights, new_states = optimizer.apply(key, numbers, old, grads, states)
             # JAX gives donated memory to results in their order.
             return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]

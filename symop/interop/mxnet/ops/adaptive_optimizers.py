@@ -10,6 +10,7 @@ from symop.interop.mxnet.ops.optimizers import (
     correction,
     decayed,
     of_copy,
+    pulled,
     scaled,
     with_decay,
 )
@@ -59,7 +60,7 @@ def adamw_step(
     slope = clipped(grad * scale, clip_gradient)
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     step = single(lr, weight) * first / (so.sqrt(second) + single(epsilon, weight))
-    found = weight - single(eta, weight) * (step + single(wd, weight) * weight)
+    found = weight - single(eta, weight) * pulled(step, weight, wd)
     usable = so.logical_and(so.isfinite(scale), so.not_equal(scale, 0.0))
     pairs = ((found, weight), (first, mean), (second, var))
     return [so.where(usable, new, old) for new, old in pairs]

@@ -4,7 +4,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.mxnet.operators import Aux, operator
-from symop.interop.mxnet.ops.optimizers import correction, decayed, scaled
+from symop.interop.mxnet.ops.optimizers import correction, decayed, pulled, scaled
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.partial_shapes import Shapes, enter, same
 
@@ -29,7 +29,7 @@ def _lamb_direction(
     if bias_correction:
         a = first / correction(beta1, t, weight)
         b = second / correction(beta2, t, weight)
-    step = a / (so.sqrt(b) + single(epsilon, weight)) + single(wd, weight) * weight
+    step = pulled(a / (so.sqrt(b) + single(epsilon, weight)), weight, wd)
     return step, first, second
 
 

@@ -24,9 +24,18 @@ def scaled(grad: Any, rescale_grad: float, bound: float = -1.0) -> Any:
     return clipped(grad * single(rescale_grad, grad), bound)
 
 
+def pulled(slope: Any, weight: Any, wd: float) -> Any:
+    """``slope`` and the pull of the weight decay.
+
+    Without a decay the weight is not read here: that would cost a step as much as reading the
+    gradient.
+    """
+    return slope if isinstance(wd, (int, float)) and not wd else slope + single(wd, weight) * weight
+
+
 def with_decay(weight: Any, grad: Any, rescale_grad: float, bound: float, wd: float) -> Any:
     """The gradient with that of the weight decay, clipped as a whole."""
-    return clipped(grad * single(rescale_grad, grad) + weight * single(wd, grad), bound)
+    return clipped(pulled(scaled(grad, rescale_grad), weight, wd), bound)
 
 
 def correction(rate: float, t: Any, like: Any) -> Any:
@@ -76,9 +85,8 @@ def sgd_mom_update(
     clip_gradient: float = -1.0,
 ) -> Any:
     """The same with momentum."""
-    rate, decay = single(lr, weight), single(wd, weight)
-    step = single(momentum, mom) * mom - (rate * decay) * weight
-    step = step - rate * scaled(grad, rescale_grad, clip_gradient)
+    slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
+    step = single(momentum, mom) * mom - single(lr, weight) * slope
     return weight + step, step
 
 
@@ -95,9 +103,10 @@ def nag_mom_update(
     clip_gradient: float = -1.0,
 ) -> Any:
     """The same with the momentum of Nesterov."""
-    rate, decay, keep = single(lr, weight), single(wd, weight), single(momentum, mom)
+    keep = single(momentum, mom)
     before = mom * keep
-    after = before - rate * (scaled(grad, rescale_grad, clip_gradient) + decay * weight)
+    slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
+    after = before - single(lr, weight) * slope
     return weight - before + (keep + 1.0) * after, after
 
 
@@ -197,7 +206,7 @@ def signum_update(
     wd_lh: float = 0.0,
 ) -> Any:
     """The same by the sign of the momentum."""
-    slope = scaled(grad, rescale_grad, clip_gradient) + single(wd, weight) * weight
+    slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
     moved = decayed(mom, -slope, momentum)
     rate = single(lr, weight)
     return weight * (1.0 - rate * single(wd_lh, weight)) + rate * so.sign(moved), moved
