@@ -24,6 +24,7 @@ from steps import forget, stages
 
 import symop as so
 from symop.function import settle
+from symop.holdings import arrays_of
 from symop.repeats.switch import is_rolling
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -259,7 +260,7 @@ def executor(model: Model) -> Program:
     def step() -> None:
         bound.forward(is_train=True)
         bound.backward()
-        jax.block_until_ready((bound.outputs, bound.grad_dict.arrays(), bound.aux_dict.arrays()))
+        jax.block_until_ready((bound.outputs, *map(arrays_of, (bound.grad_dict, bound.aux_dict))))
 
     return step
 
