@@ -470,8 +470,9 @@ class Operator(Signature):
     def piece(self, rule: Function) -> Function:
         """Declare that outputs are pieces of the only input, where they are.
 
-        The rule receives the input's shape and attributes, and returns a ``Piece``, one for each
-        output where there are several, or None where a call cuts otherwise.
+        The rule receives the input's shape and attributes, and returns a ``Piece``, or a function
+        that gives it by the output's index where there are several, or None where a call cuts
+        otherwise.
         """
         self.piece_rule = Rule(self.name, rule, self.slots, self.attributes)
         self._forget_copies()

@@ -9,7 +9,7 @@ from registry.errors import ArgumentError, FormatError
 from registry.types import DType, Shape, as_dtype
 from symop import graph
 from symop.files import PathLike, read_bounded
-from symop.function import GraphFunction
+from symop.function import GraphFunction, owner_of
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
@@ -227,20 +227,15 @@ class ValueAndGrad:
         if loss.shape != ():
             raise ArgumentError(f"value_and_grad: the loss must be of shape (), got {loss.shape}")
         variables = variables_of(loss.roots)
-        names = loss.list_arguments()
+        names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
         if wrt is None:
             wrt = [name for name in names if variables[name].type.differentiable]
         require_known("value_and_grad", wrt, names)
-        given = (loss.nodes, loss.also)
-        self.stacks: dict[str, tuple[str, ...]] = {}
-        if stacked:
-            unwritten = GraphFunction(*given, training=is_train, rules=False, stacking=True)
-            self.stacks = unwritten.stacks
-            _require_whole(self.stacks, wrt)
-        self.wrt = list(dict.fromkeys(_owner(self.stacks, name) for name in wrt))
         self._function = GraphFunction(
-            *given, training=is_train, wrt=self.wrt, stacking=stacked, remat=remat
+            loss.nodes, loss.also, training=is_train, wrt=wrt, stacking=stacked, remat=remat
         )
+        self.stacks, self.wrt = self._function.stacks, self._function.wrt
+        _require_whole(self.stacks, wrt)
         self._function.schedule(())
         self.arguments, self.states = self._function.arguments, self._function.states
         self._updates = is_train and bool(self.states)
@@ -259,7 +254,7 @@ class ValueAndGrad:
 
     def stack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Arrays by the names of variables, as this function takes them: some of them stacked."""
-        rest = {name: one for name, one in arrays.items() if _owner(self.stacks, name) == name}
+        rest = {name: one for name, one in arrays.items() if owner_of(self.stacks, name) == name}
         return rest | {
             name: jnp.stack([jnp.asarray(arrays[one]) for one in members])
             for name, members in self.stacks.items()
@@ -273,11 +268,6 @@ class ValueAndGrad:
             members = self.stacks.get(name)
             found.update({name: one} if members is None else zip(members, one, strict=True))
         return found
-
-
-def _owner(stacks: Mapping[str, Sequence[str]], name: str) -> str:
-    """The stack in which a variable lies, or itself."""
-    return next((stack for stack, members in stacks.items() if name in members), name)
 
 
 def _require_whole(stacks: Mapping[str, Sequence[str]], wrt: Sequence[str]) -> None:

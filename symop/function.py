@@ -1,6 +1,6 @@
 """A graph as a pure JAX function: what is fed is checked, and plans are made once for its types."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,9 +15,9 @@ from symop import random, recomputing
 from symop.emission import image_of, images
 from symop.gradients import known_gradients
 from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topological
-from symop.inference import is_typed, typed
+from symop.inference import typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
-from symop.naming import require_known, variables_of
+from symop.naming import require_known, variables_among
 from symop.policies import Policy
 from symop.repeats.loops import FORWARD, Aim
 from symop.repeats.rolling import Rolled, rolled
@@ -64,22 +64,21 @@ def settle(
         UnknownTypeError, ShapeError, DTypeError: the types do not follow, or contradict.
     """
     of_types = typed(outputs, given)
-    order = by_age(topological(of_types))
+    reached = topological(of_types)
+    variables, order = variables_among(reached), by_age(reached)
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))
     fixed = order
     if flags:
         image = images(of_types, flags)
         fixed = [one for node in order if isinstance(one := image[node], Node)]
-        of_types, plain = [image_of(image, one) for one in of_types], of_types
-    else:
-        plain = of_types
+        of_types = [image_of(image, one) for one in of_types]
     found = explicit(of_types, fixed)
     ends = [*found.outputs, *found.updates.values()]
     if rolling:
         ends = rolled(ends, found.order, aim=aim, log=log)
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
-    return Settled(ends[:count], variables_of(plain), random_keys(order), updates, {})
+    return Settled(ends[:count], variables, random_keys(order), updates, {})
 
 
 def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bool) -> Settled:
@@ -101,6 +100,11 @@ def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bo
     return Settled(made.outputs, variables, settled.keys, made.updates, names)
 
 
+def owner_of(stacks: Mapping[str, Sequence[str]], name: str) -> str:
+    """The stack in which a variable lies, or itself."""
+    return next((stack for stack, members in stacks.items() if name in members), name)
+
+
 def remembering(settled: Settled, remat: Policy | None) -> Settled:
     """The same graph, each step of whose loops keeps for a gradient what ``remat`` says."""
     return _over(settled, recomputing.chosen(_ends(settled), remat))
@@ -116,9 +120,9 @@ def _over(settled: Settled, ends: Sequence[Node]) -> Settled:
     return settled._replace(outputs=list(ends[:count]), updates=updates)
 
 
-def contains_gradient(outputs: Sequence[Node]) -> bool:
+def contains_gradient(order: Iterable[Node]) -> bool:
     """Whether some node was made by differentiation."""
-    return any(node.origin is not None and node.origin.forward for node in topological(outputs))
+    return any(node.origin is not None and node.origin.forward for node in order)
 
 
 def _with_rules(node: Node) -> Call:
@@ -139,6 +143,7 @@ class GraphFunction:
         arguments: names of the variables, in the order of positional values.
         states: names of the auxiliary states, which follow them.
         stacks: for each of these that is a stack the names of the variables in it.
+        wrt: names of those whose gradients follow the outputs.
     """
 
     def __init__(
@@ -155,8 +160,9 @@ class GraphFunction:
         """A function of the variables that ``outputs`` need and of those in ``also``.
 
         With ``rules`` None, a graph that contains its gradient already gets bare kernels. Behind
-        the outputs come the gradients of the first one by the arguments that ``wrt`` names. They,
-        or else those that JAX takes, keep what ``remat`` says.
+        the outputs come the gradients of the first one by the arguments that ``wrt`` names, or
+        by the stacks in which these lie. They, or else those that JAX takes, keep what ``remat``
+        says.
 
         If ``stacking``, variables of which a loop reads one in each step give way to stacks of
         them; the types of all variables must be known.
@@ -166,25 +172,27 @@ class GraphFunction:
         """
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
-        self._training, self._wrt = training, tuple(wrt)
+        self._training, self._stacking, self._remat = training, stacking, remat
         self._rolling = is_rolling() and (remat is None or remat.rolls)
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
-        has_gradient = bool(wrt) or contains_gradient(outputs)
+        order = topological(self._roots)
+        self._differentiates = bool(wrt)
+        has_gradient = self._differentiates or contains_gradient(order)
         keeps = remat is not None and not wrt  # for JAX, which needs rules
         bare_kernels = has_gradient and not keeps if rules is None else not rules
-        self._remat, self._seals = remat, not bare_kernels
+        self._seals = not bare_kernels
         self._how = bare_where_native if bare_kernels else _with_rules
-        self._stacking = stacking
         self._stacked = over_stacks(self._settled({})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
-        variables = variables_of(self._roots) if self._stacked is None else self._stacked.variables
+        self.wrt = list(dict.fromkeys(owner_of(self.stacks, name) for name in wrt))
+        variables = variables_among(order) if self._stacked is None else self._stacked.variables
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.arguments = [name for name in variables if roles[name] == "argument"]
         self.states = [name for name in variables if roles[name] == "state"]
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
-        self._typed = is_typed(self._roots)
+        self._typed = all(node.types is not None for node in order)
         self._schedules: dict[Any, Schedule] = {}
 
     def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
@@ -248,7 +256,7 @@ class GraphFunction:
             given,
             training=self._training,
             rolling=self._rolling,
-            aim=Aim(bool(self._wrt), self._how is _with_rules, self._stacking),
+            aim=Aim(self._differentiates, self._how is _with_rules, self._stacking),
         )
         found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:
@@ -256,7 +264,7 @@ class GraphFunction:
         return remembering(found, self._remat)
 
     def _gradients(self, found: Settled) -> Sequence[Node]:
-        if not self._wrt:
+        if not self.wrt:
             return ()
         loss = found.outputs[0]
         if loss.type.shape != ():
@@ -266,7 +274,7 @@ class GraphFunction:
             )
         # What the loss lists among its arguments, but does not need, has a gradient of zero.
         arguments = list(found.variables.values())
-        xs = [found.variables[name] for name in self._wrt]
+        xs = [found.variables[name] for name in self.wrt]
         gradients = known_gradients([loss], xs, [None], "error", arguments, self._remat)
         return [one for one in gradients if one is not None]
 

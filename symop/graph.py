@@ -339,23 +339,19 @@ def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Nod
     order: list[Node] = []
     seen: set[Node] = set(until)
     for output in outputs:
-        stack: list[tuple[Node, int]] = [(output, 0)]
+        # A node waits below None for its inputs, which lie above.
+        stack: list[Node | None] = [output]
         while stack:
-            node, position = stack.pop()
-            if position == 0:
-                if node in seen:
-                    continue
+            node = stack.pop()
+            if node is None:
+                order.append(stack.pop())  # type: ignore[arg-type]  # never None below None
+            elif node not in seen:
                 seen.add(node)
-            inputs = node.inputs
-            while position < len(inputs):
-                child = inputs[position]
-                position += 1
-                if child is not None and child not in seen:
-                    stack.append((node, position))
-                    stack.append((child, 0))
-                    break
-            else:
-                order.append(node)
+                ahead = [one for one in node.inputs[::-1] if one is not None and one not in seen]
+                if ahead:
+                    stack += (node, None, *ahead)
+                else:
+                    order.append(node)
     return order
 
 

@@ -165,7 +165,8 @@ def typed(outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None
         ShapeError, DTypeError: what is given contradicts what is declared.
     """
     if is_typed(outputs):
-        check_types(outputs, given)
+        if given:
+            check_types(outputs, given)
         return list(outputs)
     variables = variables_of(outputs)
     types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}

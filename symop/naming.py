@@ -91,8 +91,12 @@ def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:
     Raises:
         NameConflictError: two nodes were given one name.
     """
-    given = _given(topological(outputs))
-    return {name: node for name, node in given.items() if node.op is VARIABLE}
+    return variables_among(topological(outputs))
+
+
+def variables_among(order: Sequence[Node]) -> dict[str, Node]:
+    """The same of nodes in topological order."""
+    return {name: node for name, node in _given(order).items() if node.op is VARIABLE}
 
 
 def require_known(owner: str, given: Iterable[str], legal: Collection[str]) -> None:

@@ -107,7 +107,9 @@ def is_costly(node: Node) -> bool:
     """Whether an operator declares that it costs much, or a body that it runs holds such a one."""
     if not isinstance(node.op, Operator):
         return False
-    return node.op.costly or any(body.costly for body in bodies_of(node.attributes))
+    if node.op.costly or not node.attributes:
+        return node.op.costly
+    return any(body.costly for body in bodies_of(node.attributes))
 
 
 def require_policy(owner: str, given: object) -> Policy | None:

@@ -1,7 +1,7 @@
 """Arrays stacked, split and spread over a grid."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
@@ -138,9 +138,9 @@ def _unstack_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
 
 
 @unstack.piece
-def _unstack_piece(x: Shape, *, axis: int) -> list[Piece]:
+def _unstack_piece(x: Shape, *, axis: int) -> Callable[[int], Piece]:
     at = normalize_axis(axis, len(x))
-    return [Piece(at, i, 1, kept=False) for i in range(x[at])]
+    return lambda i: Piece(at, i, 1, kept=False)
 
 
 # split -----------------------------------------------------------------------------------------
@@ -218,10 +218,13 @@ def _split_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
 
 
 @split.piece
-def _split_piece(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> list[Piece]:
+def _split_piece(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> Callable[[int], Piece]:
     at = normalize_axis(axis, len(x))
-    cuts = (0, *_positions(x[at], sections), x[at])
-    return [Piece(at, low, high - low, kept=True) for low, high in itertools.pairwise(cuts)]
+    if isinstance(sections, int):
+        length = x[at] // sections
+        return lambda i: Piece(at, i * length, length, kept=True)
+    cuts = (0, *sections, x[at])
+    return lambda i: Piece(at, cuts[i], cuts[i + 1] - cuts[i], kept=True)
 
 
 # meshgrid --------------------------------------------------------------------------------------

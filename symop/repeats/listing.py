@@ -32,11 +32,14 @@ def maker_of(node: Node) -> tuple[Node, int]:
 def arranged(outputs: Sequence[Node], hints: Iterable[Node], until: Iterable[Node]) -> list[Node]:
     """What ``outputs`` need, each after its inputs, otherwise in the order of ``hints``.
 
+    In ``hints`` each node stands behind those of its inputs that are there.
     The nodes in ``until`` are taken as given, as by ``topological``.
     """
     given = set(until)
     needed = set(topological(outputs, until=given))
     wanted = [node for node in hints if node in needed]
+    if len(wanted) == len(needed):
+        return wanted
     return topological([*wanted, *outputs], until=given)
 
 
@@ -85,11 +88,15 @@ class Listing:
             if one is None:
                 wires.append(EMPTY)
                 continue
-            source, index = maker_of(one)
+            source, index = (one, 0) if one.op is not SELECT else maker_of(one)
             at = self.place.get(source)
-            wires.append(OUTSIDE if at is None else (place - at, index))
-            if at is not None and (not self.readers[at] or self.readers[at][-1] != place):
-                self.readers[at].append(place)
+            if at is None:
+                wires.append(OUTSIDE)
+                continue
+            wires.append((place - at, index))
+            readers = self.readers[at]
+            if not readers or readers[-1] != place:
+                readers.append(place)
         self.wires.append(tuple(wires))
 
     def _scope_letter(self, node: Node) -> Any:
@@ -125,7 +132,7 @@ def cut_of(node: Node) -> Cut | None:
     if source is None or source.types is None:
         return None
     said = operator.piece_rule((source.type.shape,), maker.attributes)
-    piece = said[index] if isinstance(said, list) else said
+    piece = said(index) if callable(said) else said
     return None if piece is None else Cut(source, piece)
 
 
@@ -142,5 +149,6 @@ def is_cut(node: Node) -> bool:
 
 def _letter(node: Node) -> Any:
     """What two nodes must have in common to be computed by one step of a loop."""
-    what = None if is_cut(node) else identity_key(node.attributes)
+    attributes = node.attributes
+    what = None if not attributes or is_cut(node) else identity_key(attributes)
     return node.op, what, node.types

@@ -83,7 +83,7 @@ def begin(how: str, cell: Cell, size: Size) -> State:
     """The state before the first step: zeros, or variables."""
     shape = (size.batch, size.units)
     if how == "zeros":
-        return tuple(so.zeros(shape=shape) for _ in range(cell.parts))
+        return tuple(so.sym.zeros(shape=shape) for _ in range(cell.parts))
     return tuple(so.var(f"start{i}", shape) for i in range(cell.parts))
 
 
