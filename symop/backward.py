@@ -12,7 +12,7 @@ from registry.types import VarKind
 from symop.definitions import Definitions
 from symop.emission import apply
 from symop.gradients import known_gradients
-from symop.graph import Node, as_node, placeholder
+from symop.graph import VARIABLE, Node, as_node, make, placeholder
 from symop.policies import Policy, require_policy
 from symop.program_block import Block, Variable, place_of
 from symop.transcript import write
@@ -160,6 +160,15 @@ class _Replay(Definitions):
         self.inner: dict[str, Node] = {}
         self.labels: dict[Node, dict[int, str]] = {}
         self.load()
+
+    def variable(self, *declaration: Any) -> Node:
+        """A variable that nothing else reads.
+
+        So all that is made of it is new, and records come in the order in which it was made,
+        whatever other graphs there are.
+        """
+        like = super().variable(*declaration)
+        return make(VARIABLE, (), like.attributes, like.types, like.name)
 
     def define(self, name: str, node: Node) -> None:
         if self._is_apart(name, node):

@@ -132,7 +132,11 @@ class Definitions:
             self.give(var.name)
             extra = tuple(var.attrs.items())
             role, kind = _node_role(var.role), VarKind(var.kind)
-            self.define(var.name, variable(var.name, shape, dtype, role, extra, kind))
+            self.define(var.name, self.variable(var.name, shape, dtype, role, extra, kind))
+
+    def variable(self, *declaration: Any) -> Node:
+        """The node of a variable; see ``graph.variable``."""
+        return variable(*declaration)
 
     def give(self, name: str) -> None:
         """A user gives a name, once."""

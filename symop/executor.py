@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
 from symop import random
-from symop.function import bare_where_native, fed, over_stacks, remembering, settle
+from symop.function import Settled, bare_where_native, fed, over_stacks, remembering, settle
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.holdings import Held, Seen, arrays_of, held_by, replace, whole
@@ -282,19 +282,13 @@ class _Mode:
     def __init__(
         self, bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]
     ) -> None:
-        found = settle(
-            [*bound.also, *bound.outputs],
-            bound.types,
-            training=training,
-            rolling=is_rolling() and (bound.remat is None or bound.remat.rolls),
-            aim=Aim(residuals=training, stacking=stacking is not _never),
+        aim = Aim(residuals=training, stacking=stacking is not _never)
+        self.training, self.remat = training, bound.remat
+        self.variables: dict[str, Node] = {}
+        self.settled = over_stacks(
+            lambda apart: self._settled(bound, aim._replace(apart=apart)), stacking
         )
-        self.variables = found.variables
-        found = found._replace(outputs=found.outputs[len(bound.also) :])
-        self.remat = bound.remat
-        self.settled = over_stacks(remembering(found, bound.remat), stacking)
         variables = self.settled.variables
-        self.training = training
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.names = [n for n in variables if roles[n] == "argument"]
         self.n_arguments = len(self.names)
@@ -308,6 +302,18 @@ class _Mode:
         self.updated = [self.names[i] for i in self._plan.updates]
         self.run: Call = jax.jit(self._plan.__call__)
         self._halves: dict[tuple[str, ...], _Halves] = {}
+
+    def _settled(self, bound: _Bound, aim: Aim) -> Settled:
+        found = settle(
+            [*bound.also, *bound.outputs],
+            bound.types,
+            training=self.training,
+            rolling=is_rolling() and (bound.remat is None or bound.remat.rolls),
+            aim=aim,
+        )
+        self.variables = found.variables
+        found = found._replace(outputs=found.outputs[len(bound.also) :])
+        return remembering(found, bound.remat)
 
     def plan(
         self, outputs: Sequence[Node], variables: Sequence[Node], *, updating: bool

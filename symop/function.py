@@ -1,6 +1,7 @@
 """A graph as a pure JAX function: what is fed is checked, and plans are made once for its types."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +22,7 @@ from symop.naming import require_known, variables_among
 from symop.policies import Policy
 from symop.repeats.loops import FORWARD, Aim
 from symop.repeats.rolling import Rolled, rolled
-from symop.repeats.stacks import Stacks, stacked
+from symop.repeats.stacks import Stacked, Stacks, stacked
 from symop.repeats.switch import is_rolling
 from symop.rules import with_rule
 from symop.states import explicit
@@ -81,13 +82,30 @@ def settle(
     return Settled(ends[:count], variables, random_keys(order), updates, {})
 
 
-def over_stacks(settled: Settled, allows: Callable[[tuple[str, ...]], bool] = bool) -> Settled:
-    """The same graph over one variable for each stack of variables that nothing else reads.
+def over_stacks(
+    settled: Callable[[frozenset[Node]], Settled],
+    allows: Callable[[tuple[str, ...]], bool] = bool,
+) -> Settled:
+    """A graph over one variable for each stack of variables that nothing else reads.
 
     Variables of which a loop reads one in each step give way to a variable that holds them all, if
     ``allows`` says so of their names.
+
+    Args:
+        settled: the graph, of whose variables some are not to be stacked.
+        allows: whether variables of these names may be.
     """
-    made = stacked(settled.outputs, settled.updates, allows)
+    apart: frozenset[Node] = frozenset()
+    while True:
+        found = settled(apart)
+        made = stacked(found.outputs, found.updates, allows, apart)
+        if made.apart <= apart:
+            return _renamed(found, made)
+        apart |= made.apart  # loops that counted on their being stacked may not be worth it
+
+
+def _renamed(settled: Settled, made: Stacked) -> Settled:
+    """``settled`` with the outputs of ``made``, and stacks in the place of what lies in them."""
     owner = {one: stack for stack, members in made.stacks.items() for one in members}
     variables: dict[str, Node] = {}
     for name, node in settled.variables.items():
@@ -183,7 +201,7 @@ class GraphFunction:
         bare_kernels = has_gradient and not keeps if rules is None else not rules
         self._seals = not bare_kernels
         self._how = bare_where_native if bare_kernels else _with_rules
-        self._stacked = over_stacks(self._settled({})) if stacking else None
+        self._stacked = over_stacks(partial(self._settled, {})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
         self.wrt = list(dict.fromkeys(owner_of(self.stacks, name) for name in wrt))
         variables = variables_among(order) if self._stacked is None else self._stacked.variables
@@ -250,13 +268,17 @@ class GraphFunction:
             updates=found.updates,
         )
 
-    def _settled(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Settled:
+    def _settled(
+        self,
+        given: Mapping[str, tuple[Shape, DType | None]],
+        apart: frozenset[Node] = frozenset(),
+    ) -> Settled:
         found = settle(
             self._roots,
             given,
             training=self._training,
             rolling=self._rolling,
-            aim=Aim(self._differentiates, self._how is _with_rules, self._stacking),
+            aim=Aim(self._differentiates, self._how is _with_rules, self._stacking, apart),
         )
         found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:

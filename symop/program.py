@@ -19,8 +19,9 @@ from symop.files import PathLike, read_bounded, write_atomically
 from symop.initial import initial_value
 from symop.parsing import parsed
 from symop.program_block import Block, Variable
-from symop.program_run import Runner, Scope
+from symop.program_run import Runner
 from symop.program_symbol import from_symbol_desc, to_symbol_desc
+from symop.scope import Scope
 from symop.serialize import LIMIT, decode, encode
 from symop.symbol import Symbol
 from symop.symbol_calls import from_desc

@@ -1,6 +1,6 @@
 """Running a program: one compiled function over what is fed and what is kept, which it donates."""
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -13,14 +13,16 @@ from registry.lod import LoDTensor
 from registry.types import VarKind, VarType
 from registry.values import SelectedRows
 from symop import random
-from symop.function import bare_where_native, fed, require_whole
-from symop.graph import Node, by_age, topological
+from symop.function import Settled, bare_where_native, fed, over_stacks, require_whole
+from symop.graph import Node, topological
 from symop.lowering import Schedule, type_of
 from symop.naming import require_known
 from symop.ndarray import NDArray
 from symop.program_block import Block
+from symop.repeats.loops import Aim
 from symop.repeats.rolling import rolled
 from symop.repeats.switch import is_rolling
+from symop.scope import Name, Scope
 
 _Array = type(jnp.zeros(()))
 Key = tuple[Any, ...]
@@ -30,52 +32,6 @@ _NEVER = ("",)
 
 class _OddError(Exception):
     """Something that is fed or kept is not an array of the declared type as it stands."""
-
-
-class Scope(MutableMapping[str, Any]):
-    """Values of parameters and states by name; those of the last run are entered when looked at.
-
-    Attributes:
-        held: the values, but for those of the last run.
-        names: what the last run updated.
-        new: the values that it left.
-    """
-
-    __slots__ = ("held", "names", "new")
-
-    def __init__(self) -> None:
-        """Nothing has a value."""
-        self.held: dict[str, Any] = {}
-        self.names: tuple[str, ...] = ()
-        self.new: list[Any] = []
-
-    def settled(self) -> dict[str, Any]:
-        """All values."""
-        if self.names:
-            self.held.update(zip(self.names, self.new, strict=True))
-            self.names, self.new = (), []
-        return self.held
-
-    def __getitem__(self, name: str) -> Any:
-        return self.settled()[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        held = self.settled()
-        # An array under two names could not be donated for both.
-        shared = any(one is value for key, one in held.items() if key != name)
-        held[name] = jnp.copy(value) if shared and isinstance(value, jax.Array) else value
-
-    def __delitem__(self, name: str) -> None:
-        del self.settled()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.settled())
-
-    def __len__(self) -> int:
-        return len(self.settled())
-
-    def __repr__(self) -> str:
-        return f"<Scope of {', '.join(self) or 'nothing'}>"
 
 
 class Keeper(Protocol):
@@ -123,40 +79,35 @@ class Runner:
     def __init__(self, block: Block, fetch: Sequence[str], *, single: bool, training: bool) -> None:
         """Plan to compute ``fetch``, one value or a list, and what the block updates."""
         self.serial, self._single = block.serial, single
-        updates = dict(block.desc.updates)
-        ends = [block.values[updates.get(name, name)] for name in fetch]
-        new = [block.values[value] for value in updates.values()]
-        needed = set(topological([*ends, *new]))
-        own = {n: block.values[n] for n, v in block.variables.items() if v.role != "intermediate"}
-        self._arguments = [n for n in own if block.variables[n].role == "argument"]
-        self._feeds = {name: own[name] for name in self._arguments if own[name] in needed}
+        graph = _graph_of(block, fetch)
+        new_of = graph.updates
+        needed = set(topological([*graph.outputs, *new_of.values()]))
+        self._own = {graph.stacks.get(name, name): one for name, one in graph.variables.items()}
+        self._arguments = [n for n, one in block.variables.items() if one.role == "argument"]
+        self._feeds = {n: self._own[n] for n in self._arguments if self._own[n] in needed}
         self._fed = tuple(self._feeds)
-        written = [name for name in updates if own[name] in needed]
+        changed = [name for name, one in self._own.items() if one in new_of]
+        written = [name for name in changed if self._own[name] in needed]
         # JAX gives the memory of what is donated to the first results of its type, so these come
         # in the order of what is donated, and before all others; else XLA copies whole tables.
-        self._updated = (*written, *[name for name in updates if own[name] not in needed])
-        new = [block.values[updates[name]] for name in self._updated]
-        read = [n for n in own if block.variables[n].persistable and own[n] in needed]
-        read = [name for name in read if name not in updates]
+        self._updated = (*written, *[name for name in changed if self._own[name] not in needed])
+        new = [new_of[self._own[name]] for name in self._updated]
+        there = [name for name, one in self._own.items() if one in needed]
+        read = [name for name in there if name not in changed and name not in self._feeds]
         self.kept = [*written, *read]
-        self._kept_names = set(self.kept)
-        self._own = own
         self._count = len(new)
         # What is kept is donated by the next run, so what is fetched must lie in memory of its own.
-        self._copied = [i for i, name in enumerate(fetch) if name in updates]
-        results = [*new, *ends]
-        if is_rolling():
-            results = rolled(results, by_age(topological(results)))
+        self._copied = [i for i, name in enumerate(fetch) if name in block.desc.updates]
         self._schedule = Schedule(
-            results,
-            [*[own[name] for name in self.kept], *self._feeds.values()],
+            [*new, *graph.outputs],
+            [*[self._own[name] for name in self.kept], *self._feeds.values()],
             bare_where_native,
             training=training,
             keys=list(block.key_nodes.values()),
         )
         self._draws = self._schedule.draws if self._schedule.needs_key else 0
-        self._written, self._read = written, read
-        self._all_written = bool(updates) and written == list(updates)
+        self._written, self._read, self._read_names = written, read, set(read)
+        self._all_written = bool(changed) and len(written) == len(changed)
         # After a run like it, what that left is all that this one takes, beside what is fed.
         alone = self._all_written and not (read or self._draws)
         self._steady = self._updated if alone else _NEVER
@@ -171,7 +122,8 @@ class Runner:
         feeds, rest = rest[: len(self._feeds)], rest[len(self._feeds) :]
         (read,), key = (rest[:1], rest[1:]) if self._read else (([],), rest)
         given = [*written, *read, *feeds]
-        nodes = {**{name: self._own[name] for name in self.kept}, **self._feeds}
+        nodes: dict[Name, Node] = {name: self._own[name] for name in self.kept}
+        nodes.update(self._feeds)
         for (name, node), value in zip(nodes.items(), given, strict=True):
             self._require_type(name, node, value)
         # A Python number is weakly typed: it would take the dtype of what it meets.
@@ -183,7 +135,7 @@ class Runner:
             found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
         return results[: self._count], found
 
-    def _require_type(self, name: str, node: Node, value: Any) -> None:
+    def _require_type(self, name: Name, node: Node, value: Any) -> None:
         """Refuse a value that is not of the declared type."""
         got = type_of(value) if _has_type(value) else value.__class__.__name__
         declared = node.type.strong()
@@ -192,7 +144,8 @@ class Runner:
         if not self._careful:
             raise _OddError
         what = "rows" if declared.kind is VarKind.SELECTED_ROWS else "an array"
-        raise FeedError(f"{name}: {what} of type {declared} must be given, got {got}")
+        shown = name if isinstance(name, str) else f"{name[0]}..{name[-1]}"
+        raise FeedError(f"{shown}: {what} of type {declared} must be given, got {got}")
 
     def _made_run(self) -> Run:
         """``run`` of what is like the run before, over locals.
@@ -305,13 +258,27 @@ class Runner:
     def _kept_values(self, program: Keeper) -> tuple[list[Any], tuple[Any, ...]]:
         """The values of what is updated and, if there is such, of what is only read."""
         scope = program.scope
-        if scope.names is self._updated and self._all_written:
-            return scope.new, ([scope.held[name] for name in self._read],) if self._read else ()
-        held = scope.settled()
-        if not held.keys() >= self._kept_names:
-            program.fill([name for name in self.kept if name not in held])
-        read = [held[name] for name in self._read]
-        return [held[name] for name in self._written], (read,) if read else ()
+        held = scope.held
+        if scope.names is self._updated and self._all_written and held.keys() >= self._read_names:
+            return scope.new, ([held[name] for name in self._read],) if self._read else ()
+        names = [n for name in self.kept for n in ((name,) if isinstance(name, str) else name)]
+        program.fill([name for name in names if name not in scope])
+        for name in self.kept:
+            if not isinstance(name, str) and name not in held:
+                self._require_alike(name, scope)
+        written = [scope.whole(name) for name in self._written]
+        read = [scope[n] if isinstance(n, str) else scope.whole(n) for n in self._read]
+        return written, (read,) if read else ()
+
+    def _require_alike(self, names: tuple[str, ...], scope: Scope) -> None:
+        """Refuse values that are about to lie in one array and are not of the declared type."""
+        whole = self._own[names].type
+        declared = VarType(whole.shape[1:], whole.dtype)
+        for name in names:
+            value = scope[name]
+            got = type_of(value) if _has_type(value) else value.__class__.__name__
+            if not isinstance(got, VarType) or got.strong() != declared:
+                raise FeedError(f"{name}: an array of type {declared} must be given, got {got}")
 
     def _needed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """What is fed of what is needed, in the order of the variables."""
@@ -334,6 +301,31 @@ class Runner:
                 feed.update(one.as_feed(name))
         needed = self._needed(feed)
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
+
+
+def _graph_of(block: Block, fetch: Sequence[str]) -> Settled:
+    """The values ``fetch`` and all updates of a block, over its variables.
+
+    What is repeated becomes loops. Of parameters and states those of which a loop reads and updates
+    one in each step lie in one variable.
+    """
+    updates = dict(block.desc.updates)
+    outputs = [block.values[updates.get(name, name)] for name in fetch]
+    own = {n: block.values[n] for n, v in block.variables.items() if v.role != "intermediate"}
+    graph = Settled(outputs, own, [], {own[n]: block.values[v] for n, v in updates.items()}, {})
+    if not is_rolling():
+        return graph
+    ends = [*graph.outputs, *graph.updates.values()]
+    # Not by age: equal nodes of another program may be older.
+    order, count = list(block.values.values()), len(graph.outputs)
+
+    def settled(apart: frozenset[Node]) -> Settled:
+        found = rolled(ends, order, aim=Aim(stacking=True, apart=apart))
+        updates = dict(zip(graph.updates, found[count:], strict=True))
+        return graph._replace(outputs=found[:count], updates=updates)
+
+    kept = {name for name in own if block.variables[name].persistable}
+    return over_stacks(settled, kept.issuperset)
 
 
 def _has_no_room(value: Any) -> bool:

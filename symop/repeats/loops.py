@@ -16,6 +16,7 @@ from symop.emission import apply
 from symop.graph import (
     CONSTANT,
     TRAINING,
+    VARIABLE,
     Node,
     Origin,
     copied_origin,
@@ -27,7 +28,7 @@ from symop.graph import (
 from symop.policies import Scope, around_both, scope_of, within
 from symop.repeats.listing import maker_of
 from symop.repeats.series import Series, series_of
-from symop.repeats.steps import FirstDiffersError, Place, Read, RefusedError, Steps
+from symop.repeats.steps import EndsDifferError, Place, Read, RefusedError, Steps
 
 Image = Callable[[Node], Node]
 """What a node became, itself if it did not change."""
@@ -48,11 +49,30 @@ class Aim(NamedTuple):
         residuals: their gradients are taken as graphs, so they store what those will read.
         by_jax: JAX may differentiate them.
         stacking: variables that they read apart become one, so nothing of them is copied.
+        apart: variables that do not.
     """
 
     residuals: bool = False
     by_jax: bool = False
     stacking: bool = False
+    apart: frozenset[Node] = frozenset()
+
+    def stacks(self, values: Sequence[Node]) -> bool:
+        """Whether ``values``, of which a loop reads one in each step, become one variable."""
+        return self.stacking and all(v.op is VARIABLE and v not in self.apart for v in values)
+
+    def require_stacks(self, values: Sequence[Node]) -> None:
+        """Refuse that some variables at the ends keep the others from becoming one.
+
+        Raises:
+            EndsDifferError: they do.
+        """
+        own = [i for i, v in enumerate(values) if v not in self.apart]
+        if not self.stacking or not own or any(v.op is not VARIABLE for v in values):
+            return
+        first, last = own[0], len(values) - 1 - own[-1]
+        if (first or last) and len(own) == len(values) - first - last:
+            raise EndsDifferError("variables of the outer steps are read elsewhere", first, last)
 
 
 FORWARD = Aim()
@@ -92,7 +112,7 @@ class _Operands:
         assert types is not None
         type = types[place[1]]
         if first.type.strong() is not type:
-            raise FirstDiffersError(f"the first step starts from {first.type}, the others {type}")
+            raise EndsDifferError(f"the first step starts from {first.type}, the others {type}", 1)
         if type.kind is not VarKind.LOD_TENSOR:
             raise RefusedError("a carried value is no dense array")
         return self._parameter(self.carries, (place, self.image(first)), "carried", type)
@@ -209,10 +229,10 @@ class _Builder:
     def _called(self, results: Sequence[Node], n_sums: int) -> tuple[list[Node], bool, int]:
         """The results of the loop, its direction, and how many of its series were copied."""
         given = self.operands
+        for values in given.series:
+            self.aim.require_stacks(values)
         found = [_required(series_of(values)) for values in given.series]
-        self._require_little_copied(found)
-        if not given.carries and not n_sums and any(one.copied for one in found):
-            raise RefusedError("nothing is carried, and what the steps read would be copied")
+        self._require_little_copied(found, carries=bool(given.carries) or n_sums > 0)
         backwards = _direction(found)
         series = [
             _turned(one, values, backwards=backwards)
@@ -233,14 +253,22 @@ class _Builder:
             outputs = self._operator_of(layout, operands, backwards=backwards)
         return outputs[: len(results)], backwards, sum(one.copied for one in found)
 
-    def _require_little_copied(self, found: Sequence[Series]) -> None:
+    def _require_little_copied(self, found: Sequence[Series], *, carries: bool) -> None:
         """Refuse loops that copy so much in each run that it takes longer than compiling saves.
+
+        Where nothing is carried that is anything, but for what goes with variables that become
+        one: a loop that updates them saves copying these.
 
         Raises:
             RefusedError: they do.
         """
-        copied = sum(_bytes(one.node.type) for one in found if one.copied)
-        if copied > MOST_COPIED and not self.aim.stacking:
+        pairs = list(zip(found, self.operands.series, strict=True))
+        stay = [one for one, values in pairs if one.copied and self.aim.stacks(values)]
+        copies = [one for one in found if one.copied and one not in stay]
+        if copies and not (carries or stay):
+            raise RefusedError("nothing is carried, and what the steps read would be copied")
+        copied = sum(_bytes(one.node.type) for one in copies)
+        if copied > MOST_COPIED:
             raise RefusedError(
                 f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
                 "stacked=True it lies in one array"

@@ -15,7 +15,7 @@ from symop.repeats.listing import Listing, arranged
 from symop.repeats.loops import FORWARD, Aim, Loop, loop_of
 from symop.repeats.sequences import Repeat, maximal_repeats
 from symop.repeats.series import joined
-from symop.repeats.steps import FirstDiffersError, RefusedError, Steps
+from symop.repeats.steps import EndsDifferError, RefusedError, Steps
 from symop.repeats.wiring import Run, alike, first_odd
 
 FEWEST_STEPS = 4
@@ -166,8 +166,8 @@ class _Pass:
                 self._rebuild(steps.node(step, k))
         try:
             loop = loop_of(steps, self.image, self._within, self.aim)
-        except FirstDiffersError as error:
-            return self._without_first(steps, error)
+        except EndsDifferError as error:
+            return self._without_ends(steps, error)
         except RefusedError as refusal:
             self._tell(run, None, str(refusal))
             return False
@@ -179,21 +179,25 @@ class _Pass:
                 self.terms.setdefault(reader, []).append((summed, total))
         return True
 
-    def _without_first(self, steps: Steps, error: RefusedError) -> bool:
-        """Let the first step be no part of the loop."""
+    def _without_ends(self, steps: Steps, error: EndsDifferError) -> bool:
+        """Let the steps at the ends be no part of the loop."""
         run = steps.run
-        shorter = Run(run.start + run.period, run.period, run.times - 1)
-        worth = self._saves(shorter.start, shorter.stop, shorter.period)
-        if run.times <= FEWEST_STEPS or not worth:
+        start, times = run.start + error.first * run.period, run.times - error.first - error.last
+        shorter = Run(start, run.period, times)
+        if times < FEWEST_STEPS or not self._saves(start, shorter.stop, run.period):
             self._tell(run, None, str(error))
             return False
-        for place in range(run.start, shorter.start):
+        for place in range(run.start, start):
             self._rebuild(self.listing.order[place])
         try:
-            return self._looped(Steps(self.listing, shorter))
+            if not self._looped(Steps(self.listing, shorter)):
+                return False
         except RefusedError as refusal:
             self._tell(shorter, None, str(refusal))
             return False
+        for place in range(shorter.stop, run.stop):
+            self._rebuild(self.listing.order[place])
+        return True
 
     def _within(
         self, results: Sequence[Node], order: Sequence[Node], parameters: Sequence[Node]

@@ -12,6 +12,9 @@ from registry.types import KEY_TYPE, VarKind, VarType
 from symop.graph import CONSTANT, KEY, KEYS, Node, array, make
 from symop.repeats.listing import Cut, cut_of
 
+_NEIGHBORS = 4
+"""So many values that lie side by side are not taken apart to be put together."""
+
 
 class Series(NamedTuple):
     """Values of all steps, along the first axis of one node.
@@ -41,7 +44,9 @@ def series_of(values: Sequence[Node]) -> Series | None:
         return found
     if all(one.op is CONSTANT and one.type.shape == () for one in values):
         return Series(array(np.array([one.attributes[0] for one in values], values[0].type.dtype)))
-    return Series(get("stack")(*values), copied=True)
+    made = get("stack")(*values)
+    less = joined(made, values, _NEIGHBORS)
+    return Series(made if less is None else less, copied=True)
 
 
 def keys_of(values: Sequence[Node]) -> Node:

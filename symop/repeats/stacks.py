@@ -4,7 +4,7 @@ Then a step of training copies nothing: it reads the stack, and gives the gradie
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from registry.table import get
@@ -23,36 +23,42 @@ class Stacked(NamedTuple):
         outputs: its values.
         updates: the new value of each variable that it updates.
         stacks: which variables lie in which stack.
+        apart: those that are put together in each run, because they cannot lie in one.
     """
 
     outputs: list[Node]
     updates: dict[Node, Node]
     stacks: dict[Node, tuple[Node, ...]]
+    apart: set[Node]
 
 
 def stacked(
     outputs: Sequence[Node],
     updates: Mapping[Node, Node],
     allows: Callable[[tuple[str, ...]], bool],
+    refused: Collection[Node] = (),
 ) -> Stacked:
     """``outputs`` over one variable for each stack of variables that are used nowhere else.
 
-    Only those are stacked of whose names ``allows`` says so.
+    Only those are stacked of whose names ``allows`` says so, and that are not ``refused``.
     """
     ends = [*outputs, *updates.values()]
     order = topological(ends)
-    uses = Counter(child for node in order for child in node.operands)
-    uses.update(ends)
+    candidates = [node for node in order if _is_stack_of_variables(node)]
+    apart = _conflicts(candidates, order, ends)
+    # Loops that leave out what is apart will update others of these: nothing is known of them yet.
+    undecided = set().union(*(one.operands for one in candidates if apart & {*one.operands}))
     stacks: dict[Node, tuple[Node, ...]] = {}
     whole: dict[Node, Node] = {}
-    for node in order:
+    for node in candidates:
         members = tuple(node.operands)
-        if not _is_stack(node) or any(one.op is not VARIABLE or uses[one] > 1 for one in members):
-            continue
-        if not allows(tuple(str(one.name) for one in members)):
+        if not undecided.isdisjoint(members):
             continue
         new = _joint_update(members, updates)
-        if new is None and any(one in updates for one in members):
+        torn = new is None and any(one in updates for one in members)
+        barred = not allows(tuple(str(one.name) for one in members))
+        if torn or barred or any(one in refused for one in members):
+            apart.update(members)
             continue
         made = _stack_of(node, members)
         stacks[made], whole[node] = members, made
@@ -63,11 +69,30 @@ def stacked(
     if whole:
         ends = substitute(ends, whole)
     count = len(outputs)
-    return Stacked(ends[:count], dict(zip(updates, ends[count:], strict=True)), stacks)
+    return Stacked(ends[:count], dict(zip(updates, ends[count:], strict=True)), stacks, apart)
 
 
-def _is_stack(node: Node) -> bool:
-    return node.op is get("stack") and node.attributes == (0,)
+def _conflicts(
+    candidates: Sequence[Node], order: Iterable[Node], ends: Iterable[Node]
+) -> set[Node]:
+    """The variables that cannot lie in a stack: all that uses them must be one stack.
+
+    Of stacks that differ, what they have in common may: loops can leave the others out.
+    """
+    uses = Counter(child for node in order for child in node.operands)
+    uses.update(ends)
+    stacked_by = Counter(one for node in candidates for one in {*node.operands})
+    apart = {one for one, count in stacked_by.items() if uses[one] > count}
+    for node in candidates:
+        most = max(stacked_by[one] for one in node.operands)
+        apart.update(one for one in node.operands if stacked_by[one] < most)
+    alike = Counter(frozenset(node.operands) for node in candidates)
+    return apart.union(*(one for one, count in alike.items() if count > 1))  # in other orders
+
+
+def _is_stack_of_variables(node: Node) -> bool:
+    is_stack = node.op is get("stack") and node.attributes == (0,)
+    return is_stack and all(one.op is VARIABLE for one in node.operands)
 
 
 def _stack_of(node: Node, members: Sequence[Node]) -> Node:

@@ -25,8 +25,18 @@ class RefusedError(Exception):
     """Why steps are not made a loop; never seen by users but in a report."""
 
 
-class FirstDiffersError(RefusedError):
-    """The first step starts from values of another type, so it cannot be one of them."""
+class EndsDifferError(RefusedError):
+    """The first steps, or the last, cannot be among them.
+
+    Attributes:
+        first: how many of the first.
+        last: how many of the last.
+    """
+
+    def __init__(self, why: str, first: int, last: int = 0) -> None:
+        """Say why, and which."""
+        super().__init__(why)
+        self.first, self.last = first, last
 
 
 class Read(NamedTuple):
