@@ -1,47 +1,29 @@
 """Operator: one declaration from which calls, inference, gradients, tests and pages follow."""
 
-import enum
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from registry import infer, platforms, row_kernels, var
-from registry.binding import Signature
+from registry import infer, var
 from registry.cases import Case, Misuse, Workload
+from registry.declared import Declared, Derivative, GradOpMaker, Grads
 from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError, SymopError
 from registry.gradient_descs import recorded_gradient
-from registry.naming import COTANGENT, TANGENT
+from registry.naming import COTANGENT
 from registry.rule import Rule
 from registry.signature import read_signature
 from registry.types import VarType
 from registry.var import Attributes, Inputs
 
-Grads = dict[str, Any]
-"""What a gradient maker returns: by slot, the gradient, a list of them, or None for a zero."""
-Function = TypeVar("Function", bound=Callable[..., Any])
-GradOpMaker = Callable[..., list[OpDesc]]
-"""``(op_desc, no_grad_set=(), block=None) -> [OpDesc]``."""
+__all__ = ["Derivative", "GradOpMaker", "Grads", "Operator"]
 
 
-class Derivative(enum.Enum):
-    """What is known of an operator's derivative."""
-
-    MAKER = "a gradient maker composes it"
-    KERNEL = "JAX differentiates its kernel"
-    ZERO = "zero by definition"
-    UNDEFINED = "undefined by definition"
-    MISSING = "not implemented"
-
-
-class Operator(Signature):
+class Operator(Declared):
     """One operator: its kernel, slots, attributes, outputs and rules.
 
     Call it on JAX arrays, symbols or any other ``Var``; the result is of the same kind.
     """
-
-    piece_rule: Rule | None = None
-    joined_rule: Callable[..., Any] | None = None
 
     def __init__(  # noqa: PLR0913  # a declaration has as many parts as it has
         self,
@@ -71,8 +53,7 @@ class Operator(Signature):
         rows: Literal["entrywise", "linear"] | None = None,
     ) -> None:
         """Declare the operator that ``kernel`` computes; ``op`` documents the options."""
-        super().__init__(name or kernel.__name__, *read_signature(kernel), leading, order)
-        self.kernel = kernel
+        super().__init__(kernel, name or kernel.__name__, *read_signature(kernel), leading, order)
         self.__doc__ = kernel.__doc__
         self.__module__ = kernel.__module__
         self.output_comments: Mapping[str, str] = {}
@@ -94,25 +75,10 @@ class Operator(Signature):
         self.compared = native is not False
         self.opaque, self.sealed = opaque, sealed
         self.costly = costly
-        self.derivative = Derivative.MISSING
-        self.reason = "no gradient maker is registered"
-        self.gradient_rule: Rule | None = None
-        self.tangent_rule: Rule | None = None
-        self.simplify_rule: Rule | None = None
         self.linear_slots: tuple[str, ...] = ()
-        self.inplace: Mapping[str, str] = {}
         self.derived: dict[str, Operator] = {}
         """JAX's derivatives of the kernel, as operators."""
         self.derived_from: Operator | None = None
-        self._desc_maker: GradOpMaker | None = None
-        self._slots_read: set[str] = set()
-        self._overwrites = False
-        self._default_kernel = kernel
-        self._platforms: dict[str, Callable[..., Any]] = {}
-        self.row_slots: frozenset[str] = frozenset()
-        """The slots that take rows, too."""
-        self._rows_kernel: Callable[..., Any] | None = None
-        self.value_rule: Rule | None = None
         self.family: Operator | None = None
         self._members: dict[int, Operator] = {}
         self._revealed: Operator | None = None
@@ -348,258 +314,6 @@ class Operator(Signature):
         self, op_desc: OpDesc, no_grad_set: Iterable[str] = (), block: BlockDesc | None = None
     ) -> list[OpDesc]:
         return recorded_gradient(self, op_desc, frozenset(no_grad_set), block)
-
-    # Declarations ------------------------------------------------------------------------------
-
-    def gradient(self, maker: Function, *, reads: Iterable[str] | None = None) -> Function:
-        """Declare the gradient maker: from inputs, outputs and cotangents to input gradients.
-
-        The maker returns a dict by slot and is linear in the cotangents ``d_<output>``. In place of
-        a gradient it may return a function without arguments, which makes it if it is wanted.
-        ``reads`` are the slots that it uses, where its parameters name more.
-
-        Raises:
-            DeclarationError: the operator has a derivative already, or a parameter is misnamed.
-        """
-        self.declare_derivative(Derivative.MAKER, Derivative.MAKER.value)
-        rule = self.maker_rule(maker)
-        self.gradient_rule = rule
-        named = (self.slot_of(i).name for i in rule.input_indices)
-        self._slots_read = set(named if reads is None else reads)
-        self._refuse_overwritten(self.inplace)
-        return maker
-
-    def maker_rule(self, maker: Callable[..., Any]) -> Rule:
-        """``maker`` as a rule that receives inputs, outputs and cotangents."""
-        cotangents = [o for o in self.outputs if o not in self.updates.values()]
-        return Rule(
-            self.name,
-            maker,
-            self.slots,
-            self.attributes,
-            self.outputs,
-            cotangents,
-            variadic_output=self.variadic_output,
-        )
-
-    def tangents(self, maker: Function) -> Function:
-        """Declare tangents for calls that have forward mode alone, such as a loop without a bound.
-
-        The maker names slots, attributes and the tangents of inputs, ``t_<slot>``, which are None
-        where an input does not move. It returns a tangent for each output, None for zero; or None
-        in their place where the gradient maker is to be transposed, as it is without this rule.
-        """
-        moving = [TANGENT + name for name in self.slot_names]
-        self.tangent_rule = Rule(
-            self.name,
-            maker,
-            self.slots,
-            self.attributes,
-            moving,
-            variadic_output=self.variadic,
-        )
-        self._forget_copies()
-        return maker
-
-    def types(self, rule: Function) -> Function:
-        """Declare the types of the outputs where shapes, dtypes and kinds are told together.
-
-        The rule receives the types of inputs. A ``kind`` rule is needed too, for calls whose types
-        are not known yet.
-        """
-        self.inference.types_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._forget_copies()
-        return rule
-
-    def composed_by(self, maker: GradOpMaker) -> None:
-        """Let ``maker`` answer for ``grad_op_maker``: the one that the gradient is made from."""
-        self._desc_maker = maker
-
-    def zero_gradient(self, reason: str) -> None:
-        """Declare that the derivative is zero wherever it exists, and why."""
-        self.declare_derivative(Derivative.ZERO, reason)
-
-    def no_gradient(self, reason: str) -> None:
-        """Declare that the operator has no derivative by its nature, and why."""
-        self.declare_derivative(Derivative.UNDEFINED, reason)
-
-    def declare_derivative(self, derivative: Derivative, reason: str) -> None:
-        """Say what is known of the derivative, once.
-
-        Raises:
-            DeclarationError: it was said before.
-        """
-        if self.derivative is not Derivative.MISSING:
-            raise DeclarationError(f"{self.name}: its derivative is declared twice")
-        self.derivative, self.reason = derivative, reason
-        self._forget_copies()
-
-    def declare_inplace(self, pairs: Mapping[str, str], *, update: bool = False) -> None:
-        """Declare that an output may take the place of an input: ``{slot: output}``.
-
-        An ``update`` is a step of training, whose gradient is seldom wanted: that may need what
-        the output overwrites, and a program that does want it keeps a copy.
-
-        Raises:
-            DeclarationError: there is no such slot or output, or the gradient needs the input.
-        """
-        self._overwrites = self._overwrites or update
-        for slot, output in pairs.items():
-            if slot not in self.slot_index or output not in self.outputs:
-                raise DeclarationError(
-                    f"{self.name}: in place must name a slot and an output, got {slot}: {output}"
-                )
-        self._refuse_overwritten(pairs)
-        self.inplace = dict(pairs)
-        self._forget_copies()
-
-    def _refuse_overwritten(self, pairs: Mapping[str, str]) -> None:
-        for slot, output in pairs.items():
-            if slot in self._slots_read and not self._overwrites:
-                raise DeclarationError(
-                    f"{self.name}: {output!r} must not take the place of {slot!r}, which the "
-                    "gradient needs"
-                )
-
-    def simplify(self, rule: Function) -> Function:
-        """Declare a rewrite tried at each symbolic call: an equal value, or None for no change."""
-        self.simplify_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._forget_copies()
-        return rule
-
-    def piece(self, rule: Function) -> Function:
-        """Declare that outputs are pieces of the only input, where they are.
-
-        The rule receives the input's shape and attributes, and returns a ``Piece``, or a function
-        that gives it by the output's index where there are several, or None where a call cuts
-        otherwise.
-        """
-        self.piece_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._forget_copies()
-        return rule
-
-    def joined(self, rule: Function) -> Function:
-        """Declare what the operator is of many inputs of which some lie in one array, stacked.
-
-        The rule takes a sequence of ``Part`` and the attributes as keywords.
-        """
-        self.joined_rule = rule
-        self._forget_copies()
-        return rule
-
-    def complete(self, rule: Function) -> Function:
-        """Declare how the shapes of some inputs follow from the others.
-
-        The rule names slots and attributes (and outputs), receives their shapes or None where
-        unknown, and returns the shapes that it can tell, by slot.
-        """
-        self.inference.complete_rule = Rule(
-            self.name,
-            rule,
-            self.slots,
-            self.attributes,
-            self.outputs,
-            variadic_output=self.variadic_output,
-        )
-        self._forget_copies()
-        return rule
-
-    def kind(self, rule: Function) -> Function:
-        """Declare the variable kind of the outputs from the kinds of inputs and the attributes."""
-        self.inference.kind_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._forget_copies()
-        return rule
-
-    def on(self, platform: str) -> Callable[[Function], Function]:
-        """Declare a kernel for one platform (``cpu``, ``gpu``, ``cuda``, ``rocm``, ``tpu``).
-
-        It takes and computes what the declared kernel does. Which of them runs is chosen when a
-        program is compiled for a device.
-
-        Raises:
-            DeclarationError: the platform is unknown, or it has a kernel already.
-
-        Example:
-            >>> import jax.numpy as jnp
-            >>> from registry import Array, op
-            >>> @op
-            ... def doc_twice(x: Array) -> Array:
-            ...     "``2 x``."
-            ...     return 2 * x
-            >>> @doc_twice.on("gpu")
-            ... def doc_twice_gpu(x: Array) -> Array:
-            ...     return x + x
-            >>> float(doc_twice(jnp.float32(3)))
-            6.0
-        """
-
-        def declare(kernel: Function) -> Function:
-            chosen = platforms.added(self.name, self._platforms, platform, kernel)
-            self._platforms = chosen
-            self._choose_kernels()
-            return kernel
-
-        return declare
-
-    def _choose_kernels(self) -> None:
-        """Let the kernel be the one that the platform and the kinds of a call's inputs want."""
-        dense = self._default_kernel
-        if self._platforms:
-            dense = platforms.dispatched(dense, self._platforms)
-        rows = self._rows_kernel
-        self.kernel = dense if rows is None else row_kernels.dispatched(dense, rows)
-        self._forget_copies()
-
-    def on_rows(self, *slots: str) -> Callable[[Function], Function]:
-        """Declare the kernel for calls in which one of ``slots`` holds ``SelectedRows``.
-
-        It takes and computes what the declared kernel does; every other slot holds a dense array.
-        Results are dense unless ``kind`` declares what they are; of dense inputs they always are.
-
-        Raises:
-            DeclarationError: a slot does not exist, or there is such a kernel already.
-
-        Example:
-            >>> import jax.numpy as jnp
-            >>> from registry import Array, SelectedRows, op
-            >>> @op
-            ... def doc_total(x: Array) -> Array:
-            ...     "Sum of all entries."
-            ...     return jnp.sum(x)
-            >>> @doc_total.on_rows("x")
-            ... def doc_total_of_rows(x):
-            ...     return jnp.sum(x.merged().values)
-            >>> float(doc_total(SelectedRows(jnp.array([1, 1]), jnp.ones((2, 3)), height=9)))
-            6.0
-        """
-        if not slots or not set(slots) <= set(self.slot_names) or self._rows_kernel is not None:
-            raise DeclarationError(
-                f"{self.name}: a kernel for rows must be declared once, for some of the slots "
-                f"{', '.join(self.slot_names)}, got {', '.join(slots) or 'none'}"
-            )
-
-        def declare(kernel: Function) -> Function:
-            self.row_slots, self._rows_kernel = frozenset(slots), kernel
-            self._choose_kernels()
-            return kernel
-
-        return declare
-
-    def _map_rows(self, *, linear: bool) -> None:
-        """Rows go through entry by entry, since the others stay zero."""
-        kernel = row_kernels.entrywise(self._default_kernel, linear=linear)
-        self.on_rows(self.slot_names[0])(kernel)
-        self.inference.kind_rule = row_kernels.kind_of_first
-
-    def check(self, rule: Function) -> Function:
-        """Declare what must hold of the values of inputs; it is asked where they are known.
-
-        That is in eager calls. The rule names slots and attributes like a shape rule, receives the
-        inputs themselves, and raises where they do not hold.
-        """
-        self.value_rule = Rule(self.name, rule, self.slots, self.attributes)
-        self._forget_copies()
-        return rule
 
     def require_values(self, inputs: Inputs, attributes: Attributes) -> None:
         """Refuse inputs whose values the operator does not take, where they are known.
