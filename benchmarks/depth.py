@@ -59,7 +59,7 @@ REMARKS = [
     "A step is the loss and its gradients by all parameters. Before it is timed both sides must "
     "give the same.",
     "Parameters of repeated layers are stacked on both sides, by stacked=True on symop's; where a "
-    "figure says apart they are single arrays there. In unrolled JAX they are lists of arrays.",
+    "figure says apart they are single arrays on both. In unrolled JAX they are lists of arrays.",
     "Trace and compile start with every cache empty; symop's part includes building and "
     "differentiating the graph.",
     "The second column is not always JAX: where a figure says so it is symop with rolling switched "
@@ -206,7 +206,15 @@ def against_scan(name: str, model: Model, compilings: int, steps: int) -> list[F
 
 def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
     """Parameters as single arrays, which a step has to put together; for information."""
-    ours, theirs = by_graph(model, apart=True), by_hand(model, stacked, model.scanned)
+
+    def scanned(params: Arrays, states: Arrays) -> Any:
+        joined = (
+            {name: jnp.stack(one) if isinstance(one, list) else one for name, one in each.items()}
+            for each in (params, states)
+        )
+        return model.scanned(*joined)
+
+    ours, theirs = by_graph(model, apart=True), by_hand(model, listed, scanned)
     title = f"{name}, parameters apart"
     first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
     second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)

@@ -1,4 +1,4 @@
-"""Taking an array apart so that XLA's CPU backend compiles one kernel for all parts.
+"""Taking an array apart so that XLA's CPU backend compiles one kernel for all parts, and back.
 
 A slice at a fixed place is a kernel of its own, which takes XLA's CPU backend some ten milliseconds
 to compile. Slices at places that it does not know are one kernel. So the places are results of a
@@ -7,7 +7,7 @@ condition that always holds, which XLA cannot know: some bit of a number with it
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -18,6 +18,8 @@ from jax import lax
 Parts = tuple[jax.Array, ...]
 FEWEST = 4
 """Fewer parts are slices."""
+_AT_ONCE = 64
+"""So many arrays are put together by one operation: the time to compile one grows as the square."""
 
 
 class _Local(threading.local):
@@ -42,6 +44,15 @@ def taken_apart(x: jax.Array, axis: int) -> Parts:
     if _local.transposed or x.shape[axis] < FEWEST or x.size == 0:
         return tuple(jnp.unstack(x, axis=axis))
     return _apart(jnp.moveaxis(x, axis, 0))
+
+
+def put_together(parts: Sequence[Any]) -> jax.Array:
+    """Arrays of one shape along a new first axis, outside of what is compiled."""
+    groups = [parts[i : i + _AT_ONCE] for i in range(0, len(parts), _AT_ONCE)]
+    found = [jnp.stack([jnp.asarray(one) for one in group]) for group in groups]
+    while len(found) > 1:
+        found = [jnp.concatenate(found[i : i + _AT_ONCE]) for i in range(0, len(found), _AT_ONCE)]
+    return found[0]
 
 
 @jax.custom_jvp

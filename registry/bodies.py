@@ -82,6 +82,13 @@ class Body(ABC):
         """The outputs that depend on none of the inputs in ``active``, zeros left out."""
 
     @abstractmethod
+    def loses(self, active: Places) -> bool:
+        """Whether a gradient on the ways from the inputs in ``active`` ignores its cotangent.
+
+        As that of a loss layer does: such a body has no forward mode.
+        """
+
+    @abstractmethod
     def reached(self, heads: Places, wanted: Places) -> Places:
         """Those of the inputs in ``wanted`` at which cotangents of the outputs ``heads`` arrive.
 

@@ -92,6 +92,11 @@ class VarType:
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
+    def nbytes(self) -> int:
+        """The room that a dense array of this type takes."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def differentiable(self) -> bool:
         """Whether a cotangent of this type exists: of an inexact dtype, and no key or flag."""
         return self.kind in _TENSORS and is_inexact(self.dtype)

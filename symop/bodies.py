@@ -19,7 +19,14 @@ from registry.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
 from symop.barriers import leading
-from symop.differentiate import adds_constants, carries_cotangent, pullback, pushforward, zeros
+from symop.differentiate import (
+    adds_constants,
+    carries_cotangent,
+    loses,
+    pullback,
+    pushforward,
+    zeros,
+)
 from symop.emission import substitute
 from symop.graph import (
     ARRAY,
@@ -141,6 +148,17 @@ class GraphBody(Body):
             return tuple(range(len(self.outputs)))
         pairs = enumerate(self.results)
         return tuple(j for j, one in pairs if one not in dependent and one.constant != 0)
+
+    def loses(self, active: Places) -> bool:
+        """Whether a gradient on the ways from the inputs in ``active`` ignores its cotangent."""
+        found: bool = self._once(("loses", active), lambda: self._loses(active))
+        return found
+
+    def _loses(self, active: Places) -> bool:
+        flowing = [node for node in topological(self.results) if carries_cotangent(node)]
+        starts = [self.parameters[i] for i in active if self.inputs[i].differentiable]
+        moving = reaching(flowing, starts)
+        return any(one in moving and loses(one, moving) for one in flowing)
 
     def reached(self, heads: Places, wanted: Places) -> Places:
         """Where ``pullback`` finds a gradient."""

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex
 
-import jax.numpy as jnp
-
-from registry.errors import ArgumentError, FormatError
+from registry.apart import put_together
+from registry.errors import ArgumentError, FeedError, FormatError
 from registry.types import DType, Shape, as_dtype
 from symop import graph
 from symop.files import PathLike, read_bounded
-from symop.function import GraphFunction, owner_of
+from symop.function import GraphFunction, owners_of
 from symop.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import VARIABLE, Node, leaves, topological
 from symop.naming import require_known, scoped, variables_of
@@ -253,13 +252,23 @@ class ValueAndGrad:
         return (values[0], found, states) if self._updates else (values[0], found)
 
     def stack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
-        """Arrays by the names of variables, as this function takes them: some of them stacked."""
-        rest = {name: one for name, one in arrays.items() if owner_of(self.stacks, name) == name}
-        return rest | {
-            name: jnp.stack([jnp.asarray(arrays[one]) for one in members])
-            for name, members in self.stacks.items()
-            if all(one in arrays for one in members)
-        }
+        """Arrays by the names of variables, as this function takes them: some of them stacked.
+
+        Raises:
+            FeedError: some of the variables that lie in one array are missing.
+        """
+        owners = owners_of(self.stacks)
+        found = {name: one for name, one in arrays.items() if name not in owners}
+        for stack, members in self.stacks.items():
+            missing = [one for one in members if one not in arrays]
+            if missing and len(missing) < len(members):
+                raise FeedError(
+                    f"stack: of variables that lie in one array all must be given or none, got no "
+                    f"{', '.join(missing)}"
+                )
+            if not missing:
+                found[stack] = put_together([arrays[one] for one in members])
+        return found
 
     def unstack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Arrays that this function takes or gives, by the names of variables."""

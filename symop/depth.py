@@ -10,6 +10,7 @@ from symop.bodies import GraphBody
 from symop.draw import draw, html
 from symop.function import settle
 from symop.graph import Node, topological
+from symop.repeats.loops import Aim
 from symop.repeats.rolling import Rolled
 from symop.symbol import Symbol
 
@@ -51,12 +52,22 @@ class Loops(NamedTuple):
         return f"<pre>{escape(str(self))}</pre>{html(self.symbol.nodes)}{bodies}"
 
 
-def loops(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Loops:
+def loops(
+    symbol: Symbol,
+    *,
+    is_train: bool = False,
+    by_jax: bool = False,
+    stacked: bool = False,
+    **types: Any,
+) -> Loops:
     """What lowering makes of the repeated blocks of ``symbol``.
 
     Args:
         symbol: whose operators were called one by one, in a loop of Python for example.
         is_train: whether operators behave as in training.
+        by_jax: whether JAX may differentiate, as what ``to_jax()`` gives; else it is
+            ``so.value_and_grad`` or an executor.
+        stacked: whether variables of which a loop reads one in each step lie in one array.
         **types: of variables that declare none, as ``Symbol.with_types`` takes them.
 
     Raises:
@@ -75,7 +86,8 @@ def loops(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Loops:
     """
     whole = symbol.with_types(**types) if types else symbol
     log: list[Rolled] = []
-    found = settle(whole.nodes, {}, training=is_train, rolling=True, log=log)
+    aim = Aim(by_jax=by_jax, stacking=stacked)
+    found = settle(whole.nodes, {}, training=is_train, rolling=True, aim=aim, log=log)
     made = tuple(one for one in log if one.loop is not None)
     left = tuple(one for one in log if one.loop is None)
     return Loops(Symbol(found.outputs), made, left, _count(whole.nodes))

@@ -298,11 +298,10 @@ def _pushforward(
         if moved is not None:
             once = _over(application, list(moved))
             return Pushforward(inputs, application, tangents, tuple(once))
+    if _body_loses(application, {_known(inputs[i]) for i in active}):
+        raise NotLinearError(_not_linear(operator))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
-    cotangents = tuple(
-        None if one is None else placeholder(f"d{i}", one)
-        for i, one in enumerate(cotangent_types(application))
-    )
+    cotangents = _cotangents(application)
     pairs = input_gradients(application, cotangents, set(targets))
     sources = [c for c in cotangents if c is not None]
     _require_dependence(operator, [gradient for _, gradient in pairs], sources)
@@ -310,6 +309,13 @@ def _pushforward(
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
     return Pushforward(inputs, application, tangents, results)
+
+
+def _cotangents(application: Node) -> tuple[Node | None, ...]:
+    return tuple(
+        None if one is None else placeholder(f"d{i}", one)
+        for i, one in enumerate(cotangent_types(application))
+    )
 
 
 def _over(application: Node, moved: list[Node | None]) -> list[Node | None]:
@@ -358,6 +364,61 @@ def _require_dependence(
     apart = any(g not in dependent and g.constant != 0 for g in gradients)
     if apart or adds_constants(order, dependent):
         raise NotLinearError(_not_linear(operator))
+
+
+def loses(node: Node, moving: set[Node]) -> bool:
+    """Whether the gradient of ``node`` by inputs that are ``moving`` ignores its cotangent."""
+    operator = node.op
+    if not isinstance(operator, Operator) or operator.gradient_rule is None:
+        return False
+    active = tuple(i for i, one in enumerate(node.inputs) if one in moving)
+    types = tuple(None if one is None else one.type.strong() for one in node.inputs)
+    training = None if operator.training_index is None else _flag(node.inputs, operator)
+    key = identity_key(node.attributes), default_float()
+    return _loses(operator, key, node.attributes, types, active, training)
+
+
+def _flag(inputs: Sequence[Node | None], operator: Operator) -> Any:
+    """The training flag that a call takes; None while it is open."""
+    assert operator.training_index is not None
+    flag = inputs[operator.training_index]
+    return None if flag is None else flag.constant
+
+
+@functools.lru_cache(maxsize=4096)
+def _loses(
+    operator: Operator,
+    _key: Any,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+    training: bool | None,
+) -> bool:
+    inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
+    application = _unsimplified(operator, inputs, attributes)
+    moving = {_known(inputs[i]) for i in active}
+    if _body_loses(application, moving):
+        return True
+    cotangents = _cotangents(application)
+    try:
+        found = [gradient for _, gradient in input_gradients(application, cotangents, moving)]
+    except SymopError:
+        return False  # who asks for the gradient is told what is wrong
+    dependent = reaching(topological(found), [c for c in cotangents if c is not None])
+    return any(one not in dependent and one.constant != 0 for one in found)
+
+
+def _body_loses(application: Node, moving: set[Node]) -> bool:
+    """Whether a body that ``application`` runs loses a cotangent, of inputs that are ``moving``."""
+    operator = application.op
+    assert isinstance(operator, Operator)
+    bodies = bodies_of(application.attributes)
+    if not bodies:
+        return False
+    given = application.inputs[operator.n_fixed :]
+    active = {i for i, one in enumerate(given) if one in moving}
+    carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
+    return any(one.loses(_moving_carries(one, active, carries)) for one in bodies)
 
 
 def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:

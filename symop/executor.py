@@ -15,7 +15,15 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, FeedError, GradientError
 from registry.types import OpReqType, VarType
 from symop import random
-from symop.function import Settled, bare_where_native, fed, over_stacks, remembering, settle
+from symop.function import (
+    Settled,
+    bare_where_native,
+    fed,
+    over_stacks,
+    remembering,
+    rolls,
+    settle,
+)
 from symop.gradients import typed_grad
 from symop.graph import CONSTANT, VARIABLE, Node, placeholder, reaching, topological
 from symop.holdings import Held, Seen, arrays_of, held_by, replace, whole
@@ -24,7 +32,6 @@ from symop.memory import is_alive, memory_of
 from symop.naming import names_of, output_name, require_known, variables_of
 from symop.policies import Policy
 from symop.repeats.loops import Aim
-from symop.repeats.switch import is_rolling
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """What ``backward`` does with a gradient: nothing, replace the old one, or add to it.
@@ -308,7 +315,7 @@ class _Mode:
             [*bound.also, *bound.outputs],
             bound.types,
             training=self.training,
-            rolling=is_rolling() and (bound.remat is None or bound.remat.rolls),
+            rolling=rolls(bound.remat),
             aim=aim,
         )
         self.variables = found.variables
@@ -355,7 +362,8 @@ class _Halves:
         gradients = [n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat) if n is not None]
         cut = _cut(gradients, heads)
         self.count = len(settled.outputs)
-        self.kept = [i for i, node in enumerate(mode.order) if node in set(cut)]
+        crossing = set(cut)
+        self.kept = [i for i, node in enumerate(mode.order) if node in crossing]
         carried = [node for node in cut if node.op is not VARIABLE]
         first = mode.plan([*settled.outputs, *carried], mode.order, updating=True)
         known = [*(mode.order[i] for i in self.kept), *carried, *heads]

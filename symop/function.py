@@ -98,7 +98,7 @@ def over_stacks(
     apart: frozenset[Node] = frozenset()
     while True:
         found = settled(apart)
-        made = stacked(found.outputs, found.updates, allows, apart)
+        made = stacked(found.outputs, found.updates, allows, apart, found.variables)
         if made.apart <= apart:
             return _renamed(found, made)
         apart |= made.apart  # loops that counted on their being stacked may not be worth it
@@ -118,9 +118,14 @@ def _renamed(settled: Settled, made: Stacked) -> Settled:
     return Settled(made.outputs, variables, settled.keys, made.updates, names)
 
 
-def owner_of(stacks: Mapping[str, Sequence[str]], name: str) -> str:
-    """The stack in which a variable lies, or itself."""
-    return next((stack for stack, members in stacks.items() if name in members), name)
+def rolls(remat: Policy | None) -> bool:
+    """Whether repeated blocks become loops where gradients keep what ``remat`` says."""
+    return is_rolling() and (remat is None or remat.rolls)
+
+
+def owners_of(stacks: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The stack of each variable that lies in one."""
+    return {one: stack for stack, members in stacks.items() for one in members}
 
 
 def remembering(settled: Settled, remat: Policy | None) -> Settled:
@@ -191,7 +196,7 @@ class GraphFunction:
         self.outputs = tuple(outputs)
         self._roots = (*also, *outputs)
         self._training, self._stacking, self._remat = training, stacking, remat
-        self._rolling = is_rolling() and (remat is None or remat.rolls)
+        self._rolling = rolls(remat)
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
         order = topological(self._roots)
@@ -203,7 +208,8 @@ class GraphFunction:
         self._how = bare_where_native if bare_kernels else _with_rules
         self._stacked = over_stacks(partial(self._settled, {})) if stacking else None
         self.stacks = {} if self._stacked is None else self._stacked.stacks
-        self.wrt = list(dict.fromkeys(owner_of(self.stacks, name) for name in wrt))
+        owners = owners_of(self.stacks)
+        self.wrt = list(dict.fromkeys(owners.get(name, name) for name in wrt))
         variables = variables_among(order) if self._stacked is None else self._stacked.variables
         roles = {name: node.attributes[2] for name, node in variables.items()}
         self.arguments = [name for name in variables if roles[name] == "argument"]

@@ -4,7 +4,10 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+
+from registry.apart import put_together
 
 
 class Holdings(MutableMapping[str, Any]):
@@ -85,7 +88,7 @@ class Holdings(MutableMapping[str, Any]):
         put = {i: self._own[name] for i, name in enumerate(members) if name in self._own}
         if not put:
             return
-        parts = jnp.stack([jnp.asarray(one) for one in put.values()])
+        parts = put_together(list(put.values()))
         if len(put) < len(members):
             parts = self._stacks[stack].at[jnp.asarray(list(put))].set(parts)
         self._stacks[stack] = parts
@@ -106,6 +109,30 @@ class Holdings(MutableMapping[str, Any]):
     def arrays(self) -> list[Any]:
         """All arrays that are held, as they lie."""
         return [*self._own.values(), *self._stacks.values()]
+
+    # As other dicts
+
+    def copy(self) -> dict[str, Any]:
+        """A dict of the same arrays, each by itself."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
+
+
+_register: Any = jax.tree_util.register_pytree_with_keys
+# To JAX it is like the dict that it stands for, and becomes one: arrays in the order of the names.
+_register(
+    Holdings,
+    lambda held: (
+        [(jax.tree_util.DictKey(name), held[name]) for name in sorted(held)],
+        tuple(sorted(held)),
+    ),
+    lambda names, arrays: dict(zip(names, arrays, strict=True)),
+)
 
 
 Held = dict[str, Any] | Holdings

@@ -192,9 +192,21 @@ class Schedule:
                 held[place] = call(*[held[i] for i in inputs])
         except Exception as error:
             name, origin = self._built.get(place, ("a value", None))
-            error.add_note(f"  in {name}{built_at(origin)}")
+            error.add_note(f"  in {name}{self._turn(place)}{built_at(origin)}")
             raise
         return [held[i] for i in self._outputs], [held[i] for i in self._new]
+
+    def _turn(self, place: int) -> str:
+        """Which of the like operators it is that one line of a loop of Python has built."""
+        name, origin = self._built.get(place, ("", None))
+        if origin is None:
+            return ""
+        alike = [
+            at
+            for at, (other, theirs) in self._built.items()
+            if other == name and theirs is not None and theirs[:3] == origin[:3]
+        ]
+        return f", number {alike.index(place) + 1} of {len(alike)}" if len(alike) > 1 else ""
 
 
 def random_keys(order: Sequence[Node]) -> list[Node]:

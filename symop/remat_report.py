@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from symop.building import value_and_grad
-from symop.function import settle
+from symop.function import rolls, settle
 from symop.gradients import typed_grad
 from symop.policies import KEEP_ALL, KEEP_COSTLY, Policy, require_policy
 from symop.recomputing import chosen
 from symop.recomputing.counting import Estimate, counted, shown
 from symop.repeats.loops import Aim
-from symop.repeats.switch import is_rolling
 from symop.symbol import Symbol
 
 _REPEATS = 5
@@ -86,8 +85,8 @@ def estimate(
         8 kB kept, 0 B computed again at a time
     """
     policy = require_policy("estimate", remat)
-    rolls = is_rolling() and (policy is None or policy.rolls)
-    settled = settle(loss.roots, {}, training=is_train, rolling=rolls, aim=Aim(residuals=True))
+    aim = Aim(residuals=True)
+    settled = settle(loss.roots, {}, training=is_train, rolling=rolls(policy), aim=aim)
     roots = chosen(settled.outputs, policy)
     names = loss.list_arguments() if wrt is None else wrt
     xs = [settled.variables[name] for name in names]

@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from registry.apart import put_together
+
 Name = str | tuple[str, ...]
 """A parameter or a state; of several that lie in one array, as the weights of layers, all names."""
 
@@ -51,11 +53,11 @@ class Scope(MutableMapping[str, Any]):
         if isinstance(name, str):
             self._take_apart(name)
         elif name not in held:
-            parts = [jnp.asarray(self[one]) for one in name]
+            parts = [self[one] for one in name]
             for one in name:
                 self._take_apart(one)
                 del held[one]
-            held[name] = jnp.stack(parts)
+            held[name] = put_together(parts)
             self._places.update((one, (name, i)) for i, one in enumerate(name))
         return held[name]
 

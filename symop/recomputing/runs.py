@@ -127,7 +127,7 @@ def segments(
 
 def bytes_of(node: Node) -> int:
     """What the values that ``node`` computes take."""
-    return sum(one.size * one.dtype.itemsize for one in node.types or ())
+    return sum(one.nbytes for one in node.types or ())
 
 
 def _crossing(

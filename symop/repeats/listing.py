@@ -37,7 +37,7 @@ def arranged(outputs: Sequence[Node], hints: Iterable[Node], until: Iterable[Nod
     """
     given = set(until)
     needed = set(topological(outputs, until=given))
-    wanted = [node for node in hints if node in needed]
+    wanted = [node for node in dict.fromkeys(hints) if node in needed]
     if len(wanted) == len(needed):
         return wanted
     return topological([*wanted, *outputs], until=given)

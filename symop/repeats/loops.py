@@ -267,7 +267,7 @@ class _Builder:
         copies = [one for one in found if one.copied and one not in stay]
         if copies and not (carries or stay):
             raise RefusedError("nothing is carried, and what the steps read would be copied")
-        copied = sum(_bytes(one.node.type) for one in copies)
+        copied = sum(one.node.type.nbytes for one in copies)
         if copied > MOST_COPIED:
             raise RefusedError(
                 f"what the steps read apart, {copied >> 20} MB, would be copied in each run; with "
@@ -299,8 +299,8 @@ class _Builder:
         """Whether all steps may be computed at once."""
         if any(one.kind is not VarKind.LOD_TENSOR for one in body.inputs):
             return False
-        room = sum(_bytes(one) for node in self.made.values() for one in node.types or ())
-        return room <= _LIGHT * sum(map(_bytes, body.outputs))
+        room = sum(one.nbytes for node in self.made.values() for one in node.types or ())
+        return room <= _LIGHT * sum(one.nbytes for one in body.outputs)
 
     def _last(self, places: Sequence[Place], outputs: Sequence[Node]) -> dict[Node, Node]:
         carried = [place for place, _ in self.operands.carries]
@@ -343,7 +343,7 @@ def _direction(found: Sequence[Series]) -> bool:
     sizes = [0, 0]
     for one in found:
         if not one.copied and one.node.type.kind is VarKind.LOD_TENSOR:
-            sizes[one.backwards] += _bytes(one.node.type)
+            sizes[one.backwards] += one.node.type.nbytes
     return sizes[1] > sizes[0]
 
 
@@ -363,10 +363,6 @@ def _slice(series: Node, number: int) -> Node:
     one = get("slice")(series, begin=(number,), end=(number + 1,))
     squeezed: Node = get("squeeze")(one, axis=0)
     return squeezed
-
-
-def _bytes(type: VarType) -> int:
-    return type.size * type.dtype.itemsize
 
 
 def _convolves(body: GraphBody) -> bool:

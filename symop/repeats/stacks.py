@@ -37,10 +37,12 @@ def stacked(
     updates: Mapping[Node, Node],
     allows: Callable[[tuple[str, ...]], bool],
     refused: Collection[Node] = (),
+    names: Collection[str] = (),
 ) -> Stacked:
     """``outputs`` over one variable for each stack of variables that are used nowhere else.
 
     Only those are stacked of whose names ``allows`` says so, and that are not ``refused``.
+    None gets one of ``names``.
     """
     ends = [*outputs, *updates.values()]
     order = topological(ends)
@@ -60,11 +62,13 @@ def stacked(
         if torn or barred or any(one in refused for one in members):
             apart.update(members)
             continue
-        made = _stack_of(node, members)
+        made = _stack_of(node, members, names)
         stacks[made], whole[node] = members, made
         if new is not None:
-            updates = {one: value for one, value in updates.items() if one not in members}
-            updates[made] = new
+            changed = dict(updates)
+            for one in members:
+                del changed[one]
+            updates = {**changed, made: new}
     ends = [*outputs, *updates.values()]
     if whole:
         ends = substitute(ends, whole)
@@ -95,9 +99,11 @@ def _is_stack_of_variables(node: Node) -> bool:
     return is_stack and all(one.op is VARIABLE for one in node.operands)
 
 
-def _stack_of(node: Node, members: Sequence[Node]) -> Node:
+def _stack_of(node: Node, members: Sequence[Node], names: Collection[str]) -> Node:
     """The variable that stands for several of one role."""
     name = f"{members[0].name}..{members[-1].name}"
+    while name in names:
+        name += "'"
     role, type = members[0].attributes[2], node.type
     return variable(name, type.shape, type.dtype, role)
 

@@ -210,4 +210,4 @@ def _folded(changes: list[int], period: int) -> list[int]:
 def _bytes(listing: Listing, place: int, index: int) -> int:
     types = listing.order[place].types
     assert types is not None
-    return types[index].size * types[index].dtype.itemsize
+    return types[index].nbytes
