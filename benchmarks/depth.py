@@ -205,7 +205,7 @@ def against_scan(name: str, model: Model, compilings: int, steps: int) -> list[F
 
 
 def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
-    """Parameters as single arrays, which a step has to put together; for information."""
+    """Parameters as single arrays, which a step has to put together."""
 
     def scanned(params: Arrays, states: Arrays) -> Any:
         joined = (
@@ -218,7 +218,7 @@ def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
     title = f"{name}, parameters apart"
     first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
     second = paired(f"{title}: step", lambda: ours.run(mine), lambda: theirs.run(other), steps)
-    return [replace(one, target=None) for one in (first, second)]
+    return [first, second]
 
 
 def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""Loops of repeated blocks at their edges: loss layers in steps, names of stacks, dicts of arrays."""
+"""Loops of repeated blocks at their edges: loss layers, names of stacks, dicts of arrays, NaNs."""
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,9 @@ from symop.repeats.switch import is_rolling
 
 STEPS, SHAPE = 12, (4, 5)
 LAYERS = {
-    "linear_regression_output": lambda h, label: so.linear_regression_output(h, label),
-    "logistic_regression_output": lambda h, label: so.logistic_regression_output(h, label),
-    "mae_regression_output": lambda h, label: so.mae_regression_output(h, label),
+    "linear_regression_output": so.linear_regression_output,
+    "logistic_regression_output": so.logistic_regression_output,
+    "mae_regression_output": so.mae_regression_output,
     "svm_output": lambda h, label: so.svm_output(h, so.sum(label, axis=1) * 0.0),
     "softmax_output": lambda h, label: so.softmax_output(h, so.sum(label, axis=1) * 0.0),
     "make_loss": lambda h, label: so.make_loss(so.square(h - label)),
