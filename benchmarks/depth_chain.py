@@ -1,11 +1,13 @@
 """Chains of different elementwise operators, with gradient: compiled in linear time, and no slower.
 
-No two operators of a chain are equal: each has a number of its own.
+No two operators of a chain are equal: each has a number of its own. They come in no order that
+repeats itself, of which lowering would make loops.
 """
 
 import gc
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,24 +42,31 @@ CHEAP: tuple[Step, ...] = (
 )
 
 
+def drawn(steps: Sequence[Step], length: int) -> Iterator[tuple[Step, float]]:
+    """Steps in an order drawn once for all, with a number for each."""
+    draw = random.Random(0)
+    for i in range(length):
+        yield draw.choice(steps), 1 + i / 10_000
+
+
 def mixed(lib: Any, x: Any, p: Any, length: int) -> Any:
     """Each operator reads the one before it."""
-    for i in range(length):
-        x = STEPS[i % len(STEPS)](lib, x, p, 1 + i / 10_000)
+    for step, c in drawn(STEPS, length):
+        x = step(lib, x, p, c)
     return x
 
 
 def cheap(lib: Any, x: Any, p: Any, length: int) -> Any:
     """Arithmetic alone, which XLA computes anew rather than keep it."""
-    for i in range(length):
-        x = CHEAP[i % len(CHEAP)](lib, x, p, 1 + i / 10_000)
+    for step, c in drawn(CHEAP, length):
+        x = step(lib, x, p, c)
     return x
 
 
 def residual(lib: Any, x: Any, p: Any, length: int) -> Any:
     """The mean of each value and of what is made of it: no small error grows."""
-    for i in range(length):
-        x = 0.5 * (x + STEPS[i % len(STEPS)](lib, x, p, 1 + i / 10_000))
+    for step, c in drawn(STEPS, length):
+        x = 0.5 * (x + step(lib, x, p, c))
     return x
 
 
