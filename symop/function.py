@@ -1,6 +1,6 @@
 """A graph as a pure JAX function: what is fed is checked, and plans are made once for its types."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +15,16 @@ from registry.values import SelectedRows
 from symop import random, recomputing
 from symop.emission import image_of, images
 from symop.gradients import known_gradients
-from symop.graph import TRAINING, Node, built_at, by_age, constant, leaves, topological
+from symop.graph import (
+    TRAINING,
+    Node,
+    built_at,
+    by_age,
+    constant,
+    contains_gradient,
+    leaves,
+    topological,
+)
 from symop.inference import typed
 from symop.lowering import Call, Schedule, bare, is_native, random_keys, type_of
 from symop.naming import require_known, variables_among
@@ -141,11 +150,6 @@ def _over(settled: Settled, ends: Sequence[Node]) -> Settled:
     count = len(settled.outputs)
     updates = dict(zip(settled.updates, ends[count:], strict=True))
     return settled._replace(outputs=list(ends[:count]), updates=updates)
-
-
-def contains_gradient(order: Iterable[Node]) -> bool:
-    """Whether some node was made by differentiation."""
-    return any(node.origin is not None and node.origin.forward for node in order)
 
 
 def _with_rules(node: Node) -> Call:

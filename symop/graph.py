@@ -28,9 +28,9 @@ from symop.origins import Origin, ambient, built_at, copied_origin, user_origin
 __all__ = [
     "ARRAY", "CONSTANT", "DEFERRED", "KEY", "KEYS", "SELECT", "TRAINING", "VARIABLE",
     "Expansion", "HeldArray", "Node", "Origin", "Structure", "Types",
-    "array", "as_node", "built_at", "by_age", "constant", "copied_origin", "fresh_key", "interned",
-    "leaves", "make", "origin_of", "placeholder", "reaching", "select", "topological",
-    "training_flag", "user_origin", "variable",
+    "array", "as_node", "built_at", "by_age", "constant", "contains_gradient", "copied_origin",
+    "fresh_key", "interned", "leaves", "make", "origin_of", "placeholder", "reaching", "select",
+    "topological", "training_flag", "user_origin", "variable",
 ]  # fmt: skip
 
 Types = tuple[VarType, ...]
@@ -299,6 +299,14 @@ def select(node: Node, index: int) -> Node:
     if node.kinds is not None:
         selected.kinds = (node.kinds[index],)
     return selected
+
+
+def contains_gradient(order: Iterable[Node]) -> bool:
+    """Whether some node of a graph was made by differentiation.
+
+    Leaves do not count: a number belongs to all graphs, whichever of them it was made for.
+    """
+    return any(node.inputs and node.origin is not None and node.origin.forward for node in order)
 
 
 def as_node(value: Any) -> Node:

@@ -13,7 +13,7 @@ from registry.operator import Operator
 from registry.table import get
 from registry.types import VarKind, VarType, is_extended_float
 from registry.var import Attributes, Inputs
-from symop.graph import Node, constant
+from symop.graph import Node, constant, contains_gradient
 from symop.origins import ambient
 
 Sum = Callable[[Sequence[Node]], Node]
@@ -55,8 +55,7 @@ def meeting(order: Sequence[Node]) -> Sum:
     """
     if ambient.node_of is not None:
         return accumulate
-    again = any(node.origin is not None and node.origin.forward for node in order)
-    return Sums(order) if again else accumulate
+    return Sums(order) if contains_gradient(order) else accumulate
 
 
 class Term(NamedTuple):

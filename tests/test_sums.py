@@ -7,7 +7,7 @@ import pytest
 import sympy
 
 import symop as so
-from symop.graph import origin_of, topological
+from symop.graph import contains_gradient, origin_of, topological
 from symop.sums import LARGEST, LONGEST, Sums, accumulate, meeting
 from symop.symbol import Symbol
 
@@ -248,3 +248,14 @@ def test_the_sum_of_many_terms_stays_linear_in_their_number():
     wanted = -sum(i * i * np.sin(0.3 * i) for i in range(400))
     assert float(once.eval(x=np.float32(0.3))) == pytest.approx(wanted, rel=1e-2)
     assert len(topological(once.nodes)) < 20 * 400
+
+
+def test_a_number_that_another_gradient_made_does_not_count():
+    x, other = so.var("x", shape=(3,)), so.var("other", shape=(3,))
+    elsewhere = so.grad(so.sum(other**7.125), other)
+    y = so.sum(so.square(x * 6.125) * so.tanh(x))
+    order = topological(y.nodes)
+    shared = [node for node in order if node.constant == 6.125]
+    assert [node.origin.forward for node in shared] == ["power"]
+    assert not contains_gradient(order)
+    assert contains_gradient(topological(elsewhere.nodes))
