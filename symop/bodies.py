@@ -19,14 +19,7 @@ from registry.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
 from symop.barriers import leading
-from symop.differentiate import (
-    adds_constants,
-    carries_cotangent,
-    loses,
-    pullback,
-    pushforward,
-    zeros,
-)
+from symop.differentiate import carries_cotangent, loses, pullback, pushforward, zeros
 from symop.emission import substitute
 from symop.graph import (
     ARRAY,
@@ -44,6 +37,7 @@ from symop.graph import (
     reaching,
     topological,
 )
+from symop.ignoring import adds_constants
 from symop.lowering import Call, Schedule, bare, is_native, random_keys
 from symop.policies import KEEP_ALL, is_costly
 from symop.rules import with_rule

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from registry.attributes import identity_key
-from registry.bodies import Body, bodies_of
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
 from registry.naming import COTANGENT
 from registry.operator import Derivative, Operator
@@ -31,6 +30,7 @@ from symop.graph import (
     select,
     topological,
 )
+from symop.ignoring import adds_constants, body_loses
 from symop.sums import Sum, accumulate, plain
 
 Contributions = dict[Node, list[Node]]
@@ -285,8 +285,7 @@ def _pushforward(
     active: tuple[int, ...],
     training: bool | None,
 ) -> Pushforward:
-    inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
-    application = _unsimplified(operator, inputs, attributes)
+    inputs, application = _template(operator, attributes, types, training)
     assert application.types is not None
     tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
     if operator.derivative is Derivative.ZERO or not active:
@@ -298,7 +297,7 @@ def _pushforward(
         if moved is not None:
             once = _over(application, list(moved))
             return Pushforward(inputs, application, tangents, tuple(once))
-    if _body_loses(application, {_known(inputs[i]) for i in active}):
+    if body_loses(application, {_known(inputs[i]) for i in active}):
         raise NotLinearError(_not_linear(operator))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = _cotangents(application)
@@ -327,6 +326,17 @@ def _over(application: Node, moved: list[Node | None]) -> list[Node | None]:
         return moved
     supply = iter(substitute(present, {twin: application}))
     return [None if one is None else next(supply) for one in moved]
+
+
+def _template(
+    operator: Operator,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    training: bool | None,
+) -> tuple[tuple[Node | None, ...], Node]:
+    """Placeholders for the inputs of a call, and the call of them."""
+    inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
+    return inputs, _unsimplified(operator, inputs, attributes)
 
 
 def _stand_in(
@@ -394,10 +404,9 @@ def _loses(
     active: tuple[int, ...],
     training: bool | None,
 ) -> bool:
-    inputs = tuple(_stand_in(operator, i, one, training) for i, one in enumerate(types))
-    application = _unsimplified(operator, inputs, attributes)
+    inputs, application = _template(operator, attributes, types, training)
     moving = {_known(inputs[i]) for i in active}
-    if _body_loses(application, moving):
+    if body_loses(application, moving):
         return True
     cotangents = _cotangents(application)
     try:
@@ -406,56 +415,6 @@ def _loses(
         return False  # who asks for the gradient is told what is wrong
     dependent = reaching(topological(found), [c for c in cotangents if c is not None])
     return any(one not in dependent and one.constant != 0 for one in found)
-
-
-def _body_loses(application: Node, moving: set[Node]) -> bool:
-    """Whether a body that ``application`` runs loses a cotangent, of inputs that are ``moving``."""
-    operator = application.op
-    assert isinstance(operator, Operator)
-    bodies = bodies_of(application.attributes)
-    if not bodies:
-        return False
-    given = application.inputs[operator.n_fixed :]
-    active = {i for i, one in enumerate(given) if one in moving}
-    carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
-    return any(one.loses(_moving_carries(one, active, carries)) for one in bodies)
-
-
-def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:
-    """Whether a body gives a value that is not zero and ignores what ``dependent`` tells to vary.
-
-    What an operator that runs bodies takes in its variadic slot are their inputs.
-    """
-    return any(_ignores(node, dependent) for node in order)
-
-
-def _ignores(value: Node, dependent: set[Node]) -> bool:
-    is_one = value.op is not SELECT
-    source = value if is_one else value.operands[0]
-    operator = source.op
-    if source not in dependent or not isinstance(operator, Operator):
-        return False
-    if is_one and not operator.single:
-        return False  # its outputs are looked at one by one
-    given = source.inputs[operator.n_fixed :]
-    moving = {i for i, one in enumerate(given) if one in dependent}
-    for body in bodies_of(source.attributes):
-        place = 0 if is_one else value.attributes[0]
-        output = place - (len(source.types or ()) - len(body.outputs))
-        carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
-        if output in body.apart(_moving_carries(body, moving, carries)):
-            return True
-    return False
-
-
-def _moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
-    """``moving`` with the carries that move after some steps."""
-    while True:
-        moved = body.moved(tuple(sorted(moving)))
-        more = {j for j in moved if j < n_carry} - moving
-        if not more:
-            return tuple(sorted(moving))
-        moving = moving | more
 
 
 def _require_gone(operator: Operator, results: Sequence[Node], cotangents: Sequence[Node]) -> None:
