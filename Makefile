@@ -30,7 +30,12 @@ run: $(VENV)/.stamp-train  ## train the digits classifier on real data, results 
 	@$(BIN)/python examples/digits.py $(ARGS)
 
 .PHONY: test
-test: $(VENV)/.stamp-test  ## run the tests, without those marked slow
+test: $(VENV)/.stamp-test  ## run the tests, of repetitive ones a sample
+	@echo "==> pytest on $(WORKERS) workers"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not thorough" $(ARGS)
+
+.PHONY: test-all
+test-all: $(VENV)/.stamp-test  ## run all tests but those marked slow, as CI does
 	@echo "==> pytest on $(WORKERS) workers"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
@@ -60,11 +65,20 @@ golden: $(VENV)/.stamp-test  ## rewrite the golden texts in tests/golden/, docs/
 
 .PHONY: proofs
 proofs: $(VENV)/.stamp-test  ## run every proof on what changed, results in docs/operators.md
-	@$(BIN)/python -m symop.cli check registry.ops --sheets docs --workers $(WORKERS)
+	@XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" \
+	  $(BIN)/python -m symop.cli check registry.ops --sheets docs --workers $(WORKERS)
 
 .PHONY: mutants
 mutants: $(VENV)/.stamp-test  ## flip each sign of each gradient maker; the proofs must see it
 	@$(BIN)/python tests/mutants.py $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(VENV)/.stamp-test  ## run random graphs in every way against plain JAX, ARGS='--seconds 300'
+	@PYTHONPATH=. $(BIN)/python tests/fuzz_graphs.py $(ARGS)
+
+.PHONY: fuzz-files
+fuzz-files: $(VENV)/.stamp-test  ## read damaged files of all kinds, ARGS='--seconds 300 --seed 1'
+	@PYTHONPATH=. $(BIN)/python tests/fuzz_files.py $(ARGS)
 
 # The standard's own tests, github.com/data-apis/array-api-tests with its submodule; nothing is
 # fetched here. What fails and why is in tests/array_api_xfails.txt.

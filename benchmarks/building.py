@@ -33,7 +33,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 
 
 def chain(length: int) -> tuple[so.Symbol, so.Symbol]:
-    """A variable, and the sine of the sine of ... it."""
+    """A variable, and the repeated sine of it."""
     x = y = so.var("x", shape=())
     for _ in range(length):
         y = so.sin(y)
@@ -41,13 +41,13 @@ def chain(length: int) -> tuple[so.Symbol, so.Symbol]:
 
 
 def chain_gradient(length: int) -> so.Symbol:
-    """The derivative of a chain, built from nothing."""
+    """The derivative of a chain, built from scratch."""
     x, y = chain(length)
     return so.grad(y, x)
 
 
 def jax_chain(sin: Callable[[Any], Any], length: int) -> Callable[[Any], Any]:
-    """The same chain as a function; a new one each time, so that JAX traces it anew."""
+    """The same chain as a function; a new one each time, so that JAX traces it again."""
 
     def function(x: Any) -> Any:
         for _ in range(length):
@@ -58,7 +58,7 @@ def jax_chain(sin: Callable[[Any], Any], length: int) -> Callable[[Any], Any]:
 
 
 def chains(length: int, repeats: int) -> list[Figure]:
-    """A chain and its gradient, against ``jnp.sin``; against the barer ``lax.sin`` to know it."""
+    """A chain and its gradient, against ``jnp.sin``; and against the bare primitive ``lax.sin``."""
     figures = []
     for name, sin, targets in (
         ("jnp.sin", jnp.sin, (0.5, 1.0)),
@@ -86,9 +86,9 @@ def chains(length: int, repeats: int) -> list[Figure]:
 
 
 def long_chain(length: int) -> list[Figure]:
-    """What one does with a graph, at a depth where recursion would fail; no JAX beside it.
+    """Operations on a graph at a depth where recursion would fail, without a JAX counterpart.
 
-    Equal nodes are made once, so building is timed while no equal graph exists.
+    Equal nodes are interned, so building is timed while no equal graph exists.
     """
     figures = [long_figure(length, "build", partial(chain, length))]
     x, y = chain(length)
@@ -104,7 +104,7 @@ def long_chain(length: int) -> list[Figure]:
 
 
 def long_figure(length: int, what: str, program: Callable[[], Any]) -> Figure:
-    """The time of one thing to do with a long chain."""
+    """The time of one operation on a long chain."""
     return alone(f"chain of {length:,}: {what}", program, repeats=3)
 
 
@@ -112,7 +112,7 @@ def long_figure(length: int, what: str, program: Callable[[], Any]) -> Figure:
 
 
 def networks(model: Model, repeats: int) -> list[Figure]:
-    """A network's loss and its gradient, each built from nothing, against tracing it."""
+    """A network's loss and its gradient, each built from scratch, against tracing it."""
     shapes = {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in model.batch.items()}
     state = model.initial()
     given = (state.params, state.states, shapes, state.key)
@@ -127,7 +127,7 @@ def networks(model: Model, repeats: int) -> list[Figure]:
         return so.grad(built, [values[name] for name in state.params])
 
     def traced(transform: Callable[..., Any]) -> Any:
-        # A new function each time: JAX remembers what it traced of an old one.
+        # A new function each time, because JAX caches the trace of an old one.
         by_hand = transform(lambda *args: model.by_hand(*args))  # noqa: PLW0108
         return jax.make_jaxpr(by_hand)(*given)
 

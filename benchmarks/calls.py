@@ -1,4 +1,4 @@
-"""What one call costs: of a lowered symbol, of an eager operator, of an executor."""
+"""The cost of one call: of a lowered symbol, of an eager operator, of an executor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def sum_symbol(count: int) -> so.Symbol:
 
 
 def repeated(function: Callable[..., Any], given: list[Any], calls: int) -> Callable[[], Any]:
-    """Many calls in a row; only the last one is waited for."""
+    """Many calls in a row, of which only the last is waited for."""
 
     def program() -> None:
         for _ in range(calls):
@@ -55,7 +55,7 @@ def repeated(function: Callable[..., Any], given: list[Any], calls: int) -> Call
 
 
 def lowered(count: int, repeats: int, calls: int) -> Figure:
-    """A jitted lowered symbol against a jitted function written by hand."""
+    """A jitted lowered symbol against a handwritten jitted function."""
     given = arrays(count)
     ours, theirs = jax.jit(sum_symbol(count).to_jax()), jax.jit(total)
     np.testing.assert_array_equal(ours(*given), theirs(*given))
@@ -106,7 +106,7 @@ def eager(repeats: int, calls: int) -> list[Figure]:
 
 
 def bound(repeats: int, calls: int) -> list[Figure]:
-    """Executors and ``Symbol.eval``, against jitted functions of the same work."""
+    """Executors and ``Symbol.eval``, against jitted functions with the same result."""
     x, y = arrays(2)
     symbol = so.sin(so.var("x", shape=(SIZE,))) * so.var("y", shape=(SIZE,))
 

@@ -1,7 +1,7 @@
 """Gradients of the whole catalogue: each operator's value and gradient program against JAX's own.
 
-The program that its maker makes is lowered and jitted; the other side is ``jax.vjp`` of the bare
-kernel, on the same arrays and cotangents. Where XLA compiles both to the same instructions the
+The program of the gradient maker is lowered and jitted; the other side is ``jax.vjp`` of the bare
+kernel, on the same arrays and cotangents. Where XLA compiles both to the same instructions, the
 ratio is one, and nothing is timed.
 """
 
@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 import registry
 from registry.cases import Workload, reshaped
-from registry.operator import Derivative, Operator
-from symop.lowering import Schedule, bare
+from registry.operator.operator import Derivative, Operator
+from symop.lowering.steps import Schedule, bare
 from symop.testing.compare import expect_close
 from symop.testing.derived import Graph, Seeds, flat
 from symop.testing.trial import Trial
@@ -67,12 +67,12 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 
 
 def measured(operator: Operator) -> bool:
-    """Whether JAX differentiates the kernel too, so that there is something to compare."""
+    """Whether JAX differentiates the kernel to the same gradient, so that both can be compared."""
     return operator.derivative is Derivative.MAKER and operator.native and operator.compared
 
 
 def workload_of(operator: Operator) -> Workload | None:
-    """The declared workload; an entrywise operator's is its first case with many entries."""
+    """The declared workload; for an elementwise operator its first case with many entries."""
     if operator.workloads:
         return operator.workloads[0]
     slots = [one for one in operator.slots if not one.implicit]
@@ -141,7 +141,7 @@ def by_jax(trial: Trial) -> Program:
 
 
 def check(trial: Trial, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
-    """Both compute the same, or comparing them means nothing."""
+    """Raise unless both compute the same, because otherwise the comparison is meaningless."""
     for mine, other in zip(ours, theirs, strict=True):
         expect_close(mine, other, 1e-2, f"{trial}: the gradient program against JAX")
 
@@ -155,7 +155,7 @@ _NAMES = re.compile(r"%?[\w.-]+\.\d+|%[\w.-]+")
 
 
 def instructions(text: str) -> str:
-    """Compiled HLO without what tells nothing: places in the source, and how things are named."""
+    """Compiled HLO without irrelevant text: source locations and names."""
     for noise in (_METADATA, _HEAD, _PLACES):
         text = noise.sub("", text)
     known: dict[str, str] = {}
@@ -163,7 +163,7 @@ def instructions(text: str) -> str:
 
 
 def memory_ratio(ours: Any, theirs: Any) -> float | None:
-    """How much memory ours needs besides the arguments, over what theirs needs."""
+    """The ratio of the memory that both sides need besides their arguments."""
     mine, other = (side.memory_analysis() for side in (ours, theirs))
     if mine is None or other is None:
         return None
@@ -172,7 +172,7 @@ def memory_ratio(ours: Any, theirs: Any) -> float | None:
 
 
 def remarks(figures: list[Figure], missing: list[str]) -> list[str]:
-    """The geometric mean, what is slower than the target and why, and what was not measured."""
+    """The geometric mean, operators slower than the target with reasons, and those not measured."""
     ratios = [one.ratio for one in figures if one.ratio]
     mean = math.exp(sum(map(math.log, ratios)) / max(len(ratios), 1))
     same = sum(one.unit == "same" for one in figures)
@@ -194,8 +194,8 @@ _IMPORT = "import time, jax; t = time.perf_counter(); import symop; print(time.p
 
 
 def imported(repeats: int) -> str:
-    """How long ``import symop`` takes after ``import jax``, with all operators and optax."""
-    # Bytecode is kept between imports, as it is for everyone who installs symop.
+    """The time of ``import symop`` after ``import jax``, with all operators and optax."""
+    # Bytecode is cached between imports, as in any installation of symop.
     environment = {**os.environ}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     runs = [

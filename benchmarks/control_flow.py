@@ -10,7 +10,7 @@ from jax import lax
 from measure import Figure, alone, compare, counted
 
 import symop as so
-from symop.graph import topological
+from symop.graph.nodes import topological
 
 TITLE = "Control flow"
 TARGET = 1.1
@@ -50,7 +50,7 @@ def drawn(steps: int, batch: int, width: int) -> Arrays:
 
 
 def variables(arrays: Arrays, names: str) -> list[Any]:
-    """A variable for each of some arrays."""
+    """A variable for each array."""
     return [so.var(name, shape=arrays[name].shape) for name in names]
 
 
@@ -114,13 +114,13 @@ def both(loss: Any, by_hand: Function, names: str, derived: bool) -> tuple[Funct
 
 
 def variables_of(loss: Any, names: str) -> list[Any]:
-    """The variables of ``loss`` that have those names."""
+    """The variables of ``loss`` with these names."""
     inside = loss.get_internals()
     return [inside[name] for name in names]
 
 
 def agreeing(ours: Function, theirs: Function, arrays: Arrays, names: str) -> tuple[Any, Any]:
-    """One run of each, which must give the same."""
+    """One run of each side as a function, after checking that their results agree."""
     given = [arrays[name] for name in names]
 
     def run_ours() -> Any:
@@ -140,7 +140,7 @@ def arrays_of(names: str, given: list[Any]) -> Arrays:
 
 
 def value(name: str, program: tuple[Any, Function, str], arrays: Arrays, repeats: int) -> Figure:
-    """The value alone: what a gradient would read is not stored."""
+    """The value alone; the residuals of a gradient are not stored."""
     loss, by_hand, names = program
     runs = agreeing(*both(loss, by_hand, names, False), arrays, names)
     return compare(f"{name}: value", *runs, repeats=repeats, target=TARGET)
@@ -185,7 +185,7 @@ def choice(repeats: int) -> Figure:
 
 
 def loop(repeats: int) -> Figure:
-    """A loop of 50 steps with room for 64 and its gradient, against a scan of 64 masked steps."""
+    """A loop of 50 steps with a bound of 64 and its gradient, against a scan of 64 masked steps."""
     arrays = {"x": jnp.full((64,), 0.5, jnp.float32), "w": jnp.eye(64) * 0.9}
     x, w = variables(arrays, "xw")
     last = so.while_loop(
@@ -204,7 +204,7 @@ def loop(repeats: int) -> Figure:
 
 
 def deep() -> list[Figure]:
-    """A scan of 10,000 steps: its gradient's graph is that of 10 steps."""
+    """A scan of 10,000 steps: the graph of its gradient is as large as for 10 steps."""
 
     def nodes(steps: int) -> int:
         loss, _, names = rnn(drawn(steps, 1, 4))

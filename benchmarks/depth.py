@@ -1,7 +1,7 @@
-"""Depth: models that loops of Python write, against scans written by hand in JAX.
+"""Depth: models written as Python loops, against handwritten scans in JAX.
 
-The models are those of ``tests/deep_models``, where each is proved equal to what it is compared
-with here.
+The models are those of ``tests/deep_models``, where tests prove each equal to its counterpart
+here.
 """
 
 import random
@@ -23,9 +23,9 @@ from models import digits, mlp
 from steps import forget, stages
 
 import symop as so
-from symop.function import settle
-from symop.holdings import arrays_of
-from symop.repeats.switch import is_rolling
+from symop.passes.roll_loops.switch import is_rolling
+from symop.runtime.array_store import arrays_of
+from symop.runtime.function import specialize
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from deep_models import Arrays, Model, images, layers, listed, named, recurrent, stacked
@@ -84,7 +84,7 @@ def deep(share: int) -> dict[str, Model]:
 
 
 def shallow(share: int) -> dict[str, Model]:
-    """The same models where plain JAX compiles them in seconds."""
+    """The same models at a depth that plain JAX compiles in seconds."""
     part = max(share // 3, 1)
     return {
         f"LSTM of {12 // part} steps": lstm(12 // part),
@@ -96,7 +96,7 @@ def shallow(share: int) -> dict[str, Model]:
 
 
 def lstm(steps: int) -> Model:
-    """64 units at batch 16, the outputs of all steps read."""
+    """64 units at batch 16; the outputs of all steps are read."""
     return recurrent.recurrent("lstm", recurrent.Size(steps, 16, 64, 64), collects="stack")
 
 
@@ -106,7 +106,7 @@ def transformer(blocks: int) -> Model:
 
 
 def resnet(count: int, blocks: int) -> Model:
-    """Widths from 8 on, images of 16 by 16."""
+    """Widths from 8 up, images of 16 by 16."""
     return images.resnet(images.Stages(count, blocks, 4, 16, 8))
 
 
@@ -115,12 +115,12 @@ def resnet(count: int, blocks: int) -> Model:
 
 @dataclass(frozen=True)
 class Side:
-    """One way to compute a model's loss, its gradients, and new states where it has some.
+    """One way to compute a model's loss, its gradients, and new states if it has any.
 
     Attributes:
-        make: the function, anew.
-        given: what it is called with.
-        names: of what it takes stacked, or in lists.
+        make: creates the function.
+        given: its arguments.
+        names: names of the parameters that it takes stacked, or in lists.
     """
 
     make: Callable[[], Any]
@@ -145,7 +145,7 @@ def by_graph(model: Model, *, apart: bool = False) -> Side:
     """The naive symbol: built, differentiated, lowered; parameters stacked unless ``apart``."""
     params, states = single(model.arrays())
 
-    def made() -> so.building.ValueAndGrad:
+    def made() -> so.symbol.building.ValueAndGrad:
         loss = model.loss()
         return so.value_and_grad(loss, trained(loss), is_train=bool(states), stacked=not apart)
 
@@ -158,7 +158,7 @@ def by_graph(model: Model, *, apart: bool = False) -> Side:
 
 
 def by_hand(model: Model, join: Callable[..., Arrays], function: Callable[..., Any]) -> Side:
-    """JAX; ``join`` puts together the parameters that repeat as ``function`` takes them."""
+    """Plain JAX; ``join`` combines the repeated parameters into the form ``function`` takes."""
     params, states = single(model.arrays())
     wanted = trained(model.loss())
     moving = {name: params.pop(name) for name in wanted}
@@ -178,12 +178,12 @@ def by_hand(model: Model, join: Callable[..., Arrays], function: Callable[..., A
 
 
 def trained(loss: so.Symbol) -> list[str]:
-    """Names of the parameters; of a model without any, its input."""
+    """Names of the parameters; for a model without any, its input."""
     return [name for name in loss.list_arguments() if name not in DATA] or ["x"]
 
 
 def single(arrays: Any) -> Any:
-    """Arrays of single precision."""
+    """Single-precision arrays."""
     return jax.tree.map(lambda one: jnp.asarray(one, jnp.float32), arrays)
 
 
@@ -205,7 +205,7 @@ def against_scan(name: str, model: Model, compilings: int, steps: int) -> list[F
 
 
 def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
-    """Parameters as single arrays, which a step has to put together."""
+    """Parameters as single arrays, which a step has to stack."""
 
     def scanned(params: Arrays, states: Arrays) -> Any:
         joined = (
@@ -222,7 +222,7 @@ def apart(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
 
 
 def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> list[Figure]:
-    """Against loops of Python in JAX, for information."""
+    """Against Python loops in JAX; informational."""
     ours, theirs = by_graph(model), by_hand(model, listed, model.unrolled)
     title = f"{name}, against unrolled JAX"
     first, (mine, other) = compilation(f"{title}: trace and compile", ours, theirs, compilings)
@@ -232,7 +232,7 @@ def against_unrolled(name: str, model: Model, compilings: int, steps: int) -> li
 
 
 def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Figure, list[Any]]:
-    """Both compiled in turns from nothing; the figure, and what was compiled last."""
+    """Both compiled alternately with empty caches; the figure, and the last compiled functions."""
     sides, made, pairs = (ours, theirs), [None, None], []
     for i in range(repeats):
         taken = [0.0, 0.0]
@@ -246,12 +246,12 @@ def compilation(title: str, ours: Side, theirs: Side, repeats: int) -> tuple[Fig
 
 
 def paired(title: str, ours: Program, theirs: Program, repeats: int) -> Figure:
-    """Steps in turns."""
+    """Steps, alternately."""
     return compare(title, ours, theirs, repeats=repeats, target=TARGET, clock=brief, warm_up=3)
 
 
 def agree(ours: Arrays, theirs: Arrays) -> None:
-    """Both sides must compute the same, or comparing them means nothing."""
+    """Raise unless both sides agree, because otherwise the comparison is meaningless."""
     assert ours.keys() == theirs.keys()
     for name, other in theirs.items():
         atol = 2e-3 * max(float(jnp.abs(other).max()), 1e-3)
@@ -259,7 +259,7 @@ def agree(ours: Arrays, theirs: Arrays) -> None:
 
 
 def executor(model: Model) -> Program:
-    """Forwards and backwards."""
+    """A forward and a backward pass."""
     params, states = single(model.arrays())
     loss = model.loss()
     requests = dict.fromkeys(trained(loss), "write")
@@ -310,7 +310,7 @@ def passes(count: int, repeats: int) -> list[Figure]:
 def one_second(
     title: str, make: Callable[[], so.Symbol], repeats: int, target: float | None
 ) -> Figure:
-    """What the pass adds to settling a graph; each graph is settled once."""
+    """The time that the pass adds to settling a graph; each graph is settled once."""
     taken = []
     for _ in range(repeats):
         with_pass = settling(make())
@@ -321,12 +321,12 @@ def one_second(
 
 
 def settling(graph: so.Symbol) -> float:
-    """Seconds of filling in types, rolling and fixing the training flag."""
-    return seconds(lambda: settle(graph.nodes, {}, training=True, rolling=is_rolling()))
+    """Seconds of inferring types, rolling and fixing the training flag."""
+    return seconds(lambda: specialize(graph.nodes, {}, training=True, rolling=is_rolling()))
 
 
 def irregular(count: int) -> so.Symbol:
-    """Operators drawn at random, each of the two newest values or of one."""
+    """Random operators on the two newest values, or on one of them."""
     draw = random.Random(0)
     single, double = (so.sin, so.cos, so.tanh, so.exp, so.sigmoid), (so.add, so.multiply)
     before, h = so.var("y", (4,)), so.var("x", (4,))

@@ -1,7 +1,7 @@
 """Chains of different elementwise operators, with gradient: compiled in linear time, and no slower.
 
-No two operators of a chain are equal: each has a number of its own. They come in no order that
-repeats itself, of which lowering would make loops.
+No two operators of a chain are equal: each has its own number. Their order does not repeat,
+because lowering would roll repetitions into loops.
 """
 
 import gc
@@ -43,28 +43,28 @@ CHEAP: tuple[Step, ...] = (
 
 
 def drawn(steps: Sequence[Step], length: int) -> Iterator[tuple[Step, float]]:
-    """Steps in an order drawn once for all, with a number for each."""
+    """Steps in a fixed random order, each with a number."""
     draw = random.Random(0)
     for i in range(length):
         yield draw.choice(steps), 1 + i / 10_000
 
 
 def mixed(lib: Any, x: Any, p: Any, length: int) -> Any:
-    """Each operator reads the one before it."""
+    """Each operator reads the previous one."""
     for step, c in drawn(STEPS, length):
         x = step(lib, x, p, c)
     return x
 
 
 def cheap(lib: Any, x: Any, p: Any, length: int) -> Any:
-    """Arithmetic alone, which XLA computes anew rather than keep it."""
+    """Only arithmetic, which XLA recomputes rather than stores."""
     for step, c in drawn(CHEAP, length):
         x = step(lib, x, p, c)
     return x
 
 
 def residual(lib: Any, x: Any, p: Any, length: int) -> Any:
-    """The mean of each value and of what is made of it: no small error grows."""
+    """The mean of each value and of an operator of it, so that rounding errors do not grow."""
     for step, c in drawn(STEPS, length):
         x = 0.5 * (x + step(lib, x, p, c))
     return x
@@ -79,7 +79,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     short = 50 if quick else 100
     figures = []
     for name in CHAINS:
-        ours(name, 10), theirs(name, 10)  # what the first compilation of a process takes is no part
+        ours(name, 10), theirs(name, 10)  # excludes the costs of a process's first compilation
         figures.append(growth(name, length, repeats))
         figures += against_jax(name, short, repeats)
     return [*figures, untouched()], {"remarks": REMARKS}
@@ -93,7 +93,7 @@ REMARKS = [
 
 
 def arrays() -> dict[str, Any]:
-    """What a chain is fed."""
+    """The inputs of a chain."""
     x = np.linspace(-1, 1, SHAPE[0] * SHAPE[1], dtype=np.float32).reshape(SHAPE)
     return {"x": jnp.asarray(x), "p": jnp.asarray(0.5 * x + 1)}
 
@@ -119,7 +119,10 @@ def theirs(name: str, length: int) -> Compiled:
 
 
 def processor_seconds(program: Callable[[], Any]) -> float:
-    """What one run takes of all cores: a compilation is long, and others may use them meanwhile."""
+    """Processor time of one run over all cores.
+
+    Compilation takes long, and other programs may use the cores meanwhile.
+    """
     gc.collect()
     start = time.process_time()
     program()
@@ -127,7 +130,7 @@ def processor_seconds(program: Callable[[], Any]) -> float:
 
 
 def growth(name: str, length: int, repeats: int) -> Figure:
-    """From nothing to a compiled program: twice as many operators against as many."""
+    """Build and compilation with empty caches: twice as many operators against as many."""
     pairs = []
     for _ in range(repeats):
         half = processor_seconds(partial(ours, name, length))
@@ -137,7 +140,7 @@ def growth(name: str, length: int, repeats: int) -> Figure:
 
 
 def against_jax(name: str, length: int, repeats: int) -> list[Figure]:
-    """Compile time and step time against plain JAX, at a length that it compiles."""
+    """Compile time and step time against plain JAX, at a length that JAX can compile."""
     title = f"{name}, {length:,} operators"
     compiled = compare(
         f"{title}: trace + compile",
@@ -161,14 +164,14 @@ def against_jax(name: str, length: int, repeats: int) -> list[Figure]:
 
 
 def check(found: Any, wanted: Any) -> None:
-    """Refuse values and gradients that are not those of plain JAX."""
+    """Raise unless values and gradients equal those of plain JAX."""
     leaves = zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True)
     for one, other in leaves:
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
 
 
 def untouched() -> Figure:
-    """Equations of a chain that is too short to be cut: none is added."""
+    """Equations of a chain that is too short for fusion barriers: none is added."""
     x, p = so.var("x", SHAPE), so.var("p", SHAPE)
     y = so.mean(cheap(so, x, p, 20))
     names = list(equations(jax.make_jaxpr(y.to_jax())(**arrays())))

@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import resource
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,12 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from measure import Figure, brief, compare, counted
 
+from registry import caches
+from registry.tuning import present
 from symop import autograd, nd
-from symop.segments import REST, local
+from symop.eager.segments import local
 
 try:
     import torch
-except ImportError:  # its figures are left out
+except ImportError:  # its figures are omitted
     torch = None
 
 TITLE = "Eager code"
@@ -28,14 +32,17 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of eager code."""
     repeats = 5 if quick else 60
     if torch is not None:
-        torch.set_num_threads(1)  # on arrays so small a second thread only costs
+        torch.set_num_threads(1)  # a second thread only slows down arrays this small
     figures = [
         *calls(repeats),
         *chains(repeats),
         *second_derivatives(repeats),
         training(repeats),
         *changing(repeats),
+        changing_numbers(repeats),
+        shapes(),
         objects(),
+        *growth(40 if quick else 150),
     ]
     remarks = [] if torch is not None else ["PyTorch is not installed, so its figures are missing."]
     return figures, {"remarks": remarks}
@@ -47,7 +54,7 @@ def vector(seed: int = 0) -> np.ndarray:
 
 
 def calls(repeats: int) -> list[Figure]:
-    """One operator of two arrays, run by itself."""
+    """One operator of two arrays, run individually."""
     x, y = nd.array(vector()), nd.array(vector(1))
     jitted = jax.jit(lambda x, y: x * y)
 
@@ -75,7 +82,7 @@ def calls(repeats: int) -> list[Figure]:
 
 
 def sines(x: Any, sin: Callable[[Any], Any], count: int = LENGTH) -> Any:
-    """The sine of the sine of ... ``x``."""
+    """The repeated sine of ``x``."""
     for _ in range(count):
         x = sin(x)
     return x
@@ -263,11 +270,11 @@ def training(repeats: int) -> Figure:
     )
 
 
-# Changing structure, and what piles up ----------------------------------------------------------
+# Changing structure, and growth -----------------------------------------------------------------
 
 
 def changing(repeats: int) -> list[Figure]:
-    """A loop whose operators are drawn anew each time, recorded or run one by one."""
+    """A loop whose operators are random in each iteration, recorded or run one by one."""
     generator = np.random.default_rng(0)
     operators = (nd.sin, nd.cos, nd.tanh, nd.exp)
     x, attached = nd.array(vector()), nd.array(vector())
@@ -305,12 +312,12 @@ def _against_direct(name: str, loop: Callable[[], None], repeats: int) -> Figure
     for _ in range(20):
         loop()
     figure = compare(name, loop, directly, repeats=repeats, target=1.5, clock=brief)
-    local.state.rest, local.state.next_rest = 0, REST
+    local.state.rest, local.state.next_rest = 0, present.tuning.rest
     return figure
 
 
 def objects() -> Figure:
-    """Python objects after ten thousand iterations of a loop, against after a hundred."""
+    """Number of Python objects after ten thousand iterations of a loop, against after a hundred."""
     x = nd.array(vector())
     x.attach_grad()
 
@@ -326,3 +333,90 @@ def objects() -> Figure:
     before = iterate(100)
     after = iterate(10_000)
     return counted("objects after 10,000 iterations, against after 100", after, before, target=1.01)
+
+
+def changing_numbers(repeats: int) -> Figure:
+    """A loop whose bounds are different numbers in each iteration, which become operands."""
+    x, theirs = nd.array(vector()), jnp.asarray(vector())
+    supply = itertools.count(1)
+
+    def ours() -> None:
+        for _ in range(100):
+            nd.clip(x, -1 / next(supply), 1 / next(supply)).wait_to_read()
+
+    def other() -> None:
+        for _ in range(100):
+            jnp.clip(theirs, -1 / next(supply), 1 / next(supply)).block_until_ready()
+
+    return compare(
+        "clip with other bounds each time, against jnp",
+        ours, other, repeats=repeats, target=4, clock=brief, per=100,
+    )  # fmt: skip
+
+
+def shapes(count: int = 40) -> Figure:
+    """Programs compiled for new shapes with backward, against ``jit`` of ``grad``."""
+    w, theirs = nd.array(np.ones((8, 8), np.float32)), jnp.ones((8, 8))
+    w.attach_grad()
+    gradient = jax.jit(jax.grad(lambda w, x: jnp.mean((jnp.tanh(x @ w) * 2 - 1) ** 2)))
+    compiled = [0, 0]
+
+    for n in range(1, 1 + count):
+        data = jax.device_put(np.ones((n, 8), np.float32))  # compiles nothing
+        before = caches.store.now
+        _backward(w, data)
+        between = caches.store.now
+        gradient(theirs, data).block_until_ready()
+        compiled[0] += between - before
+        compiled[1] += caches.store.now - between
+    name = f"programs compiled for {count} shapes with backward, against jit(grad)"
+    return counted(name, *compiled, target=1.5)
+
+
+def _backward(w: Any, data: Any) -> None:
+    x = nd.array(data)
+    with autograd.record():
+        loss = nd.mean((nd.tanh(x @ w) * 2 - 1) ** 2)
+    loss.backward()
+    w.grad.wait_to_read()
+
+
+def growth(count: int) -> list[Figure]:
+    """Resident memory with full caches, against after twice as many programs."""
+    limits = caches.limits()
+    caches.clear()
+    caches.set_limits(programs=count << 19, steps=5_000)
+    w = nd.array(np.ones((8, 8), np.float32))
+    w.attach_grad()
+    generator = np.random.default_rng(0)
+    operators = (nd.sin, nd.cos, nd.tanh, nd.exp, nd.sqrt, nd.square, nd.sign, nd.abs)
+
+    def shaped(start: int) -> None:
+        for n in range(start, start + count):
+            _backward(w, jax.device_put(np.ones((n, 8), np.float32)))  # compiles nothing
+
+    def structured(_start: int) -> None:
+        for _ in range(20 * count):
+            y = x
+            for choice in generator.integers(0, len(operators), 12):
+                y = operators[choice](y)
+            y.wait_to_read()
+
+    x = nd.array(vector())
+    found = [
+        _resident(f"memory after {2 * count} shapes with backward, against {count}", shaped, count),
+        _resident(f"memory after {40 * count} structures, against {20 * count}", structured, count),
+    ]
+    caches.set_limits(*limits)
+    return found
+
+
+def _resident(name: str, program: Callable[[int], None], count: int) -> Figure:
+    """Resident memory in megabytes after a second run, against after the first."""
+    measured = []
+    for start in (1, 1 + count):
+        program(start)
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        measured.append(pages * resource.getpagesize() >> 20)
+    return counted(name, measured[1], measured[0], target=1.15)

@@ -1,7 +1,7 @@
-"""Timing side by side: two programs take turns in one process and are judged pair by pair.
+"""Paired timing: two programs run alternately in one process and are compared pair by pair.
 
-A machine that others use is slow for a while and fast for a while. Both programs of a pair meet
-the same moment, so the median of the ratios of the pairs is steadier than the ratio of medians.
+The speed of a shared machine varies over time. Both programs of a pair run at the same moment, so
+the median of the ratios of the pairs is more stable than the ratio of the medians.
 """
 
 import gc
@@ -27,13 +27,13 @@ class Figure:
     """One measured line.
 
     Attributes:
-        name: what was measured.
+        name: the quantity measured.
         symop: seconds (or a count) of symop, the median.
-        other: the same of what it is compared with, or None.
+        other: the same of its counterpart, or None.
         ratio: the median of the ratios of pairs, or None.
         spread: the quartiles of those ratios.
-        target: the largest ratio allowed, or None where the figure is information only.
-        repeats: how many pairs were measured.
+        target: the largest ratio allowed, or None for an informational figure.
+        repeats: the number of pairs measured.
         memory: the ratio of the memory that both need, or None.
         unit: ``"s"``, ``"count"``, or ``"same"`` for programs that need no timing.
     """
@@ -57,7 +57,7 @@ class Figure:
 
 
 def seconds(program: Program) -> float:
-    """How long one run takes, its garbage collected before; its result is dropped untimed."""
+    """The time of one run, after garbage collection; its result is freed untimed."""
     gc.collect()
     start = time.perf_counter()
     result = program()
@@ -67,7 +67,7 @@ def seconds(program: Program) -> float:
 
 
 def brief(program: Program) -> float:
-    """As ``seconds``, for runs so short that collecting garbage first would chill the caches."""
+    """Like ``seconds``, for runs so short that collecting garbage first would chill the caches."""
     start = time.perf_counter()
     program()
     return time.perf_counter() - start
@@ -84,17 +84,17 @@ def compare(
     warm_up: int = 2,
     per: int = 1,
 ) -> Figure:
-    """Run both in turns, the first to go changing from pair to pair.
+    """Run both alternately, with the first to run changing from pair to pair.
 
     Args:
         name: of the figure.
         symop: one run of symop.
-        other: one run of what it is compared with.
+        other: one run of its counterpart.
         repeats: pairs to measure.
         target: the largest ratio allowed.
         clock: times one run.
         warm_up: pairs that are run first and not measured.
-        per: how many calls one run makes; times are given for one.
+        per: the number of calls in one run; times are given per call.
     """
     pairs = []
     for i in range(warm_up + repeats):
@@ -114,7 +114,7 @@ def judged(
     target: float | None = None,
     per: int = 1,
 ) -> Figure:
-    """The figure of measured pairs: symop's seconds and the other's."""
+    """The figure of measured pairs: symop's seconds and its counterpart's."""
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     quarter = len(ratios) // 4
     return Figure(
@@ -142,7 +142,7 @@ def alone(
 
 
 def counted(name: str, symop: int, other: int, *, target: float | None = 1.0) -> Figure:
-    """Two counts beside each other."""
+    """Two counts and their ratio."""
     return Figure(name, symop, other, symop / other, target=target, unit="count")
 
 
@@ -150,7 +150,7 @@ def counted(name: str, symop: int, other: int, *, target: float | None = 1.0) ->
 
 
 def equations(jaxpr: Any) -> Iterator[str]:
-    """Names of the primitives of a jaxpr, those of functions that it calls in their place."""
+    """Names of the primitives of a jaxpr, with called functions inlined."""
     for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         inner = [p for p in equation.params.values() if hasattr(p, "eqns") or hasattr(p, "jaxpr")]
         if inner:
@@ -161,7 +161,7 @@ def equations(jaxpr: Any) -> Iterator[str]:
 
 
 def instructions(text: str) -> int:
-    """How many operations a program has, as text of StableHLO or HLO."""
+    """The number of operations in the StableHLO or HLO text of a program."""
     return sum(" = " in line for line in text.splitlines())
 
 
@@ -169,7 +169,7 @@ def instructions(text: str) -> int:
 
 
 def environment() -> dict[str, Any]:
-    """What the figures depend on, and nothing that names a machine."""
+    """The versions and the device that the figures depend on; nothing identifies the machine."""
     return {
         "python": platform.python_version(),
         "jax": jax.__version__,
@@ -180,7 +180,7 @@ def environment() -> dict[str, Any]:
 
 
 def load() -> float:
-    """The average load of the last minute: how many programs wanted a core."""
+    """The load average of the last minute: the number of programs that wanted a core."""
     return round(os.getloadavg()[0], 2)
 
 
@@ -258,7 +258,7 @@ def _row(figure: dict[str, Any]) -> list[str]:
 
 
 def amount(value: float, unit: str) -> str:
-    """A count, or seconds in the unit that reads best."""
+    """A count, or seconds in the most readable unit."""
     if unit == "same":
         return "same"
     if unit == "count":

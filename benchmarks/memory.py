@@ -10,7 +10,7 @@ from jax import lax
 from measure import Figure, compare, counted
 
 import symop as so
-from symop.naming import variables_of
+from symop.graph.naming import variables_of
 
 TITLE = "Memory by choice"
 PEAK, TIME = 1 / 8, 1.5
@@ -51,20 +51,20 @@ def compiled(function: Callable[..., Any], arrays: Arrays) -> Any:
 
 
 def program(loss: so.Symbol, arrays: Arrays, policy: Any) -> Any:
-    """Value and gradients of the parameters, for training."""
+    """Value and gradients of the parameters, in training."""
     key = jax.random.key(0)
     function = so.value_and_grad(loss, is_train=True, remat=policy)
     return compiled(lambda given: function(key=key, **given), arrays)
 
 
 def peak(program: Any) -> int:
-    """What it takes beside arguments and results."""
+    """Temporary memory, besides arguments and results."""
     taken: int = program.memory_analysis().temp_size_in_bytes
     return taken
 
 
 def agreeing(ours: Any, theirs: Any, arrays: Arrays) -> tuple[Any, Any]:
-    """One run of each, which must give the same."""
+    """One run of each side as a function, after checking that their results agree."""
 
     def run(program: Any) -> Any:
         return lambda: jax.block_until_ready(program(arrays))
@@ -153,7 +153,7 @@ def against_checkpoint(layers: int) -> Figure:
 
 
 def drawn(loss: so.Symbol) -> Arrays:
-    """An array for each variable, such that values stay of about one size."""
+    """An array for each variable, scaled so that values keep about one size."""
     draw = np.random.default_rng(0).standard_normal
     found = {}
     for name, node in variables_of(loss.roots).items():
@@ -167,7 +167,7 @@ def drawn(loss: so.Symbol) -> Arrays:
 
 
 def chain(layers: int) -> so.Symbol:
-    """``h = tanh(h w)`` with weights of their own."""
+    """``h = tanh(h w)`` with separate weights."""
     h = so.var("x", shape=(1024, 64))
     for i in range(layers):
         h = so.tanh(so.matmul(h, so.var(f"w{i}", shape=(64, 64))))

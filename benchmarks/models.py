@@ -1,4 +1,4 @@
-"""The networks that are trained side by side: as symbols, and by hand in plain JAX."""
+"""The networks trained on both sides: as symbols, and by hand in plain JAX."""
 
 import sys
 from collections.abc import Callable
@@ -27,13 +27,13 @@ RATE = 1e-3
 
 @dataclass(frozen=True)
 class Model:
-    """One network, twice.
+    """One network, in both forms.
 
     Attributes:
         name: in tables.
-        loss: builds the symbol of the loss, anew at each call.
+        loss: builds the symbol of the loss, a new one at each call.
         by_hand: the same loss as a JAX function.
-        batch: what a step is fed.
+        batch: the inputs of a step.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Model:
     batch: Arrays
 
     def trainer(self) -> train.Trainer:
-        """symop's training step, the graph built anew."""
+        """symop's training step, with a newly built graph."""
         return train.Trainer(self.loss(), optax.adam(RATE), inputs=list(self.batch))
 
     def initial(self) -> train.TrainState:
@@ -72,7 +72,7 @@ class Model:
 
 
 def mlp() -> Model:
-    """784-512-512-10 with rectifiers, at batch 128."""
+    """784-512-512-10 with ReLU, at batch 128."""
     generator = np.random.default_rng(0)
     batch = {
         "data": generator.normal(size=(128, 784)).astype(np.float32),

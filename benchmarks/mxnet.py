@@ -77,7 +77,7 @@ def step(
     shape: tuple[int, ...],
     repeats: int,
 ) -> Figure:
-    """``forward_backward`` and ``update`` against a jitted step with optax, some in a row."""
+    """``forward_backward`` and ``update`` against a jitted step with optax, several in a row."""
     generator = np.random.default_rng(0)
     x = mx.nd.array(generator.normal(size=shape))
     y = mx.nd.array(generator.integers(0, 10, shape[0]))
@@ -126,7 +126,7 @@ def step(
 
 
 def eager(repeats: int) -> Figure:
-    """A call on an array that nobody reads: what the names cost beside the catalogue's own call."""
+    """A call on an array that is not read: the overhead over the catalogue's own call."""
     x = mx.nd.ones((4, 4))
     y = so.NDArray(x.value)
     count = 1000
@@ -151,7 +151,7 @@ def eager(repeats: int) -> Figure:
 
 
 def loading(repeats: int) -> Figure:
-    """A symbol of 400 nodes and its parameters, read and bound; at most a second."""
+    """Reading and binding a symbol of 400 nodes with its parameters, in at most a second."""
     net = mx.sym.var("data")
     for i in range(57):
         net = mx.sym.FullyConnected(net, num_hidden=64, name=f"fc{i}")

@@ -1,4 +1,4 @@
-"""Derivatives of high order: graphs that grow as a polynomial, against nested ones of JAX."""
+"""Derivatives of high order: graphs that grow polynomially, against nested derivatives of JAX."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure as Sheet
 from measure import Figure, alone, amount, brief, counted, equations, judged
 
 import symop as so
-from symop.graph import topological
+from symop.graph.nodes import topological
 
 TITLE = "Derivatives of high order"
 PICTURE = Path(__file__).parents[1] / "docs" / "growth.svg"
@@ -86,7 +86,7 @@ def reverse_sizes(order: int) -> list[Figure]:
         y, function = OURS[name](x), theirs
         for _ in range(order):
             y, function = so.grad(y, x), jax.grad(function)
-        at = jnp.float32(AT)  # a Python number would be converted again and again
+        at = jnp.float32(AT)  # a Python number would be converted in each call
         ours = sum(1 for _ in equations(jax.make_jaxpr(y.to_jax())(at)))
         other = sum(1 for _ in equations(jax.make_jaxpr(function)(at)))
         title = f"{name}: equations of {order} nested gradients"
@@ -116,7 +116,7 @@ def hessians(repeats: int) -> list[Figure]:
 
 
 def softmax_ours(x: Any) -> Any:
-    """A scalar that has a softmax of a tanh inside."""
+    """A scalar function with a softmax of a tanh."""
     return so.sum(so.softmax(so.tanh(x * V)) * V)
 
 
@@ -140,7 +140,7 @@ def first_run(order: int, target: float | None) -> Figure:
 
 
 def forward(order: int) -> Function:
-    """The derivative by symop, compiled when it is called."""
+    """The derivative by symop, compiled on the first call."""
     x = so.var("x", ())
     return jax.jit(so.derivative(softmax_ours(x), x, order).to_jax())
 
@@ -186,10 +186,10 @@ WAYS: dict[str, Callable[[int], Function]] = {
 
 
 def side_by_side(highest: int) -> list[dict[str, Any]]:
-    """For each order and way the seconds from function to value, and those of a later run."""
+    """For each order and way, the seconds from function to first value and of a later run."""
     rows = []
     for order in range(1, highest + 1):
-        # What nested gradients cost at the highest order is measured by itself: it takes minutes.
+        # Nested gradients of the highest order have their own figure: they take minutes.
         ways = {k: v for k, v in WAYS.items() if k != "nested jax.grad" or order < 7}
         for way, make in ways.items():
             rows.append({"order": order, "way": way, **timed(make, order)})
@@ -197,7 +197,7 @@ def side_by_side(highest: int) -> list[dict[str, Any]]:
 
 
 def timed(make: Callable[[int], Function], order: int) -> dict[str, float]:
-    """The seconds from function to first value, those of a later run, and the value."""
+    """The seconds from function to first value, of a later run, and the value."""
     jax.clear_caches()
     start = time.perf_counter()
     function = make(order)

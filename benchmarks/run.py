@@ -15,7 +15,7 @@ import measure
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
-    "depth_chain",
+    "depth_chain", "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -50,7 +50,7 @@ def section(result: dict[str, Any]) -> str:
 
 
 def write_pages() -> None:
-    """Replace the generated part of each page by the stored results."""
+    """Replace the generated part of each page with the stored results."""
     for page, names in PAGES.items():
         path = DOCS / page
         written, _, _ = path.read_text(encoding="utf-8").partition(BEGIN)

@@ -14,7 +14,7 @@ import symop as so
 
 try:
     import torch
-except ImportError:  # its figures are left out
+except ImportError:  # its figures are omitted
     torch = None
 
 TITLE = "Row-sparse steps of an embedding"
@@ -44,13 +44,13 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 
 
 def batches(height: int) -> list[np.ndarray]:
-    """The ids of some steps; duplicates come as they may."""
+    """The ids of several steps, which may repeat."""
     generator = np.random.default_rng(0)
     return [generator.integers(0, height, COUNT).astype(np.int32) for _ in range(8)]
 
 
 def rows_step(name: str, height: int) -> Step:
-    """Forward, backward and update in one compiled program, by rows."""
+    """Row-sparse forward, backward and update in one compiled program."""
     step = jax.jit(updating(name, height), donate_argnums=0)
     start = {"step": jnp.int32(0)}
     held = {one: start.get(one, jnp.ones((height, WIDTH))) for one in STATES[name]}
@@ -58,7 +58,7 @@ def rows_step(name: str, height: int) -> Step:
 
 
 def updating(name: str, height: int) -> Callable[..., Any]:
-    """From the table and its states, ids and rate to their new values."""
+    """Maps the table, its states, ids and rate to their new values."""
     table = so.var("table", shape=(height, WIDTH))
     ids, rate = so.var("ids", shape=(COUNT,), dtype="int32"), so.var("rate", shape=())
     rows = so.lookup_table(table, ids, sparse=True)
@@ -79,7 +79,7 @@ def updating(name: str, height: int) -> Callable[..., Any]:
 
 
 def dense_step(optimizer: Any, height: int) -> Step:
-    """The same in JAX, whose gradient is an array of the table's height."""
+    """The same in JAX, with a gradient array of the table's height."""
 
     def run(held: Any, ids: Any) -> Any:
         table, state = held
@@ -93,7 +93,7 @@ def dense_step(optimizer: Any, height: int) -> Step:
 
 
 def _repeated(step: Callable[..., Any], held: Any, ids: list[np.ndarray]) -> Step:
-    """One step after another on what the last one left."""
+    """Consecutive steps, each on the results of the last."""
     given, state = [jnp.asarray(one) for one in ids], {"held": held, "count": 0}
 
     def once() -> Any:
@@ -107,7 +107,7 @@ def _repeated(step: Callable[..., Any], held: Any, ids: list[np.ndarray]) -> Ste
 def against_dense(
     title: str, name: str, optimizer: Any, other: str, target: float, repeats: int
 ) -> Figure:
-    """Steps by rows in a row, for each one dense step; times are given for one."""
+    """Several row-sparse steps in a row for each dense step; times are given per step."""
     ours, theirs = _several(SEVERAL, rows_step(name, HEIGHT)), dense_step(optimizer, HEIGHT)
     pairs = [(brief(ours) / SEVERAL, brief(theirs)) for _ in range(repeats + 2)]
     figure = f"{title}, 1,000,000 x 64, 1,024 ids, against {other}"
@@ -115,7 +115,7 @@ def against_dense(
 
 
 def require_equal() -> None:
-    """One step of SGD by rows is the dense one."""
+    """Raise unless one row-sparse step of SGD equals the dense one."""
     table = jnp.asarray(np.random.default_rng(1).normal(size=(LOW, WIDTH)), jnp.float32)
     ids = jnp.asarray(batches(LOW)[0])
     slope = jax.grad(lambda table: 0.5 * jnp.sum(table[ids] ** 2))(table)
@@ -124,7 +124,7 @@ def require_equal() -> None:
 
 
 def taller(name: str, repeats: int) -> Figure:
-    """The step on a table of 4,000,000 rows against that on one of 100,000."""
+    """The step on a table of 4,000,000 rows against a table of 100,000."""
     tall, low = rows_step(name, HIGH), rows_step(name, LOW)
     timed = functools.partial(_several, SEVERAL)
     pairs = [(brief(timed(tall)), brief(timed(low))) for _ in range(repeats + 2)]

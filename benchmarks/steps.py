@@ -12,7 +12,7 @@ from measure import Figure, alone, brief, compare, counted, equations, instructi
 from models import Model, digits, mlp
 
 import registry
-from symop import rules
+from symop.lowering import rules
 from symop.train import TrainState
 
 TITLE = "Training steps"
@@ -50,17 +50,17 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
 
 
 def step_of(model: Model) -> Step:
-    """symop's step; its graph is built, differentiated and lowered when it is first called."""
+    """symop's step; its graph is built, differentiated and lowered on the first call."""
     return model.trainer().step
 
 
 def copied(state: TrainState) -> TrainState:
-    """Arrays of one's own, to be donated."""
+    """Independent copies of arrays, to be donated."""
     return jax.tree.map(lambda leaf: leaf.copy(), state)
 
 
 def parity(model: Model, steps: int = 5) -> None:
-    """Both sides must train equally, or comparing them means nothing."""
+    """Raise unless both sides train equally, because otherwise the comparison is meaningless."""
     start = model.initial()
     ours, theirs = copied(start), copied(start)
     step, by_hand = step_of(model), model.step_by_hand()
@@ -75,10 +75,10 @@ def parity(model: Model, steps: int = 5) -> None:
 
 
 class Running:
-    """A step that goes on from where it was; each call runs it once and waits for it."""
+    """A step that continues from its last state; each call runs it once and waits for it."""
 
     def __init__(self, step: Step, state: TrainState, batch: Any) -> None:
-        """Own ``state``."""
+        """Copy ``state``, because the step donates it."""
         self.step, self.state = step, copied(state)
         self.batch = jax.tree.map(jax.numpy.asarray, batch)
 
@@ -108,7 +108,7 @@ def speed(model: Model, repeats: int) -> list[Figure]:
 
 
 def forget() -> None:
-    """Clear what JAX and symop remember of earlier traces, so that both start from nothing."""
+    """Clear the caches of JAX and symop, so that both start without earlier traces."""
     jax.clear_caches()
     for name in registry.names():
         registry.get(name).inference._memo.clear()
@@ -139,7 +139,7 @@ def compilation(model: Model, repeats: int) -> list[Figure]:
 
 
 def stages(make: Callable[[], Any], state: TrainState, batch: Any) -> tuple[float, float]:
-    """Seconds of making and tracing a step, and of compiling it."""
+    """Seconds of building and tracing a step, and of compiling it."""
     forget()
     start = time.perf_counter()
     lowered = make().lower(state, batch)
@@ -149,7 +149,7 @@ def stages(make: Callable[[], Any], state: TrainState, batch: Any) -> tuple[floa
 
 
 def own_share(model: Model, repeats: int) -> Figure:
-    """The part of symop's tracing that is symop's own: the graph, its gradient and its plan."""
+    """symop's own part of tracing: the graph, its gradient and its schedule."""
     state = model.initial()
     values = {**model.batch, **state.params, **state.states}
 
@@ -188,7 +188,7 @@ def sizes(model: Model) -> tuple[list[Figure], dict[str, Any]]:
 
 
 def remarks(differences: dict[str, dict[str, list[int]]]) -> list[str]:
-    """Which primitives symop's steps have more of than JAX's, and why."""
+    """The primitives that symop's steps have more of than JAX's, and the reasons."""
     found = []
     for model, counts in differences.items():
         more = {name: pair for name, pair in counts.items() if pair[0] > pair[1]}

@@ -1,11 +1,11 @@
-"""Finds the operations of a cell by gradients, through an unrolled step of training.
+"""Finds the operations of a cell by gradients through an unrolled training step.
 
 Each edge of a cell mixes all candidate operations, by a softmax of architecture parameters. Weights
-descend on examples for training, the architecture on others, held out for validation. Second order
-asks for the loss of validation after one more step of training: its gradient goes through a
-gradient. First order takes the weights as they are (Liu et al., "DARTS: Differentiable Architecture
-Search", 2019). The paper replaces the product with second derivatives by a difference; here it is
-exact. The strongest operations make the cell that is then trained from scratch.
+descend on training examples, the architecture on held-out validation examples. Second order
+minimizes the validation loss after one more training step, so its gradient contains a gradient.
+First order takes the weights as they are (Liu et al., "DARTS: Differentiable Architecture
+Search", 2019). The paper approximates the product with second derivatives by a finite difference;
+here it is exact. The strongest operations form the cell that is then trained from scratch.
 """
 
 import argparse
@@ -26,10 +26,10 @@ import symop as so
 
 RUN = Path("runs/architecture_search")
 CHANNELS, BATCH = 6, 32
-RATE = 0.1  # of the weights; the step that is unrolled has it, too
+RATE = 0.1  # of the weights, also in the unrolled step
 NODES = (1, 2, 3)  # node 0 is the input of the cell
 EDGES = [(start, end) for end in NODES for start in range(end)]
-KEPT = 2  # edges that lead to a node of the cell that is found, at most
+KEPT = 2  # edges that lead to a node of the resulting cell, at most
 Arrays = dict[str, Any]
 Cell = dict[tuple[int, int], str]
 Figures = dict[str, float]
@@ -39,7 +39,7 @@ Order = Literal["first", "second"]
 Way = Literal["product", "difference"]
 APART = "distance from the second-order gradient"
 
-# Candidates, from what comes along an edge and the edge's weights to what goes on.
+# Candidates: functions of the value on an edge and of the edge's weight.
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "identity": lambda x, _: x,
     "average 3x3": lambda x, _: so.average_pooling(x, kernel=3, stride=1, padding=1),
@@ -50,7 +50,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def digits(training: int, held: int) -> tuple[Arrays, Arrays]:
-    """Examples to train on and those held out for validation; and the rest, for a test."""
+    """Training and validation examples, and the remaining ones for a test."""
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     pixels = jnp.asarray(images[order] / 16.0).reshape(-1, 1, 8, 8)
@@ -64,7 +64,7 @@ def digits(training: int, held: int) -> tuple[Arrays, Arrays]:
 
 
 def convolved(x: Any, weight: Any) -> Any:
-    """The convolution that keeps height and width."""
+    """A convolution that keeps height and width."""
     channels, _, *kernel = weight.shape
     return so.convolution(
         x, weight, channels=channels, kernel=tuple(kernel), padding="same", use_bias=False
@@ -83,28 +83,28 @@ def shapes(cells: Mapping[tuple[int, int], Any]) -> dict[str, tuple[int, ...]]:
 
 
 def weight_name(edge: tuple[int, int], operation: str) -> str:
-    """The name of the weight of an operation on an edge, also of one that has none."""
+    """The name of the weight of an operation on an edge, even if it has none."""
     return f"edge{edge[0]}{edge[1]}_{operation[-3:]}"
 
 
 def applied(name: str, edge: tuple[int, int], weights: Arrays, x: Any) -> Any:
-    """An operation on an edge, with the weight that is its own."""
+    """An operation on an edge, with its own weight."""
     return OPERATIONS[name](x, weights.get(weight_name(edge, name)))
 
 
 def mixed(architecture: Any, edge: tuple[int, int], weights: Arrays, x: Any) -> Any:
-    """All operations on an edge, mixed by the softmax of the architecture's row for it."""
+    """All operations on an edge, mixed by the softmax of the architecture's row for the edge."""
     shares = so.softmax(architecture[EDGES.index(edge)])
     return sum(shares[i] * applied(name, edge, weights, x) for i, name in enumerate(OPERATIONS))
 
 
 def chosen(cell: Cell, edge: tuple[int, int], weights: Arrays, x: Any) -> Any:
-    """The only operation on an edge of a cell that was found."""
+    """The single operation on an edge of a discrete cell."""
     return applied(cell[edge], edge, weights, x)
 
 
 def scores(along: Callable[..., Any], edges: Any, weights: Arrays, images: Any) -> Any:
-    """The score of each class, for each image: a stem, the cell, means over quarters, a layer."""
+    """The score of each class, for each image: a stem, the cell, quarter means, a linear layer."""
     nodes = {0: convolved(images, weights["stem"])}
     for end in NODES:
         terms = [along(edge, weights, nodes[edge[0]]) for edge in edges if edge[1] == end]
@@ -115,7 +115,7 @@ def scores(along: Callable[..., Any], edges: Any, weights: Arrays, images: Any) 
 
 
 def normalized(x: Any) -> Any:
-    """Of mean zero and variance one over each image, so that what is large does not win alone."""
+    """Zero mean and unit variance over each image, so that no operation wins by its scale alone."""
     apart = x - so.mean(x, axis=(1, 2, 3), keepdims=True)
     return apart * so.rsqrt(so.mean(so.square(apart), axis=(1, 2, 3), keepdims=True) + 1e-3)
 
@@ -127,7 +127,7 @@ def mixed_loss(weights: Arrays, architecture: Any, images: Any, labels: Any) -> 
 
 
 def drawn(sizes: dict[str, tuple[int, ...]], seed: int) -> Arrays:
-    """Weights before training."""
+    """Initial weights."""
     generator = np.random.default_rng(seed)
     scale = {name: np.sqrt(2 / math.prod(size[1:])) for name, size in sizes.items()}
     found = {name: scale[name] * generator.normal(size=size) for name, size in sizes.items()}
@@ -140,7 +140,7 @@ MIXED = shapes({edge: tuple(OPERATIONS) for edge in EDGES})
 
 
 def inputs(batch: int) -> tuple[Arrays, so.Symbol, list[so.Symbol], list[so.Symbol]]:
-    """Variables: weights, architecture, images and labels for training, and for validation."""
+    """Variables: weights, architecture, images and labels for training and for validation."""
     weights = {name: so.var(name, size) for name, size in MIXED.items()}
     architecture = so.var("architecture", (len(EDGES), len(OPERATIONS)))
     training, held = [
@@ -151,7 +151,7 @@ def inputs(batch: int) -> tuple[Arrays, so.Symbol, list[so.Symbol], list[so.Symb
 
 
 def unrolled(weights: Arrays, architecture: Any, batch: Any, rate: Any) -> Arrays:
-    """The weights after one step down the gradient of the loss of training."""
+    """The weights after one step down the gradient of the training loss."""
     slopes = so.grad(mixed_loss(weights, architecture, *batch), list(weights.values()))
     return {
         name: weight - rate * slope
@@ -160,7 +160,7 @@ def unrolled(weights: Arrays, architecture: Any, batch: Any, rate: Any) -> Array
 
 
 def searching(batch: int) -> so.Symbol:
-    """The loss of validation, the architecture's gradient of each order, those of the weights."""
+    """The validation loss, its gradients by the architecture in both orders, and by the weights."""
     weights, architecture, training, held = inputs(batch)
     loss = mixed_loss(weights, architecture, *held)
     later = mixed_loss(unrolled(weights, architecture, training, RATE), architecture, *held)
@@ -170,11 +170,12 @@ def searching(batch: int) -> so.Symbol:
 
 
 def of_second_order(way: Way, batch: int) -> Any:
-    """The second-order gradient by the chain rule: exact, or with the difference of the paper.
+    """The second-order gradient by the chain rule: exact, or with the paper's finite difference.
 
     It is ``d/da L_held(w', a) - rate * (d^2/da dw L(w, a)) d/dw' L_held(w', a)``, where ``w'`` are
-    the weights after the step. The product with the matrix of second derivatives is how the
-    gradient of training by the architecture moves with the weights: forward mode over reverse.
+    the weights after the step. The product with the matrix of second derivatives is the tangent
+    of the training gradient by the architecture, for a tangent of the weights: forward mode over
+    reverse.
     """
     weights, architecture, training, held = inputs(batch)
     frozen = {f"{name}_after": so.var(f"{name}_after", size) for name, size in MIXED.items()}
@@ -198,7 +199,7 @@ def of_second_order(way: Way, batch: int) -> Any:
 
 
 def fed_to(symbol: so.Symbol, arrays: Arrays) -> Arrays:
-    """Those arrays that a graph takes."""
+    """The arrays that a graph takes."""
     return {name: arrays[name] for name in symbol.list_arguments()}
 
 
@@ -206,7 +207,7 @@ def fed_to(symbol: so.Symbol, arrays: Arrays) -> Arrays:
 
 
 def batch_of(fed: Arrays, generator: np.random.Generator) -> Arrays:
-    """Examples for one step: of each kind as many."""
+    """Examples for one step: equally many of each kind."""
     found: Arrays = {}
     for kind in sorted({name.removesuffix("images").removesuffix("labels") for name in fed}):
         places = generator.integers(0, len(fed[f"{kind}labels"]), BATCH)
@@ -215,7 +216,7 @@ def batch_of(fed: Arrays, generator: np.random.Generator) -> Arrays:
 
 
 def search_step(order: Order) -> tuple[Callable[..., Any], Any]:
-    """A step of both, the weights and the architecture, and the state before the first one."""
+    """A step of weights and architecture, and the state before the first step."""
     function = searching(BATCH).to_jax()
     optimizers = optax.sgd(RATE, momentum=0.9), optax.adam(0.03, b1=0.5)
 
@@ -238,7 +239,7 @@ def search_step(order: Order) -> tuple[Callable[..., Any], Any]:
 
 
 def compared(first: Any, second: Any) -> tuple[Any, Any]:
-    """The cosine of the angle between two gradients, and how long the second is to the first."""
+    """The cosine of the angle between two gradients, and the ratio of second to first length."""
     lengths = jnp.sqrt(jnp.sum(first**2)), jnp.sqrt(jnp.sum(second**2))
     return jnp.sum(first * second) / (lengths[0] * lengths[1]), lengths[1] / lengths[0]
 
@@ -249,8 +250,8 @@ def search(
     """Descend with the weights and the architecture.
 
     Returns:
-        The share of each operation on each edge; and for each step the loss of validation, the
-        cosine between the first-order gradient and the one taken, and the ratio of their lengths.
+        The share of each operation on each edge; and for each step the validation loss, the
+        cosine between the first-order gradient and the one used, and the ratio of their lengths.
     """
     step, state = search_step(order)
     generator, history = np.random.default_rng(2), []
@@ -262,7 +263,7 @@ def search(
 
 
 def discrete(shares: np.ndarray) -> Cell:
-    """The strongest operation of each edge, on the strongest edges to each node."""
+    """The strongest operation of each edge, on the strongest edges into each node."""
     found: Cell = {}
     for end in NODES:
         rows = sorted((-shares[i].max(), edge, i) for i, edge in enumerate(EDGES) if edge[1] == end)
@@ -271,15 +272,15 @@ def discrete(shares: np.ndarray) -> Cell:
 
 
 def random_cell(seed: int) -> Cell:
-    """A cell as the search could find it, by chance."""
+    """A random cell of the search space."""
     return discrete(np.random.default_rng(seed).random((len(EDGES), len(OPERATIONS))))
 
 
-# The cell that was found -------------------------------------------------------------------------
+# The resulting cell ------------------------------------------------------------------------------
 
 
 def training(cell: Cell) -> tuple[so.Program, so.Variable]:
-    """The program of a step of training of the network with this cell, and its loss."""
+    """The program of a training step of the network with this cell, and its loss."""
     sizes = shapes({edge: (name,) for edge, name in cell.items()})
     with so.program_guard(so.Program()) as program:
         images, labels = so.data("images", (BATCH, 1, 8, 8)), so.data("labels", (BATCH,), "int32")
@@ -291,7 +292,7 @@ def training(cell: Cell) -> tuple[so.Program, so.Variable]:
 
 
 def train(cell: Cell, fed: Arrays, test: Arrays, steps: int, seed: int = 0) -> float:
-    """Train the network with this cell from scratch; its accuracy on the test images."""
+    """Train the network with this cell from scratch; returns its accuracy on the test images."""
     program, loss = training(cell)
     program.initialize(0)
     sizes = shapes({edge: (name,) for edge, name in cell.items()})
@@ -306,7 +307,7 @@ def train(cell: Cell, fed: Arrays, test: Arrays, steps: int, seed: int = 0) -> f
 
 
 def differing(fed: Arrays) -> Figures:
-    """How far the gradients at the start are from the exact one of second order."""
+    """The distance of the initial gradients from the exact one of second order."""
     arrays = drawn(MIXED, 0) | batch_of(fed, np.random.default_rng(1))
     arrays["architecture"] = jnp.zeros((len(EDGES), len(OPERATIONS)))
     exact = searching(BATCH)
@@ -319,7 +320,7 @@ def differing(fed: Arrays) -> Figures:
 
 
 def all_examples(fed: Arrays) -> Arrays:
-    """Those for training and for validation together."""
+    """The training and validation examples together."""
     return {part: np.concatenate([fed[part], fed[f"held_{part}"]]) for part in ("images", "labels")}
 
 
@@ -334,13 +335,13 @@ def run(
     folder: Path | None = None,
     progress: bool = True,
 ) -> tuple[Figures, dict[str, Cell]]:
-    """Search with gradients of both orders, train what was found, and return what it reaches.
+    """Search with gradients of both orders, train the resulting cells, and return their accuracies.
 
     Args:
-        steps: of the search.
-        from_scratch: steps of the training of a cell.
-        random_cells: how many cells that were found by chance are trained beside.
-        folder: where to draw.
+        steps: steps of the search.
+        from_scratch: training steps of a cell.
+        random_cells: how many random cells are also trained.
+        folder: where to write pictures.
         progress: whether to show progress.
     """
     fed, test = digits(training=700, held=700)
@@ -365,8 +366,8 @@ def run(
 
 
 def draw(folder: Path, searches: Mapping[Order, Any], cells: dict[str, Cell]) -> None:
-    """A picture of each search: the shares, the gradients beside each other, the cell found."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # only pictures need it
+    """A picture of each search: the shares, the compared gradients, and the resulting cell."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # needed only for pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(14, 7), layout="constrained")
@@ -396,7 +397,7 @@ def draw_shares(axes: Any, shares: np.ndarray) -> None:
 def draw_cell(axes: Any, cell: Cell) -> None:
     """The nodes of a cell in a row, and an arc with its operation for each edge."""
     for (start, end), name in cell.items():
-        side = 1 if (start + end) % 2 else -1  # neighbors above, the others below
+        side = 1 if (start + end) % 2 else -1  # neighbors above, others below
         height = side * (end - start) * 0.35
         bend = {"arrowstyle": "-|>", "shrinkA": 16, "shrinkB": 16, "color": "tab:blue"}
         bend["connectionstyle"] = f"arc3,rad={-0.7 * side * (1 if end - start > 1 else 0.4)}"

@@ -1,7 +1,7 @@
 """Trains a convolutional classifier on scikit-learn's handwritten digits; ``make run`` runs it.
 
 It writes to ``runs/digits/``: the symbol, its parameters, the learning curve and a drawing. Then a
-fresh process loads the two files and must predict exactly the same.
+new process loads symbol and parameters, and its predictions must be identical.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TEST = 360
 
 
 def network() -> so.Symbol:
-    """Images of shape (batch, 1, 8, 8) to logits of shape (batch, 10)."""
+    """Maps images of shape (batch, 1, 8, 8) to logits of shape (batch, 10)."""
     hidden = so.var("image")
     for stage, channels in enumerate((32, 64), start=1):
         hidden = so.convolution(
@@ -99,10 +99,10 @@ def write(folder: Path, logits: so.Symbol, weights: dict[str, Any], history: lis
 
 
 def verify(folder: Path = RUN) -> None:
-    """Load symbol and parameters and compare predictions with those that training wrote.
+    """Load symbol and parameters, and compare the predictions with those written by training.
 
     Raises:
-        SystemExit: they differ.
+        SystemExit: the predictions differ.
     """
     _, test = digits()
     logits = so.load(folder / "symbol.json")

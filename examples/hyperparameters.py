@@ -1,11 +1,11 @@
-"""Learns hyperparameters by their gradients: through training, beside it, one for each example.
+"""Learns hyperparameters by their gradients: through training, during it, and one per example.
 
-Training makes weights; so the validation loss after it is a function of the learning rate, of the
-decay of the weights, and of how much each example counts. Reverse mode differentiates it through
-all steps, a scan, and suits many hyperparameters: the last part has one for each of 800 examples,
-and finds those whose labels are wrong. Forward mode carries along how the weights move with each
-hyperparameter, and so a few of them can be learned while training goes on (Franceschi et al.,
-"Forward and Reverse Gradient-Based Hyperparameter Optimization", 2017).
+The validation loss after training is a function of the learning rate, of the weight decay, and of
+the weight of each example. Reverse mode differentiates it through all steps, a scan, and suits many
+hyperparameters: the last part has one for each of 800 examples, and finds those with wrong labels.
+Forward mode carries the tangents of the weights by each hyperparameter, so a few of them
+can be learned during training (Franceschi et al., "Forward and Reverse Gradient-Based
+Hyperparameter Optimization", 2017).
 """
 
 import argparse
@@ -26,7 +26,7 @@ import symop as so
 RUN = Path("runs/hyperparameters")
 BATCH, MOMENTUM = 32, 0.9
 TUNED, CLEANED = (64, 32, 10), (64, 10)  # the widths of the two classifiers
-# Logarithms of a rate that is far too low and of a decay that is far too strong.
+# Logarithms of a learning rate that is far too low and of a weight decay that is far too strong.
 START = {"rate": float(np.log(0.003)), "decay": float(np.log(0.01))}
 Arrays = dict[str, Any]
 History = dict[str, list[float]]
@@ -35,7 +35,7 @@ State = tuple[list[Any], list[Any]]
 
 
 def digits(training: int, held: int) -> tuple[Arrays, Arrays]:
-    """Examples to train on and those held out for validation; and the rest, for a test."""
+    """Training and validation examples, and the remaining ones for a test."""
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     pixels, digit = jnp.asarray(images[order] / 16.0), labels[order].astype(np.int32)
@@ -49,7 +49,7 @@ def digits(training: int, held: int) -> tuple[Arrays, Arrays]:
 
 
 def drawn(widths: Sequence[int]) -> Arrays:
-    """The weights of layers of these widths, before training."""
+    """Initial weights of layers of these widths."""
     generator = np.random.default_rng(1)
     found: Arrays = {}
     for i, (inputs, outputs) in enumerate(pairwise(widths)):
@@ -86,7 +86,7 @@ def descended(state: State, objective: Callable[[list[Any]], Any], rate: Any) ->
 
 
 def step(state: State, settings: Arrays, images: Any, labels: Any) -> State:
-    """The state after one batch, a function of the settings."""
+    """The state after one batch, as a function of the settings."""
     rate, decay = so.exp(settings["rate"]), so.exp(settings["decay"])
 
     def objective(weights: list[Any]) -> Any:
@@ -97,12 +97,12 @@ def step(state: State, settings: Arrays, images: Any, labels: Any) -> State:
 
 
 def at_rest(weights: list[so.Symbol]) -> State:
-    """The state before training: nothing moves yet."""
+    """The state before training, with zero velocities."""
     return weights, [so.zeros_like(weight) for weight in weights]
 
 
 def batches(fed: Arrays, steps: int) -> np.ndarray:
-    """The places of the examples of each batch."""
+    """The indices of the examples of each batch."""
     generator = np.random.default_rng(2)
     return generator.integers(0, len(fed["labels"]), (steps, BATCH), dtype=np.int32)
 
@@ -116,7 +116,7 @@ def accuracy(weights: Sequence[Any], test: Arrays) -> float:
 
 
 def record(history: History, loss: Any, settings: Arrays, slopes: Sequence[Any]) -> None:
-    """Append a loss of validation, the settings, and how it moves with their logarithms."""
+    """Append a validation loss, the settings, and its derivatives by their logarithms."""
     now = {"loss": loss} | {name: np.exp(settings[name]) for name in START}
     now |= {f"slope by log {name}": slope for name, slope in zip(START, slopes, strict=True)}
     for name, value in now.items():
@@ -124,7 +124,7 @@ def record(history: History, loss: Any, settings: Arrays, slopes: Sequence[Any])
 
 
 def through_training(fed: Arrays, steps: int) -> so.Symbol:
-    """The loss of validation after so many steps, its gradient by the settings, and the weights."""
+    """The validation loss after these steps, its gradient by the settings, and the weights."""
     images, labels, *held = variables(fed)
     settings = {name: so.var(name, ()) for name in START}
 
@@ -141,7 +141,7 @@ def through_training(fed: Arrays, steps: int) -> so.Symbol:
 def tune_through(
     fed: Arrays, steps: int, rounds: int, *, progress: bool = False
 ) -> tuple[History, list[Any]]:
-    """Train again and again from the same weights, with settings that gradients improve.
+    """Train repeatedly from the same weights, with settings improved by gradients.
 
     Returns:
         A record of each round, and the weights after the last one.
@@ -162,9 +162,9 @@ def tune_through(
 
 
 def beside_training(held: int, learning_rate: float) -> tuple[so.Program, list[so.Variable]]:
-    """The program of a step; the loss of validation after it, and its slopes by the settings.
+    """The program of a step, the validation loss after it, and its derivatives by the settings.
 
-    Unless the learning rate is zero, the step also updates the settings by these slopes.
+    Unless the learning rate is zero, the step also updates the settings by these derivatives.
     """
     with so.program_guard(so.Program()) as program:
         images, labels = so.data("images", (BATCH, 64)), so.data("labels", (BATCH,), "int32")
@@ -187,16 +187,16 @@ def beside_training(held: int, learning_rate: float) -> tuple[so.Program, list[s
 def slope_beside(
     program: so.Program, old: list[Any], new: list[Any], loss: so.Variable, setting: so.Variable
 ) -> so.Variable:
-    """How the loss moves with a setting; the program carries along how the state does.
+    """The derivative of the loss by a setting; the program carries the tangent of the state.
 
-    A state ``s' = step(s, h)`` moves with ``h`` by ``z' = (d s'/d s) z + d s'/d h``: forward mode
-    through one step.
+    The tangent of a state ``s' = step(s, h)`` by ``h`` is ``z' = (d s'/d s) z + d s'/d h``: forward
+    mode through one step.
     """
     tangents = [program.state(f"{s.name}_by_{setting.name}", s.shape, initial=0.0) for s in old]
     moved = so.jvp(new, [*old, setting], [*tangents, 1.0])
     for before, later in zip(tangents, moved, strict=True):
         program.update(before, later)
-    count = len(old) // 2  # the velocities do not reach the loss
+    count = len(old) // 2  # the loss does not depend on the velocities
     slope: so.Variable = so.jvp(loss, new[:count], moved[:count])
     return slope
 
@@ -204,7 +204,7 @@ def slope_beside(
 def tune_beside(
     fed: Arrays, steps: int, learning_rate: float, *, progress: bool = False
 ) -> tuple[History, list[Any]]:
-    """Train once, with settings that are learned meanwhile, at their own learning rate.
+    """Train once, learning the settings meanwhile with their own learning rate.
 
     Returns:
         A record of each step, and the weights after the last one.
@@ -222,11 +222,11 @@ def tune_beside(
     return history, [program.scope[name] for name in drawn(TUNED)]
 
 
-# How much each example counts ------------------------------------------------------------------
+# Example weights -------------------------------------------------------------------------------
 
 
 def corrupted(fed: Arrays) -> tuple[Arrays, np.ndarray]:
-    """The examples with half of the labels for training replaced by wrong ones, and which."""
+    """The examples with half of the training labels replaced by wrong ones, and a mask of these."""
     generator, labels = np.random.default_rng(3), fed["labels"]
     wrong = generator.permutation(len(labels)) < len(labels) // 2
     others = (labels + generator.integers(1, 10, len(labels), dtype=np.int32)) % 10
@@ -234,7 +234,7 @@ def corrupted(fed: Arrays) -> tuple[Arrays, np.ndarray]:
 
 
 def weighted(images: Any, labels: Any, counts: Any, steps: int) -> list[Any]:
-    """The weights after training in which each example counts as told."""
+    """The weights after training with these example weights."""
 
     def objective(weights: list[Any]) -> Any:
         return so.mean(counts * losses(weights, images, labels))
@@ -247,7 +247,7 @@ def weighted(images: Any, labels: Any, counts: Any, steps: int) -> list[Any]:
 
 
 def clean(fed: Arrays, steps: int, rounds: int, *, progress: bool = False) -> np.ndarray:
-    """How much each example counts, between 0 and 1, learned from examples that are trusted."""
+    """A weight between 0 and 1 for each example, learned from trusted examples."""
     images, labels, *trusted = variables(fed)
     logits = so.var("logits", labels.shape)
     loss = so.mean(losses(weighted(images, labels, so.sigmoid(logits), steps), *trusted))
@@ -262,14 +262,14 @@ def clean(fed: Arrays, steps: int, rounds: int, *, progress: bool = False) -> np
 
 
 def f1(found: np.ndarray, wrong: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of finding the wrong ones."""
+    """The harmonic mean of precision and recall of detecting the wrong labels."""
     return float(2 * (found & wrong).sum() / (found.sum() + wrong.sum()))
 
 
 def compared(
     fed: Arrays, test: Arrays, learned: np.ndarray, wrong: np.ndarray, steps: int
 ) -> Figures:
-    """The accuracy by which examples were trained on, the trusted ones always among them."""
+    """The accuracy for each choice of training examples, which always include the trusted ones."""
     pairs = (("images", "held_images"), ("labels", "held_labels"))
     arrays = {name: jnp.concatenate([fed[name], fed[held]]) for name, held in pairs}
     chosen = {"everything": 1.0, "trusted alone": 0.0, "learned": learned, "right ones": ~wrong}
@@ -296,14 +296,14 @@ def run(
     folder: Path | None = None,
     progress: bool = True,
 ) -> Figures:
-    """Learn the settings in both modes, clean the examples, and return what was reached.
+    """Learn the settings in both modes, clean the examples, and return the results.
 
     Args:
-        steps: of training, which a gradient goes through.
+        steps: training steps that a gradient goes through.
         rounds: how often the settings are improved by such a gradient.
-        real_time: steps of training with settings that are learned meanwhile; as many at least.
-        cleaning: steps of training and rounds in which it is learned how much examples count.
-        folder: where to draw.
+        real_time: training steps with settings that are learned meanwhile; at least as many.
+        cleaning: training steps, and rounds, of learning the example weights.
+        folder: where to write pictures.
         progress: whether to show progress.
     """
     fed, test = digits(training=150, held=500)
@@ -329,15 +329,15 @@ def run(
 
 
 def slopes_compared(reverse: History, forward: History, steps: int) -> Figures:
-    """The slopes at the start in both modes: of the first round, and after as many steps."""
+    """The initial derivatives in both modes: of the first round, and after as many steps."""
     places = {"reverse mode": (reverse, 0), "forward mode": (forward, steps - 1)}
     names = [f"slope by log {name}" for name in START]
     return {f"{way}: {n}": history[n][i] for way, (history, i) in places.items() for n in names}
 
 
 def draw(folder: Path, tuned: dict[str, History], counts: np.ndarray, wrong: np.ndarray) -> None:
-    """A picture of how the settings were learned, and how much the examples count."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # only pictures need it
+    """A picture of how the settings were learned, and of the example weights."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # needed only for pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(15, 3.6), layout="constrained")

@@ -1,10 +1,10 @@
-"""Trains a wide-and-deep recommender on made-up clicks: sparse tables beside a dense tower.
+"""Trains a wide-and-deep recommender on synthetic clicks: sparse tables and a dense tower.
 
-Each click has a user, an item, a few words and two numbers. Users and items are drawn with a long
-tail, as real ones are; whether a user clicks follows from hidden tastes, from which words go with
-which taste, and from a bias of each item. The tables' gradients are rows, so a step costs the rows
-that a batch names, whatever the tables' heights (Cheng et al., "Wide & Deep Learning for
-Recommender Systems", 2016).
+Each click has a user, an item, a few words and two numbers. Users and items follow a long-tailed
+distribution, as in practice. Whether a user clicks depends on latent tastes, on the words that
+match a taste, and on a bias of each item. The tables' gradients are row-sparse, so a step costs
+only the rows that a batch names, whatever the tables' heights (Cheng et al., "Wide & Deep Learning
+for Recommender Systems", 2016).
 """
 
 import argparse
@@ -25,7 +25,7 @@ Clicks = dict[str, np.ndarray]
 
 
 def clicks(count: int, seed: int) -> Clicks:
-    """Clicks and views that were no clicks, by hidden tastes that are the same for each seed."""
+    """Clicks, and views without a click, by latent tastes that are the same for each seed."""
     hidden = np.random.default_rng(0)
     taste = hidden.normal(size=(USERS, TASTES))
     topic = hidden.normal(size=(ITEMS, TASTES))
@@ -49,7 +49,7 @@ def clicks(count: int, seed: int) -> Clicks:
 
 
 def _long_tail(generator: np.random.Generator, count: int, size: int) -> np.ndarray:
-    """Numbers below ``count``, of which the low ones are drawn far more often."""
+    """Numbers below ``count``, of which low ones are far more frequent."""
     return (count * generator.random(size) ** 4).astype(np.int64)
 
 
@@ -65,7 +65,7 @@ def batches(data: Clicks, size: int, seed: int) -> Iterator[Clicks]:
 
 
 def recommender(batch: int = BATCH) -> tuple[so.Program, so.Variable, so.Variable]:
-    """The program of a training step; its loss, and the scores of the batch."""
+    """The program of a training step, its loss, and the scores of the batch."""
     with so.program_guard(so.Program()) as program:
         user, item = so.data("user", (batch,), "int32"), so.data("item", (batch,), "int32")
         words = so.data("words", (batch, WORDS_EACH), "int32")
@@ -88,13 +88,13 @@ def recommender(batch: int = BATCH) -> tuple[so.Program, so.Variable, so.Variabl
 
 
 def _table(name: str, height: int, width: int, ids: so.Variable) -> so.Variable:
-    """The rows of a table that a batch names; the gradient of the table is these rows alone."""
+    """The rows of a table that a batch names; the gradient of the table holds only these rows."""
     table = so.parameter(name, (height, width), initial="normal(0.05)")
     return so.lookup_table(table, ids, sparse=True)
 
 
 def area_under_curve(scores: np.ndarray, clicked: np.ndarray) -> float:
-    """The probability that a click has a higher score than a view that was none."""
+    """The probability that a click has a higher score than a view without a click."""
     order = np.argsort(scores)
     ranks = np.empty(len(scores))
     ranks[order] = np.arange(1, len(scores) + 1)
@@ -105,7 +105,7 @@ def area_under_curve(scores: np.ndarray, clicked: np.ndarray) -> float:
 
 
 def evaluated(program: so.Program, scores: so.Variable, data: Clicks) -> float:
-    """The area under the curve on clicks that were not trained on."""
+    """The area under the curve on held-out clicks."""
     found, seen = [], []
     for batch in batches(data, BATCH, seed=0):
         fed = {name: values for name, values in batch.items() if name != "clicked"}
@@ -121,7 +121,7 @@ def run(
     *,
     progress: bool = True,
 ) -> list[float]:
-    """Train; the area under the curve on held-out clicks after each epoch."""
+    """Train; returns the area under the curve on held-out clicks after each epoch."""
     so.random.seed(0)
     data, held_out = clicks(examples, seed=1), clicks(20_480, seed=2)
     program, loss, scores = recommender()

@@ -1,7 +1,7 @@
 """Trains a small classifier of texts of any length: embedding, convolution over words, pooling.
 
-The texts are made up: filler with words of praise and blame, some of them negated. Whether a text
-is praise depends on the words before "good" and "bad", so a bag of words cannot tell.
+The texts are synthetic: filler with words of praise and blame, some of them negated. The label
+depends on the words before "good" and "bad", so a bag of words cannot predict it.
 """
 
 import argparse
@@ -27,14 +27,14 @@ CHANNELS = 32
 
 
 def texts(count: int, seed: int) -> tuple[list[list[int]], np.ndarray]:
-    """Texts as lists of word numbers, and which of them are praise (1) or blame (0)."""
+    """Texts as lists of word numbers, and a label of each: praise (1) or blame (0)."""
     generator = np.random.default_rng(seed)
     made = [_text(generator) for _ in range(count)]
     return [words for words, _ in made], np.asarray([label for _, label in made], np.int32)
 
 
 def _text(generator: np.random.Generator) -> tuple[list[int], int]:
-    """One or three judgments between filler; the majority is the label."""
+    """One or three judgments with filler in between; the majority is the label."""
     words: list[str] = []
     verdict = 0
     for _ in range(generator.choice([1, 3])):
@@ -50,7 +50,7 @@ def _text(generator: np.random.Generator) -> tuple[list[int], int]:
 def batches(
     words: list[list[int]], labels: np.ndarray, size: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Shuffled batches; all have the same static length, so that one program serves them all."""
+    """Shuffled batches; all have the same static length, so that one program serves all."""
     order = np.random.default_rng(seed).permutation(len(words))
     for start in range(0, len(order) - size + 1, size):
         chosen = order[start : start + size]
@@ -58,7 +58,7 @@ def batches(
 
 
 def fed(words: list[list[int]]) -> dict[str, Any]:
-    """What the network is fed: all words one after the other, and where each text begins."""
+    """The network's inputs: all words one after another, and the offset of each text."""
     text = so.LoDTensor.from_lists(words, dtype=np.int32).with_total_length(LONGEST * len(words))
     return text.as_feed("words")
 
@@ -67,7 +67,7 @@ def fed(words: list[list[int]]) -> dict[str, Any]:
 
 
 def network(context_length: int = 3) -> so.Symbol:
-    """Words in texts of any length to two logits for each text."""
+    """Maps words in texts of any length to two logits for each text."""
     text = so.LoDTensor(so.var("words", dtype="int32"), [so.var("words@LOD0", dtype="int32")])
     table = so.var("table", shape=(len(VOCABULARY), FEATURES))
     embedded = text.with_data(so.lookup_table(table, text.data))
@@ -81,7 +81,7 @@ def network(context_length: int = 3) -> so.Symbol:
 def run(
     epochs: int = 5, batch_size: int = 32, *, context_length: int = 3, progress: bool = True
 ) -> float:
-    """Train and return the accuracy on texts that were not trained on."""
+    """Train and return the accuracy on held-out texts."""
     training, test = texts(2000, seed=0), texts(500, seed=1)
     logits = network(context_length)
     loss = so.mean(so.softmax_cross_entropy(logits, so.var("label", dtype="int32")))

@@ -1,11 +1,11 @@
 """Trains Wasserstein generative adversarial networks with a gradient penalty.
 
 A critic scores samples of a generator against data. Where its slope is one everywhere, the gap
-between the mean scores is a distance of the two distributions, which the generator descends. So a
-slope other than one costs: the loss of the critic has a gradient in it, and its update is a
-gradient of that (Gulrajani et al., "Improved Training of Wasserstein GANs", 2017). Here ``so.grad``
-stands inside of the loss; eight Gaussians and a Swiss roll are learned with a multilayer critic,
-handwritten digits with a convolutional one.
+between the mean scores is a distance of the two distributions, which the generator minimizes. So
+other slopes are penalized: the loss of the critic contains a gradient, and its update is a gradient
+of that (Gulrajani et al., "Improved Training of Wasserstein GANs", 2017). Here ``so.grad`` is part
+of the loss; eight Gaussians and a Swiss roll are learned with a multilayer critic, handwritten
+digits with a convolutional one.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tqdm import tqdm
 import symop as so
 
 RUN = Path("runs/wgan_gp")
-CRITIC_STEPS = 5  # in each round, before the generator takes one
+CRITIC_STEPS = 5  # in each round, before the generator's step
 SAMPLES = 1000
 NEAR = 0.15  # three standard deviations of a Gaussian
 Arrays = dict[str, Any]
@@ -33,14 +33,14 @@ Network = Callable[[Sequence[Any], Any], Any]
 
 
 class Trained(NamedTuple):
-    """What came of a game: samples by the round of training, and the distances seen."""
+    """The result of a game: samples by training round, and the critic's distances."""
 
     samples: dict[int, np.ndarray]
     distances: np.ndarray
 
 
 class Game(NamedTuple):
-    """Data and two networks, one to make more of it and one to tell that from it."""
+    """Data and two networks: a generator of samples, and a critic that scores them."""
 
     data: Any
     held: np.ndarray
@@ -64,7 +64,7 @@ def centers() -> np.ndarray:
 
 
 def gaussians(count: int) -> np.ndarray:
-    """Points of eight Gaussians."""
+    """Points drawn from eight Gaussians."""
     generator = np.random.default_rng(0)
     chosen = centers()[generator.integers(0, 8, count)]
     return np.asarray(chosen + generator.normal(0, NEAR / 3, (count, 2)))
@@ -77,7 +77,7 @@ def swiss_roll(count: int) -> np.ndarray:
 
 
 def digits() -> np.ndarray:
-    """All images, in random order, between 0 and 1."""
+    """All images, in random order, with values between 0 and 1."""
     images = load_digits().images / 16.0
     return np.asarray(images[np.random.default_rng(0).permutation(len(images)), None])
 
@@ -94,22 +94,22 @@ def layers(weights: Sequence[Any], hidden: Any, activation: Callable[[Any], Any]
 
 
 def placer(weights: Sequence[Any], noise: Any) -> Any:
-    """Points in the plane; kinks in the activation make them change quickly with the noise."""
+    """Points in the plane; kinks of the activation let them change quickly with the noise."""
     return layers(weights, noise, so.relu)
 
 
 def painter(weights: Sequence[Any], noise: Any) -> Any:
-    """Images of 8 times 8 pixels between 0 and 1."""
+    """Images of 8 times 8 pixels with values between 0 and 1."""
     return so.reshape(so.sigmoid(layers(weights, noise, so.relu)), shape=(noise.shape[0], 1, 8, 8))
 
 
 def judge(weights: Sequence[Any], points: Any) -> Any:
-    """Scores of points; they are smooth, for it is their slope that is trained."""
+    """Scores of points, by smooth activations, because training differentiates their slope."""
     return layers(weights, points, so.silu)
 
 
 def viewer(weights: Sequence[Any], images: Any) -> Any:
-    """Scores of images, by two convolutions and a layer."""
+    """Scores of images, by two convolutions and a linear layer."""
     hidden = images
     for i in (0, 2):
         weight, bias = weights[i : i + 2]
@@ -120,7 +120,7 @@ def viewer(weights: Sequence[Any], images: Any) -> Any:
 
 
 def drawn(name: str, shapes: Sequence[tuple[int, ...]]) -> Arrays:
-    """Weights of these shapes before training, and the biases that go with them."""
+    """Initial weights of these shapes, and the matching biases."""
     generator = np.random.default_rng(1)
     found: Arrays = {}
     for i, shape in enumerate(shapes):
@@ -136,7 +136,7 @@ def dense(*widths: int) -> list[tuple[int, ...]]:
 
 
 def points_game(points: np.ndarray) -> Game:
-    """Points in the plane, and layers."""
+    """Points in the plane, and fully connected networks."""
     wide = (128, 128, 128)
     weights = drawn("generator", dense(2, *wide, 2)), drawn("critic", dense(2, *wide, 1))
     data, held = jnp.asarray(points[SAMPLES:]), points[:SAMPLES]
@@ -144,7 +144,7 @@ def points_game(points: np.ndarray) -> Game:
 
 
 def digits_game(images: np.ndarray) -> Game:
-    """Images, and a critic that convolves them."""
+    """Images, and a convolutional critic."""
     convolving = drawn("critic", [(16, 1, 3, 3), (32, 16, 3, 3), (1, 512)])
     weights = drawn("generator", dense(16, 128, 64)), convolving
     data, held = jnp.asarray(images[300:]), images[:300]
@@ -155,10 +155,10 @@ def digits_game(images: np.ndarray) -> Game:
 
 
 def penalty(score: Callable[[Any], Any], points: Any) -> Any:
-    """How far the slope of the scores is from one, squared, on average.
+    """The mean squared difference of the scores' slope from one.
 
-    A sum of scores has the slope of each score as its gradient, for a score depends on its own
-    point alone. The tiny number keeps the root differentiable where a slope vanishes.
+    The gradient of the sum of the scores holds the slope of each score, because a score depends
+    only on its own point. The tiny number keeps the root differentiable where a slope vanishes.
     """
     slope = so.grad(so.sum(score(points)), points)
     squares = so.sum(so.square(slope), axis=tuple(range(1, len(points.shape))))
@@ -166,12 +166,12 @@ def penalty(score: Callable[[Any], Any], points: Any) -> Any:
 
 
 def distance(score: Callable[[Any], Any], real: Any, fake: Any) -> Any:
-    """By how much the mean score of data exceeds that of samples."""
+    """The difference of the mean scores of data and of samples."""
     return so.mean(score(real)) - so.mean(score(fake))
 
 
 def descended(weights: list[Any], squares: list[Any], loss: Any) -> list[Any]:
-    """Weights, then mean squares, after a step of Adam, of which this is left without momentum."""
+    """Weights, then mean squares, after a step of Adam without momentum."""
     slopes, rate = so.grad(loss, weights), so.var("rate", (), weights[0].dtype)
     squares = [0.9 * s + 0.1 * so.square(g) for s, g in zip(squares, slopes, strict=True)]
     moves = [g / (so.sqrt(s) + 1e-8) for g, s in zip(slopes, squares, strict=True)]
@@ -184,12 +184,12 @@ def variables(like: Arrays) -> list[so.Symbol]:
 
 
 def at_rest(weights: Arrays) -> Arrays:
-    """The mean squares of the slopes before training."""
+    """The initial mean squares of the gradients."""
     return {f"{name}_square": jnp.zeros_like(weight) for name, weight in weights.items()}
 
 
 def inputs(game: Game) -> list[so.Symbol]:
-    """A batch of data, the noise that becomes samples, and where between them slopes count."""
+    """A batch of data, the noise for samples, and the points between them for the slopes."""
     _, *shape = game.data.shape
     real = so.var("real", (game.batch, *shape), game.data.dtype)
     noise = so.var("noise", (game.batch, game.latent), game.data.dtype)
@@ -207,7 +207,7 @@ def chance(game: Game, generator: np.random.Generator) -> Arrays:
 
 
 def critic_losses(game: Game) -> tuple[so.Symbol, so.Symbol]:
-    """The penalty, and the distance of data and samples that the critic sees."""
+    """The penalty, and the critic's distance of data and samples."""
     real, noise, mix = inputs(game)
     weights = variables(game.critic_weights)
     fake = game.generator(variables(game.generator_weights), noise)
@@ -219,9 +219,9 @@ def critic_losses(game: Game) -> tuple[so.Symbol, so.Symbol]:
 
 
 def critic_step(game: Game) -> so.Symbol:
-    """The state of the critic after a batch, and the distance that it saw.
+    """The state of the critic after a batch, and the distance that it computed.
 
-    Of the gradient here a part is the gradient of a gradient.
+    A part of the gradient here is the gradient of a gradient.
     """
     weights = game.critic_weights
     slope, seen = critic_losses(game)
@@ -238,7 +238,7 @@ def generator_step(game: Game) -> so.Symbol:
 
 
 def play(game: Game, rounds: int, name: str = "", *, progress: bool = False) -> Trained:
-    """Train for so many rounds, and keep samples at six times."""
+    """Train for this many rounds, and keep samples of six of them."""
     generator = np.random.default_rng(2)
     noise = generator.normal(size=(SAMPLES, game.latent)).astype(np.float32)
     critic, painted = at_once(critic_step(game)), at_once(generator_step(game))
@@ -259,13 +259,13 @@ def play(game: Game, rounds: int, name: str = "", *, progress: bool = False) -> 
 
 
 def at_once(symbol: so.Symbol) -> Callable[..., Any]:
-    """The symbol as a compiled function, which leaves aside what it does not take."""
+    """The symbol as a compiled function, which ignores arguments that the symbol does not take."""
     function, names = jax.jit(symbol.to_jax()), symbol.list_arguments()
     return lambda **arrays: function(**{name: arrays[name] for name in names})
 
 
 def sampled(game: Game, state: Arrays, noise: np.ndarray) -> np.ndarray:
-    """What the generator makes of noise."""
+    """The generator's samples from noise."""
     weights = [state[name] for name in game.generator_weights]
     return np.asarray(game.generator(weights, jnp.asarray(noise)))
 
@@ -274,14 +274,14 @@ def sampled(game: Game, state: Arrays, noise: np.ndarray) -> np.ndarray:
 
 
 def gaps(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """How far each point is from the nearest of the others."""
+    """The distance of each point to the nearest of the others."""
     flat = others.reshape(len(others), -1)
     found = NearestNeighbors(n_neighbors=1).fit(flat).kneighbors(points.reshape(len(points), -1))
     return np.asarray(found[0][:, 0])
 
 
 def resembling(samples: np.ndarray, game: Game, near: float) -> Figures:
-    """The share of samples near data, and of data that was held out near a sample."""
+    """The share of samples near data, and of held-out data near a sample."""
     return {
         "samples near data": float((gaps(samples, np.asarray(game.data)) < near).mean()),
         "data near samples": float((gaps(game.held, samples) < near).mean()),
@@ -289,7 +289,7 @@ def resembling(samples: np.ndarray, game: Game, near: float) -> Figures:
 
 
 def modes(samples: np.ndarray) -> Figures:
-    """How many Gaussians get a third of their part at least, and the share of samples near one."""
+    """How many Gaussians get at least a third of their share, and the share of samples near one."""
     apart = np.linalg.norm(samples[:, None] - centers(), axis=-1)
     counts = np.bincount(apart.argmin(axis=1)[apart.min(axis=1) < NEAR], minlength=8)
     share = counts / len(samples)
@@ -309,13 +309,13 @@ def run(
     """Play all three games and return how well samples resemble data.
 
     Args:
-        rounds: of training on points.
-        digit_rounds: of training on digits.
-        folder: where to draw.
+        rounds: training rounds on points.
+        digit_rounds: training rounds on digits.
+        folder: where to write pictures.
         progress: whether to show progress.
     """
     on_digits = digits_game(digits())
-    # Of a hundred digits 99 have another one as near.
+    # 99 of a hundred digits have another one this near.
     near = float(np.quantile(gaps(on_digits.held, np.asarray(on_digits.data)), 0.99))
     games = {
         "eight Gaussians": (points_game(gaussians(10_000)), rounds, NEAR),
@@ -337,14 +337,14 @@ def run(
 
 
 def penalty_gradient(game: Game) -> so.Symbol:
-    """How the penalty moves with the first weights of the critic."""
+    """The gradient of the penalty by the first weights of the critic."""
     slope: so.Symbol = so.grad(critic_losses(game)[0], variables(game.critic_weights)[0])
     return slope
 
 
 def draw(folder: Path, name: str, game: Game, trained: Trained) -> None:
-    """A picture of the samples over training, and of the distance that the critic saw."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  # only pictures need it
+    """A picture of the samples over training, and of the critic's distance."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # needed only for pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(17, 2.8), layout="constrained")

@@ -1,13 +1,20 @@
-"""The dictionary of operators: what each one means.
+"""The dictionary of operators: declaration, lookup and audit.
 
-``op`` declares an operator, ``get`` finds one by name, ``names`` lists them, ``audit`` tells which
-are differentiable to every order.
+``op`` declares an operator, ``get`` finds one by name, ``names`` lists them, and ``audit`` reports
+which are differentiable to every order.
 """
 
-from registry import ops as _ops  # the catalogue registers itself
-from registry.attributes import Check
+import sys as _sys
+
+try:
+    from registry import ops as _ops  # the catalogue registers itself
+except BaseException:
+    # Python keeps the modules that were complete, and with them a table that is half filled.
+    for _name in [name for name in _sys.modules if name.startswith("registry.")]:
+        del _sys.modules[_name]
+    raise
+
 from registry.audit import audit
-from registry.bodies import Body
 from registry.cases import case, misuse, workload
 from registry.declare.components import InplaceHint, OperatorBase, ShapeInferer, VarTypeInferer
 from registry.declare.creation import create
@@ -25,12 +32,16 @@ from registry.declare.registration import register_operator
 from registry.declare.simple import SimpleOp, register_simple_op
 from registry.desc import BlockDesc, OpDesc, OpProto, ProgramDesc, VarDesc
 from registry.errors import SymopError
-from registry.kernel_gradients import differentiate_kernel
+from registry.jax_derivatives.gradients import differentiate_kernel
+from registry.leaves import get
 from registry.lod import LoDTensor
-from registry.operator import Derivative, Grads, Operator
-from registry.signature import Array, Key, Parameter, State, Training
-from registry.table import get, load_plugins, names, op, operators
+from registry.operator.attributes import Check
+from registry.operator.bodies import Body
+from registry.operator.operator import Derivative, Grads, Operator
+from registry.operator.packages import declare_package
+from registry.operator.signature import Array, Key, Parameter, State, Training
 from registry.table import installed as _installed
+from registry.table import load_plugins, names, op, operators
 from registry.types import DType, OpReqType, Shape, VarKind, VarType
 from registry.values import SelectedRows, TensorArray
 from registry.var import Var
@@ -75,6 +86,7 @@ __all__ = [
     "audit",
     "case",
     "create",
+    "declare_package",
     "differentiate_kernel",
     "elementwise",
     "get",
@@ -90,4 +102,4 @@ __all__ = [
 ]
 
 _installed.open()  # a plug-in may import this package: it is complete now
-del _ops, _installed
+del _ops, _installed, _sys

@@ -1,8 +1,8 @@
-"""The audit: which operators are differentiable to every order, told from the table alone.
+"""The audit: determines from the table alone which operators are differentiable to every order.
 
 A gradient maker composes operators. If each operator that it composes has a derivative, and each
-that their makers compose, and so on, no gradient of any order meets an operator without one. The
-makers run here on probes: values that have a type and remember the call that made them.
+that their makers compose, and so on, no gradient of any order reaches an operator without one. The
+audit runs the makers on probes: values that have a type and record the call that created them.
 """
 
 import dataclasses
@@ -12,30 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from registry.attributes import identity_key
-from registry.audited import Audit, Entry, Gap
-from registry.binding import LEFT_OUT
-from registry.bodies import bodies_of
-from registry.bodies import drawn as attribute
+from registry.audited import Audit, AuditEntry, Gap
 from registry.cases import Case
 from registry.errors import GradientError, SymopError
-from registry.operator import Derivative, Operator
-from registry.recorder import made_gradient, type_of_value
+from registry.hooks import define
+from registry.operator.attributes import identity_key
+from registry.operator.binding import LEFT_OUT
+from registry.operator.bodies import bodies_of
+from registry.operator.bodies import drawn as attribute
+from registry.operator.operator import Derivative, Operator
+from registry.operator.recorder import made_gradient, type_of_value
 from registry.table import operators
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
 from registry.var import Attributes, Inputs, Var
 
 _CALLS_LIMIT = 64
-"""How many different calls of one operator are looked into; its maker hardly has more branches."""
+"""Maximum number of distinct calls of one operator to follow; makers hardly have more branches."""
 _BODIES_LIMIT = 3
-"""The same of an operator that runs bodies: its gradient calls it with larger ones, without end."""
+"""The same for an operator that runs bodies: its gradient calls it with ever larger ones."""
 _WITHOUT = (Derivative.MISSING, Derivative.UNDEFINED)
 _BY_JAX = Derivative.KERNEL
 _MADE = (Derivative.MAKER, Derivative.KERNEL)
 
 
 def audit() -> Audit:
-    """For each operator, what its gradients of all orders are made of and whether that has a gap.
+    """Returns, for each operator, the operators in its gradients of all orders and any gap.
 
     Example:
         >>> import registry
@@ -50,12 +51,12 @@ def audit() -> Audit:
     return Audit({name: survey.entry(operator) for name, operator in table.items()})
 
 
-def entry_of(operator: Operator, cases: Sequence[Case] = ()) -> Entry:
-    """What the audit says of one operator, which need not be registered.
+def entry_of(operator: Operator, cases: Sequence[Case] = ()) -> AuditEntry:
+    """Returns the audit's entry for one operator, which need not be registered.
 
     Args:
         operator: the operator.
-        cases: further cases on which its maker is tried.
+        cases: further cases on which to run its maker.
 
     Example:
         >>> from registry import get
@@ -73,7 +74,7 @@ def entry_of(operator: Operator, cases: Sequence[Case] = ()) -> Entry:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Call:
-    """One call that a maker makes."""
+    """One call made by a maker."""
 
     operator: Operator
     inputs: Inputs
@@ -87,7 +88,7 @@ class _Call:
 
 
 class _Probe(Var):
-    """A value that has a type, and no more."""
+    """A value that has only a type."""
 
     __slots__ = ("_constant", "_type", "call")
 
@@ -109,7 +110,7 @@ class _Probe(Var):
 
 
 class _Prober:
-    """Calling an operator on probes makes probes of the types that it infers."""
+    """The emitter of probes: calls return probes of the inferred types."""
 
     def emit(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
@@ -126,7 +127,7 @@ class _Prober:
         return _Probe(type, constant=value)
 
 
-_Probe.emitter = _Prober()
+define(_Probe, emitter=_Prober())
 
 
 def _implicit(operator: Operator, index: int, value: Any) -> Any:
@@ -140,7 +141,7 @@ def _implicit(operator: Operator, index: int, value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Question:
-    """A call whose maker is to be run: the operator, types and attributes."""
+    """A call whose maker will be run: the operator, types and attributes."""
 
     operator: Operator
     types: tuple[VarType | None, ...]
@@ -153,7 +154,7 @@ class _Question:
 
 
 class _Survey:
-    """Runs makers, and makers of what they call, until nothing new is called."""
+    """Runs makers, and makers of the operators they call, until no new calls appear."""
 
     def __init__(self) -> None:
         self._met: dict[str, Operator] = {}
@@ -163,14 +164,14 @@ class _Survey:
         self._open: deque[_Question] = deque()
 
     def look_at(self, operator: Operator, cases: Iterable[Case]) -> None:
-        """Ask for the maker of ``operator`` on each of ``cases``; that it has none may be a gap."""
+        """Enqueues the maker of ``operator`` on each of ``cases``; a missing maker may be a gap."""
         self._met[operator.name] = operator
         flows = [self._try(operator, *_bound(operator, case)) for case in cases]
         if operator.derivative is Derivative.MISSING and any(flows or operator.slots):
             self.faults[operator.name] = operator.reason
 
     def _try(self, operator: Operator, inputs: Sequence[Any], attributes: Attributes) -> bool:
-        """Ask for the maker on one call, and tell whether a derivative may flow through it."""
+        """Enqueues the maker for one call; returns whether a derivative may flow through it."""
         if any(one is LEFT_OUT for one in inputs):
             return True
         called = operator.resolved(tuple(inputs), attributes)
@@ -193,7 +194,7 @@ class _Survey:
                 self._open.append(question)
 
     def follow(self) -> None:
-        """Run the makers that are asked for, and ask for those of what they call."""
+        """Runs the enqueued makers, and enqueues those of the operators they call."""
         while self._open:
             question = self._open.popleft()
             name = _declared(question.operator).name
@@ -211,10 +212,10 @@ class _Survey:
                 if call.operator.derivative in _WITHOUT:
                     self.faults.setdefault(call.operator.name, call.operator.reason)
 
-    def entry(self, operator: Operator) -> Entry:
-        """What was found out about ``operator``."""
+    def entry(self, operator: Operator) -> AuditEntry:
+        """Returns the findings for ``operator``."""
         before = self._closure(operator.name)
-        return Entry(
+        return AuditEntry(
             operator.name,
             operator.derivative,
             operator.reason,
@@ -224,11 +225,11 @@ class _Survey:
         )
 
     def _itself(self, name: str) -> set[str]:
-        """An operator that its own gradient calls again reaches itself."""
+        """Contains ``name`` if its own gradient calls it again."""
         return {name} if any(name in self.edges[one] for one in self._closure(name)) else set()
 
     def _closure(self, name: str) -> dict[str, str | None]:
-        """Every operator that ``name`` reaches, breadth first, with the one that calls it."""
+        """Returns every operator that ``name`` reaches, breadth first, mapped to its caller."""
         before: dict[str, str | None] = {name: None}
         waiting = deque([name])
         while waiting:
@@ -253,25 +254,25 @@ class _Survey:
 def _may_flow(
     operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes
 ) -> bool:
-    """Whether an input and an output are of an inexact dtype."""
+    """Whether an input and an output have an inexact dtype."""
     if not any(one is not None and one.differentiable for one in types):
         return False
     try:
         return any(one.differentiable for one in operator.infer(types, attributes))
-    except SymopError:  # no case at all: the operator's own proofs tell so
+    except SymopError:  # an invalid case, which the operator's own tests report
         return True
 
 
 def _depth(operator: Operator) -> int:
-    """How many times JAX differentiated a kernel to make ``operator``.
+    """Returns the number of times that JAX differentiated a kernel to produce ``operator``.
 
-    Once is tried: what JAX can differentiate twice it can differentiate without end.
+    One differentiation is tried: a kernel that JAX can differentiate twice has all derivatives.
     """
     return 0 if operator.derived_from is None else 1 + _depth(operator.derived_from)
 
 
 def _declared(operator: Operator) -> Operator:
-    """The operator that a person declared, from which ``operator`` is derived."""
+    """Returns the user-declared operator from which ``operator`` is derived."""
     return operator if operator.derived_from is None else _declared(operator.derived_from)
 
 
@@ -284,7 +285,7 @@ def _path(name: str | None, before: Mapping[str, str | None]) -> list[str]:
 
 
 def _bound(operator: Operator, case: Case) -> tuple[list[Any], Attributes]:
-    """The flat inputs and attributes of a case."""
+    """Returns the flat inputs and attributes of a case."""
     drawn = {
         name: case.draw(name, np.dtype(np.float32))
         if name in operator.slot_index
@@ -301,7 +302,7 @@ def _bound(operator: Operator, case: Case) -> tuple[list[Any], Attributes]:
 
 
 def _calls(question: _Question) -> Iterator[_Call]:
-    """The calls of a maker through which a derivative can flow to its result."""
+    """Yields the calls of a maker through which a derivative can flow to its result."""
     operator = question.operator
     rule = operator.gradient_rule
     assert rule is not None
@@ -328,7 +329,7 @@ def _calls(question: _Question) -> Iterator[_Call]:
 
 
 def _require_every_slot(question: _Question, grads: Mapping[str, Any]) -> None:
-    """A zero must be said; what nobody can differentiate by, and states, may be left out."""
+    """Requires explicit zeros; only states and non-differentiable slots may be left out."""
     for i, type in enumerate(question.types):
         slot = question.operator.slot_of(i)
         silent = type is None or not type.differentiable or slot.implicit or slot.role == "state"
@@ -350,7 +351,7 @@ def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:
 
 
 def _differentiated(results: Iterable[_Probe]) -> Iterator[_Call]:
-    """The calls that a derivative of ``results`` runs through."""
+    """Yields the calls that a derivative of ``results`` runs through."""
     waiting, seen = list(results), set[int]()
     while waiting:
         probe = waiting.pop()

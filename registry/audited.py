@@ -1,9 +1,9 @@
-"""What the audit says: an entry for each operator, a gap where the chain of derivatives breaks."""
+"""Results of the audit: an entry for each operator, and gaps in the chain of derivatives."""
 
 import dataclasses
 from collections.abc import Mapping
 
-from registry.operator import Derivative
+from registry.operator.operator import Derivative
 
 _MADE = (Derivative.MAKER, Derivative.KERNEL)
 _DEFINED = (*_MADE, Derivative.ZERO)
@@ -11,11 +11,11 @@ _DEFINED = (*_MADE, Derivative.ZERO)
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """Why an operator is not differentiable to every order.
+    """The reason why an operator is not differentiable to every order.
 
     Attributes:
-        path: from the operator to the one at fault, each composed by the maker of the one before.
-        reason: what is wrong there.
+        path: from the operator to the one at fault; the maker of each composes the next.
+        reason: the error there.
     """
 
     path: tuple[str, ...]
@@ -26,16 +26,16 @@ class Gap:
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
-    """What the audit says of one operator.
+class AuditEntry:
+    """The audit's result for one operator.
 
     Attributes:
         name: the operator's name.
         derivative: whether it has a maker, is zero or undefined by definition, or is missing.
-        reason: why, in the words of its declaration.
-        reaches: the operators that its gradients of all orders are made of.
+        reason: the reason, as its declaration states it.
+        reaches: the operators in its gradients of all orders.
         by_jax: those of them, itself included, whose kernel JAX differentiates.
-        gap: what breaks the chain, or None.
+        gap: the break in the chain, or None.
     """
 
     name: str
@@ -62,19 +62,19 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Audit:
-    """What the audit says of every operator, by name.
+    """The audit's results for all operators, by name.
 
-    ``print`` it to read a table.
+    ``print`` shows them as a table.
     """
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, AuditEntry]
 
     @property
     def gaps(self) -> dict[str, Gap]:
-        """The operators that are not differentiable to every order although they should be."""
+        """The operators that should be differentiable to every order but are not."""
         return {name: one.gap for name, one in self.entries.items() if one.gap is not None}
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> AuditEntry:
         return self.entries[name]
 
     def __str__(self) -> str:

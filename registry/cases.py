@@ -1,4 +1,4 @@
-"""case() and misuse(): the sample calls beside an operator that drive its tests and its page."""
+"""case() and misuse(): sample calls of an operator, the source of its tests and of its page."""
 
 import dataclasses
 import math
@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from registry.types import is_complex
 
 Sample = Callable[[np.random.Generator, np.dtype], np.ndarray]
 """Draws one input: ``sample(generator, dtype)``."""
@@ -16,12 +18,12 @@ class Case:
     """One legal call: inputs by slot (a shape, an array or a ``Sample``) and attributes.
 
     Attributes:
-        values: what fills each slot and attribute.
+        values: the values of slots and attributes.
         rtol: relative tolerance against the reference, in units of the dtype's epsilon.
-        half_rtol: the same of results in half precision against single precision.
+        half_rtol: the same for results in half precision, compared with single precision.
         dtypes: dtypes in which the floating inputs are drawn.
-        order: highest derivative that finite differences check on this case.
-        seed: what makes the draws differ between cases of one operator.
+        order: the highest derivative that finite differences check on this case.
+        seed: distinguishes the draws of different cases of one operator.
     """
 
     values: Mapping[str, Any]
@@ -32,7 +34,7 @@ class Case:
     half_rtol: float = 8.0
 
     def draw(self, name: str, dtype: np.dtype) -> Any:
-        """The value for slot ``name``: floating arrays are drawn in ``dtype``."""
+        """Returns the value for slot ``name``; floating arrays are drawn in ``dtype``."""
         generator = np.random.default_rng([self.seed, *name.encode()])
         return draw(self.values[name], generator, dtype)
 
@@ -42,12 +44,12 @@ class Case:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Workload(Case):
-    """A call of realistic size, on which gradients are timed; no proof runs it."""
+    """A call of realistic size for timing gradients; the tests do not run it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Misuse:
-    """One call that must be refused, and a piece of the message that refuses it."""
+    """One call that must raise an error, and a part of the error's message."""
 
     message: str
     values: Mapping[str, Any]
@@ -65,10 +67,10 @@ def case(
     half_rtol: float = 8.0,
     **values: Any,
 ) -> Case:
-    """A legal call of the operator it stands beside.
+    """Returns a legal call of the operator that declares it.
 
     A tuple of ints fills a slot with normal draws of that shape; a ``Sample`` such as
-    ``positive(3, 4)`` with its draws; a list of tuples fills a variadic slot.
+    ``positive(3, 4)`` fills it with its draws; a list of tuples fills a variadic slot.
 
     Example:
         >>> str(case(x=(3, 4), axis=1))
@@ -78,22 +80,22 @@ def case(
 
 
 def workload(*, seed: int = 0, **values: Any) -> Workload:
-    """A legal call of realistic size: the gradient's speed is measured on it.
+    """Returns a legal call of realistic size, on which the gradient's speed is measured.
 
-    Entrywise operators need none: theirs is their first case with a million entries.
+    Entrywise operators need none: their first case is used, with a million entries.
     """
     return Workload(values, seed=seed)
 
 
 def misuse(message: str, **values: Any) -> Misuse:
-    """A call that must raise an error containing ``message``."""
+    """Returns a call that must raise an error containing ``message``."""
     return Misuse(message, values)
 
 
 def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
-    """The array that ``value`` stands for in a case; values that are no sample stay as they are.
+    """Returns the array that ``value`` denotes in a case; other values are returned unchanged.
 
-    Of a complex dtype, a sample of real numbers is drawn twice, for the real and imaginary parts.
+    For a complex dtype, a sample of real numbers is drawn twice, for the real and imaginary parts.
     """
     if isinstance(value, tuple) and all(isinstance(length, int) for length in value):
         return _drawn(lambda g, t: g.standard_normal(value).astype(t), generator, dtype)
@@ -104,13 +106,13 @@ def draw(value: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
 
 def _drawn(sample: Sample, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
     drawn = sample(generator, dtype)
-    if not isinstance(drawn, np.ndarray) or drawn.dtype.kind != "c" or np.any(drawn.imag):
+    if not isinstance(drawn, np.ndarray) or not is_complex(drawn.dtype) or np.any(drawn.imag):
         return drawn
     return (drawn + 0.5j * sample(generator, dtype)).astype(dtype)
 
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
-"""Draws an array of a shape."""
+"""Draws an array of a given shape."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,11 +120,11 @@ class _Sample:
     """A named draw, so that cases print as they are written.
 
     Attributes:
-        name: of the function that makes it.
-        shape: of what is drawn.
-        keywords: how it is drawn, as they are written.
-        draw: draws it.
-        dtype: of what is drawn; None for that of the case.
+        name: name of the function that creates the sample.
+        shape: shape of the array.
+        keywords: parameters of the distribution, as they are written.
+        draw: draws the array.
+        dtype: dtype of the array; None for that of the case.
     """
 
     name: str
@@ -139,32 +141,32 @@ class _Sample:
 
 
 def reshaped(value: Any, shape: tuple[int, ...]) -> Any:
-    """What fills a slot in a case, drawn in another shape; None if it is neither shape nor draw."""
+    """Returns the value of a slot in another shape; None if it is neither a shape nor a draw."""
     if isinstance(value, tuple):
         return shape
     return dataclasses.replace(value, shape=shape) if isinstance(value, _Sample) else None
 
 
 def uniform(*shape: int, low: float, high: float) -> Sample:
-    """Floating draws between ``low`` and ``high``."""
+    """Returns a sample of floats between ``low`` and ``high``."""
     keywords = {"low": low, "high": high}
     return _Sample("uniform", shape, keywords, lambda g, s: g.uniform(low, high, s))
 
 
 def positive(*shape: int) -> Sample:
-    """Floating draws between 1/2 and 2."""
+    """Returns a sample of floats between 1/2 and 2."""
     return _Sample("positive", shape, {}, lambda g, s: g.uniform(0.5, 2.0, s))
 
 
 def nonzero(*shape: int) -> Sample:
-    """Floating draws of either sign whose magnitude lies between 1/2 and 2."""
+    """Returns a sample of floats of either sign with magnitudes between 1/2 and 2."""
     return _Sample(
         "nonzero", shape, {}, lambda g, s: g.uniform(0.5, 2.0, s) * g.choice([-1.0, 1.0], s)
     )
 
 
 def distinct(*shape: int) -> Sample:
-    """Floating draws of which no two are near each other: maxima without ties."""
+    """Returns a sample of well separated floats, so that maxima have no ties."""
     return _Sample("distinct", shape, {}, _spaced)
 
 
@@ -175,12 +177,15 @@ def _spaced(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarra
 
 
 def invertible(*shape: int) -> Sample:
-    """Square matrices far from singular, whose singular values are distinct."""
+    """Returns a sample of well-conditioned square matrices with distinct singular values."""
     return _Sample("invertible", shape, {}, _of_singular_values)
 
 
 def definite(*shape: int) -> Sample:
-    """Symmetric positive definite matrices far from singular, with distinct eigenvalues."""
+    """Returns a sample of well-conditioned symmetric positive definite matrices.
+
+    Their eigenvalues are distinct.
+    """
 
     def drawn(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         rows = _of_singular_values(generator, shape)
@@ -190,14 +195,14 @@ def definite(*shape: int) -> Sample:
 
 
 def _of_singular_values(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Square matrices with singular values evenly spread from 1 to 2, turned at random."""
+    """Draws square matrices with singular values evenly spaced from 1 to 2, randomly rotated."""
     left, right = (np.linalg.qr(generator.standard_normal(shape))[0] for _ in range(2))
     return np.asarray(left * np.linspace(1.0, 2.0, shape[-1]) @ right)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Fixed:
-    """An array that is always the same."""
+    """A constant array."""
 
     text: str
     made: Callable[[np.dtype], np.ndarray]
@@ -211,24 +216,24 @@ class _Fixed:
 
 
 def fixed(text: str, made: Callable[[np.dtype], np.ndarray]) -> Sample:
-    """An array that is always the same, printed as ``text``; ``made`` receives the dtype."""
+    """Returns a constant sample, printed as ``text``; ``made`` receives the dtype."""
     return _Fixed(text, made)
 
 
 def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:
-    """Draws of ``dtype`` from ``low`` up to and without ``high``."""
+    """Returns a sample of ``dtype`` with draws from ``low`` (inclusive) to ``high`` (exclusive)."""
     kind = {} if dtype == "int32" else {"dtype": dtype}
     keywords: dict[str, float | str] = {"low": low, "high": high, **kind}
     return _Sample("integers", shape, keywords, lambda g, s: g.integers(low, high, s), dtype)
 
 
 def booleans(*shape: int) -> Sample:
-    """Draws of true and false."""
+    """Returns a sample of booleans."""
     return _Sample("booleans", shape, {}, lambda g, s: g.integers(0, 2, s), "bool")
 
 
 def _arguments(shape: tuple[int, ...], keywords: Mapping[str, float | str]) -> str:
-    """The arguments of a sample as they are written."""
+    """Returns the arguments of a sample as they are written."""
     return ", ".join([*map(str, shape), *(f"{name}={value!r}" for name, value in keywords.items())])
 
 

@@ -1,17 +1,19 @@
-"""OpDesc, VarDesc, BlockDesc, ProgramDesc, OpProto: records, free of JAX and of behavior."""
+"""OpDesc, VarDesc, BlockDesc, ProgramDesc, OpProto: plain records, independent of JAX."""
 
 from typing import Any
 
 import msgspec
 
 FORMAT_VERSION = 1
+SUB_BLOCK = "block"
+"""The key of an attribute value that refers to a body: a further block of the program, by index."""
 
 Names = list[str]
 """The variables in one slot: one name, several for a variadic slot, none for an absent one."""
 
 
 class OpDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One call of an operator: which variables fill its slots, and its attributes.
+    """One call of an operator: the variables in its slots, and its attributes.
 
     Example:
         >>> OpDesc("scale", {"x": ["a"]}, {"out": ["b"]}, {"scale": -1.0}).type
@@ -23,15 +25,15 @@ class OpDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     outputs: dict[str, Names] = {}
     attrs: dict[str, Any] = {}
     name: str | None = None
-    """The name that the user gave the call; a call that a user named is never simplified away."""
+    """The name that the user gave the call; a call named by the user is never simplified away."""
     site: str | None = None
-    """Where the user built it, as ``file:line``, the file without its folders."""
+    """Where the user built the call, as ``file:line``, the file without its directories."""
     gradient_of: str | None = None
-    """In a gradient, the forward operator that it belongs to."""
+    """In a gradient, the forward operator that the call belongs to."""
 
 
 class VarDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One variable: its name and what is known of its value. Shape or dtype may be unknown."""
+    """One variable: its name and the known properties of its value, whose type may be unknown."""
 
     name: str
     shape: list[int] | None = None
@@ -40,35 +42,35 @@ class VarDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     role: str = "intermediate"
     """``argument`` (fed), ``parameter`` (kept, trained), ``state`` (kept) or ``intermediate``."""
     stop_gradient: bool = False
-    """Whether no gradient flows through it."""
+    """Whether gradients stop at the variable."""
     attrs: dict[str, str] = {}
 
     @property
     def persistable(self) -> bool:
-        """Whether its value outlives a run."""
+        """Whether the value outlives a run."""
         return self.role in ("parameter", "state")
 
 
 class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Variables and the operators over them, in an order in which they can run."""
+    """Variables and the operators on them, in an executable order."""
 
     vars: list[VarDesc] = []
     ops: list[OpDesc] = []
     parent: int = -1
     updates: dict[str, str] = {}
-    """For a variable that outlives a run, the variable whose value it holds after the run."""
+    """Maps a variable that outlives a run to the variable whose value it holds afterwards."""
     fetch: Names = []
-    """What a sub-block computes; that of the first block stands in the program."""
+    """The results of a sub-block; the program holds those of the first block."""
 
     def find_var(self, name: str) -> VarDesc | None:
-        """The variable called ``name``, or None."""
+        """Returns the variable called ``name``, or None."""
         return next((one for one in self.vars if one.name == name), None)
 
     def var(self, name: str) -> VarDesc:
-        """The variable called ``name``.
+        """Returns the variable called ``name``.
 
         Raises:
-            KeyError: the block has none.
+            KeyError: the block has no such variable.
         """
         found = self.find_var(name)
         if found is None:
@@ -77,7 +79,7 @@ class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ProgramDesc(msgspec.Struct, forbid_unknown_fields=True):
-    """Blocks, the first of which is the program; ``fetch`` names what it computes."""
+    """Blocks, the first of which is the program; ``fetch`` names its results."""
 
     format: str = "symop"
     version: int = FORMAT_VERSION
@@ -91,11 +93,11 @@ class VarProto(msgspec.Struct, omit_defaults=True):
     name: str
     comment: str = ""
     duplicable: bool = False
-    """Whether it takes any number of variables."""
+    """Whether the slot takes any number of variables."""
     intermediate: bool = False
-    """Whether it is an output that only the gradient needs: callers do not see it."""
+    """Whether this is an output that only the gradient needs, hidden from callers."""
     dispensable: bool = False
-    """Whether it may be left out."""
+    """Whether the slot may be left out."""
 
 
 class AttrProto(msgspec.Struct, omit_defaults=True):
@@ -109,7 +111,7 @@ class AttrProto(msgspec.Struct, omit_defaults=True):
 
 
 class OpProto(msgspec.Struct, omit_defaults=True):
-    """What an operator takes and gives: what a person or a program needs to write calls of it."""
+    """Inputs, outputs and attributes of an operator: all that is needed to write calls of it."""
 
     type: str
     inputs: list[VarProto] = []

@@ -1,4 +1,4 @@
-"""Gradients of NumPy functions by finite differences: what a declared gradient is compared with."""
+"""Gradients of NumPy functions by finite differences, to compare declared gradients with."""
 
 import inspect
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Gradients = Callable[..., dict[str, Any]]
 
 
 def slope(function: Callable[[Any], Any], at: Any) -> np.ndarray:
-    """The derivative of a function that maps each entry by itself, in float64.
+    """Returns the derivative of an entrywise function, in float64.
 
     Example:
         >>> float(slope(np.sin, 0.0).round(9))
@@ -29,9 +29,9 @@ def slope(function: Callable[[Any], Any], at: Any) -> np.ndarray:
 
 
 def pulled_back(function: Callable[[np.ndarray], Any], at: Any, d_out: Any) -> np.ndarray:
-    """The gradient of a NumPy function of one array, weighed with ``d_out``, in float64.
+    """Returns the gradient of a NumPy function of one array, weighted by ``d_out``, in float64.
 
-    Each entry is moved by itself.
+    Each entry is perturbed separately.
 
     Example:
         >>> pulled_back(np.sum, np.ones(2), 3.0).round(9)
@@ -51,14 +51,14 @@ def pulled_back(function: Callable[[np.ndarray], Any], at: Any, d_out: Any) -> n
 
 
 def summed_to(x: np.ndarray, shape: Shape) -> np.ndarray:
-    """``x`` summed over the axes along which ``shape`` was broadcast to it."""
+    """Returns ``x`` summed over the axes along which ``shape`` was broadcast to it."""
     lead = x.ndim - len(shape)
     over = [lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1]
     return np.asarray(x.sum((*range(lead), *over)).reshape(shape))
 
 
 def by_differences(reference: Entrywise) -> Gradients:
-    """The gradient of an entrywise NumPy function of arrays that broadcast together.
+    """Returns the gradient of an entrywise NumPy function of arrays that broadcast together.
 
     Example:
         >>> found = by_differences(lambda x, y: x * y)(np.array([2.0]), np.array([3.0]), d_out=1.0)

@@ -1,11 +1,11 @@
-"""Every error class: each derives from ``SymopError`` and from the standard class it refines."""
+"""Error classes: each derives from ``SymopError`` and from the standard class that it refines."""
 
 import difflib
 from collections.abc import Iterable
 
 
 class SymopError(Exception):
-    """Base of every error that symop raises on purpose."""
+    """Base class of every error that symop raises deliberately."""
 
 
 class DeclarationError(SymopError, TypeError):
@@ -13,7 +13,7 @@ class DeclarationError(SymopError, TypeError):
 
 
 class RegistrationError(SymopError, ValueError):
-    """A name is registered twice, or the pieces of a registration do not fit together."""
+    """A name is registered twice, or the parts of a registration do not fit together."""
 
 
 class UnknownOperatorError(SymopError, LookupError):
@@ -21,11 +21,23 @@ class UnknownOperatorError(SymopError, LookupError):
 
 
 class ArgumentError(SymopError, TypeError):
-    """A call passes the wrong number of inputs, or an attribute that the operator does not have."""
+    """A call passes the wrong number of inputs, or an attribute that the operator lacks."""
 
 
 class AttributeValueError(SymopError, ValueError):
-    """An attribute's value is outside what the operator allows."""
+    """The operator does not allow an attribute's value."""
+
+
+class AxisError(AttributeValueError, IndexError):
+    """An axis does not exist in the value."""
+
+
+class BoundsError(SymopError, IndexError):
+    """An index lies outside its axis, or indices outnumber the axes."""
+
+
+class InvalidIndexError(ArgumentError, IndexError):
+    """An entry of an index is of an unsupported type, or an index has several ``...``."""
 
 
 class AttributeTypeError(SymopError, TypeError):
@@ -33,19 +45,19 @@ class AttributeTypeError(SymopError, TypeError):
 
 
 class ShapeError(SymopError, ValueError):
-    """The shapes of an operator's inputs do not fit together."""
+    """The shapes of an operator's inputs are incompatible."""
 
 
 class DTypeError(SymopError, TypeError):
-    """The dtypes of an operator's inputs are not what it takes."""
+    """The operator does not accept the dtypes of its inputs."""
 
 
 class KindError(SymopError, TypeError):
-    """A value has a variable kind that the operator does not take."""
+    """The operator does not accept a value of this variable kind."""
 
 
 class UnknownTypeError(SymopError, ValueError):
-    """The shape and dtype of a value are asked for but not known yet."""
+    """The shape and dtype of a value are requested but not yet known."""
 
 
 class GradientError(SymopError, ValueError):
@@ -53,45 +65,49 @@ class GradientError(SymopError, ValueError):
 
 
 class DisconnectedError(GradientError):
-    """A gradient is asked for with respect to something that the value does not depend on."""
+    """A gradient is requested with respect to a value that the result does not depend on."""
 
 
 class NotDifferentiableError(GradientError):
-    """Every or some path of a gradient runs through an operator whose derivative is undefined."""
+    """A path of a gradient runs through an operator whose derivative is undefined."""
 
 
 class NotLinearError(GradientError):
-    """Forward mode is asked of an operator whose gradient is not linear in its cotangent."""
+    """Forward mode is requested of an operator whose gradient is not linear in its cotangent."""
 
 
 class NameConflictError(SymopError, ValueError):
-    """Two different things in one graph have the same name."""
+    """Two different objects in one graph have the same name."""
 
 
 class FeedError(SymopError, ValueError):
-    """A fed array is missing, superfluous, or has the wrong shape or dtype."""
+    """A fed array is missing, superfluous, or of the wrong shape or dtype."""
 
 
 class FormatError(SymopError, ValueError):
-    """A file or text is not what its format says; the message tells where."""
+    """A file or text does not follow its format; the message gives the position."""
 
 
 class ProgramError(SymopError, ValueError):
-    """A program contradicts itself, or one is asked for what it does not hold."""
+    """A program contradicts itself, or lacks a requested part."""
+
+
+class BusyError(SymopError, RuntimeError):
+    """A signal handler or another thread uses an object in the middle of its change."""
 
 
 class MissingExtraError(SymopError, ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """An optional dependency is not installed; the message names the extra that installs it."""
 
 
 def nearest(name: str, legal: Iterable[str]) -> str:
-    """``"; did you mean 'a' or 'b'?"`` for the names in ``legal`` close to ``name``, or ``""``."""
+    """Returns ``"; did you mean 'a' or 'b'?"`` for the close names in ``legal``, or ``""``."""
     close = difflib.get_close_matches(str(name), list(legal), n=3)
     return "; did you mean " + " or ".join(repr(c) for c in close) + "?" if close else ""
 
 
 def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
-    """The error to raise when ``feature`` needs ``package``, which ``extra`` installs."""
+    """Returns the error to raise when ``feature`` needs ``package``, which ``extra`` installs."""
     return MissingExtraError(
         f"{feature}: {package} must be installed; run  pip install 'symop[{extra}]'"
     )

@@ -1,8 +1,8 @@
-"""Names under which other systems know an operator that is called differently here.
+"""Names of operators in other systems that differ from the names here.
 
-Where the call is the same, the other name is an alias of the operator. Here are those where the
-arguments differ too, so that an alias would promise too much; names that mean different things in
-different systems; and internal names (``_plus``, ``isnan_v2``) that stand in saved programs. Every
+Where the call is the same, the other name is an alias of the operator. This table lists names whose
+arguments differ too, so that an alias would be misleading; names that mean different things in
+different systems; and internal names (``_plus``, ``isnan_v2``) that occur in saved programs. Every
 error for an unknown name reads this table, and so does the page docs/names.md.
 """
 
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 
 class Foreign(NamedTuple):
-    """What stands here for a name of another system.
+    """The operator that corresponds to a name of another system.
 
     Attributes:
         system: the other system.
         operator: the operator's name here.
-        differs: what a call must say differently; empty if only the name differs.
+        differs: how the arguments differ; empty if only the name differs.
     """
 
     system: str
@@ -140,7 +140,7 @@ _MXNET: _Names = {
     "_shuffle": ("random_permutation", ""),
     "_sub": ("subtract", ""),
     "_zeros": ("zeros", ""),
-    "all_finite": ("isfinite", "it tells of each entry: apply all"),
+    "all_finite": ("isfinite", "it is entry-wise: apply all"),
     "arange_like": ("arange", "stop is the length of the other array"),
     "argmax_channel": ("argmax", "axis=1 must be given"),
     "batch_take": ("pick", "axis=1 is that of the indices"),
@@ -405,16 +405,16 @@ FOREIGN: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "NumPy": _NUMPY,
     "JAX": _JAX,
 }
-"""For each system: its name, the operator here, what differs."""
+"""For each system: its name, the operator here, and the difference."""
 
 
 def foreign(name: str) -> list[Foreign]:
-    """What ``name`` is in other systems: in none, one or several of them."""
+    """Returns the meanings of ``name`` in other systems, possibly none or several."""
     return [Foreign(system, *found[name]) for system, found in FOREIGN.items() if name in found]
 
 
 def known_elsewhere(name: str) -> str:
-    """``"; MXNet's Dropout is dropout here (p is rate)"`` for a foreign name, otherwise ``""``."""
+    """Returns ``"; MXNet's Dropout is dropout here (p is rate)"``, or ``""`` for other names."""
     owners: dict[tuple[str, str], list[str]] = {}
     for system, operator, differs in foreign(name):
         owners.setdefault((operator, differs), []).append(f"{system}'s")

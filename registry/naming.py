@@ -1,20 +1,32 @@
-"""Names in OpDescs: those of gradients, and of slots as other systems write them."""
+"""Names in OpDescs: names of gradients, and slot names as other systems write them."""
 
 from collections.abc import Iterable, Sequence
 
 GRAD = "@GRAD"
-"""Ends the name of a variable's gradient."""
+"""The suffix of the name of a variable's gradient."""
 EMPTY = "@EMPTY@"
-"""Stands for a gradient that nobody wants."""
+"""Stands for a gradient that is not needed."""
 COTANGENT = "d_"
-"""Begins the name of the slot that holds an output's cotangent, or an input's gradient."""
+"""The prefix of the slot that holds an output's cotangent or an input's gradient."""
+VJP, TRANSPOSE = "_vjp_", "_transpose_"
+"""Prefixes of the names of operators that JAX derives from a kernel."""
 TANGENT = "t_"
-"""Begins the name by which a rule asks for the tangent of an input."""
+"""The prefix by which a rule names the tangent of an input."""
 
 
 def grad_name(name: str) -> str:
-    """The name of the gradient of the variable called ``name``."""
+    """Returns the name of the gradient of the variable called ``name``."""
     return name + GRAD
+
+
+def differentiated(name: str) -> str:
+    """Returns the name of the variable whose gradient, of any order and number, is ``name``.
+
+    Example:
+        >>> differentiated("w@GRAD"), differentiated("w@GRAD0"), differentiated("w")
+        ('w', 'w', 'w')
+    """
+    return name.partition(GRAD)[0]
 
 
 def excluded(name: str, no_grad_set: Iterable[str]) -> bool:
@@ -23,10 +35,10 @@ def excluded(name: str, no_grad_set: Iterable[str]) -> bool:
 
 
 def matching(given: str, legal: Sequence[str]) -> str | None:
-    """The slot among ``legal`` that an OpDesc means by ``given``, or None.
+    """Returns the slot among ``legal`` that an OpDesc means by ``given``, or None.
 
-    ``Out@GRAD`` is another name of ``d_Out``; where no slot has exactly the name, upper and lower
-    case are one (``X`` is ``x``).
+    ``Out@GRAD`` is another name of ``d_Out``. Where no slot has exactly the name, case is ignored
+    (``X`` is ``x``).
 
     Example:
         >>> matching("X", ["x", "y"]), matching("Out@GRAD", ["x", "d_out"])

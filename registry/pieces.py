@@ -1,6 +1,6 @@
-"""Pieces: what operators that cut arrays apart or join them say of the cuts, as data.
+"""Slice specifications: how operators that split or join arrays cut them, as data.
 
-A pass that gathers many like pieces into one array asks for them, and never names an operator.
+A pass that gathers many similar slices into one array reads them, and never names an operator.
 """
 
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from registry.var import Var
 
 
 class Piece(NamedTuple):
-    """One output as a piece of the only input: the entries ``start : start + length`` of an axis.
+    """One output as a slice of the only input: the entries ``start : start + length`` of an axis.
 
     Attributes:
-        axis: along which it is cut, counted from the front.
-        start: its first entry.
-        length: how many entries it has.
+        axis: the axis that is sliced, counted from the front.
+        start: index of the first entry.
+        length: number of entries.
         kept: whether the output keeps the axis; if not, the length is 1.
     """
 
@@ -25,12 +25,12 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What some neighboring inputs of an operator that joins its inputs are.
+    """One or several neighboring inputs of an operator that joins its inputs.
 
     Attributes:
-        value: the input; or, for several of them, the array in which they lie stacked along a new
+        value: the input; or, for several inputs, the array in which they are stacked along a new
             first axis.
-        several: whether it is the latter.
+        several: whether ``value`` stacks several inputs.
     """
 
     value: Var

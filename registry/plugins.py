@@ -15,21 +15,21 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 
 from registry.errors import RegistrationError
-from registry.operator import Operator
+from registry.operator.operator import Operator
 
 GROUP = "symop.operators"
 Transaction = Callable[[], contextlib.AbstractContextManager[None]]
-"""Within it, what one plug-in registers is taken back if it fails."""
+"""A context in which the registrations of one plug-in are undone if it fails."""
 
 _PATIENCE = 5.0
-"""Seconds that a thread which is importing waits for another one to load plug-ins."""
+"""Seconds that a thread which is importing waits for another thread to load plug-ins."""
 
 
 class Plugins:
-    """The plug-ins of this process: which are loaded, and which are yet to be.
+    """The plug-ins of this process: those loaded and those still to be loaded.
 
     Args:
-        transaction: encloses the loading of each.
+        transaction: encloses the loading of each plug-in.
     """
 
     def __init__(self, transaction: Transaction) -> None:
@@ -41,22 +41,22 @@ class Plugins:
         self._loaded: dict[EntryPoint, None] = {}
 
     def open(self) -> None:
-        """From here on plug-ins may be loaded: what they may import is complete."""
+        """Allows plug-ins to be loaded: the modules that they may import are complete."""
         self._opened = True
 
     @property
     def pending(self) -> bool:
-        """Whether there may be some that are not loaded."""
+        """Whether some plug-ins may not be loaded yet."""
         return self._opened and (self._waiting is None or bool(self._waiting))
 
     def load(self, *, again: bool = False) -> list[str]:
-        """Load what is not loaded yet, once; the names of all that are loaded.
+        """Loads each plug-in that is not loaded yet; returns the names of all that are loaded.
 
-        A plug-in that asks for operators while it is loaded finds those that are there. One that
-        fails is reported with a warning, and leaves nothing behind.
+        A plug-in that looks up operators while it is loaded finds those registered so far. A
+        plug-in that fails is reported with a warning, and its registrations are undone.
 
         Args:
-            again: look for new ones, and try those again that failed.
+            again: look for new plug-ins, and retry those that failed.
         """
         if not self._opened or not self._lock.acquire(timeout=_PATIENCE if _importing() else -1):
             return [one.name for one in list(self._loaded)]
@@ -65,19 +65,20 @@ class Plugins:
             names = [one.name for one in self._loaded]
         finally:
             self._lock.release()
-        # When warnings are errors, the first of them ends here: all that could be loaded is.
+        # If warnings are errors, the first one raises here, after everything loadable was loaded.
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=3)
         return names
 
     def _load(self, again: bool) -> list[str]:
-        """Why some failed."""
+        """Returns the reasons of failures."""
         failures: list[str] = []
         self._loading = True
         try:
             if again or self._waiting is None:
                 self._waiting = [one for one in _found() if one not in self._loaded]
-            # One that is being imported already, by whoever asks, gets its turn the next time.
+            # A plug-in that is being imported already, by the caller, gets its turn the next
+            # time.
             turns = [one for one in self._waiting if not _half_imported(one)]
             for one in turns:
                 failure = self._load_one(one)
@@ -91,7 +92,7 @@ class Plugins:
         return failures
 
     def _load_one(self, entry: EntryPoint) -> str | None:
-        """Load one; why it failed, or None."""
+        """Loads one plug-in; returns why it failed, or None."""
         try:
             with self._transaction():
                 _run(entry)
@@ -105,12 +106,12 @@ class Plugins:
 
 
 def _found() -> list[EntryPoint]:
-    """The entry points of the group, those of one name in a settled order."""
+    """Returns the entry points of the group, in a deterministic order."""
     return sorted(set(entry_points(group=GROUP)), key=lambda one: (one.name, one.value))
 
 
 def _run(entry: EntryPoint) -> None:
-    """Import the module, and call the function if the entry point names one."""
+    """Imports the module, and calls the function if the entry point names one."""
     target = entry.load()
     if not entry.attr or isinstance(target, Operator):
         return
@@ -122,14 +123,14 @@ def _run(entry: EntryPoint) -> None:
 
 
 def _half_imported(entry: EntryPoint) -> bool:
-    """Whether its module has started to be imported and has not ended yet."""
+    """Whether the import of its module has started but not finished."""
     name = entry.value.partition(":")[0].strip()
     spec = getattr(sys.modules.get(name), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 
 
 def _importing() -> bool:
-    """Whether this thread is importing a module, for which the loading thread may have to wait."""
+    """Whether this thread is importing a module that the loading thread may have to wait for."""
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Draws of rows for cases: samples that fill a slot with ``SelectedRows``."""
+"""Samples for cases that fill a slot with ``SelectedRows``."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from registry.values import SelectedRows
 
 @dataclasses.dataclass(frozen=True)
 class _Rows:
-    """Normal draws at random rows, of which some repeat and some lie outside the array."""
+    """Normal draws at random rows, some repeated and some outside the array."""
 
     count: int
     row: tuple[int, ...]
@@ -26,7 +26,7 @@ class _Rows:
 
 
 def selected_rows(count: int, *row: int, height: int) -> _Rows:
-    """``count`` rows of the shape ``row`` of an array that is ``height`` rows tall.
+    """Returns a sample of ``count`` rows of shape ``row`` from an array of ``height`` rows.
 
     Example:
         >>> selected_rows(4, 2, height=3)

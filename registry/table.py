@@ -1,31 +1,33 @@
-"""The one table of operators: names and aliases, and how they are found and registered."""
+"""The table of operators: names and aliases, lookup and registration."""
 
 import contextlib
 import copyreg
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from registry import var
 from registry.errors import RegistrationError, UnknownOperatorError, nearest
 from registry.foreign_names import known_elsewhere
-from registry.kernel_gradients import TRANSPOSE, VJP, derived_named
-from registry.operator import Operator
+from registry.hooks import define
+from registry.jax_derivatives.gradients import derived_named
+from registry.naming import TRANSPOSE, VJP
+from registry.operator.operator import Operator
 from registry.plugins import Plugins
 
 _Change = Callable[[], None]
 """Undoes one registration."""
 
 PREFIXES = (VJP, TRANSPOSE)
-"""How the names of derived operators begin."""
+"""Prefixes of the names of derived operators."""
 _table: dict[str, Operator] = {}
 _aliases: dict[str, str] = {}
 _lock = threading.RLock()
 
 
 class _Journal(threading.local):
-    """What this thread registers, while somebody may want it undone."""
+    """The registrations of this thread within a transaction."""
 
     changes: list[_Change] | None = None
 
@@ -37,20 +39,22 @@ _reserved: set[str] = set()
 
 
 def reserve(names: Iterable[str]) -> None:
-    """Keep operators from taking ``names``: those of functions that users find beside them."""
+    """Reserves ``names`` for the functions that users find next to operators."""
     _reserved.update(names)
 
 
 def register(operator: Operator, *others: Operator, replace: bool = False) -> Operator:
-    """Enter ``operator`` and its aliases into the one table of names, ``others`` along with it.
+    """Adds ``operator`` and its aliases to the table of names, together with ``others``.
 
-    What was built with an operator that is replaced keeps that operator, and keeps working.
+    Graphs and programs built with an operator that is replaced keep that operator and keep working.
 
     Raises:
-        RegistrationError: a name is taken and ``replace`` is false, or it is taken by an operator
-            of another name, or it cannot be an operator's name. Then nothing is entered.
+        RegistrationError: a name is taken and ``replace`` is false, or it belongs to an operator of
+            another name, or it is not a legal operator name. Then nothing is registered.
     """
     together = (operator, *others)
+    if not operator.catalogued:
+        var.complete_symop()
     with _lock:
         _refuse_twice(together)
         for one in together:
@@ -77,12 +81,19 @@ def _refuse_name(operator: Operator) -> None:
             raise RegistrationError(f"{name}: an operator must not have this name, it is reserved")
 
 
-listeners: list[Callable[[str], None]] = []
-"""Told of each name whose meaning changes: whoever keeps operators by name forgets it then."""
+def _ignore(_name: str) -> None:
+    """Does nothing, as long as nothing caches operators by name."""
+
+
+class Changes:
+    """Receives each name whose meaning changes, so that caches of operators by name can drop it."""
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"changed"})
+    changed: ClassVar[Callable[[str], None]] = _ignore
 
 
 def unregister(name: str) -> None:
-    """Forget the operator called ``name`` and its aliases; nothing happens if there is none."""
+    """Removes the operator called ``name`` and its aliases; does nothing if none has the name."""
     with _lock:
         if name in _table:
             _put(name, None)
@@ -109,7 +120,7 @@ def _refuse_taken(operator: Operator, replace: bool) -> None:
 
 
 def _put(name: str, new: Operator | None) -> None:
-    """Let ``name`` mean ``new``: whoever looks it up meanwhile finds the old or the new one."""
+    """Makes ``name`` mean ``new``; concurrent lookups find the old or the new operator."""
     old = _table.get(name)
     if new is None:
         del _table[name]
@@ -125,21 +136,20 @@ def _put(name: str, new: Operator | None) -> None:
             del var.infix[old.infix]
     for one in (old, new):
         for changed in () if one is None else (one.name, *one.aliases):
-            for listener in listeners:
-                listener(changed)
+            Changes.changed(changed)
     if _journal.changes is not None:
         _journal.changes.append(lambda: _undo(name, old, new))
 
 
 def _undo(name: str, old: Operator | None, new: Operator | None) -> None:
-    """Give ``name`` its old meaning, unless somebody changed it since."""
+    """Restores the old meaning of ``name``, unless it changed again since."""
     if _table.get(name) is new and (old is not None or new is not None):
         _put(name, old)
 
 
 @contextlib.contextmanager
 def _transaction() -> Iterator[None]:
-    """What this thread registers is taken back when an error ends the block."""
+    """Undoes the registrations of this thread if an error ends the block."""
     outer, mine = _journal.changes, list[_Change]()
     _journal.changes = mine
     try:
@@ -155,15 +165,15 @@ def _transaction() -> Iterator[None]:
 
 
 installed = Plugins(_transaction)
-"""Those of installed packages; loaded when a name is missing or the table is listed."""
+"""The plug-ins of installed packages, loaded when a name is missing or the table is listed."""
 
 
 def load_plugins() -> list[str]:
-    """Load the operators of installed packages now, and tell the names of their entry points.
+    """Loads the operators of installed packages now; returns the names of their entry points.
 
-    It is not needed: they are loaded once, when the table is listed or lacks a name that it is
-    asked for. Called by hand, it also finds packages that were installed since, and tries those
-    again that failed. One that fails is reported with a warning, and leaves nothing behind.
+    Calling it is optional: plug-ins are loaded once, when the table is listed or lacks a requested
+    name. An explicit call also finds packages that were installed since, and retries plug-ins that
+    failed. A plug-in that fails is reported with a warning, and its registrations are undone.
 
     Example:
         >>> import registry
@@ -191,35 +201,39 @@ def op(
     replace: bool = False,
     **options: Any,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
-    """Declare an operator by its kernel, a function on JAX arrays.
+    """Declares an operator by its kernel, a function on JAX arrays.
 
-    Positional parameters are input slots, keyword-only ones attributes, the docstring is its page.
+    Positional parameters are input slots, keyword-only ones are attributes, and the docstring is
+    the operator's page.
 
     Args:
         kernel: the function, when the decorator is used without options.
-        replace: replace an operator of the same name on purpose.
-        **options: ``name``; ``outputs`` (names, default ``("out",)``; with a star before the last,
-            ``"*parts"``, that one has as many values as ``count`` says); ``count`` (a function of
-            attributes and of the variadic slot); ``hidden`` (outputs that a caller does not see);
-            ``updates`` (state slot -> output that holds its new value); ``shape`` and ``dtype``
-            (rules; without them the kernel is traced for its result's type); ``cases``;
+        replace: whether to replace an operator of the same name.
+        **options: ``name``; ``outputs`` (names, default ``("out",)``; a star before the last,
+            ``"*parts"``, makes it variadic, with ``count`` values); ``count`` (a function of
+            attributes and of the variadic slot); ``hidden`` (outputs that callers do not see);
+            ``updates`` (maps a state slot to the output that holds its new value); ``shape`` and
+            ``dtype`` (rules; without them the kernel is traced for its result's type); ``cases``;
             ``reference`` (the same function in NumPy or SciPy); ``gradient_reference`` (the
             gradient in NumPy or SciPy, from inputs, cotangents ``d_out`` and attributes to a
-            dictionary like a maker's, where JAX's derivative of the kernel is another one);
-            ``infix`` (Python's operator);
-            ``aliases``; ``leading`` (attributes that come before the inputs in a call by position);
-            ``commutative``; ``foldable`` (may be computed on constants while a graph is built);
-            ``rearranges`` (every entry of the result is an entry of an input, so a constant stays
-            that constant); ``native`` (whether JAX's derivative of the kernel is the declared one,
-            so that graphs which hold their gradient may run the bare kernel; only operators of the
-            catalogue default to true); ``opaque`` (JAX cannot see into the kernel and has no
-            derivative of it: a callback, a foreign call); ``costly`` (takes much more arithmetic
-            than its result has entries, as a matrix product does: worth keeping for a gradient
-            where cheaper values are computed again); ``sealed`` (where tangents run through a call,
-            JAX must not look into it, although it could: what is inside is not kept); ``rows``
-            (``entrywise`` where each entry of the result is a function of that entry of the first
-            input, and zero for zero: the operator takes rows and makes rows of them; ``linear``
-            where it is linear, too, so that rows which are named twice need not be merged).
+            dictionary like a maker's, where JAX's derivative of the kernel differs from it);
+            ``infix`` (Python's operator); ``aliases``; ``leading`` (attributes that precede the
+            inputs in a positional call); ``commutative``; ``foldable`` (may be computed on
+            constants while a graph is built); ``rearranges`` (every entry of the result is an entry
+            of an input, so a constant stays that constant); ``native`` (whether JAX's derivative of
+            the kernel is the declared one, so that graphs that contain its gradient may run the
+            bare kernel); ``transposable`` (whether JAX has forward mode for the kernel, and its
+            transpose where the kernel is linear, for all inputs: lowering does not try them then);
+            ``takes_numbers`` (whether the kernel accepts Python numbers, which are converted to
+            arrays otherwise); these three default to what the package declares by
+            ``declare_package``, else to false; ``opaque`` (JAX can
+            neither trace the kernel nor differentiate it: a callback, a foreign call); ``costly``
+            (takes much more arithmetic than its result has entries, as a matrix product does: worth
+            keeping for a gradient, where cheaper values are recomputed); ``sealed`` (where tangents
+            run through a call, JAX must not trace into it, although it could: its interior is not
+            kept as residuals); ``rows`` (``entrywise`` if each entry of the result is a function of
+            the same entry of the first input, and zero for zero: the operator maps rows to rows;
+            ``linear`` if it is also linear, so that rows that are named twice need not be merged).
 
     Example:
         >>> import jax.numpy as jnp
@@ -240,11 +254,11 @@ def op(
 
 
 def get(name: str) -> Operator:
-    """The operator called ``name``, or of which ``name`` is an alias.
+    """Returns the operator called ``name``, or the one that has ``name`` as an alias.
 
     Raises:
-        UnknownOperatorError: there is none; the message tells what other systems mean by that
-            name, or suggests the nearest names.
+        UnknownOperatorError: none has the name; the message says what other systems mean by it,
+            or suggests the nearest names.
     """
     found = find(name)
     if found is None:
@@ -254,7 +268,7 @@ def get(name: str) -> Operator:
 
 
 def find(name: str) -> Operator | None:
-    """The operator called ``name``, or None."""
+    """Returns the operator called ``name``, or None."""
     found = _known(name)
     if found is None and installed.pending and not name.startswith("__"):
         installed.load()
@@ -268,7 +282,7 @@ def _known(name: str) -> Operator | None:
 
 
 def names(*, aliases: bool = False) -> list[str]:
-    """Every operator's name in alphabetical order, with aliases when asked for."""
+    """Returns every operator's name in alphabetical order, optionally with aliases."""
     if installed.pending:
         installed.load()
     with _lock:
@@ -276,18 +290,18 @@ def names(*, aliases: bool = False) -> list[str]:
 
 
 def operators() -> Iterable[Operator]:
-    """Every operator in alphabetical order."""
+    """Returns every operator in alphabetical order."""
     if installed.pending:
         installed.load()
     with _lock:
         return [_table[name] for name in sorted(_table)]
 
 
-var.methods = find
+define(var.Operators, find=find)
 
 
 def _pickled(operator: Operator) -> tuple[Any, ...]:
-    """An operator is pickled by its name."""
+    """Pickles an operator by its name."""
     if operator.family is None:
         return get, (operator.name,)
     return _member, (operator.name, len(operator.outputs))

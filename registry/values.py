@@ -1,4 +1,4 @@
-"""SelectedRows and TensorArray: run-time values that are no dense arrays, as JAX pytrees."""
+"""SelectedRows and TensorArray: run-time values other than dense arrays, as JAX pytrees."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import DTypeError, ShapeError
-from registry.types import DType, Shape, VarKind, VarType
+from registry.types import DType, Shape, VarKind, VarType, is_integer
+from registry.var import Var
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SelectedRows:
-    """Some rows of an array that is ``height`` rows tall; the others are zero.
+    """Some rows of an array with ``height`` rows; the others are zero.
 
     A row that is named twice holds the sum of its values.
 
@@ -38,8 +39,8 @@ class SelectedRows:
         """Shape and dtype of the whole array, and the kind.
 
         Raises:
-            ShapeError: there is not one value for each row.
-            DTypeError: the row numbers are no integers.
+            ShapeError: the numbers of rows and of values differ.
+            DTypeError: the row numbers are not integers.
         """
         rows, values = tuple(self.rows.shape), tuple(self.values.shape)
         if len(rows) != 1 or values[:1] != rows:
@@ -47,7 +48,7 @@ class SelectedRows:
                 "SelectedRows: there must be one value for each of a list of rows, got rows of "
                 f"shape {rows} and values of shape {values}"
             )
-        if self.rows.dtype.kind not in "iu":
+        if not is_integer(self.rows.dtype):
             raise DTypeError(f"SelectedRows: rows must be integers, got {self.rows.dtype}")
         return VarType(self.shape, self.dtype, VarKind.SELECTED_ROWS)
 
@@ -64,15 +65,16 @@ class SelectedRows:
 
     @property
     def held(self) -> jax.Array:
-        """Row numbers of which each that lies outside the array is ``height``: it is dropped."""
+        """Row numbers; ``height``, which is dropped, in place of those outside the array."""
         rows = jnp.asarray(self.rows)
         rows = rows.astype(np.int32) if rows.dtype.itemsize < 4 else rows
         return jnp.where((rows >= 0) & (rows < self.height), rows, self.height)
 
     def merged(self) -> "SelectedRows":
-        """The same array with each row named once, in ascending order.
+        """Returns the same array with each row named once, in ascending order.
 
-        As many rows as before: those that are left over are ``height``, with values of zero.
+        The number of rows is unchanged: the remaining ones have the number ``height`` and values of
+        zero.
 
         Example:
             >>> twice = SelectedRows(jnp.array([2, 0, 2]), jnp.ones((3, 1)), height=4)
@@ -98,11 +100,11 @@ class SelectedRows:
         return SelectedRows(once, sums, self.height)
 
     def mapped(self, function: Callable[[Any], Any]) -> "SelectedRows":
-        """The same rows with the values ``function(values)``."""
+        """Returns the same rows with the values ``function(values)``."""
         return SelectedRows(self.rows, function(self.values), self.height)
 
     def of(self, table: Any) -> jax.Array:
-        """The rows of ``table``, an array of this height; zeros for those that are dropped."""
+        """Returns the rows of ``table``, of this height; zeros for rows that are dropped."""
         found: jax.Array = (
             jnp.asarray(table)
             .at[self.held]
@@ -111,7 +113,7 @@ class SelectedRows:
         return found
 
     def put_into(self, table: Any) -> jax.Array:
-        """``table`` with these rows in place of its own; no row must be named twice."""
+        """Returns ``table`` with these rows replaced; no row may be named twice."""
         table = _strong(table)
         values = self.values.astype(table.dtype)
         placed: jax.Array = table.at[self.held].set(
@@ -120,14 +122,14 @@ class SelectedRows:
         return placed
 
     def added_to(self, table: Any) -> jax.Array:
-        """``table`` with these rows added to its own."""
+        """Returns ``table`` with these rows added."""
         table = _strong(table)
         values = self.values.astype(table.dtype)
         total: jax.Array = table.at[self.held].add(values, mode="drop", wrap_negative_indices=False)
         return total
 
     def to_dense(self) -> jax.Array:
-        """The whole array; row numbers outside it are dropped."""
+        """Returns the whole array; row numbers outside it are dropped."""
         return self.added_to(jnp.zeros(self.shape, self.dtype))
 
 
@@ -137,16 +139,23 @@ def _strong(table: Any) -> jax.Array:
 
 
 def _beside(marks: jax.Array, values: jax.Array) -> jax.Array:
-    """``marks`` of rows in a shape that broadcasts to ``values``."""
+    """Returns ``marks`` of rows, reshaped to broadcast to ``values``."""
     return marks.reshape(marks.shape + (1,) * (values.ndim - 1))
 
 
 def known(value: Any) -> np.ndarray | None:
-    """The entries of an array, or None where they are not known yet: it is being traced."""
+    """Returns the entries of an array, or None where they are unknown: traced, or in a graph."""
+    if isinstance(value, Var) and not hasattr(value, "__array__"):
+        return _of_number(value)
     try:
         return np.asarray(value)
     except jax.errors.TracerArrayConversionError:
         return None
+
+
+def _of_number(value: Var) -> np.ndarray | None:
+    """Returns the number that fills a value of a graph, or None if it is unknown."""
+    return None if value.constant is None else np.asarray(value.constant)
 
 
 jax.tree_util.register_dataclass(SelectedRows, ["rows", "values"], ["height"])
@@ -154,13 +163,13 @@ jax.tree_util.register_dataclass(SelectedRows, ["rows", "values"], ["height"])
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TensorArray:
-    """A list of arrays of one shape, with room for ``values.shape[0]`` of them.
+    """A list of arrays of one shape, with a capacity of ``values.shape[0]``.
 
-    Where nothing was written it holds zeros.
+    Elements that were never written are zeros.
 
     Attributes:
-        values: the arrays, one behind the other: of shape ``(capacity, *element_shape)``.
-        length: how many there are: one more than the highest place that was written to, an int32
+        values: the arrays, stacked along the first axis: of shape ``(capacity, *element_shape)``.
+        length: the number of elements: one more than the highest index that was written, an int32
             scalar.
 
     Example:
@@ -177,7 +186,7 @@ class TensorArray:
         """Capacity and shape of the elements, their dtype, and the kind.
 
         Raises:
-            ShapeError: there is no axis of elements.
+            ShapeError: the values have no axis of elements.
         """
         shape = tuple(self.values.shape)
         if not shape:
@@ -196,12 +205,12 @@ class TensorArray:
         return dtype
 
     def __add__(self, other: "TensorArray") -> "TensorArray":
-        """The sums of the elements; as long as the longer one."""
+        """Returns the elementwise sum; as long as the longer of the two."""
         return TensorArray(self.values + other.values, jnp.maximum(self.length, other.length))
 
     @classmethod
     def filled(cls, type: VarType, value: Any) -> "TensorArray":
-        """An empty array of ``type`` whose room is filled with one number."""
+        """Returns an empty array of ``type`` whose capacity is filled with one number."""
         return cls(jnp.full(type.shape, value, type.dtype), jnp.zeros((), np.int32))
 
 

@@ -1,37 +1,46 @@
-"""Var and Emitter: what operator calls and gradient makers see of a value, whatever its kind.
+"""Var and Emitter: the interface of values to operator calls and gradient makers.
 
-A ``Var`` is a value that an operator accepts besides plain arrays: a node of a graph, a Symbol, an
-eager array. Its ``emitter`` says what calling an operator on it does: build a node, run a kernel.
+A ``Var`` is any value other than a plain array that an operator accepts: a node of a graph, a
+Symbol, an eager array. Its ``emitter`` defines what calling an operator on it does: build a node or
+run a kernel.
 """
 
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 
+from registry.errors import ArgumentError
 from registry.foreign_names import known_elsewhere
 from registry.types import DType, Shape, VarKind, VarType
 
 Inputs = tuple[Any, ...]
-"""The values in an operator's slots, in order; those of a variadic slot follow one by one."""
+"""The values in an operator's slots, in order; those of a variadic slot are listed separately."""
 Attributes = tuple[Any, ...]
 """The canonical values of an operator's attributes, in declared order."""
 
 
 class Emitter(Protocol):
-    """What happens when an operator is called on one kind of value."""
+    """Defines what calling an operator does for one type of value."""
 
     def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:
-        """The operator's result: one value, or a tuple when it has several visible outputs."""
+        """Returns the operator's result: one value, or a tuple if several outputs are visible."""
 
     def filled(self, value: bool | int | float | complex, type: VarType) -> Any:
-        """A value of ``type`` filled with one number."""
+        """Returns a value of ``type`` filled with one number."""
 
 
 infix: dict[str, Callable[..., Any]] = {}
-"""Python's operators, each with the symop operator that declared it (``@op(infix="+")``)."""
-methods: Callable[[str], Callable[..., Any] | None] = infix.get
-"""Finds the operator behind a fluent method; installed by the table of operators."""
+"""Maps Python's operators to the symop operators that declare them (``@op(infix="+")``)."""
+
+
+class Operators:
+    """Finds the operator behind a fluent method; defined by the table of operators."""
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"find"})
+    find: ClassVar[Callable[[str], Callable[..., Any] | None]] = infix.get
 
 
 def _apply(symbol: str, *operands: Any) -> Any:
@@ -43,19 +52,20 @@ def _apply(symbol: str, *operands: Any) -> Any:
 
 
 class Var:
-    """A value that operators take, with Python's operators and every operator as a method."""
+    """A value that operators accept, with Python's operators and every operator as a method."""
 
     __slots__ = ()
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"emitter"})
     emitter: ClassVar[Emitter]
     __array_priority__ = 1000.0
-    __array_ufunc__ = None
+    __array_ufunc__: ClassVar[Any] = None
 
     @property
     def type(self) -> VarType:
         """Shape, dtype and kind.
 
         Raises:
-            UnknownTypeError: they are not known yet.
+            UnknownTypeError: they are not yet known.
         """
         raise TypeError(f"{type(self).__name__}: a Var must define its type")
 
@@ -86,17 +96,17 @@ class Var:
 
     @property
     def constant(self) -> bool | int | float | complex | None:
-        """The Python scalar that this value is known to be, or None."""
+        """The Python scalar that this value is known to equal, or None."""
         return None
 
     def applied(self, operator: Any) -> tuple[Inputs, Attributes] | None:
-        """Inputs and attributes, when this unnamed value is known to apply ``operator``."""
+        """Returns inputs and attributes if this unnamed value applies ``operator``, else None."""
         del operator
         return None
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
-            operator = methods(name)
+            operator = Operators.find(name)
             if operator is not None:
                 return lambda *args, **kwargs: operator(self, *args, **kwargs)
         hint = known_elsewhere(name)
@@ -110,7 +120,7 @@ class Var:
         return self.shape[0]
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise ArgumentError(
             f"{type(self).__name__}: the truth of a value that is not computed yet is unknown; "
             "use where(condition, a, b)"
         )
@@ -219,9 +229,12 @@ class Var:
 
 
 class _KernelEmitter:
-    """Runs the kernel on plain arrays; symop installs one that honors gradient makers."""
+    """Runs the kernel on plain arrays; symop installs an emitter that honors gradient makers."""
 
     def emit(self, operator: Any, inputs: Inputs, attributes: Attributes, name: str | None) -> Any:
+        complete_symop()
+        if Arrays.emitter is not self:
+            return Arrays.emitter.emit(operator, inputs, attributes, name)
         del name
         result = operator.run(inputs, attributes)
         if operator.single:
@@ -233,24 +246,32 @@ class _KernelEmitter:
         return jnp.full(type.shape, value, type.dtype)
 
 
-array_emitter: Emitter = _KernelEmitter()
+class Arrays:
+    """Plain arrays, which are not of a class of symop."""
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"emitter"})
+    emitter: ClassVar[Emitter] = _KernelEmitter()
 
 
-def set_array_emitter(emitter: Emitter) -> None:
-    """Make ``emitter`` what a call on plain arrays does."""
-    globals()["array_emitter"] = emitter
+def complete_symop() -> None:
+    """Loads the rest of symop if it is imported, since ``import symop`` loads it only when used.
+
+    It installs an emitter of arrays and a maker of bodies, and reserves its public names.
+    """
+    if "symop" in sys.modules:
+        importlib.import_module("symop.public")
 
 
 def emitter_of(values: Inputs) -> Emitter:
-    """What a call on ``values`` does: the first ``Var`` among them decides."""
+    """Returns the emitter of a call on ``values``: that of the first ``Var`` among them."""
     for value in values:
         if isinstance(value, Var):
             return value.emitter
-    return array_emitter
+    return Arrays.emitter
 
 
 def filled(like: Any, value: bool | int | float | complex) -> Any:
-    """A value of the shape and dtype of ``like``, filled with one number."""
+    """Returns a value of the shape and dtype of ``like``, filled with one number."""
     if isinstance(like, Var):
         return like.emitter.filled(value, like.type.strong())
     return jnp.full(jnp.shape(like), value, jnp.result_type(like))

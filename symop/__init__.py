@@ -1,95 +1,53 @@
 """symop: operators and their gradients as data on JAX.
 
-Every registered operator is a function of this module: ``so.sin(v)`` works on symbols and on
-arrays and returns the same kind.
+Every registered operator is a function of this module: ``so.sin(v)`` takes a symbol or an array
+and returns a value of the same kind.
+
+``import symop`` imports neither JAX nor the catalogue of operators. The first lookup of a name
+imports ``symop.public``, which contains all names.
 """
 
-import registry
-from registry.errors import SymopError, UnknownOperatorError
-from registry.lod import LoDTensor
-from registry.operator import Operator
-from registry.table import find, get
-from symop import autograd, checkpoint, nd, optim, random, remat, sym
-from symop import eager as _eager  # calls on plain arrays honor gradient makers from here on
-from symop.backward import append_backward
-from symop.building import Group, load, value_and_grad, var
-from symop.control_flow import body, cond, foreach, scan, while_loop
-from symop.current_program import data, parameter, program_guard
-from symop.depth import loops
-from symop.derivatives import grad, jvp
-from symop.executor import Executor
-from symop.files import load_parameters, save_parameters
-from symop.naming import name_scope
-from symop.ndarray import NDArray
-from symop.orders import derivative, hessian, hvp, jacobian
-from symop.program import Program
-from symop.program_block import Variable
-from symop.repeats.switch import rolling
-from symop.symbol import Symbol
-from symop.symbol_calls import from_desc, load_json
-from symop.vectorizing import vmap
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from symop import shadowing as _shadowing  # must precede every import of registry
+
+if TYPE_CHECKING:
+    from registry.operator.operator import Operator
+    from symop.public import *  # noqa: F403  # these names are found by __getattr__
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Executor",
-    "Group",
-    "LoDTensor",
-    "NDArray",
-    "Program",
-    "Symbol",
-    "SymopError",
-    "Variable",
-    "append_backward",
-    "autograd",
-    "body",
-    "checkpoint",
-    "cond",
-    "data",
-    "derivative",
-    "foreach",
-    "from_desc",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "load",
-    "load_json",
-    "load_parameters",
-    "loops",
-    "name_scope",
-    "nd",
-    "optim",
-    "parameter",
-    "program_guard",
-    "random",
-    "remat",
-    "rolling",
-    "save_parameters",
-    "scan",
-    "sym",
-    "value_and_grad",
-    "var",
-    "vmap",
-    "while_loop",
-]
-
-registry.table.reserve(__all__)
-del _eager
+del _shadowing
 
 
-def __getattr__(name: str) -> Operator:
-    """The operator called ``name``."""
-    operator = None if name.startswith("_") else find(name)
-    if operator is not None:
-        return operator
-    try:
-        return get(name)
-    except UnknownOperatorError as error:
-        raise AttributeError(f"symop: {error}", name=name) from None
+def __getattr__(name: str) -> "Operator":
+    """Returns the public name, module or operator called ``name``."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(f"symop: no attribute {name!r}", name=name)
+    # Python's import system fails in threads that import modules of a package while others import
+    # the package. The package is therefore imported first, and all threads wait for it.
+    importlib.import_module("registry")
+    # A module of this package is imported alone: `from symop import random`, which other modules
+    # contain, must not import all of them.
+    alone = importlib.util.find_spec(f"{__name__}.{name}") is not None
+    found: Operator = _module(name) if alone else getattr(_public(), name)
+    return found
 
 
 def __dir__() -> list[str]:
-    """Names of this module, operators included."""
-    return sorted([*globals(), *registry.names(aliases=True)])
+    """Returns the public names, including operators."""
+    return dir(_public())
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def _public() -> Any:
+    """Loads the public names into this module; later lookups bypass its ``__getattr__``."""
+    public = _module("public")
+    names = {one: getattr(public, one) for one in ("__all__", *public.__all__)}
+    globals().update(names, __getattr__=public.__getattr__, __dir__=public.__dir__)
+    return public

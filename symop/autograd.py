@@ -1,4 +1,4 @@
-"""``so.autograd``: recording of eager code, and its gradients of every order.
+"""``so.autograd``: recording of eager code, and gradients of any order.
 
 Example:
     >>> from symop import autograd, nd
@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from registry.hooks import define
 from registry.types import OpReqType
-from symop.custom import Function
-from symop.entries import Gradient, Link
-from symop.modes import (
+from symop.eager.custom import Function
+from symop.eager.lazy_backward import gradients
+from symop.eager.modes import (
     is_recording,
     is_training,
     mode,
@@ -29,13 +30,13 @@ from symop.modes import (
     set_training,
     train_mode,
 )
-from symop.ndarray import NDArray
-from symop.pending import gradients
-from symop.recorded_symbol import symbol_of
-from symop.recording import settle
-from symop.symbol import Symbol
-from symop.tangents import moved
-from symop.tape import ONES, Cotangent, disconnected, pull
+from symop.eager.ndarray import NDArray
+from symop.eager.recorded_symbol import symbol_of
+from symop.eager.recording import flush
+from symop.eager.tangents import with_tangents
+from symop.eager.tape import ONES, Cotangent, disconnected_error, pull
+from symop.eager.tape_nodes import Gradient, Link
+from symop.symbol.symbol import Symbol
 
 __all__ = [
     "Function",
@@ -62,18 +63,18 @@ def mark_variables(
     gradients: NDArray | Sequence[NDArray],
     grad_reqs: str | OpReqType | Sequence[str | OpReqType] = "write",
 ) -> None:
-    """Give arrays gradients of their own, as ``attach_grad`` does, in the arrays that are given.
+    """Attaches given gradient arrays to variables, as ``attach_grad`` attaches new ones.
 
-    With the request ``null`` there is no room for a gradient, so the one that is given is not used.
+    With the request ``null``, a variable has no gradient, and the given array is ignored.
 
     Raises:
-        ArgumentError: there must be one gradient for each variable.
+        ArgumentError: the numbers of variables, gradients and requests differ.
     """
     marked, given = _listed(variables), _listed(gradients)
     reqs = [grad_reqs] * len(marked) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(marked) == len(given) == len(reqs):
         raise ArgumentError(
-            "mark_variables: there must be as many gradients and requests as variables, "
+            "mark_variables: gradients and requests must match the variables in number, "
             f"{len(marked)}, got {len(given)} and {len(reqs)}"
         )
     for one, gradient, req in zip(marked, given, reqs, strict=True):
@@ -88,20 +89,20 @@ def backward(
     retain_graph: bool = False,
     train_mode: bool = True,
 ) -> None:
-    """Put the gradients of ``heads`` into the ``grad`` of every array that has one.
+    """Computes the gradients of ``heads`` and stores them in the ``grad`` of every marked array.
 
     Args:
-        heads: one array or several, recorded inside ``record()``.
-        head_grads: a cotangent for each; ones where there is none.
-        retain_graph: keep the record for another backward pass.
-        train_mode: whether makers that tell training from prediction train; kept for other
-            systems' calls: what was recorded tells the mode.
+        heads: an array or a list of arrays, recorded inside ``record()``.
+        head_grads: the cotangent of each head; None stands for ones.
+        retain_graph: whether to keep the record for another backward pass.
+        train_mode: ignored; accepted for compatibility with MXNet. The recorded mode applies.
 
     Raises:
         GradientError: nothing was recorded, or the record was freed; or JAX traces the gradient of
-            an array that was marked outside of the trace.
-        ShapeError, DTypeError: a cotangent is not of its head's type.
-        KindError: a row-sparse gradient, as some makers return it, meets another one or flows on.
+            an array that was marked outside the trace.
+        ShapeError, DTypeError: a cotangent does not have its head's shape or dtype.
+        KindError: a row-sparse gradient, which some makers return, must be added to another
+            gradient or propagated further.
     """
     del train_mode
     given = _heads("backward", _listed(heads), head_grads)
@@ -130,7 +131,7 @@ def _store(kept: Gradient, gradient: NDArray) -> None:
         gradient = kept.value.to_dense() + gradient.to_dense()
     if kept.value is None:
         kept.value = gradient
-    else:  # who holds x.grad sees the new gradient
+    else:  # in place, so that references to x.grad see the new gradient
         kept.value._take_value_of(gradient)
 
 
@@ -142,16 +143,16 @@ def grad(
     create_graph: bool = False,
     train_mode: bool = True,
 ) -> list[NDArray]:
-    """The gradients of ``heads`` with respect to ``variables``, as new arrays.
+    """Returns the gradients of ``heads`` with respect to ``variables``, as new arrays.
 
     Args:
-        heads: one array or several, recorded inside ``record()``.
-        variables: arrays on which they depend, with a gradient of their own or recorded ones.
-        head_grads: a cotangent for each head; ones where there is none. Gradients with respect to
-            them are right, too.
-        retain_graph: keep the record; by default just where ``create_graph`` is set.
-        create_graph: record the gradients, so that they can be differentiated again.
-        train_mode: as in ``backward``.
+        heads: an array or a list of arrays, recorded inside ``record()``.
+        variables: arrays on which the heads depend, either marked or recorded.
+        head_grads: the cotangent of each head; None stands for ones. With ``create_graph``, the
+            gradients can be differentiated with respect to the cotangents, too.
+        retain_graph: whether to keep the record; defaults to ``create_graph``.
+        create_graph: whether to record the gradients, so that they can be differentiated again.
+        train_mode: ignored, as in ``backward``.
 
     Raises:
         DisconnectedError: a head does not depend on a variable.
@@ -187,7 +188,7 @@ def grad(
 
 def _arrived(gradient: NDArray | None) -> NDArray:
     if gradient is None:
-        raise disconnected("grad")
+        raise disconnected_error("grad")
     return gradient
 
 
@@ -212,7 +213,7 @@ def _listed(given: Any) -> list[NDArray]:
 def _heads(
     what: str, heads: list[NDArray], head_grads: Any
 ) -> list[tuple[NDArray, NDArray | None]]:
-    """The heads, each with its cotangent; None for ones."""
+    """Returns the heads, each with its cotangent; None stands for ones."""
     single = head_grads is None or isinstance(head_grads, NDArray) or len(heads) == 1
     given = [head_grads] * len(heads) if head_grads is None else head_grads
     given = [given] if single and not isinstance(given, (list, tuple)) else list(given)
@@ -227,8 +228,8 @@ def _heads(
 def _sources(
     what: str, heads: list[tuple[NDArray, NDArray | None]]
 ) -> list[tuple[Link | NDArray, Cotangent]]:
-    """Where the heads come from, each with its cotangent."""
-    settle()
+    """Returns the sources of the heads, each with its cotangent."""
+    flush()
     return [(_source(what, one), ONES if along is None else along) for one, along in heads]
 
 
@@ -263,14 +264,14 @@ def _cotangent(head: NDArray, given: Any) -> NDArray | None:
 
 
 def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
-    """The recorded computation of ``x`` as a symbol, gradients that were recorded included.
+    """Returns the recorded computation of ``x`` as a symbol, including recorded gradients.
 
-    Its variables ``var0``, ``var1``, ... stand for the arrays that it was computed from; those that
-    an operator updates, as ``batch_norm`` its moving statistics, are auxiliary states. An array
-    with a gradient of its own is a variable. Of several arrays it is a group.
+    The variables ``var0``, ``var1``, ... of the symbol stand for the arrays that ``x`` was computed
+    from. Those that an operator updates, such as the moving statistics of ``batch_norm``, are
+    auxiliary states. A marked array is a variable. For several arrays, the symbol is a group.
 
     Raises:
-        GradientError: nothing was recorded, or a ``Function`` lies on the way.
+        GradientError: nothing was recorded, or the computation contains a ``Function``.
 
     Example:
         >>> from symop import autograd, nd
@@ -284,7 +285,7 @@ def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
     arrays = _listed(x)
     if not arrays:
         raise ArgumentError("get_symbol: at least one array must be given, got none")
-    settle()
+    flush()
     sources = [one.source for one in arrays]
     found = [one for one in sources if one is not None]
     if len(found) < len(sources):
@@ -300,25 +301,25 @@ def jvp(
     primals: NDArray | Sequence[NDArray],
     tangents: NDArray | Sequence[NDArray],
 ) -> tuple[Any, Any]:
-    """The result of a function of arrays, and how it moves with them; nothing is recorded.
+    """Returns the result of a function of arrays and its tangents, without recording.
 
     Args:
-        function: takes arrays, and returns one or several.
-        primals: its arguments.
-        tangents: in which direction each moves; of the same shapes and dtypes.
+        function: takes arrays and returns an array or nested arrays.
+        primals: the arguments of the function.
+        tangents: the tangent of each argument, of the same shape and dtype.
 
     Returns:
-        What the function returns, and the tangents in the same form.
+        The function's result, and its tangents with the same nesting.
 
     Raises:
-        ArgumentError, ShapeError, DTypeError, GradientError: as ``so.jvp`` of a function does.
+        ArgumentError, ShapeError, DTypeError, GradientError: see ``so.jvp`` of a function.
 
     Example:
         >>> from symop import autograd, nd
         >>> autograd.jvp(lambda x: x * x, nd.array(3.0), nd.array(1.0))
         (NDArray(9., dtype=float32), NDArray(6., dtype=float32))
     """
-    return moved(function, primals, tangents)
+    return with_tangents(function, primals, tangents)
 
 
-NDArray.pass_back = staticmethod(backward)
+define(NDArray, pass_back=staticmethod(backward))

@@ -1,4 +1,4 @@
-"""Checkpoints: training state in one file, written whole or not at all, resumed bit for bit.
+"""Checkpoints: training state in one file, written atomically and restored bit for bit.
 
 Example:
     >>> import tempfile, symop as so
@@ -26,26 +26,27 @@ import numpy as np
 from registry.errors import FormatError, SymopError
 from registry.types import VarKind
 from registry.values import SelectedRows
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop import random
-from symop.files import PathLike, load_parameters, save_parameters
-from symop.program import Program
-from symop.program_block import Variable
+from symop.io.files import PARAMETERS_LIMIT, PathLike, load_parameters, save_parameters
+from symop.program.block import Variable
+from symop.program.program import Program
 
 _SCOPE, _RANDOM, _TREE = "scope/", "random/", "tree"
 _PARTS = ("rows", "values")
 
 
 def save(path: PathLike, state: Any) -> None:
-    """Write ``state``; the file at ``path`` is the old one or the new one, whatever happens.
+    """Writes ``state`` to a file atomically: after a failure, ``path`` is the previous file.
 
     Args:
         path: a safetensors file.
-        state: a ``Program``: the values of its parameters and states, and where the random numbers
-            of the process stand. Or a pytree of arrays, such as a ``train.TrainState``.
+        state: a ``Program``, whose parameters and states are saved with the state of the process's
+            random numbers; or a pytree of arrays, such as a ``train.TrainState``.
 
     Raises:
-        DTypeError: safetensors has no such dtype.
-        OSError: the file cannot be written; the old one is as it was.
+        DTypeError: safetensors does not support a dtype.
+        OSError: the file cannot be written; the previous one is unchanged.
     """
     if isinstance(state, Program):
         save_parameters(path, _of_program(state))
@@ -54,23 +55,24 @@ def save(path: PathLike, state: Any) -> None:
     save_parameters(path, {_TREE + jax.tree_util.keystr(key): _plain(one) for key, one in leaves})
 
 
-def load(path: PathLike, state: Any) -> Any:
-    """Read what ``save`` wrote.
+def load(path: PathLike, state: Any, *, limit: int = PARAMETERS_LIMIT) -> Any:
+    """Reads a file that ``save`` wrote.
 
     Args:
         path: the file.
-        state: the program to go on with, which takes the values over; or a pytree like the one that
-            was saved.
+        state: the program whose values are replaced; or a pytree with the structure, shapes and
+            dtypes of the saved one.
+        limit: the maximum number of bytes to read.
 
     Returns:
         The pytree; None for a program.
 
     Raises:
-        FormatError: the file is damaged, or what it holds is not of the names, shapes and dtypes of
-            ``state``; which is as it was.
+        FormatError: the file is damaged, or its names, shapes or dtypes differ from those of
+            ``state``, which is then unchanged.
         OSError: the file cannot be read.
     """
-    held = load_parameters(path)
+    held = load_parameters(path, limit=limit)
     if isinstance(state, Program):
         _into_program(held, state)
         return None
@@ -82,7 +84,7 @@ def load(path: PathLike, state: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A leaf as an array that a file can hold."""
+    """Returns a leaf as an array that a file can store: a random key becomes its raw data."""
     return jax.random.key_data(value) if _is_key(value) else value
 
 
@@ -92,7 +94,11 @@ def _is_key(value: Any) -> bool:
 
 
 def _like(name: str, array: np.ndarray, leaf: Any) -> Any:
-    """``array`` as ``leaf`` was: a key, a JAX array, a NumPy array."""
+    """Converts ``array`` to the kind of ``leaf``: a key, a number, a JAX array or a NumPy array.
+
+    Raises:
+        FormatError: the shapes or dtypes differ.
+    """
     plain = np.asarray(_plain(leaf))
     if array.shape != plain.shape or array.dtype != plain.dtype:
         raise FormatError(
@@ -141,7 +147,7 @@ def _into_program(held: Mapping[str, np.ndarray], program: Program) -> None:
 
 
 def _names(variable: Variable) -> list[str]:
-    """What the file calls the arrays of a variable."""
+    """Returns the names of a variable's arrays in the file."""
     name = _SCOPE + variable.name
     rows = variable.kind is VarKind.SELECTED_ROWS
     return [f"{name}/{part}" for part in _PARTS] if rows else [name]

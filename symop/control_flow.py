@@ -1,9 +1,9 @@
-"""Control flow for users: ``cond``, ``while_loop``, ``scan`` and ``foreach`` on values of any kind.
+"""Control flow: ``cond``, ``while_loop``, ``scan`` and ``foreach`` on values of any kind.
 
-On symbols the functions that are passed run once, on placeholders, and become bodies of one
-operator; what they use from outside becomes an operand. On eager arrays they run as Python does,
-step by step, and are recorded where autograd records. On JAX arrays, and wherever JAX traces, they
-run under ``jax.lax``.
+On symbols, the given functions run once, on placeholders, and become bodies of one operator; values
+that they capture become operands. On eager arrays, the functions run step by step in Python, and
+are recorded if autograd is recording. On JAX arrays, and inside JAX transformations, they run
+under ``jax.lax``.
 """
 
 import contextlib
@@ -17,13 +17,15 @@ from jax import lax
 from registry.errors import ArgumentError
 from registry.shapes import canonical, default_float
 from registry.types import VarType, as_dtype
-from symop import eager_flow, symbol_flow
-from symop.bodies import GraphBody
-from symop.ndarray import NDArray
-from symop.program_block import Variable
-from symop.symbol import Symbol
-from symop.symbol_flow import flat
-from symop.variable_flow import on_variables
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.eager import control_flow as eager_flow
+from symop.eager.ndarray import NDArray
+from symop.program.block import Variable
+from symop.program.control_flow import on_variables
+from symop.regions.bodies import GraphBody
+from symop.symbol import control_flow as symbol_flow
+from symop.symbol.control_flow import flat
+from symop.symbol.symbol import Symbol
 
 Function = Callable[..., Any]
 
@@ -31,14 +33,16 @@ Function = Callable[..., Any]
 def body(
     function: Function, *inputs: VarType | tuple[Sequence[int], Any] | Sequence[int]
 ) -> GraphBody:
-    """The body of a function of symbols: what the operators of control flow take as an attribute.
+    """Converts a function of symbols to a body, an attribute of the control-flow operators.
 
     Args:
-        function: from symbols to a symbol, or to a tuple of them. It uses nothing from outside.
-        inputs: for each of them its type: a ``VarType``, a pair of shape and dtype, or a shape.
+        function: takes symbols and returns a symbol or a tuple of symbols. It must not capture
+            values.
+        inputs: the type of each input: a ``VarType``, a pair of shape and dtype, or a shape, whose
+            dtype is the default float dtype.
 
     Raises:
-        ArgumentError: the function uses a value from outside.
+        ArgumentError: the function captures a value.
 
     Example:
         >>> import symop as so
@@ -57,20 +61,23 @@ def _type(given: Any) -> VarType:
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
-    """``true_fn(*operands)`` if ``pred`` holds, else ``false_fn(*operands)``.
+    """Returns ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``.
 
-    Only the chosen function is computed, and so are its gradients, of every order and in both
-    modes. The functions may use values from outside; gradients flow to those, too.
+    Only the chosen function and its gradients are computed, for gradients of every order and in
+    both modes. The functions may capture values; gradients flow to these, too.
 
     Args:
-        pred: a scalar: a boolean, or a number that holds if it is not zero.
-        true_fn: from the operands to a value, or to nested tuples, lists and dictionaries of them.
-        false_fn: the same; what it returns is of the same types and nested alike.
+        pred: a scalar: a boolean, or a number that counts as true if it is not zero.
+        true_fn: takes the operands and returns a value, or nested tuples, lists and dictionaries
+            of values.
+        false_fn: likewise; its results have the same types and nesting as those of ``true_fn``.
         operands: values, nested or not.
 
     Raises:
-        ArgumentError: the functions nest what they return differently.
-        ShapeError, DTypeError, KindError: they return other types, or ``pred`` is no scalar.
+        ArgumentError: the results of the functions are nested differently; or ``pred`` is an
+            array that is not a scalar.
+        ShapeError, DTypeError, KindError: the types of the results differ, or ``pred`` is a symbol
+            that is not a scalar.
 
     Example:
         >>> import symop as so
@@ -98,20 +105,21 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
 def while_loop(
     cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None = None
 ) -> Any:
-    """``carry = init``, then ``carry = body_fn(carry)`` while ``cond_fn(carry)``; the last carry.
+    """Repeats ``carry = body_fn(carry)`` while ``cond_fn(carry)``; returns the last carry.
 
-    Forward mode differentiates any loop. Reverse mode stores what each step needs and so wants
-    ``max_steps``, after which the loop ends although the condition still holds.
+    Forward mode differentiates any loop. Reverse mode stores the residuals of each step and
+    therefore needs ``max_steps``, after which the loop ends even if the condition still holds.
 
     Args:
-        cond_fn: from the carry to a scalar.
-        body_fn: from the carry to the next one, which is nested alike and of the same types.
-        init: the first carry: a value, or nested tuples, lists and dictionaries of them.
-        max_steps: how many steps are taken at most; None for no bound.
+        cond_fn: takes the carry and returns a scalar.
+        body_fn: takes the carry and returns the next one, with the same nesting and types.
+        init: the first carry: a value, or nested tuples, lists and dictionaries of values.
+        max_steps: the maximum number of steps; None for no limit.
 
     Raises:
-        ArgumentError: a step changes the type of a carry, which is named, or how they are nested.
-        NotDifferentiableError: reverse mode is asked of a loop without ``max_steps``.
+        ArgumentError: a step changes the nesting of the carry, or the type of one of its values,
+            which the message names.
+        NotDifferentiableError: reverse mode is applied to a loop without ``max_steps``.
 
     Example:
         >>> import symop as so
@@ -143,21 +151,24 @@ def while_loop(
 def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """``carry, ys[i] = f(carry, xs[i])`` for each ``i`` in turn; the last carry, and ``ys``.
+    """Computes ``carry, ys[i] = f(carry, xs[i])`` for each ``i`` in turn.
 
     The argument order is that of ``jax.lax.scan``.
 
     Args:
-        f: from the carry and a slice of ``xs`` to the next carry, nested alike and of the same
-            types, and to results.
-        init: the first carry: a value, or nested tuples, lists and dictionaries of them.
-        xs: values that are sliced along their first axis, nested or not; None for none.
-        length: how many steps there are; needed without ``xs``.
-        reverse: whether the last slice comes first. ``ys`` are in the order of ``xs`` anyway.
+        f: takes the carry and a slice of ``xs``, and returns the next carry, with the same nesting
+            and types, and the results of the step.
+        init: the first carry: a value, or nested tuples, lists and dictionaries of values.
+        xs: values to slice along their first axis, nested or not; or None.
+        length: the number of steps; required without ``xs``.
+        reverse: whether to start with the last slice. ``ys`` keep the order of ``xs``.
+
+    Returns:
+        The last carry, and the results of all steps stacked along a new first axis.
 
     Raises:
-        ArgumentError: a step changes the type of a carry, which is named, or how they are nested;
-            or the numbers of steps differ.
+        ArgumentError: a step changes the nesting of the carry, or the type of one of its values,
+            which the message names; or the numbers of steps differ.
 
     Example:
         >>> import symop as so
@@ -186,15 +197,18 @@ def scan(
 
 
 def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
-    """``outputs[i], states = body(data[i], states)`` for each ``i`` in turn; outputs and states.
+    """Computes ``outputs[i], states = body(data[i], states)`` for each ``i`` in turn.
 
-    ``scan`` in the argument order of MXNet's ``contrib.foreach``: data before states, outputs
-    before states.
+    This is ``scan`` in the argument order of MXNet's ``contrib.foreach``: data before states,
+    outputs before states.
 
     Args:
-        body: from a slice of ``data`` and the states to outputs and the next states.
-        data: a value, or a list of them, sliced along the first axis.
-        init_states: the first states: a value, or a list of them.
+        body: takes a slice of ``data`` and the states, and returns outputs and the next states.
+        data: a value or a list of values, sliced along the first axis.
+        init_states: the first states: a value or a list of values.
+
+    Returns:
+        The outputs of all steps, stacked along a new first axis, and the last states.
 
     Example:
         >>> import symop as so
@@ -208,7 +222,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
 
 
 def in_order_of_mxnet(body: Function) -> Function:
-    """The step of a scan that ``body`` of a ``foreach`` is."""
+    """Converts the ``body`` of a ``foreach`` to the step function of a ``scan``."""
 
     def step(states: Any, one: Any) -> tuple[Any, Any]:
         pair = body(one, states)
@@ -219,7 +233,7 @@ def in_order_of_mxnet(body: Function) -> Function:
     return step
 
 
-# What kind of values ---------------------------------------------------------------------------
+# Arguments -------------------------------------------------------------------------------------
 
 
 def _has(kind: type, values: Any) -> bool:
@@ -235,7 +249,7 @@ def _require_count(name: str, count: int | None) -> None:
 
 
 def _holds(what: str, pred: Any) -> Any:
-    """A scalar as a boolean."""
+    """Converts a scalar to a boolean."""
     value = jnp.asarray(pred.value if isinstance(pred, NDArray) else pred)
     if value.shape != ():
         raise ArgumentError(f"{what}: the predicate must be a scalar, got shape {value.shape}")
@@ -243,7 +257,7 @@ def _holds(what: str, pred: Any) -> Any:
 
 
 def _bounded(cond_fn: Function, body_fn: Function, init: Any, max_steps: int) -> Any:
-    """A loop that JAX can transpose: all steps are counted, those behind the end do nothing."""
+    """Runs a loop that JAX can transpose: a scan of ``max_steps`` steps, idle after the last."""
 
     def step(state: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
         carry, goes_on = state

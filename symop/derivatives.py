@@ -1,44 +1,50 @@
-"""``so.grad`` and ``so.jvp`` of every kind of value: as graphs, in programs, and at once."""
+"""``so.grad`` and ``so.jvp`` for symbols, variables of programs, and functions of arrays."""
 
 from typing import Any, Literal
 
 from registry.errors import ArgumentError
-from symop import building
-from symop.ndarray import NDArray
-from symop.symbol import Symbol
-from symop.tangents import moved
-from symop.variable_flow import also_on_variables
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.eager.ndarray import NDArray
+from symop.eager.tangents import with_tangents
+from symop.program.control_flow import also_on_variables
+from symop.symbol import building
+from symop.symbol.symbol import Symbol
 
 grad = also_on_variables(building.grad)
 _jvp = also_on_variables(building.jvp)
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error") -> Any:
-    """Tangents of ``ys`` when ``xs`` move along ``tangents``: forward mode.
+    """Returns the Jacobian-vector product of ``ys`` with respect to ``xs`` along ``tangents``.
 
-    Of symbols they are symbols. Every gradient maker is linear in its cotangent, and its
-    transpose is used here. Of a function they are computed at once, beside its value, and no
-    tape is kept; with a function that returns a gradient they are Hessian-vector products.
+    For symbols, the tangents are symbols, built from the transposes of the gradient makers, which
+    are linear in their cotangents. For a function, the tangents are computed immediately, together
+    with its value and without a tape; for a function that returns a gradient, they are
+    Hessian-vector products.
 
     Args:
-        ys: a symbol or a list of them; or a function of arrays that returns one or several.
-        xs: a symbol, variable or not, or the name of an argument; or a list of them; the
-            arguments of a function.
-        tangents: for each of ``xs`` the direction in which it moves.
-        unreachable: what to do when a symbol among ``ys`` depends on none of ``xs``: raise an
-            error, or return zeros. What a function returns moves by zero then.
+        ys: a symbol or a list of symbols; or a function of arrays that returns an array or nested
+            arrays.
+        xs: a symbol (not necessarily a variable), the name of an argument, or a list of these; for
+            a function, its arguments.
+        tangents: the tangent of each of ``xs``.
+        unreachable: what to do when a symbol among ``ys`` does not depend on any of ``xs``, or only
+            through operators without a derivative: raise an error, or return zeros. For a function,
+            the tangent is then always zero.
 
     Returns:
-        For symbols the tangents, in the form of ``ys``. For a function what it returns, and the
-        tangents in the same form: eager arrays, whatever kind of arrays ``xs`` are.
+        For symbols, the tangents, in the form of ``ys``. For a function, its result and the
+        tangents with the same nesting, as eager arrays whatever the kind of ``xs``.
 
     Raises:
-        ArgumentError: ``xs`` and ``tangents`` differ in number or are no arrays, or ``ys`` is an
-            eager array, of which it is too late to ask how it moves.
-        ShapeError, DTypeError: a tangent is not of the type of its ``x``, or that is not floating.
-        GradientError: one of the arrays is being recorded; what comes out would be a constant.
-        DisconnectedError: a symbol among ``ys`` depends on none of ``xs``.
-        NotLinearError: an operator on the way has a gradient that no forward mode belongs to.
+        ArgumentError: ``xs`` and ``tangents`` differ in number or are not arrays; or ``ys`` is an
+            eager array, which is computed already.
+        ShapeError, DTypeError: a tangent does not have the shape and dtype of its ``x``, or that
+            dtype is not floating.
+        GradientError: an array is being recorded; its tangents would be constants.
+        DisconnectedError: a symbol among ``ys`` does not depend on any of ``xs``.
+        NotLinearError: the gradient of an operator on the path is not linear in its cotangent, so
+            forward mode is undefined.
         NotDifferentiableError: the derivative is undefined.
 
     Example:
@@ -55,5 +61,5 @@ def jvp(ys: Any, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"
             "already; pass the function that computes it"
         )
     if callable(ys) and not isinstance(ys, Symbol):
-        return moved(ys, xs, tangents)
+        return with_tangents(ys, xs, tangents)
     return _jvp(ys, xs, tangents, unreachable=unreachable)

@@ -5,22 +5,25 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from registry.foreign_names import foreign as _foreign
+from registry.hooks import define as _define
+from registry.table import Changes as _Changes
 from registry.table import find as _find
 from registry.table import get as _get
-from registry.table import listeners as _listeners
 from registry.table import names as _names
 from registry.types import OpReqType
-from symop import array_api as _api
-from symop import array_methods as _methods  # arrays have the functions as methods from here on
-from symop import array_operators as _operators  # arrays have Python's operators from here on
 from symop import control_flow as _flow
-from symop import linalg
-from symop.array_calls import array_function as _array_function
-from symop.eager_flow import arrays_of as _arrays_of
-from symop.fourier import fft
-from symop.ndarray import NDArray
-from symop.recording import direct
-from symop.recording import settle as _settle
+from symop.eager import array_api as _api
+from symop.eager import (
+    array_methods as _methods,
+)  # adds the functions to arrays as methods
+from symop.eager import array_operators as _operators  # adds Python's operators to arrays
+from symop.eager import linalg
+from symop.eager.array_calls import array_function as _array_function
+from symop.eager.control_flow import arrays_of as _arrays_of
+from symop.eager.fourier import fft
+from symop.eager.ndarray import NDArray
+from symop.eager.recording import direct
+from symop.eager.recording import flush as _flush
 
 __all__ = [
     "NDArray",
@@ -39,19 +42,21 @@ _Function = _Callable[..., _Any]
 
 
 def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
-    """An eager array of ``data``: numbers, nested lists, a NumPy array, a ``jax.Array``.
+    """Creates an eager array from numbers, nested lists, a NumPy array or a ``jax.Array``.
 
-    Numbers and lists of floats are of JAX's default float dtype, float32 unless x64 is on. A
-    ``jax.Array`` is taken without a copy; it cannot change, so nothing that is done to the eager
-    array is seen in it. Of an eager array it is a copy, recorded where that array is.
+    Floats and lists of floats have JAX's default float dtype, float32 unless x64 is enabled. The
+    array has its own memory, as in NumPy: a ``jax.Array`` is copied, so that it may be donated;
+    ``asarray`` does not copy it. An eager array is copied, too, and the copy is recorded if the
+    array is.
 
     Args:
         data: the entries.
         dtype: the dtype; by default that of the data.
-        ctx: the device to put it on, such as ``"cpu:0"``.
+        ctx: the device that holds the array, such as ``"cpu:0"``.
 
     Raises:
-        GradientError: the data are a list with recorded arrays, or a recorded array to be moved.
+        GradientError: ``data`` is a list with recorded arrays, or a recorded array and ``ctx``
+            would move it.
 
     Example:
         >>> array([[1, 2], [3, 4]], dtype="float32")
@@ -62,12 +67,12 @@ def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
 
 
 def waitall() -> None:
-    """Run what this thread has recorded; a value that is asked for then is there, or on its way."""
-    _settle()
+    """Runs the recorded calls of this thread; JAX may still be computing their results."""
+    _flush()
 
 
 def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -> _Any:
-    """``so.cond`` on eager arrays; numbers and lists become some.
+    """Calls ``so.cond`` on eager arrays; converts numbers to arrays.
 
     Example:
         >>> cond(array(1.0) > 0, lambda x: x * 2, lambda x: x, array([1.0, 2.0]))
@@ -79,7 +84,7 @@ def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -
 def while_loop(
     cond_fn: _Function, body_fn: _Function, init: _Any, max_steps: int | None = None
 ) -> _Any:
-    """``so.while_loop`` on eager arrays; numbers become some.
+    """Calls ``so.while_loop`` on eager arrays; converts numbers to arrays.
 
     Example:
         >>> while_loop(lambda x: x < 100, lambda x: x * x, array(3.0))
@@ -91,7 +96,7 @@ def while_loop(
 def scan(
     f: _Function, init: _Any, xs: _Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[_Any, _Any]:
-    """``so.scan`` on eager arrays; numbers become some.
+    """Calls ``so.scan`` on eager arrays; converts numbers to arrays.
 
     Example:
         >>> scan(lambda c, x: (c + x, c), array(0.0), array([1.0, 2.0, 3.0]))[1]
@@ -101,7 +106,7 @@ def scan(
 
 
 def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]:
-    """``so.foreach`` on eager arrays; numbers become some.
+    """Calls ``so.foreach`` on eager arrays; converts numbers to arrays.
 
     Example:
         >>> foreach(lambda x, s: (x * s, s + x), array([1.0, 2.0, 3.0]), array(1.0))[0]
@@ -111,14 +116,14 @@ def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]
 
 
 def __getattr__(name: str) -> _Any:
-    """A function of the array API, or the operator called ``name`` on arrays."""
+    """Returns a function of the array API, or the operator called ``name`` on arrays."""
     found = getattr(_api, name) if name in _api.FUNCTIONS else _operator(name)
-    globals()[name] = found  # the next look finds it at once
+    globals()[name] = found  # cached for the next lookup
     return found
 
 
 def _operator(name: str) -> _Callable[..., _Any]:
-    """The operator called ``name``, also one that computes a gradient."""
+    """Returns the operator called ``name``, including private ones that compute gradients."""
     if name.startswith("_") and not _foreign(name):
         found = None if name.startswith("__") else _find(name)
         if found is None:
@@ -131,18 +136,21 @@ def _operator(name: str) -> _Callable[..., _Any]:
 
 
 def _forget(name: str) -> None:
-    """An operator of that name came, or went; ``fft`` is more than an operator and stays."""
+    """Drops the cached operator ``name``, which was registered or removed.
+
+    ``fft`` remains, as it also holds the functions of the Fourier extension.
+    """
     if name not in __all__ and hasattr(globals().get(name), "operator"):
         del globals()[name]
 
 
-_listeners.append(_forget)
+_define(_Changes, changed=_forget)
 
 
 def __dir__() -> list[str]:
-    """The operators, and what this module exports beside them."""
+    """Returns the operators and the other public names of this module."""
     return sorted({*__all__, *_api.FUNCTIONS, *_names(aliases=True)})
 
 
 del _methods, _operators
-NDArray.namespace = _sys.modules[__name__]
+_define(NDArray, namespace=_sys.modules[__name__])

@@ -1,20 +1,21 @@
-"""Optimizers of programs: ``so.optim.Adam(1e-3).minimize(loss)`` appends backward and update.
+"""Optimizers for programs: ``so.optim.Adam(1e-3).minimize(loss)`` appends backward and update.
 
-Each is an operator of the registry, applied in place: what the program updates. One compiled step
-then holds forward, backward and update.
+Each optimizer applies an operator of the registry in place, as an update of the program. One
+compiled step then contains the forward pass, the backward pass and the update.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from registry.errors import ArgumentError, ProgramError, nearest
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import get
 from registry.types import VarKind
-from symop.backward import Pairs, append_backward
-from symop.clipping import Clip, ClipByGlobalNorm, ClipByNorm, ClipByValue
-from symop.loss_scaling import LossScale, Scaling
-from symop.program_block import Block, Variable
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.program.backward import Pairs, append_backward
+from symop.program.block import Block, Variable
+from symop.training.clipping import Clip, ClipByGlobalNorm, ClipByNorm, ClipByValue
+from symop.training.loss_scaling import LossScale, Scaling
 
 __all__ = [
     "SGD",
@@ -35,19 +36,19 @@ __all__ = [
 ]
 
 Schedule = Callable[[Variable], Variable]
-"""A learning rate as a function of the number of steps before."""
+"""A learning rate as a function of the number of previous steps."""
 
 
 class Optimizer:
-    """Updates parameters by their gradients, by an operator of the registry.
+    """Base class of optimizers, which update parameters with an operator of the registry.
 
-    Row-sparse gradients cost the rows alone where the operator is exact on them (``sgd``,
-    ``adagrad``) or ``lazy=True``, which leaves the moments of other rows as they are; otherwise the
-    step is that of the dense gradient, over the whole table.
+    A row-sparse gradient updates only its rows if the operator is exact on rows (``sgd``,
+    ``adagrad``) or with ``lazy=True``, which leaves the moments of the other rows unchanged.
+    Otherwise the step is that of the dense gradient, over the whole table.
 
     Attributes:
         operator: the operator's name.
-        initial: what its states hold before the first step, where that is not zero.
+        initial: the values of its states before the first step, if not zero.
     """
 
     operator: ClassVar[str]
@@ -65,24 +66,25 @@ class Optimizer:
         initial: Mapping[str, float] | None = None,
         **attributes: Any,
     ) -> None:
-        """Prepare to minimize.
+        """Configures the optimizer.
 
         Args:
-            learning_rate: a number, or a function from the number of steps before (a variable) to
-                the rate, such as
-                ``lambda step: so.exponential_decay(step, init_value=0.1, ...)``.
-            weight_decay: of an operator that has it (``adamw``, ``lamb``) its own, with its
-                default; else the coupled one, none unless told: that times the parameter is added
-                to the gradient.
-            clip: what is done to all gradients first, such as ``ClipByGlobalNorm(1.0)``.
-            accumulate: gradients of so many runs are averaged before each step.
-            loss_scale: for forward passes in half precision.
-            initial: by state, what it holds before the first step.
-            **attributes: those of the operator, such as ``b1`` or ``nesterov``; and ``lazy``: rows
-                that a gradient does not name stay as they are, coupled decay included.
+            learning_rate: a number, or a function of the number of previous steps (a variable),
+                such as ``lambda step: so.exponential_decay(step, init_value=0.1, ...)``.
+            weight_decay: for an operator with this attribute (``adamw``, ``lamb``), its value, by
+                default the operator's. For other operators, coupled weight decay, by default zero:
+                ``weight_decay`` times the parameter is added to the gradient.
+            clip: applied to all gradients first, such as ``ClipByGlobalNorm(1.0)``.
+            accumulate: the number of runs whose gradients are averaged for each step.
+            loss_scale: the loss scaling, for forward passes in half precision.
+            initial: the initial values of states, by name.
+            **attributes: attributes of the operator, such as ``b1`` or ``nesterov``; and ``lazy``,
+                which leaves rows that are not in a row-sparse gradient unchanged, also by coupled
+                decay.
 
         Raises:
-            ArgumentError: the operator has no such attribute or state.
+            ArgumentError: the operator has no such attribute or state; or ``accumulate`` is less
+                than 1.
         """
         if accumulate < 1:
             raise ArgumentError(f"accumulate: it must be at least 1, got {accumulate}")
@@ -110,18 +112,20 @@ class Optimizer:
         parameter_list: Sequence[Variable | str] | None = None,
         no_grad_set: Collection[Variable | str] | None = None,
     ) -> Pairs:
-        """Append backward and update to the program of ``loss``.
+        """Appends the backward pass and the update to the program of ``loss``.
 
         Args:
             loss: a scalar.
-            parameter_list: what is trained; without it, all parameters that the loss depends on.
+            parameter_list: the parameters to train; by default all that the loss depends on.
             no_grad_set: variables through which no gradient flows.
 
         Returns:
-            Pairs of a parameter and its gradient, before it is clipped; of a scaled loss.
+            Pairs of a parameter and its gradient before clipping. With a ``loss_scale`` the
+            gradients are those of the scaled loss.
 
         Raises:
-            GradientError: as ``append_backward`` does.
+            GradientError: see ``append_backward``.
+            ProgramError: a parameter already has an optimizer.
         """
         with loss.block.atomically():
             scaling = None if self.loss_scale is None else Scaling(loss.block, self.loss_scale)
@@ -131,14 +135,16 @@ class Optimizer:
         return pairs
 
     def apply_gradients(self, pairs: Pairs) -> None:
-        """Append the update of parameters by gradients that the program computes.
+        """Appends the update of parameters by gradients that the program computes.
 
         Args:
-            pairs: parameters, each with its gradient, dense or as rows.
+            pairs: parameters, each with its dense or row-sparse gradient; a parameter whose
+                gradient is None is not updated.
 
         Raises:
-            ArgumentError: there are none; or there is a ``loss_scale``, which would have to be in
-                the gradients already.
+            ArgumentError: ``pairs`` is empty; or the optimizer has a ``loss_scale``, whose factor
+                only ``minimize`` can apply to the loss.
+            ProgramError: a parameter already has an optimizer.
         """
         _require_some(pairs)
         if self.loss_scale is not None:
@@ -152,13 +158,14 @@ class Optimizer:
     def _apply(self, pairs: Pairs, scaling: "Scaling | None") -> None:
         _require_some(pairs)
         block = pairs[0][0].block
-        for parameter, _ in pairs:
+        moving = [(one, gradient) for one, gradient in pairs if gradient is not None]
+        for parameter, _ in moving:
             if parameter.name in block.desc.updates:
                 raise ProgramError(
                     f"minimize: a parameter must have one optimizer, but {parameter.name!r} is "
                     "updated already"
                 )
-        gradients = [gradient for _, gradient in pairs]
+        gradients = [gradient for _, gradient in moving]
         gate: Variable | None = None
         if scaling is not None:
             gradients, gate = scaling.unscaled(gradients)
@@ -168,13 +175,13 @@ class Optimizer:
             gradients = self.clip(gradients)
         step = _Counter(block, self.operator, gate)
         rate = self.learning_rate(step.count) if callable(self.learning_rate) else None
-        for (parameter, _), gradient in zip(pairs, gradients, strict=True):
+        for (parameter, _), gradient in zip(moving, gradients, strict=True):
             self._update(parameter, gradient, step.count, rate, gate)
 
     def _accumulated(
         self, block: Block, gradients: Sequence[Variable], finite: Variable | None
     ) -> tuple[list[Variable], Variable]:
-        """Averages over some runs, and whether this run is the last of them."""
+        """Returns gradients averaged over ``accumulate`` runs, and whether this is the last run."""
         place = _Cycle(block, self.operator, self.accumulate, finite)
         found = []
         for one in gradients:
@@ -209,7 +216,7 @@ class Optimizer:
         result = operator(**given, **self.attributes)
         made = result if isinstance(result, tuple) else (result,)
         by_output = dict(zip(operator.outputs, made, strict=True))
-        # Without rows, an update by rows does nothing; a gate would cost the whole table.
+        # A row-sparse update without rows does nothing; a gate would cost the whole table.
         gated = gate is not None and not (
             gradient.kind is VarKind.SELECTED_ROWS and self._by_rows()
         )
@@ -219,7 +226,7 @@ class Optimizer:
             block.set_update(given[slot].name, new.name)
 
     def _by_rows(self) -> bool:
-        """Whether an update by rows touches these alone: it is exact so, or asked to be lazy."""
+        """Whether a row-sparse gradient updates only its rows: exactly, or lazily on request."""
         return self.lazy or "lazy" not in self._chosen().attribute_index
 
 
@@ -244,7 +251,7 @@ def _require_among(
 
 
 def _kept(block: Block, name: str, like: Variable, initial: float = 0.0) -> Variable:
-    """A state of the type of ``like``."""
+    """Declares a state of the type of ``like``."""
     free, type = block.free(name), like.type
     return block.declare(
         "state", free, type.shape, type.dtype, initial=initial, stops=True, kind=type.kind.value
@@ -252,7 +259,7 @@ def _kept(block: Block, name: str, like: Variable, initial: float = 0.0) -> Vari
 
 
 class _Counter:
-    """How many steps were taken before; those that ``gate`` leaves out do not count."""
+    """A counter of previous steps; runs in which ``gate`` is false do not count."""
 
     def __init__(self, block: Block, owner: str, gate: Variable | None) -> None:
         self.count = block.declare(
@@ -267,10 +274,10 @@ class _Counter:
 
 
 class _Cycle:
-    """The place of a run among those whose gradients are put together."""
+    """The position of a run among those whose gradients are accumulated."""
 
     def __init__(self, block: Block, owner: str, length: int, finite: Variable | None) -> None:
-        """A run whose gradients are not finite is none."""
+        """Declares the counter; runs whose gradients are not finite do not count."""
         self.count = block.declare(
             "state", block.free(f"{owner}.place"), (), "int32", initial=0, stops=True
         )
@@ -304,21 +311,25 @@ class Momentum(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """The operator ``adagrad``; squares start at 0.1 unless ``initial`` says otherwise."""
+    """The operator ``adagrad``; the accumulated squares start at 0.1 by default."""
 
     operator = "adagrad"
     _initial: ClassVar[Mapping[str, float]] = {"moment": 0.1}
 
 
 class RMSProp(Optimizer):
-    """The operator ``rmsprop``, or with ``mu`` or ``nesterov`` that with momentum."""
+    """The operator ``rmsprop``; with ``mu`` or ``nesterov``, ``rmsprop_momentum``."""
 
     operator = "rmsprop"
 
     def __init__(
         self, learning_rate: float | Schedule, *, centered: bool = False, **others: Any
     ) -> None:
-        """Prepare to minimize; ``centered`` divides by the deviation, not by the mean square."""
+        """Configures the optimizer.
+
+        With ``centered``, gradients are divided by their standard deviation rather than their root
+        mean square (``rmsprop_centered``).
+        """
         self.centered = centered
         self.with_momentum = "mu" in others or "nesterov" in others
         super().__init__(learning_rate, **others)
@@ -360,7 +371,7 @@ class Lamb(Optimizer):
 
 
 class Ftrl(Optimizer):
-    """Follow the regularized leader: the operator ``ftrl``; squares start at 0.1."""
+    """Follow the regularized leader: the operator ``ftrl``; squares start at 0.1 by default."""
 
     operator = "ftrl"
     _initial: ClassVar[Mapping[str, float]] = {"squared": 0.1}

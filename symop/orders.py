@@ -1,7 +1,7 @@
-"""Derivatives of higher order: along a scalar, mixed, Jacobians, Hessians and products with them.
+"""Higher-order derivatives: directional and mixed ones, Jacobians, Hessians and their products.
 
-Each is a graph. Equal nodes are one, so that derivatives of lower order are shared: the graph of
-order ``n`` grows as a polynomial of ``n``, where nested ``jax.grad`` grows exponentially.
+Each is a graph. Nodes are interned, so that derivatives of lower order are shared: the size of the
+graph is polynomial in the order, whereas that of nested ``jax.grad`` is exponential.
 """
 
 import math
@@ -20,12 +20,13 @@ from registry.errors import (
     NotLinearError,
 )
 from registry.table import get
-from symop import building, sym
-from symop.emission import substitute
-from symop.entrywise import is_entrywise
-from symop.graph import Node, built_at, placeholder, topological
-from symop.symbol import Symbol
-from symop.variable_flow import also_on_variables
+from symop import sym
+from symop.graph.nodes import Node, built_at, placeholder, topological
+from symop.graph.rewriting import substitute
+from symop.lowering.entrywise import is_entrywise
+from symop.program.control_flow import also_on_variables
+from symop.symbol import building
+from symop.symbol.symbol import Symbol
 from symop.vectorizing import vmap
 
 Mode = Literal["forward", "reverse"]
@@ -42,33 +43,35 @@ def derivative(
     mode: Mode = "forward",
     unreachable: Unreachable = "error",
 ) -> Any:
-    """The derivative of ``y`` along ``x``, of any order, or a mixed partial derivative.
+    """Returns a derivative of ``y`` with respect to ``x``, of any order, or a mixed derivative.
 
-    Forward mode, applied ``order`` times to one graph of equal nodes: what the derivatives of lower
-    order compute is there once, and the graph grows as a polynomial of the order.
+    Forward mode is applied ``order`` times to one graph of interned nodes: computations of the
+    lower orders are shared, and the graph's size is polynomial in the order.
 
     Args:
-        y: a symbol or a list of them, of any shape.
-        x: a symbol or the name of an argument, with one entry; or an array, if ``y`` depends on it
-            entry by entry, or along a ``direction``; or a tuple of them for a mixed derivative,
-            ``(x, x, t)`` by ``x`` twice and ``t`` once.
-        order: how often; once unless told. With a tuple each is taken once.
-        direction: an array of the shape of ``x``: ``d^n/ds^n y(x + s * direction)`` at zero; of
-            several ``x`` a tuple, one for each, None for ones. It is held fixed: a direction that
-            depends on ``x`` does not turn on the way.
-        mode: ``"forward"``; or ``"reverse"``, which takes gradients of gradients. That costs more
-            the higher the order, but passes operators that have no forward mode.
-        unreachable: what to do when ``y`` does not depend on one ``x``: raise an error, or return
+        y: a symbol or a list of symbols, of any shape.
+        x: a symbol or the name of an argument. It must have one entry, unless ``y`` depends on it
+            entry by entry or a ``direction`` is given. A tuple gives a mixed derivative:
+            ``(x, x, t)`` differentiates twice by ``x`` and once by ``t``.
+        order: the number of differentiations, by default one; not allowed with a tuple.
+        direction: an array of the shape of ``x``; the result is
+            ``d^n/ds^n y(x + s * direction)`` at zero. For a tuple ``x``, a tuple of directions,
+            where None stands for ones. A direction that depends on ``x`` is held fixed: it is not
+            differentiated.
+        mode: ``"forward"``; or ``"reverse"``, which takes gradients of gradients. The cost of
+            reverse mode grows with the order, but it works for operators without forward mode.
+        unreachable: what to do when ``y`` does not depend on some ``x``: raise an error, or return
             zeros.
 
     Returns:
-        In the form of ``y``, each of its own shape.
+        The derivatives, in the form of ``y``, each with the shape of its value.
 
     Raises:
-        ArgumentError: ``order`` is negative or no whole number, or there is one beside a tuple; or
-            a value is no symbol.
-        GradientError: ``x`` is no scalar, ``y`` does not depend on it entry by entry, and no
-            direction is given.
+        ArgumentError: ``order`` is not a non-negative integer, or is given together with a tuple;
+            or a value is not a symbol.
+        GradientError: ``x`` has several entries, ``y`` does not depend on it entry by entry, and no
+            direction is given; or, in reverse mode, a value is not a scalar and does not depend on
+            ``x`` entry by entry.
         DisconnectedError: ``y`` does not depend on ``x``.
         NotDifferentiableError: the derivative is undefined.
 
@@ -108,7 +111,7 @@ def derivative(
     start, alongs = found, [_along(one, way) for one, way in zip(xs, ways, strict=True)]
     for i, (one, along) in enumerate(zip(xs, alongs, strict=True)):
         if i and unreachable == "error" and not any(one.node is x.node for x in xs[:i]):
-            _moved(start, one, along, mode, "error")  # raises where the first x would
+            _moved(start, one, along, mode, "error")  # raises as for the first x
         found = _moved(found, one, along, mode, "zero" if i else unreachable)
     if held:
         also = building.arguments_of([*start, *directions], xs)
@@ -117,30 +120,33 @@ def derivative(
 
 
 def _symbols(owner: str, values: Any) -> list[Symbol]:
-    """``values`` in a list.
+    """Returns ``values`` as a list of symbols.
 
     Raises:
-        ArgumentError: one is no symbol.
+        ArgumentError: a value is not a symbol.
     """
-    for one in building.listed(values):
+    for one in building.as_list(values):
         if not isinstance(one, Symbol):
             raise ArgumentError(
                 f"{owner}: symbols or variables of a program must be given, got a "
                 f"{type(one).__name__}; functions of arrays are differentiated by so.jvp, and what "
                 "so.autograd records by so.autograd.grad"
             )
-    return building.listed(values)
+    return building.as_list(values)
 
 
 def _along(x: Symbol, way: Any) -> Any:
-    """The direction ``way`` as ``x`` moves along it: ones unless told, numbers in its dtype."""
+    """Returns the tangent of ``x`` for the direction ``way``; None stands for ones."""
     if way is None:
         return get("ones_like")(x)
     return way if isinstance(way, Symbol) else jnp.asarray(way, x.dtype)
 
 
 def _held(xs: Sequence[Symbol], ways: list[Any]) -> tuple[list[Any], Mapping[Node, Node]]:
-    """The directions, with stand-ins for those that depend on ``xs``, and what these stand for."""
+    """Returns the directions, with placeholders for those that depend on ``xs``, and the values.
+
+    The values are the nodes that the placeholders stand for, by placeholder.
+    """
     stand_ins: dict[Node, Node] = {}
     roots = {x.node for x in xs}
     for way in ways:
@@ -154,7 +160,7 @@ def _held(xs: Sequence[Symbol], ways: list[Any]) -> tuple[list[Any], Mapping[Nod
 
 
 def _times(x: Any, order: int | None) -> list[Any]:
-    """By what is differentiated, once and again."""
+    """Returns the variables of differentiation, in order; a single one ``order`` times."""
     if isinstance(x, (tuple, list)):
         if order is not None:
             raise ArgumentError(
@@ -168,7 +174,7 @@ def _times(x: Any, order: int | None) -> list[Any]:
 
 
 def _whole(order: Any) -> int | None:
-    """A whole number of Python or NumPy; once unless told, None for what is no such number."""
+    """Returns ``order`` as an int, 1 for None; None if it is not a Python or NumPy integer."""
     if order is None:
         return 1
     try:
@@ -178,7 +184,7 @@ def _whole(order: Any) -> int | None:
 
 
 def _ways(xs: Sequence[Symbol], x: Any, direction: Any) -> list[Any]:
-    """A direction for each step, None where none is told."""
+    """Returns the direction of each differentiation; None stands for ones."""
     if not (isinstance(x, (tuple, list)) and isinstance(direction, (tuple, list))):
         return [direction] * len(xs)
     if len(direction) != len(xs):
@@ -203,20 +209,20 @@ def _require_entrywise(ys: Sequence[Symbol], x: Symbol) -> None:
 def _moved(
     ys: Sequence[Symbol], x: Symbol, way: Any, mode: Mode, unreachable: Unreachable
 ) -> list[Symbol]:
-    """How ``ys`` change when ``x`` moves along ``way``."""
+    """Returns the tangents of ``ys`` for the tangent ``way`` of ``x``."""
     if _checked(mode) == "forward":
-        return list(building.jvp(list(ys), [x], [way], unreachable=unreachable))
+        return list(building.build_tangents(list(ys), [x], [way], unreachable))
     return [_pulled(y, x, way, unreachable) for y in ys]
 
 
 def _pulled(y: Symbol, x: Symbol, way: Any, unreachable: Unreachable) -> Symbol:
-    """``_moved`` by reverse mode: of a scalar, or of what depends on ``x`` entry by entry."""
+    """Implements ``_moved`` in reverse mode, for a scalar or an entrywise function of ``x``."""
     if y.shape != () and not is_entrywise(y.node, x.node):
         raise GradientError(
             f"derivative: in reverse mode the value must be a scalar, got {y.type}"
             f"{built_at(y.node.origin)}"
         )
-    product: Symbol = building.grad(y, x, unreachable=unreachable) * way
+    product: Symbol = building.build_gradients(y, x, unreachable=unreachable) * way
     return product if y.shape == x.shape else get("sum")(product)
 
 
@@ -234,29 +240,30 @@ def _checked(mode: Any) -> Mode:
 def jacobian(
     ys: Any, xs: Any, *, mode: Mode | None = None, unreachable: Unreachable = "error"
 ) -> Any:
-    """All derivatives of all entries: ``out[i, j] = dy[i] / dx[j]``.
+    """Returns the Jacobian of ``ys`` with respect to ``xs``: ``out[i, j] = dy[i] / dx[j]``.
 
-    One operator, ``vmap``, moves along all axes of ``x`` at once, or pulls back all entries of
-    ``y``; so the graph does not grow with their number.
+    One ``vmap`` operator pushes forward all basis vectors of ``x``, or pulls back those of ``y``,
+    so the graph does not grow with their number.
 
     Args:
-        ys: a symbol or a list of them, of any shape, which is known.
-        xs: a symbol or a list of them, of a real dtype.
-        mode: ``"forward"`` costs about one run for each entry of ``x``, ``"reverse"`` for each
-            entry of ``y``. Unless told, the smaller number decides, and where an operator on the
-            way has no such mode, the other is taken.
+        ys: a symbol or a list of symbols, of any known shape.
+        xs: a symbol or a list of symbols, of real floating dtypes.
+        mode: ``"forward"`` costs about one run for each entry of ``x``, ``"reverse"`` one for each
+            entry of ``y``. By default the cheaper one is used, or the other one if an operator on
+            the path does not support it.
         unreachable: what to do when one of ``ys`` does not depend on one of ``xs``: raise an error,
             or return zeros.
 
     Returns:
-        One of shape ``y.shape + x.shape``; for a list of ``xs`` a list, for a list of ``ys`` a list
-        of these.
+        A symbol of shape ``y.shape + x.shape``; for a list of ``xs`` a list of them, and for a list
+        of ``ys`` a list of the results of each.
 
     Raises:
         DisconnectedError: one of ``ys`` does not depend on one of ``xs``.
         DTypeError: one of ``xs`` or ``ys`` is not of a real floating dtype.
-        NotLinearError: the gradient on the way is none of the value, as that of a loss layer;
-            ``mode="reverse"`` gives what it makes of each entry.
+        NotLinearError: a gradient on the path, such as that of a loss layer, is not linear in its
+            cotangent. With ``mode="reverse"``, this is no error: each row is the gradient that the
+            layer returns for one entry.
         NotDifferentiableError: a derivative is undefined.
 
     Example:
@@ -281,7 +288,7 @@ def _require_real(owner: str, values: Sequence[Symbol]) -> None:
 
 
 def _block(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable) -> Symbol:
-    """One Jacobian, a function of what ``y`` and ``x`` are, also where it is constant."""
+    """Returns the Jacobian of one ``y`` by one ``x``, with their arguments even if constant."""
     found = _computed(y, x, mode, unreachable)
     return Symbol(found.nodes, building.arguments_of([y, x], [x]))
 
@@ -305,24 +312,24 @@ def _computed(y: Symbol, x: Symbol, mode: Mode | None, unreachable: Unreachable)
 
 
 def _require_linear(y: Symbol, x: Symbol) -> None:
-    """Refuse a gradient that is not linear in its cotangent: it belongs to no Jacobian.
+    """Rejects a gradient that is not linear in its cotangent, which has no Jacobian.
 
     Raises:
-        NotLinearError: it is not.
+        NotLinearError: the gradient is not linear.
     """
     try:
-        building.jvp(y, x, get("ones_like")(x), unreachable="zero")
+        building.build_tangents(y, x, get("ones_like")(x), "zero")
     except NotLinearError:
         raise
     except NotDifferentiableError:
-        return  # reverse mode may pass
+        return  # reverse mode may still work
 
 
 def _by_columns(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
-    """Forward mode along each axis of ``x``."""
+    """Computes the Jacobian by forward mode along each basis vector of ``x``."""
 
     def column(way: Any) -> Symbol:
-        found: Symbol = building.jvp(y, x, way, unreachable=unreachable)
+        found: Symbol = building.build_tangents(y, x, way, unreachable)
         return found
 
     if x.shape == ():
@@ -332,10 +339,10 @@ def _by_columns(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
 
 
 def _by_rows(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
-    """Reverse mode from each entry of ``y``."""
+    """Computes the Jacobian by reverse mode from each basis vector of ``y``."""
 
     def row(head: Any) -> Symbol:
-        found: Symbol = building.grad(y, x, head, unreachable=unreachable)
+        found: Symbol = building.build_gradients(y, x, head, unreachable)
         return found
 
     return row(None) if y.shape == () else _shaped(vmap(row)(_basis(y)), (*y.shape, *x.shape))
@@ -345,7 +352,7 @@ _BLOCKS = {"forward": _by_columns, "reverse": _by_rows}
 
 
 def _basis(like: Symbol) -> Symbol:
-    """One array of the type of ``like`` for each of its entries, which is one there."""
+    """Returns the standard basis for the type of ``like``, stacked along a new first axis."""
     count = math.prod(like.shape)
     rows: Symbol = sym.eye(n_rows=count, dtype=like.dtype.name)
     return _shaped(rows, (count, *like.shape))
@@ -358,16 +365,17 @@ def _shaped(x: Symbol, shape: tuple[int, ...]) -> Symbol:
 
 @also_on_variables
 def hessian(y: Any, xs: Any, *, mode: Mode = "forward") -> Any:
-    """The second derivatives of a scalar: ``out[i, j] = d^2 y / dx[i] dx[j]``.
+    """Returns the Hessian of a scalar: ``out[i, j] = d^2 y / dx[i] dx[j]``.
 
     Args:
         y: a symbol of shape ``()``.
-        xs: a symbol or a list of them, of a real dtype.
-        mode: that of the outer derivative, of the gradient. ``"reverse"`` passes operators that
-            have no forward mode.
+        xs: a symbol or a list of symbols, of real floating dtypes.
+        mode: the mode that differentiates the gradient. ``"reverse"`` works for operators without
+            forward mode.
 
     Returns:
-        One of shape ``x.shape + x.shape``; for a list a list of lists, the block of each pair.
+        A symbol of shape ``x.shape + x.shape``; for a list, a list of lists with the block of each
+        pair.
 
     Raises:
         GradientError: ``y`` is not of shape ``()``.
@@ -382,24 +390,25 @@ def hessian(y: Any, xs: Any, *, mode: Mode = "forward") -> Any:
     """
     x_list = _arguments("hessian", y, xs)
     _require_real("hessian", [y, *x_list])
-    slopes = building.grad(y, x_list)
+    slopes = building.build_gradients(y, x_list)
     rows = [[_block(slope, x, mode, "zero") for x in x_list] for slope in slopes]
     return rows if isinstance(xs, (list, tuple)) or len(x_list) > 1 else rows[0][0]
 
 
 @also_on_variables
 def hvp(y: Any, xs: Any, vs: Any) -> Any:
-    """The product of the Hessian of a scalar with a vector, without the Hessian.
+    """Returns the product of the Hessian of a scalar with a vector, without forming the Hessian.
 
-    Forward mode over the gradient: it costs a few runs of ``y``, whatever the size of ``xs``.
+    It is computed by forward mode over the gradient and costs a few runs of ``y``, regardless of
+    the size of ``xs``.
 
     Args:
         y: a symbol of shape ``()``.
-        xs: a symbol or a list of them.
-        vs: for each of ``xs`` the vector, of its shape.
+        xs: a symbol or a list of symbols.
+        vs: the vector for each of ``xs``, of the same shape.
 
     Returns:
-        For each of ``xs``, ``sum_j d^2 y / dx[i] dx[j] v[j]``.
+        ``sum_j d^2 y / dx[i] dx[j] v[j]`` for each of ``xs``.
 
     Raises:
         GradientError: ``y`` is not of shape ``()``.
@@ -412,16 +421,16 @@ def hvp(y: Any, xs: Any, vs: Any) -> Any:
     """
     x_list = _arguments("hvp", y, xs)
     several = isinstance(xs, (list, tuple)) or len(x_list) > 1
-    ways = building.listed(vs) if several else [vs]
+    ways = building.as_list(vs) if several else [vs]
     if len(ways) != len(x_list):
         raise ArgumentError(f"hvp: vectors must be one for each x ({len(x_list)}), got {len(ways)}")
     along = [_along(x, way) for x, way in zip(x_list, ways, strict=True)]
-    found = building.jvp(building.grad(y, x_list), x_list, along, unreachable="zero")
+    found = building.build_tangents(building.build_gradients(y, x_list), x_list, along, "zero")
     return list(found) if several else found[0]
 
 
 def _arguments(owner: str, y: Any, xs: Any) -> list[Symbol]:
-    """``xs`` in a list, by which the scalar ``y`` is differentiated."""
+    """Returns ``xs`` as a list of symbols; checks that ``y`` is a scalar."""
     values = _symbols(owner, y)
     if len(values) != 1 or isinstance(y, (list, tuple)) or values[0].shape != ():
         got = "several" if not isinstance(y, Symbol) or len(values) != 1 else y.type

@@ -1,6 +1,6 @@
-"""The seed, the random keys that calls draw from it one after another, and the samplers.
+"""The global seed, the random keys drawn from it in sequence, and the samplers.
 
-``so.random.normal`` is the operator ``random_normal``, and so on.
+``so.random.normal`` is the operator ``random_normal``, and likewise for other distributions.
 """
 
 import threading
@@ -13,14 +13,14 @@ import numpy as np
 
 from registry.errors import ArgumentError, FeedError
 from registry.foreign_names import known_elsewhere
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import find, names
 
 _PREFIX = "random_"
 
 
 def __getattr__(name: str) -> Operator:
-    """The operator that draws from the distribution called ``name``."""
+    """Returns the operator that samples from the distribution called ``name``."""
     operator = None if name.startswith("_") else find(_PREFIX + name)
     if operator is None:
         raise AttributeError(
@@ -30,16 +30,16 @@ def __getattr__(name: str) -> Operator:
 
 
 def __dir__() -> list[str]:
-    """Names of this module, distributions included."""
+    """Returns the names of this module, including the distributions."""
     drawn = [one.removeprefix(_PREFIX) for one in names() if one.startswith(_PREFIX)]
     return sorted([*globals(), *drawn])
 
 
 class _Source:
-    """A root key and how many keys were drawn from it."""
+    """A root key and the number of keys drawn from it."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # reentrant, as a signal handler may draw during a draw
         self.root: Any = None
         self.drawn = 0
 
@@ -60,9 +60,9 @@ _source = _Source()
 
 
 def seed(number: int) -> None:
-    """Start the random numbers of this process anew from ``number``.
+    """Seeds the random numbers of this process with ``number``.
 
-    Draw ``n`` after a seed has the key ``fold_in(key(number), n)``, in eager calls and in graphs
+    Draw ``n`` after seeding uses the key ``fold_in(key(number), n)``, in eager calls and in graphs
     alike, so both give the same numbers.
     """
     with jax.ensure_compile_time_eval():
@@ -70,13 +70,13 @@ def seed(number: int) -> None:
 
 
 def get_state() -> dict[str, np.ndarray]:
-    """Where the random numbers of this process stand, as arrays; ``set_state`` goes back there."""
+    """Returns the state of this process's random numbers, as arrays for ``set_state``."""
     root, drawn = _source.draw(0)
     return {"root": np.asarray(jax.random.key_data(root)), "drawn": np.asarray(drawn, np.int64)}
 
 
 def set_state(state: Mapping[str, Any]) -> None:
-    """Go on with the random numbers that followed ``get_state``.
+    """Restores a state that ``get_state`` returned; the numbers drawn after it are repeated.
 
     Example:
         >>> import symop as so
@@ -92,32 +92,57 @@ def set_state(state: Mapping[str, Any]) -> None:
 
 
 def is_staged() -> bool:
-    """Whether what runs now is recorded by ``jax.jit`` or its kin, to be run many times later."""
+    """Whether ``jax.jit`` or a similar transformation is tracing the current code."""
     return isinstance(jax.lax.neg(np.float32(0)), jax.core.Tracer)
 
 
 def draw(count: int = 1, *, owner: str = "symbol") -> tuple[Any, int]:
-    """The root key and the number of the first of ``count`` draws, which ``owner`` makes.
+    """Returns the root key and the number of the first of ``count`` draws by ``owner``.
 
     Raises:
-        ArgumentError: a JAX transformation records the draw, so every run would repeat it.
+        ArgumentError: a JAX transformation traces the draw, so every run would repeat it.
     """
     if is_staged():
         raise ArgumentError(f"{owner}: key= must be given inside a JAX transformation, got nothing")
     return _source.draw(count)
 
 
+class Draw:
+    """A call of ``draw`` that can be undone if its step is interrupted before it runs."""
+
+    def __init__(self, count: int) -> None:
+        """Creates a draw, which ``take`` makes."""
+        self._count = count
+        self._root: Any = None
+        self._first = -1
+
+    def take(self) -> tuple[Any, int]:
+        """Makes the draw; returns the root key and the number of the first draw."""
+        self._root, _ = draw(0)
+        with _source.lock:
+            self._root, self._first = _source.root, _source.drawn
+            _source.drawn = self._first + self._count
+        return self._root, self._first
+
+    def give_back(self) -> None:
+        """Undoes the draw, unless something else was drawn since."""
+        with _source.lock:
+            last = self._first >= 0 and _source.drawn == self._first + self._count
+            if last and _source.root is self._root:
+                _source.drawn = self._first
+
+
 def next_key(owner: str) -> Any:
-    """The key of one draw, which ``owner`` makes."""
+    """Returns the key of one draw by ``owner``."""
     root, number = draw(owner=owner)
     return jax.random.fold_in(root, number)
 
 
 def as_key(key: Any) -> Any:
-    """``key`` as a typed key: old-style raw keys (uint32 arrays) are wrapped.
+    """Returns ``key`` as a typed key; wraps old-style raw keys (uint32 arrays).
 
     Raises:
-        FeedError: it is no random key.
+        FeedError: ``key`` is not a random key.
     """
     dtype = getattr(key, "dtype", None)
     if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):

@@ -1,8 +1,8 @@
-"""``so.remat``: what a gradient keeps of the forward pass, and what it computes again.
+"""``so.remat``: rematerialization policies, which choose the forward values a gradient keeps.
 
-Keeping less takes less memory and more time. A policy is given where a graph is differentiated
-(``remat=`` of ``bind``, ``Trainer``, ``value_and_grad``, ``to_jax``, ``append_backward``), or to a
-scope around what is built.
+Keeping fewer values takes less memory and more time. A policy is given where a graph is
+differentiated (``remat=`` of ``bind``, ``Trainer``, ``value_and_grad``, ``to_jax``,
+``append_backward``), or to a scope around the code that builds a part of it.
 
 Example:
     >>> import symop as so
@@ -14,9 +14,10 @@ Example:
 """
 
 from registry.errors import ArgumentError
-from symop.policies import KEEP_ALL, KEEP_COSTLY, KEEP_NONE, Policy, Predicate, Value, scope
-from symop.recomputing.counting import Estimate
-from symop.remat_report import Report, estimate, report
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.graph.policies import KEEP_ALL, KEEP_COSTLY, KEEP_NONE, Policy, Predicate, Value, scope
+from symop.passes.remat.counting import Estimate
+from symop.symbol.remat_report import Report, estimate, report
 
 __all__ = [
     "Estimate",
@@ -35,32 +36,33 @@ __all__ = [
 
 
 def keep_all() -> Policy:
-    """Everything that the gradient reads is kept, nothing is computed again: the default."""
+    """Returns the default policy: keep everything that the gradient reads, recompute nothing."""
     return KEEP_ALL
 
 
 def keep_none() -> Policy:
-    """Nothing is kept but what enters: for a scope, or for the steps of loops.
+    """Returns the policy to keep only the inputs, for a scope or for the steps of loops.
 
-    A whole graph would be computed again at once, and need as much memory as before.
+    A whole graph would be recomputed at once, which saves no memory.
     """
     return KEEP_NONE
 
 
 def keep_costly() -> Policy:
-    """Results of operators that declare to be costly are kept, such as matrix products.
+    """Returns the policy to keep the results of costly operators, such as matrix products.
 
-    All else is computed again, in segments. An operator says so by ``costly=True``.
+    All other values are recomputed, in segments. Costly operators are declared with
+    ``costly=True``.
     """
     return KEEP_COSTLY
 
 
 def segments(n: int | None = None) -> Policy:
-    """The graph is cut into ``n`` segments, and only what passes from one to the next is kept.
+    """Returns the policy to cut the graph into ``n`` segments and keep the values between them.
 
-    Without ``n`` there are so many that this and what one segment holds are about the same: about
-    the square root of the number of layers of a chain. A scan of many steps becomes a scan of
-    scans.
+    Without ``n``, the number is chosen such that these values and those within one segment take
+    about the same memory: for a chain, about the square root of the number of layers. A scan of
+    many steps becomes a scan of scans.
 
     Source: Chen, Xu, Zhang, Guestrin, Training deep nets with sublinear memory cost, 2016.
     """
@@ -70,12 +72,12 @@ def segments(n: int | None = None) -> Policy:
 
 
 def keep(*values: str | Predicate) -> Policy:
-    """Only certain values are kept: those of these names, and those for which a function holds.
+    """Returns the policy to keep values with given names, and values that a predicate accepts.
 
-    The graph is cut after each of them, and what else passes a cut is kept, too.
+    The graph is cut after each of them; other values that pass a cut are kept, too.
 
     Args:
-        *values: names that were given by ``name=``, or functions of a ``Value``.
+        *values: names that were given by ``name=``, or predicates of a ``Value``.
 
     Example:
         >>> import symop as so

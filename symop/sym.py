@@ -1,17 +1,17 @@
-"""``so.sym``: the operators under the name that MXNet users know; the functions of ``so.*``."""
+"""``so.sym``: the operators of ``so.*`` in the namespace that MXNet users know."""
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
-from registry.binding import LEFT_OUT
 from registry.foreign_names import foreign
-from registry.operator import Operator
+from registry.operator.binding import LEFT_OUT
+from registry.operator.operator import Operator
 from registry.table import get, names
-from symop import symbol_flow
-from symop.building import Group, var
 from symop.control_flow import in_order_of_mxnet
-from symop.symbol import Symbol
+from symop.symbol import control_flow as symbol_flow
+from symop.symbol.building import Group, var
+from symop.symbol.symbol import Symbol
 
 __all__ = ["Group", "Symbol", "Variable", "cond", "foreach", "scan", "var", "while_loop"]
 
@@ -21,32 +21,32 @@ _NUMBERS = (bool, int, float, complex, type(None))
 
 
 def cond(pred: Any, true_fn: _Function, false_fn: _Function, *operands: Any) -> Any:
-    """``so.cond`` on symbols, also where only the functions use some."""
+    """Builds ``so.cond`` on symbols, even if only the functions capture symbols."""
     return symbol_flow.cond(pred, true_fn, false_fn, operands)
 
 
 def while_loop(
     cond_fn: _Function, body_fn: _Function, init: Any, max_steps: int | None = None
 ) -> Any:
-    """``so.while_loop`` on symbols, also where only the functions use some."""
+    """Builds ``so.while_loop`` on symbols, even if only the functions capture symbols."""
     return symbol_flow.while_loop(cond_fn, body_fn, init, max_steps)
 
 
 def scan(
     f: _Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> Any:
-    """``so.scan`` on symbols, also where only the function uses some."""
+    """Builds ``so.scan`` on symbols, even if only the function captures symbols."""
     return symbol_flow.scan(f, init, xs, length, reverse)
 
 
 def foreach(body: _Function, data: Any, init_states: Any) -> tuple[Any, Any]:
-    """``so.foreach`` on symbols, also where only the body uses some."""
+    """Builds ``so.foreach`` on symbols, even if only the body captures symbols."""
     states, outputs = scan(in_order_of_mxnet(body), init_states, data)
     return outputs, states
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """The operator called ``name``; one without inputs, which could not tell, makes a symbol."""
+    """Returns an operator by name; one without required inputs returns a symbol by default."""
     if name.startswith("_") and not foreign(name):
         raise AttributeError(name)
     try:
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def _source(operator: Operator, *args: Any, **kwargs: Any) -> Any:
-    """The symbol that ``operator`` makes of attributes and numbers alone."""
+    """Calls ``operator``; if its inputs are numbers or left out, the result is a symbol."""
     inputs, attributes, name = operator.bind(args, kwargs)
     if not all(value is LEFT_OUT or isinstance(value, _NUMBERS) for value in inputs):
         return operator(*args, **kwargs)
@@ -69,5 +69,5 @@ def _source(operator: Operator, *args: Any, **kwargs: Any) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Names of this module, operators included."""
+    """Returns the names of this module, including operators."""
     return sorted([*globals(), *names(aliases=True)])

@@ -1,4 +1,4 @@
-"""Training: one compiled step with forward, backward and update, and the loop around it.
+"""Training: one compiled step of forward, backward and update, and the training loop.
 
 Example:
     >>> import numpy as np, optax, symop as so
@@ -17,7 +17,8 @@ Example:
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -25,30 +26,34 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from registry.errors import ArgumentError, FeedError, missing_extra
-from symop.building import Group
-from symop.function import GraphFunction
-from symop.graph import Node
-from symop.inference import typed
-from symop.initial import initial_value
-from symop.naming import require_known, variables_of
-from symop.policies import Policy, require_policy
-from symop.symbol import Symbol
+from registry.errors import ArgumentError, BusyError, FeedError, SymopError, missing_extra
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.graph.inference import infer_variables
+from symop.graph.naming import require_known, variables_of
+from symop.graph.nodes import Node
+from symop.graph.policies import Policy, require_policy
+from symop.runtime.donation import (
+    Cell,
+    ChangedError,
+    DonatingStep,
+    KeepsError,
+    Packed,
+    TracedError,
+    pack,
+    unpack,
+)
+from symop.runtime.function import GraphFunction
+from symop.runtime.initial import initial_value
+from symop.symbol.building import Group
+from symop.symbol.symbol import Symbol
 
+_TIMES = 100
 Arrays = dict[str, Any]
 Batch = Mapping[str, Any]
 
 
-class TrainState(NamedTuple):
-    """Everything that a training step reads and replaces; a pytree.
-
-    Attributes:
-        params: the trained arguments, by name.
-        states: the auxiliary states, by name.
-        opt_state: the optimizer's own state.
-        key: the random key of the next step.
-        step: how many steps were taken.
-    """
+class _Parts(NamedTuple):
+    """The parts of a training state."""
 
     params: Arrays
     states: Arrays
@@ -57,11 +62,107 @@ class TrainState(NamedTuple):
     step: Any
 
 
+class TrainState:
+    """The state of training, which a step reads and replaces; a pytree.
+
+    A step donates the arrays of the state and replaces them in one operation: after any exception,
+    Ctrl-C included, it contains the state either before or after the step.
+
+    Args:
+        params: the trained arguments, by name.
+        states: the auxiliary states, by name.
+        opt_state: the state of the optimizer.
+        key: the random key of the next step.
+        step: the number of steps taken.
+    """
+
+    __slots__ = ("__weakref__", "_cell")
+    _fields = _Parts._fields
+
+    def __init__(self, params: Arrays, states: Arrays, opt_state: Any, key: Any, step: Any) -> None:
+        """Creates a state from its parts."""
+        # A step leaves the parts packed, and the first access unpacks them.
+        self._cell = Cell([_Parts(params, states, opt_state, key, step)])
+
+    def _parts(self) -> _Parts:
+        # A signal handler may take a step meanwhile, so the item is changed, not replaced.
+        held = self._cell.last[0]
+        parts: Any = held[0]
+        if parts.__class__ is Packed:
+            parts = held[0] = parts()
+        assert isinstance(parts, _Parts)
+        return parts
+
+    @property
+    def params(self) -> Arrays:
+        """The trained arguments, by name."""
+        return self._parts().params
+
+    @property
+    def states(self) -> Arrays:
+        """The auxiliary states, by name."""
+        return self._parts().states
+
+    @property
+    def opt_state(self) -> Any:
+        """The state of the optimizer."""
+        return self._parts().opt_state
+
+    @property
+    def key(self) -> Any:
+        """The random key of the next step."""
+        return self._parts().key
+
+    @property
+    def step(self) -> Any:
+        """The number of steps taken."""
+        return self._parts().step
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._parts())
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._parts()[index]
+
+    def _asdict(self) -> dict[str, Any]:
+        return self._parts()._asdict()
+
+    def _replace(self, **parts: Any) -> "TrainState":
+        return TrainState(*self._parts()._replace(**parts))
+
+    def __repr__(self) -> str:
+        return repr(self._parts()).replace("_Parts", "TrainState", 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TrainState, tuple(self)
+
+    def _given(self) -> Packed:
+        """Returns the parts, packed as a step takes them."""
+        parts = self._cell.last[0][0]
+        return parts if parts.__class__ is Packed else pack(parts)
+
+
+_register: Any = jax.tree_util.register_pytree_with_keys
+_register(
+    TrainState,
+    lambda state: (
+        [(jax.tree_util.GetAttrKey(n), one) for n, one in state._asdict().items()],
+        None,
+    ),
+    lambda _, parts: TrainState(*parts),
+    lambda state: (tuple(state), None),
+)
+
+
 class Trainer:
     """Trains the parameters of a loss: every argument of the symbol that is not an input.
 
-    The step is compiled once: forward, backward and update in one program, the old state donated
-    to the new one.
+    The step is compiled once: one program of forward, backward and update, which donates the old
+    state to the new one. A trainer can be pickled if its optimizer can; optax's optimizers are
+    closures, which the package ``cloudpickle`` supports and ``pickle`` does not.
     """
 
     def __init__(
@@ -73,17 +174,25 @@ class Trainer:
         metrics: Mapping[str, Symbol] | None = None,
         remat: Policy | None = None,
     ) -> None:
-        """Prepare to minimize ``loss``.
+        """Prepares to minimize ``loss``.
 
         Args:
             loss: a symbol of shape ``()``.
-            optimizer: any optax gradient transformation.
-            inputs: names of the arguments that a batch feeds.
-            metrics: further values to compute in each step, from what the loss depends on.
-            remat: what the step keeps of the forward pass (``so.remat``); everything without it.
+            optimizer: an optax gradient transformation, or another object with its functions
+                ``init`` and ``update``. Of the following, ``update`` receives the extra arguments
+                that it takes: ``value`` and ``grad``, the loss and its gradients; ``value_fn`` (or
+                ``obj_fn``) and ``grad_fn``, the loss and its gradients as functions of the
+                parameters, on the batch of the step. The first step raises an ``ArgumentError``
+                if ``update`` cannot be called so: ``optax.lookahead`` and ``optax.contrib.dpsgd``
+                need other parameters or gradients, and ``optax.contrib.sam`` fails inside
+                ``optax.chain`` and other wrappers, whose extra arguments it does not take.
+            inputs: the names of the arguments that a batch feeds.
+            metrics: further values to compute in each step, from arguments and states of the loss.
+            remat: the rematerialization policy (``so.remat``); by default all residuals are kept.
         """
         require_known("Trainer", inputs, loss.list_arguments())
         self.loss, self.optimizer = loss, optimizer
+        self._extra = _extra_arguments(optimizer)
         self.inputs = list(inputs)
         self.remat = require_policy("Trainer", remat)
         self.metrics = dict(metrics or {})
@@ -95,29 +204,42 @@ class Trainer:
         self._function = GraphFunction(
             outputs.nodes, outputs.also, training=True, wrt=self._moving, remat=self.remat
         )
-        self._step: Callable[..., Any] = jax.jit(self._run, donate_argnums=0)
+        # The loss alone, for optimizers that evaluate it at other parameters.
+        self._value = GraphFunction([loss.node], loss.also, training=True, remat=self.remat)
+        self._step = DonatingStep(self._run)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        how = self.loss, self.optimizer, self.inputs, self.metrics, self.remat
+        return _trainer_of, how
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
-        """The state before the first step: random parameters, zero moments.
+        """Returns the state before the first step: random parameters, zero moments.
 
         Args:
-            seed: of the parameters and of what the steps draw.
-            **shapes: of the inputs, where the graph does not declare them.
+            seed: the seed of the parameters and of the random numbers in steps.
+            **shapes: the shapes of inputs that the graph does not declare.
+
+        Raises:
+            ArgumentError: the optimizer does not accept the parameters.
         """
         key = jax.random.key(seed)
         own, steps = jax.random.split(key)
         given = initialize(self.loss, own, **shapes)
         params = {name: given[name] for name in self.parameters}
         states = {name: given[name] for name in self.loss.list_auxiliary_states()}
-        return TrainState(params, states, self.optimizer.init(params), steps, jnp.int32(0))
+        with _calling_optimizer("init", "a dict of parameters"):
+            opt_state = self.optimizer.init(params)
+        return TrainState(params, states, opt_state, steps, jnp.int32(0))
 
     def step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Arrays]:
-        """One update; returns the new state, and the loss and metrics before it.
+        """Takes one step; returns the new state, and the loss and metrics before the update.
 
-        ``state`` is donated: its arrays must not be used afterwards.
+        The returned state is ``state`` itself (a new one under a JAX transformation); its old
+        arrays are donated and must not be used afterwards. After an exception, Ctrl-C included, it
+        contains the state either before or after the step.
 
         Raises:
-            FeedError: ``batch`` does not hold an array for each input, and nothing else.
+            FeedError: ``batch`` lacks an input, or contains something else.
         """
         require_known("step", batch, self.inputs)
         missing = [name for name in self.inputs if name not in batch]
@@ -125,23 +247,86 @@ class Trainer:
             raise FeedError(
                 f"step: the batch must hold {', '.join(self.inputs)}, got no {', '.join(missing)}"
             )
-        result: tuple[TrainState, Arrays] = self._step(state, dict(batch))
-        return result
+        for _ in range(_TIMES):
+            try:
+                return state, self._replaced(state, dict(batch))
+            except ChangedError:
+                pass
+            except TracedError:
+                new, values = self._step.inline((state._given(), dict(batch)))
+                return TrainState(*new()), values
+        raise BusyError(
+            f"step: the state must not change during the step, got {_TIMES} steps of it by "
+            "a callback, a signal handler or another thread"
+        )
 
-    def _run(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
-        function = self._function
+    def _replaced(self, state: TrainState, batch: Arrays) -> Any:
+        """Takes a step, which replaces the content of ``state``; returns the loss and metrics."""
+        cell = state._cell
+        given: list[Any] = [None, batch]
+        try:
+            with cell.lock:
+                cell.start(given)
+                last = cell.last
+                try:
+                    given[0] = state._given()
+                except IndexError:  # a signal handler has emptied it
+                    raise ChangedError from None
+                return self._step.replace(last, given).pop()
+        except KeepsError:
+            # A host callback may use the state, so the lock is not held while one runs.
+            return self._step.replace_keeping(last, given).pop()
+        finally:
+            given.clear()
+
+    def _run(self, state: Any, batch: Arrays) -> list[Any]:
+        state, function = unpack(state), self._function
         key = jax.random.fold_in(state.key, state.step)
-        result = function(**batch, **state.params, **state.states, key=key)
-        outputs, updated = result if function.states else (result, {})
+
+        def evaluated(params: Arrays) -> Any:
+            result = function(**batch, **params, **state.states, key=key)
+            return result if function.states else (result, {})
+
+        # optax's line searches pass the extra arguments that they do not name on to value_fn.
+        def value_of(params: Arrays, *, obj_fn: Any = None, grad_fn: Any = None) -> Any:
+            found = self._value(**batch, **params, **state.states, key=key)
+            return found[0] if self._value.states else found
+
+        def gradients_of(params: Arrays, *_: Any) -> Arrays:  # sam also passes its inner step
+            return self._gradients(evaluated(params)[0], params)
+
+        outputs, updated = evaluated(state.params)
         count = len(self.metrics) + 1
         values = dict(zip(["loss", *self.metrics], outputs[:count], strict=True))
-        # What the loss lists among its arguments but does not need stays as it is.
-        gradients = {name: jnp.zeros_like(value) for name, value in state.params.items()}
-        gradients.update(zip(self._moving, outputs[count:], strict=True))
-        updates, opt_state = self.optimizer.update(gradients, state.opt_state, state.params)
+        gradients = self._gradients(outputs, state.params)
+        more = {
+            **{"value": values["loss"], "grad": gradients},
+            **{"value_fn": value_of, "obj_fn": value_of, "grad_fn": gradients_of},
+        }
+        updates, opt_state = self._updates(gradients, state, more)
         params = optax.apply_updates(state.params, updates)
         states = {**state.states, **updated}
-        return TrainState(params, states, opt_state, state.key, state.step + 1), values
+        new = _Parts(params, states, opt_state, state.key, state.step + 1)
+        return [pack(new), values]
+
+    def _gradients(self, outputs: Sequence[Any], params: Arrays) -> Arrays:
+        """Returns the gradients of all parameters from the outputs of the step's function."""
+        # Arguments that the loss lists but does not depend on get zero gradients.
+        gradients = {name: jnp.zeros_like(value) for name, value in params.items()}
+        gradients.update(zip(self._moving, outputs[len(self.metrics) + 1 :], strict=True))
+        return gradients
+
+    def _updates(self, gradients: Arrays, state: Any, more: Arrays) -> Any:
+        """Calls the optimizer; returns the updates and its new state.
+
+        Raises:
+            ArgumentError: the optimizer cannot be called with dicts of parameters and gradients, or
+                with the extra arguments that it says it takes.
+        """
+        extra = {name: more[name] for name in more if name in self._extra}
+        accepted = "dicts of gradients and parameters, and the extra arguments "
+        with _calling_optimizer("step", accepted + (", ".join(extra) or "none")):
+            return self.optimizer.update(gradients, state.opt_state, state.params, **extra)
 
     def fit(
         self,
@@ -154,20 +339,21 @@ class Trainer:
         progress: bool = True,
         after_epoch: Callable[[int, TrainState, Arrays], Arrays | None] | None = None,
     ) -> tuple[TrainState, list[Arrays]]:
-        """Train for some epochs over shuffled batches.
+        """Trains for some epochs over shuffled batches.
 
         Args:
-            state: where to start; donated.
-            data: an array for each input, of equal first lengths.
-            epochs: passes over the data.
-            batch_size: examples in a step; a last smaller batch is left out.
-            seed: of the shuffling.
+            state: the initial state. Each step replaces it, so that after an exception, Ctrl-C
+                included, it contains the state after the last step.
+            data: an array for each input; the lengths of their first axes are equal.
+            epochs: the number of passes over the data.
+            batch_size: the number of examples in a step; a smaller last batch is dropped.
+            seed: the seed of the shuffling.
             progress: whether to show a progress bar.
-            after_epoch: called with the epoch, the state and the epoch's mean metrics; what it
-                returns is added to them.
+            after_epoch: called with the epoch, the state and the epoch's mean metrics; the metrics
+                that it returns are added to these.
 
         Returns:
-            The last state, and the metrics of each epoch.
+            The final state, and the metrics of each epoch.
         """
         length = _common_length(data, self.inputs)
         generator = np.random.default_rng(seed)
@@ -192,8 +378,51 @@ class Trainer:
         return state, history
 
 
+def _trainer_of(loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any) -> Trainer:
+    """Rebuilds a trainer from a pickle."""
+    return Trainer(loss, optimizer, inputs=inputs, metrics=metrics, remat=remat)
+
+
+@contextlib.contextmanager
+def _calling_optimizer(owner: str, accepted: str) -> Iterator[None]:
+    """Reports an error of the optimizer, which may name only the internals of a wrapper."""
+    try:
+        yield
+    except SymopError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"{owner}: the optimizer must accept {accepted}, got {type(error).__name__}: {error}"
+        ) from error
+
+
+_EXTRA = ("value", "grad", "value_fn", "obj_fn", "grad_fn")
+"""The extra arguments that an optimizer may take."""
+
+
+def _extra_arguments(optimizer: Any) -> Collection[str]:
+    """Returns the names of the extra arguments that the optimizer takes.
+
+    Its signature decides, not its class: ``optax.MultiSteps`` takes them and is not a
+    ``GradientTransformationExtraArgs``; ``optax.contrib.sam`` is one and takes only ``grad_fn``.
+
+    Raises:
+        ArgumentError: the optimizer lacks one of the functions ``init`` and ``update``.
+    """
+    init, update = (getattr(optimizer, name, None) for name in ("init", "update"))
+    if not (callable(init) and callable(update)):
+        raise ArgumentError(
+            "Trainer: the optimizer must have the functions init and update, as those of optax do, "
+            f"got {optimizer!r}"
+        )
+    taken = list(inspect.signature(update).parameters.values())
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):
+        return _EXTRA
+    return {one.name for one in taken[len(("updates", "state", "params")) :]}
+
+
 def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
-    """Refuse metrics that a step cannot compute: each is one value of what the loss depends on."""
+    """Rejects metrics that are not one value each, computed from the inputs of the loss."""
     if "loss" in metrics:
         raise ArgumentError("Trainer: a metric must not be called 'loss', the loss itself is")
     known = set(loss.list_inputs())
@@ -213,7 +442,7 @@ def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
 def batches(
     data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
 ) -> Iterator[dict[str, np.ndarray]]:
-    """The examples of ``data`` in a new random order, in full batches."""
+    """Yields the examples of ``data`` in a new random order, in full batches."""
     length = _common_length(data, list(data))
     order = generator.permutation(length)
     for start in range(0, length - batch_size + 1, batch_size):
@@ -232,13 +461,13 @@ def _common_length(data: Mapping[str, np.ndarray], inputs: Sequence[str]) -> int
 
 
 class _NoBar:
-    """Stands in for a progress bar that nobody looks at; tqdm need not be there."""
+    """A progress bar that shows nothing, and does not need tqdm."""
 
     def update(self, count: int) -> None:
-        """Count nothing."""
+        """Does nothing."""
 
     def set_postfix(self, values: Mapping[str, str]) -> None:
-        """Show nothing."""
+        """Does nothing."""
 
 
 def _bar(total: int, *, enabled: bool) -> Any:
@@ -252,14 +481,16 @@ def _bar(total: int, *, enabled: bool) -> Any:
 
 
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
-    """Arrays for every variable of ``symbol``: what each declares, or random numbers.
+    """Returns initial arrays for every variable of ``symbol``.
 
-    A variable with the attribute ``initial`` starts at that number or distribution. Any other is
-    drawn normally with variance 2 / fan-in, where fan-in is the product of all axes but the first
+    A variable with the attribute ``initial`` starts at that number or distribution. Others are
+    normal with variance 2 / fan-in, where fan-in is the product of all axes but the first
     (He et al., "Delving Deep into Rectifiers", 2015); integer variables start at zero.
     """
     require_known("init", shapes, symbol.list_inputs())
-    nodes = typed(symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()})
+    nodes = infer_variables(
+        symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()}
+    )
     variables = variables_of(nodes)
     keys = jax.random.split(key, max(len(variables), 1))
     return {
@@ -274,11 +505,11 @@ def _initial(node: Node, key: Any) -> Any:
 
 
 def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:
-    """The metrics of each epoch as curves: losses on the left axis, the others on the right.
+    """Plots the metrics of each epoch: losses on the left axis, the others on the right.
 
     Args:
-        history: what ``Trainer.fit`` returned.
-        path: where to write a picture, if anywhere.
+        history: the metrics that ``Trainer.fit`` returned.
+        path: the file to which the figure is saved; None to not save it.
 
     Returns:
         The matplotlib figure.

@@ -1,4 +1,4 @@
-"""``so.vmap``: a function of one slice, applied to all slices at once, on values of any kind."""
+"""``so.vmap``: vectorizing map over slices of values of any kind."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,12 +7,14 @@ import jax
 
 from registry.errors import ArgumentError
 from registry.table import get
-from symop import eager_flow, symbol_flow
-from symop.ndarray import NDArray
-from symop.program_block import Variable
-from symop.symbol import Symbol
-from symop.symbol_flow import flat
-from symop.variable_flow import on_variables
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.eager import control_flow as eager_flow
+from symop.eager.ndarray import NDArray
+from symop.program.block import Variable
+from symop.program.control_flow import on_variables
+from symop.symbol import control_flow as symbol_flow
+from symop.symbol.control_flow import flat
+from symop.symbol.symbol import Symbol
 
 Axes = Sequence[int | None]
 
@@ -20,19 +22,19 @@ Axes = Sequence[int | None]
 def vmap(
     f: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0
 ) -> Callable[..., Any]:
-    """``f`` applied to each slice of its arguments, the results stacked along a new first axis.
+    """Maps ``f`` over slices of its arguments; stacks the results along a new first axis.
 
-    The call is that of ``jax.vmap``. On symbols and variables of a program ``f`` runs once and
+    The signature follows ``jax.vmap``. On symbols and variables of a program, ``f`` runs once and
     becomes the body of one operator, which has gradients of every order in both modes; values that
-    ``f`` uses from outside are the same for all slices. On eager arrays ``f`` runs slice by slice.
+    ``f`` captures are the same for all slices. On eager arrays, ``f`` runs slice by slice.
 
     Args:
-        f: from slices, nested or not, to values, nested or not.
-        in_axes: the axis along which arguments are sliced, or one for each argument; None for an
-            argument that is passed whole.
+        f: takes slices, nested or not, and returns values, nested or not.
+        in_axes: the axis along which to slice the arguments, or one axis for each argument; None
+            for an argument that is passed whole.
 
     Raises:
-        ArgumentError: no argument is sliced, or their numbers of slices differ.
+        ArgumentError: no argument is sliced, or the numbers of slices differ.
 
     Example:
         >>> import symop as so
@@ -78,7 +80,10 @@ def _on_symbols(f: Callable[..., Any], axes: Axes, args: Sequence[Any]) -> Any:
 def _sliced(
     f: Callable[..., Any], axes: Axes, args: Sequence[Any]
 ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
-    """The arguments that are sliced, their slices along the first axis; ``f`` of their slices."""
+    """Returns the sliced arguments, with slices along the first axis, and ``f`` of these alone.
+
+    The other arguments are bound.
+    """
     places = [i for i, axis in enumerate(axes) if axis is not None]
 
     def of_slices(*slices: Any) -> Any:
@@ -89,7 +94,7 @@ def _sliced(
 
 
 def _first(values: Any, axis: int | None) -> Any:
-    """Nested values with ``axis`` of each as the first one."""
+    """Moves ``axis`` of nested values to the front."""
     if axis == 0:
         return values
     leaves, tree = flat(values)

@@ -1,29 +1,26 @@
-"""Fixtures that all tests share; JAX runs on the CPU, which plays two devices.
+"""Fixtures that all tests share; JAX runs on the CPU, which plays eight devices.
 
-XLA's older emitters compile fusions in half the time of those it has by default, and most of what
-tests wait for is its compiler. Proofs and benchmarks run with the default.
+Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defaults.
 """
 
+import collections
 import importlib.util
-import itertools
 import os
 from pathlib import Path
 
+from xla_flags import with_quick_compilation
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["XLA_FLAGS"] = " ".join(
-    [
-        os.environ.get("XLA_FLAGS", ""),
-        "--xla_force_host_platform_device_count=2",
-        "--xla_cpu_use_fusion_emitters=false",
-    ]
+os.environ["XLA_FLAGS"] = with_quick_compilation(
+    os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 )
 
 import jax  # the flags above are read when JAX is imported
 import pytest
 
-from registry import table, var
-from symop.recording import settle
-from symop.segments import local
+from registry import caches, table, var
+from symop.eager.recording import flush
+from symop.eager.segments import local
 
 
 def pytest_addoption(parser):
@@ -34,14 +31,42 @@ def pytest_addoption(parser):
     )
 
 
-TESTS_BETWEEN_CLEARINGS = 250
-_finished = itertools.count(1)
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
+def pytest_collection_modifyitems(items):
+    """Marks all cases of a sampled test as thorough except one in every so many."""
+    counts = collections.Counter()
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is not None:
+            (every,) = marker.args
+            test = item.nodeid.partition("[")[0]
+            if counts[test] % every:
+                item.add_marker("thorough")
+            counts[test] += 1
+
+
+MEMORY = 1_400_000_000
+"""Bytes that a worker may hold before it drops compiled programs: workers have 2 GB each."""
+COMPILATIONS_BETWEEN_CLEARINGS = 100
+_cleared = 0
+
+
+def resident():
+    """The bytes of memory that this process holds; more than allowed where Linux is not asked."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return MEMORY + 1
 
 
 def pytest_runtest_teardown():
-    """Forget what JAX compiled, every now and then: it would fill the memory."""
-    if next(_finished) % TESTS_BETWEEN_CLEARINGS == 0:
-        jax.clear_caches()
+    """Drops compiled programs that take much memory; tests share the others, as far as they can."""
+    global _cleared  # noqa: PLW0603  # of the process
+    if caches.store.now - _cleared < COMPILATIONS_BETWEEN_CLEARINGS or resident() < MEMORY:
+        return
+    _cleared = caches.store.now
+    jax.clear_caches()
 
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -94,10 +119,10 @@ def hurried():
 @pytest.fixture(params=["fused", "direct"])
 def way(request):
     """How eager calls run: several together, or each by itself."""
-    settle()
+    flush()
     local.state.rest, local.state.surprise = -1 if request.param == "direct" else 0, 0
     yield request.param
-    settle()
+    flush()
     local.state.rest = 0
 
 

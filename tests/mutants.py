@@ -29,17 +29,18 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
-os.environ["XLA_FLAGS"] = " ".join(  # XLA's older emitters compile in half the time
-    [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false"]
-)
+from xla_flags import with_quick_compilation
+
+os.environ["XLA_FLAGS"] = with_quick_compilation(os.environ.get("XLA_FLAGS", ""))
 
 import jax  # the flags above are read when JAX is imported
 from tqdm import tqdm
 
 import registry
-from registry.operator import Derivative, Operator
-from registry.rule import Rule
-from symop import rules
+from registry.operator.operator import Derivative, Operator
+from registry.operator.rule import Rule
+from registry.ops.core.entrywise import gradient_maker
+from symop.lowering import rules
 from symop.testing import PROOFS, check_gradient, derived, trial
 
 RESULT = Path(__file__).parents[1] / "docs" / "mutants.json"
@@ -139,7 +140,8 @@ def flipped_signs(operator: Operator, functions: Iterable[FunctionType]) -> Iter
     assert maker is not None
     for function in functions:
         for index, what in enumerate(map(flipped_text, signs(tree_of(function)))):
-            yield Mutant(f"{function.__name__}: {what}", rebuilt(maker, function, index))
+            name = tree_of(function).name
+            yield Mutant(f"{name}: {what}", rebuilt(maker, function, index))
 
 
 def function_of(operator: Operator) -> FunctionType | None:
@@ -149,18 +151,24 @@ def function_of(operator: Operator) -> FunctionType | None:
     return maker if named else None
 
 
+def parts_of(maker: FunctionType) -> list[FunctionType]:
+    """The functions that a maker consists of: itself, or the rules for each slot."""
+    rules = getattr(maker, "rules", None)
+    return [maker] if rules is None else [one for one in rules.values() if one is not None]
+
+
 @functools.cache
 def called_by(maker: FunctionType) -> list[FunctionType]:
     """The functions of the catalogue that a maker calls, directly and through others."""
     found: dict[FunctionType, None] = {}
-    waiting = [maker]
+    waiting = parts_of(maker)
     while waiting:
         caller = waiting.pop()
         for node in ast.walk(tree_of(caller)):
             if not isinstance(node, ast.Name):
                 continue
             one = caller.__globals__.get(node.id)
-            if is_helper(one) and one is not maker and one not in found:
+            if is_helper(one) and one not in (maker, *found):
                 found[one] = None
                 waiting.append(one)
     return list(found)
@@ -184,11 +192,26 @@ def callers(operators: Iterable[Operator]) -> dict[FunctionType, list[Operator]]
 @functools.cache
 def tree_of(function: FunctionType) -> ast.FunctionDef:
     """The definition of a function, without its decorators."""
+    if function.__name__ == "<lambda>":
+        return definition_of(function)
     lines, _ = inspect.getsourcelines(function)
     definition = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body[0]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list = []
     return definition
+
+
+def definition_of(function: FunctionType) -> ast.FunctionDef:
+    """A lambda expression as a definition; it is found by its line and its parameters."""
+    code = function.__code__
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    for node in ast.walk(ast.parse(Path(code.co_filename).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            arguments = node.args
+            if [one.arg for one in (*arguments.args, *arguments.kwonlyargs)] == names:
+                body = [ast.copy_location(ast.Return(node.body), node)]
+                return ast.copy_location(ast.FunctionDef("rule", arguments, body, []), node)
+    raise LookupError(f"no lambda with parameters {names} in line {code.co_firstlineno}")
 
 
 def signs(tree: ast.AST) -> list[ast.AST]:
@@ -218,7 +241,7 @@ def flipped_text(node: ast.AST) -> str:
 
 def rebuilt(maker: FunctionType, function: FunctionType, index: int) -> FunctionType:
     """``maker`` in copies of its modules' names in which one sign of ``function`` is flipped."""
-    members = [maker, *called_by(maker)]
+    members = [*parts_of(maker), *called_by(maker)]
     worlds = {one.__module__: dict(one.__globals__) for one in members}
     made: dict[FunctionType, FunctionType] = {}
     for one in members:
@@ -228,10 +251,14 @@ def rebuilt(maker: FunctionType, function: FunctionType, index: int) -> Function
         module = ast.fix_missing_locations(ast.Module([tree], []))
         names = worlds[one.__module__]
         exec(compile(module, function.__code__.co_filename, "exec"), names)
-        made[one] = names[one.__name__]
+        made[one] = names[tree.name]
     for names in worlds.values():
         names.update({name: made[one] for name, one in names.items() if is_in(one, made)})
-    return made[maker]
+    if maker in made:
+        return made[maker]
+    slots = list(maker.rules)
+    rules = {slot: made.get(rule) for slot, rule in maker.rules.items()}
+    return gradient_maker(maker.__name__, slots, rules)
 
 
 def is_in(value: Any, functions: Mapping[FunctionType, Any]) -> bool:
@@ -376,7 +403,7 @@ def mutants_of(work: Work) -> list[tuple[str, Callable[[], bool]]]:
 def of_maker(operator: Operator) -> list[tuple[str, Callable[[], bool]]]:
     """The mutants of a maker by what they flip, and whether a proof sees each."""
     maker = function_of(operator)
-    own = flipped_signs(operator, [maker] if maker else [])
+    own = flipped_signs(operator, parts_of(maker) if maker else [])
     return [
         (one.what, seen_by(operator, one))
         for one in itertools.chain(negated_gradients(operator), own)

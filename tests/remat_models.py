@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import symop as so
-from symop.naming import variables_of
+from symop.graph.naming import variables_of
 
 Scope = Callable[[], Any]
 

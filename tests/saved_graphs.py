@@ -9,9 +9,9 @@ import pytest
 
 import symop as so
 from registry import table
-from registry.operator import Operator
-from registry.signature import Array, Key, Parameter, State, Training
-from symop.graph import array, constant, variable
+from registry.operator.operator import Operator
+from registry.operator.signature import Array, Key, Parameter, State, Training
+from symop.graph.nodes import array, constant, variable
 
 
 def saved_norm(

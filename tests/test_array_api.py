@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from symop import nd
+from symop.eager.array_api import DTYPES
 
 ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| `(\w+)\((.+)\)` \| `(.+)` \| `(.+)` \|$", re.MULTILINE)
@@ -62,3 +63,28 @@ def test_every_expected_failure_has_a_reason():
         assert lines[0].startswith("# ")
         for line in lines:
             assert re.match(r"(# |array_api_tests/test_\w+\.py::test_\w+(\[.+\])?$|#$)", line)
+
+
+@pytest.mark.usefixtures("x64")
+def test_dtypes_do_not_equal_none():
+    for name in DTYPES:
+        dtype = getattr(nd, name)
+        assert dtype != None  # noqa: E711  # ``np.dtype("float64") == None`` holds
+        assert nd.zeros(2, dtype=dtype).dtype == jnp.zeros(2, dtype).dtype
+        assert np.dtype(dtype) == dtype
+        assert not nd.can_cast(nd.complex64, nd.float64)
+    assert nd.ones(2, dtype=nd.float32).dtype == nd.float32
+    assert nd.result_type(nd.float32, nd.int32) == nd.float32
+
+
+def test_an_axis_that_does_not_exist_is_an_index_error():
+    x = nd.ones((2, 3))
+    for call in (
+        lambda: nd.expand_dims(x, axis=5),
+        lambda: nd.expand_dims(x, axis=-4),
+        lambda: nd.sum(x, axis=2),
+        lambda: nd.stack([x], axis=4),
+        lambda: nd.take(x, nd.array([0]), axis=2),
+    ):
+        with pytest.raises(IndexError, match="axis must be in"):
+            call()

@@ -1,5 +1,6 @@
 """Eager gradients: what is recorded, what a backward pass leaves, and every order of it."""
 
+import asyncio
 import itertools
 import operator
 import threading
@@ -57,6 +58,7 @@ class TestOrders:
             lambda x: nd.tanh(x) / (1 + x * x),
         ],
     )
+    @pytest.mark.sampled(4)
     def test_orders_one_to_three_against_differences(self, function):
         x = attached([0.3, -0.7, 1.1])
 
@@ -339,6 +341,159 @@ class TestModes:
         assert np.array_equal(nd.dropout(x, rate=0.5), x.asnumpy())
 
 
+class TestTasks:
+    """Tasks of asyncio that interleave have each a mode and a record of their own."""
+
+    @staticmethod
+    def run(*tasks):
+        async def main():
+            return await asyncio.gather(*tasks)
+
+        return asyncio.run(main())
+
+    def test_scopes_that_interleave(self):
+        async def slope(factor, turns):
+            x = nd.array([1.0, 2.0])
+            x.attach_grad()
+            with autograd.record():
+                y = x * nd.array(factor)
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                    assert autograd.is_recording()
+                    y = y * x
+            assert not autograd.is_recording()
+            await asyncio.sleep(0)
+            y.backward()
+            return x.grad.tolist()
+
+        async def bystander():
+            for _ in range(6):
+                x = nd.array(1.0)
+                x.attach_grad()
+                assert not autograd.is_recording()
+                assert not (x * 2).is_recorded
+                await asyncio.sleep(0)
+
+        for _ in range(3):
+            found = self.run(slope(1.0, 4), slope(2.0, 1), bystander(), slope(3.0, 2))
+            assert found[0] == [5.0, 80.0]
+            assert found[1] == [4.0, 8.0]
+            assert found[3] == [9.0, 36.0]
+            assert not autograd.is_recording()
+            assert not autograd.is_training()
+
+    def test_a_switch_is_the_task_s(self):
+        async def switched():
+            autograd.set_recording(True)
+            autograd.set_training(True)
+            await asyncio.sleep(0)
+            return autograd.is_recording(), autograd.is_training()
+
+        async def other():
+            await asyncio.sleep(0)
+            return autograd.is_recording(), autograd.is_training()
+
+        assert self.run(switched(), other()) == [(True, True), (False, False)]
+        assert not autograd.is_recording()
+
+    def test_a_task_inherits_the_scope_in_which_it_begins(self):
+        x = nd.array([2.0])
+        x.attach_grad()
+
+        async def square():
+            await asyncio.sleep(0)
+            return x * x
+
+        async def main():
+            with autograd.record():
+                first, second = await asyncio.gather(square(), square())
+                return first + second
+
+        asyncio.run(main()).backward()
+        assert x.grad.tolist() == [8.0]
+
+    def test_values_go_from_task_to_task(self):
+        x = nd.array([2.0])
+        x.attach_grad()
+
+        async def record(queue):
+            with autograd.record():
+                await queue.put(x * x)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+
+        async def use(queue):
+            y = await queue.get()
+            assert (y + 1).tolist() == [5.0]
+            y.backward()
+
+        async def main():
+            queue = asyncio.Queue()
+            await asyncio.gather(record(queue), use(queue))
+
+        asyncio.run(main())
+        assert x.grad.tolist() == [4.0]
+
+    def test_what_other_tasks_record_runs_before_an_array_is_handed_out(self):
+        x = nd.array(np.arange(4.0, dtype=np.float32))
+
+        async def waiting():
+            with autograd.record():
+                y = x * 3
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            return y
+
+        async def donates():
+            await asyncio.sleep(0)
+            jax.jit(lambda a: a + 1, donate_argnums=0)(x.asjax())
+
+        assert self.run(waiting(), donates())[0].tolist() == [0.0, 3.0, 6.0, 9.0]
+
+    def test_a_thread_with_a_copy_of_the_context_records_by_itself(self):
+        x = nd.array([2.0])
+        x.attach_grad()
+
+        def work():
+            modes = [autograd.is_recording()]
+            with autograd.record():
+                y = x * x * x
+            (slope,) = autograd.grad(y, x)
+            return [*modes, slope.tolist()]
+
+        async def main():
+            with autograd.record():
+                y = x * x
+                found = await asyncio.gather(*[asyncio.to_thread(work) for _ in range(4)])
+                y = y * x
+            y.backward()
+            return found
+
+        assert asyncio.run(main()) == [[False, [12.0]]] * 4
+        assert x.grad.tolist() == [12.0]
+
+
+@pytest.mark.parametrize("scope", [autograd.pause, autograd.record, nd.direct])
+def test_an_error_of_a_call_that_waited_does_not_hide_the_user_s(scope):
+    def fail():
+        nonlocal waiting
+        with autograd.record(), scope():
+            waiting = nd.broadcast_to(nd.array([[1.0, 2.0]]), shape=(1 << 42, 2))
+            raise KeyError("the user's")
+
+    waiting = None
+    with pytest.raises((KeyError, jax.errors.JaxRuntimeError)) as caught:
+        fail()
+    if scope is not nd.direct:  # which raised it at the call
+        assert caught.type is KeyError
+        with pytest.raises(
+            jax.errors.JaxRuntimeError, match=r"RESOURCE_EXHAUSTED|[Oo]ut of memory"
+        ):
+            waiting.wait_to_read()
+    assert not autograd.is_recording()
+
+
+@pytest.mark.usefixtures("way")
 class TestFunction:
     class Sigmoid(autograd.Function):
         def forward(self, x):
@@ -442,6 +597,80 @@ class TestInsideJax:
         np.testing.assert_allclose(pending, np.exp([0.0, 1.0]), rtol=1e-6)
 
 
+ARITHMETIC = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, operator.matmul, divmod,
+]  # fmt: skip
+OTHERS = [
+    operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.lt,
+    operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("way")
+class TestOnTheRight:
+    """An eager array answers for an operator whose left operand is another library's array."""
+
+    @pytest.mark.parametrize("left", [jnp.asarray, np.asarray], ids=["jax", "numpy"])
+    @pytest.mark.parametrize("function", ARITHMETIC, ids=lambda one: one.__name__)
+    def test_the_gradient_is_kept(self, function, left):
+        data = np.array([[1.5, 2.5], [0.5, 3.5]], np.float32)
+        x, other = nd.array(data[::-1] + 0.25), left(data)
+        x.attach_grad()
+
+        def total(found):
+            return found[1].sum() if isinstance(found, tuple) else found.sum()
+
+        with autograd.record():
+            y = total(function(other, x)) + (x * x).sum()
+        y.backward()
+        by_jax = jax.grad(lambda a: total(function(jnp.asarray(data), a)) + (a * a).sum())
+        np.testing.assert_allclose(x.grad, by_jax(x.asjax()), rtol=1e-5)
+
+    @pytest.mark.parametrize("left", [jnp.asarray, np.asarray], ids=["jax", "numpy"])
+    @pytest.mark.parametrize("function", [*ARITHMETIC, *OTHERS], ids=lambda one: one.__name__)
+    def test_the_result_is_eager(self, function, left):
+        data = np.array([[3, 2], [1, 3]], np.int32 if function in OTHERS else np.float32)
+        found, expected = function(left(data), nd.array(data)), function(data, data)
+        kinds = set(map(type, found)) if function is divmod else {type(found)}
+        assert kinds == {nd.NDArray}
+        np.testing.assert_array_equal(found, expected)
+
+    def test_in_place_it_becomes_eager(self):
+        p = nd.array([2.0])
+        p.attach_grad()
+        w = jnp.array([3.0])
+        with autograd.record():
+            w *= p
+            w = w + p
+        w.backward()
+        assert p.grad.tolist() == [4.0]
+
+    def test_inside_of_jax_it_stays_jax_unless_recorded(self):
+        constant = nd.array([2.0, 3.0])
+        slope = jax.grad(lambda w: (w * constant).sum())(jnp.ones(2))
+        assert slope.tolist() == [2.0, 3.0]
+
+        @jax.jit
+        def run(w, v):
+            p = nd.array(v)
+            p.attach_grad()
+            with autograd.record():
+                y = w * p
+            y.backward()
+            return p.grad.asjax()
+
+        assert run(jnp.array([5.0]), jnp.array([1.0])).tolist() == [5.0]
+
+    def test_what_neither_knows_is_refused(self):
+        class Other:
+            pass
+
+        with pytest.raises(TypeError):
+            jnp.ones(1) + Other()
+        assert (jnp.ones(2) == nd.array([1.0, 2.0])).tolist() == [True, False]
+
+
 @pytest.mark.usefixtures("way")
 class TestCopies:
     def test_casts_to_the_same_dtype_are_copies(self):
@@ -507,6 +736,23 @@ class TestSymbols:
         slope = so.grad(symbol, symbol.get_internals()["var0"])
         expected = np.cos([0.5, 1.0]) * np.array([2, 3]) * 0.99**100
         np.testing.assert_allclose(slope.eval(var0=x.asnumpy(), var1=w.asnumpy()), expected, 1e-5)
+
+    def test_numbers_are_part_of_it_however_many_there_were(self):
+        """Numbers that vary become inputs of the program; what is recorded does not change."""
+
+        def recorded(number):
+            x = attached([0.5, 1.0])
+            with autograd.record():
+                y = number - nd.cos(x) * number
+                (slope,) = autograd.grad(y, x, create_graph=True)
+            return autograd.get_symbol([y, slope])
+
+        for number in (0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.99, 2, True):
+            symbol = recorded(number)
+            assert symbol.list_arguments() == ["var0"]
+            value, slope = symbol.eval(var0=np.array([0.5, 1.0], np.float32))
+            np.testing.assert_allclose(value, number - np.cos([0.5, 1.0]) * number, rtol=1e-5)
+            np.testing.assert_allclose(slope, np.sin([0.5, 1.0]) * number, rtol=1e-5)
 
     def test_gradients_are_part_of_it(self):
         x = attached([0.5, 1.0])
@@ -734,3 +980,84 @@ class TestWhereOthersFail:
         hessian = -weights.asnumpy().sum() * (np.diag(s) - np.outer(s, s))
         np.testing.assert_allclose(product, hessian @ v.asnumpy(), rtol=1e-9)
         np.testing.assert_allclose(forward, hessian @ v.asnumpy(), rtol=1e-9)
+
+
+# Zeros stay on the record
+
+
+def repeated(function, x, order, by=None):
+    """The derivative of ``function`` of that order, by recorded gradients and one backward pass."""
+    by = x if by is None else by
+    with autograd.record():
+        y = function(x)
+        for _ in range(order - 1):
+            (y,) = autograd.grad(y, [by], create_graph=True)
+    y.backward()
+    return by.grad.tolist()
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("order", range(1, 7))
+def test_a_derivative_that_is_zero_has_derivatives(order):
+    assert repeated(nd.relu, attached([-1.0, 2.0]), order) == [[0.0, 1.0], [0.0, 0.0]][order > 1]
+    expected = {1: [6.0], 2: [2.0]}.get(order, [0.0])
+    assert repeated(lambda x: x * x, attached([3.0]), order) == expected
+    other = attached([5.0])
+    scaled = {1: [30.0], 2: [10.0]}.get(order, [0.0])
+    assert repeated(lambda x: x * x * other, attached([3.0]), order) == scaled
+    assert repeated(lambda x: x * other, attached([3.0]), order) == ([5.0] if order == 1 else [0.0])
+
+
+@pytest.mark.usefixtures("way")
+def test_a_zero_is_an_array_as_others():
+    x, z = attached([3.0]), attached([2.0])
+    with autograd.record():
+        zero = x * x * z
+        for _ in range(3):
+            (zero,) = autograd.grad(zero, [x], create_graph=True)
+        by_x, by_z = autograd.grad(zero * x + z, [x, z], create_graph=True)
+        together = zero + z
+    assert autograd.get_symbol(together).list_arguments() == ["var0"]
+    zero.backward()
+    zero.backward()
+    assert [one.tolist() for one in (zero, by_x, by_z, x.grad)] == [[0.0], [0.0], [1.0], [0.0]]
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("ran", ["nothing", "value", "gradient"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_gradient_is_a_function_of_what_its_head_reads(ran, inside):
+    """Though the gradient does not read it: the next derivative is zero, not missing."""
+    x, w, other = attached([1.0, 2.0]), attached([3.0, 4.0]), attached([5.0])
+    with autograd.record():
+        h = w * 2.0
+        z = x * x + h
+        if ran == "value":
+            z.wait_to_read()
+        (slope,) = autograd.grad(z, x, create_graph=True)
+        if ran == "gradient":
+            slope.wait_to_read()
+        twice = slope * 3.0
+        if inside:
+            found = autograd.grad(twice, [x, w, h, z], create_graph=True)
+            (third,) = autograd.grad(found[1], w, create_graph=True)
+            assert third.tolist() == [0.0, 0.0]
+    if not inside:
+        found = autograd.grad(twice, [x, w, h, z], retain_graph=True)
+    assert [one.tolist() for one in found] == [[6.0, 6.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    with pytest.raises(DisconnectedError):
+        autograd.grad(twice, other, retain_graph=True)
+    w.grad = nd.ones(2)
+    twice.backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([6.0, 6.0], [0.0, 0.0])
+
+
+@pytest.mark.usefixtures("way")
+def test_what_is_not_a_function_of_the_variable_is_refused():
+    x, z = attached([3.0]), attached([2.0])
+    with autograd.record():
+        y = z * z
+        (slope,) = autograd.grad(y, [z], create_graph=True)
+    for one in (y, slope):
+        with pytest.raises(DisconnectedError):
+            autograd.grad(one, [x], create_graph=True)

@@ -11,7 +11,7 @@ import registry
 from registry import Array, case, misuse, op, register_simple_op
 from registry.cases import integers
 from symop import cli, testing
-from symop.discovery import declared_by
+from symop.testing.discovery import declared_by
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
@@ -55,6 +55,7 @@ class TestVerdict:
             ("argmax", "undefined by definition (", "undefined by definition: "),
         ],
     )
+    @pytest.mark.sampled(3)
     def test_tells_the_derivative(self, name, derivative, audit):
         verdict = testing.check_operator(name, cases=())
         assert verdict.derivative.startswith(derivative)
@@ -209,6 +210,7 @@ class TestGradientOperators:
         assert "_backward_own_times(d_out, lhs, rhs)\n  inference     1 cases" in printed
         assert printed.endswith("4 of 4 operators hold\n")
 
+    @pytest.mark.thorough
     def test_of_a_wrong_gradient(self, here, capsys):
         (here / "mine_pair.py").write_text(PAIR.format(factor=2))
         assert cli.main(["check", "mine_pair"]) == 1
@@ -226,6 +228,7 @@ class TestGradientOperators:
         assert found[0].draw("X", np.dtype("float32")).dtype == np.float32
         assert found[0].draw("X", np.dtype("float32")).min() > 0
 
+    @pytest.mark.thorough
     def test_random_keys_are_drawn_anew(self):
         def mask(like, env):
             return env.resource[0].get_random().bernoulli(0.5, like.shape).astype(like.dtype)

@@ -16,10 +16,8 @@ import symop as so
 from registry import SelectedRows
 from registry.errors import FormatError
 from symop import checkpoint
-from symop.files import write_atomically
+from symop.io.files import write_atomically
 from symop.train import Trainer
-
-ROUNDS = 25
 
 
 def training():
@@ -106,11 +104,12 @@ for number in range(first, first + 100_000):
 """
 
 
-def test_a_kill_at_any_moment_loses_nothing(tmp_path):
+@pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_loses_nothing(tmp_path, rounds):
     """A real process saves again and again, and is killed at a random moment, many times."""
     path, generator = tmp_path / "state", np.random.default_rng(0)
     like, done = {"numbers": np.zeros(200_000, np.int32)}, 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path), str(done + 1)],
             stdout=subprocess.PIPE,
@@ -153,6 +152,7 @@ def train_on(path, last=12):
         yield at, value
 
 
+@pytest.mark.thorough
 def test_training_that_is_killed_again_and_again_is_the_training_that_was_not(tmp_path):
     whole = dict(train_on(tmp_path / "whole"))
     end = (tmp_path / "whole").read_bytes()

@@ -12,7 +12,7 @@ import pytest
 import registry
 import symop as so
 import symop.interop.mxnet as mx
-from registry.attributes import Comment
+from registry.operator.attributes import Comment
 from symop import cli
 
 

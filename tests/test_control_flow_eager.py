@@ -11,7 +11,7 @@ import symop as so
 from registry import TensorArray
 from registry.errors import ArgumentError, KindError
 from symop import autograd, nd
-from symop.parsing import parse
+from symop.io.parsing import parse
 
 V = np.array([0.3, -0.2, 0.5])
 W = 0.7

@@ -12,11 +12,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import registry
 import symop as so
 from registry.types import VarType
-from symop import cuts as cutting
-from symop import lowering
-from symop.barrier import barrier
-from symop.cuts import LONG, STRIDE, cuts, is_fused
-from symop.graph import Node, placeholder, topological
+from registry.xla.barrier import barrier
+from symop.graph.nodes import Node, placeholder, topological
+from symop.lowering import steps as lowering
+from symop.xla import chain_barriers as cutting
+from symop.xla.chain_barriers import LONG, STRIDE, cuts, is_fused
 
 SHAPE = (4, 3)
 X = np.linspace(-1, 1, 12, dtype="f").reshape(SHAPE)
@@ -302,6 +302,7 @@ def both(transform, *args, meets=True):
     ids=["value", "grad", "jvp", "grad of checkpoint", "jvp of grad", "linearize"],
 )
 @pytest.mark.usefixtures("early")
+@pytest.mark.sampled(3)
 def test_transformations(transform):
     both(transform, X, P)
 
@@ -314,6 +315,7 @@ def test_gradients_are_cut_too():
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (2, 1)])
 @pytest.mark.usefixtures("early")
+@pytest.mark.sampled(3)
 def test_vmap(axes):
     args = [
         one if axis is None else np.stack([one, one / 2, -one], axis)

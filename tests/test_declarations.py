@@ -37,6 +37,7 @@ from registry.errors import (
     AttributeTypeError,
     AttributeValueError,
     DeclarationError,
+    DTypeError,
     FormatError,
     GradientError,
     KindError,
@@ -46,7 +47,8 @@ from registry.errors import (
     UnknownOperatorError,
     UnknownTypeError,
 )
-from registry.operator import Derivative
+from registry.operator.operator import Derivative
+from symop.lowering.guarding import on_arrays
 from symop.testing import check_operator, check_reference
 from symop.testing.trial import compiled, trials
 
@@ -288,7 +290,7 @@ class TestShapes:
                 return ()
 
         wrong = register_operator("wrong", Wrong, MinusProto)
-        with pytest.raises(ShapeError, match=r"must be of the shape that the shape rule tells"):
+        with pytest.raises(ShapeError, match=r"must be of the shape that the shape rule returns"):
             wrong(so.var("x", shape=(3,)), so.var("y", shape=(3,)))
 
     def test_a_component_of_its_own(self):
@@ -871,9 +873,10 @@ class TestRecordedGradients:
         assert names(get("softmax").grad_op_maker(desc))[-1] == "a@GRAD"
 
     def test_types_come_from_the_block(self):
-        desc = OpDesc("add", {"x": ["a"], "y": ["b"]}, {"out": ["c"]})
+        other = OpDesc("make_loss", {"data": ["a"]}, {"out": ["c"]})
         with pytest.raises(UnknownTypeError, match="pass block=, whose variables tell them"):
-            get("add").grad_op_maker(desc)
+            get("make_loss").grad_op_maker(other)
+        desc = OpDesc("add", {"x": ["a"], "y": ["b"]}, {"out": ["c"]})
         block = BlockDesc([VarDesc("a", [3, 1], "float32"), VarDesc("b", [2], "float32")])
         descs = get("add").grad_op_maker(desc, block=block)
         assert {one.type for one in descs} == {"sum_to"}
@@ -916,6 +919,7 @@ class TestRecordedGradients:
             get("sin").grad_op_maker(OpDesc("sin", {"x": ["a"]}, {"y": ["b"]}))
 
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda one: one.name)
+    @pytest.mark.sampled(8)
     def test_what_is_recorded_computes_the_gradient(self, operator):
         """The OpDescs of each operator's first case, run one after another, against JAX."""
         with jax.enable_x64(True):
@@ -938,7 +942,7 @@ class TestRecordedGradients:
             return
         outputs = trial.operator.outputs
         plain = {
-            k: registry.attributes.to_plain(v)
+            k: registry.operator.attributes.to_plain(v)
             for k, v in operator.attribute_dict(trial.attributes).items()
         }
         desc = OpDesc(operator.name, inputs, {name: [name] for name in outputs}, plain)
@@ -1082,10 +1086,13 @@ class TestKinds:
         ("declared", "message"),
         [
             ({"kind": "selected_rows"}, None),
-            ({"kind": "lod_tensor_array"}, "the kind must be selected_rows, as its operator tells"),
+            (
+                {"kind": "lod_tensor_array"},
+                "the kind must be selected_rows, as its operator infers",
+            ),
             ({"kind": "rows"}, "the kind 'rows' is no variable kind"),
-            ({"shape": [5, 3]}, r"the shape must be \(5, 2\), as its operator tells"),
-            ({"dtype": "float64"}, "the dtype must be float32, as its operator tells"),
+            ({"shape": [5, 3]}, r"the shape must be \(5, 2\), as its operator infers"),
+            ({"dtype": "float64"}, "the dtype must be float32, as its operator infers"),
             ({"shape": [5, 2], "dtype": "float32", "kind": "selected_rows"}, None),
         ],
     )
@@ -1524,7 +1531,7 @@ class TestKindsBeforeShapes:
             return x
 
         wrong.kind(lambda: VarKind.SELECTED_ROWS)
-        with pytest.raises(KindError, match="'out' must be of the kind selected_rows, as its kind"):
+        with pytest.raises(KindError, match="'out' must be of the kind selected_rows, by its kind"):
             wrong(so.var("x", shape=(2,)))
 
     def test_what_an_inferer_sets_is_checked(self):
@@ -1540,3 +1547,101 @@ class TestKindsBeforeShapes:
             op = register_operator("wrong", Square, inferer, replace=True)
             with pytest.raises(KindError, match=f"wrong: {inferer.__name__} must set a VarKind"):
                 op(1.0)
+
+
+class TestPromises:
+    """What operators of the catalogue may do, operators of any package may declare."""
+
+    @staticmethod
+    def doubled(**options):
+        """An operator whose gradient runs a linear one, and what the kernel of that received."""
+        received = []
+
+        @registry.op(name="twice", **options)
+        def twice(x: registry.Array) -> registry.Array:
+            """``2 x``."""
+            received.append(x)
+            return jnp.multiply(x, 2)
+
+        @registry.op(name="squared_sum")
+        def squared_sum(x: registry.Array) -> registry.Array:
+            """``x * x``."""
+            return jnp.multiply(x, x)
+
+        twice.gradient(lambda d_out: {"x": twice(d_out)})
+        squared_sum.gradient(lambda x, d_out: {"x": twice(x * d_out)})
+        return twice, squared_sum, received
+
+    @pytest.mark.parametrize("promised", [False, True])
+    def test_a_transposable_kernel_is_not_tried(self, promised):
+        options = {"transposable": True} if promised else {}
+        _, squared_sum, received = self.doubled(**options, dtype=registry.shapes.inexact)
+        assert jax.grad(squared_sum.__call__)(3.0) == 6.0
+        # Two runs: abstractly, for the type of the result, and for the derivative. A trial is one
+        # run forward, and one that is transposed.
+        assert len(received) == (2 if promised else 4)
+
+    @pytest.mark.parametrize("promised", [False, True])
+    def test_a_kernel_that_takes_numbers_gets_them(self, promised):
+        twice, _, received = self.doubled(**{"takes_numbers": True} if promised else {})
+        assert on_arrays(twice, ())(3.0) == 6.0
+        assert isinstance(received[-1], float) is promised
+
+    def test_a_package_promises_for_all_its_operators(self):
+        def kernel(x: registry.Array) -> registry.Array:
+            """``x``."""
+            return x
+
+        kernel.__module__ = "promising.operators.first"
+        assert not registry.Operator(kernel).native
+        registry.declare_package("promising.operators", native=True, transposable=True)
+        made = registry.Operator(kernel)
+        assert made.native
+        assert made.transposable
+        assert not made.takes_numbers
+        assert not registry.Operator(kernel, native=False).native
+        assert not registry.Operator(kernel, opaque=True).transposable
+        kernel.__module__ = "promising.operators2"
+        assert not registry.Operator(kernel).native
+        with pytest.raises(DeclarationError, match="name must be that of a module, got 'a b'"):
+            registry.declare_package("a b")
+
+    def test_the_catalogue_promises_like_any_package(self):
+        for one in registry.operators():
+            if one.kernel.__module__.startswith("registry.ops."):
+                assert one.transposable is not one.opaque, one.name
+                assert one.takes_numbers
+                assert one.catalogued
+
+
+class TestRejectedInputs:
+    """Errors of kernels are told apart by what the kernels accept, not by their texts."""
+
+    @staticmethod
+    def strict(kernel):
+        def strict(x: registry.Array, y: registry.Array) -> registry.Array:
+            """Of ``x`` and ``y``."""
+            return kernel(x, y)
+
+        return registry.Operator(strict)
+
+    def test_a_dtype(self):
+        def kernel(x, y):
+            if x.dtype != y.dtype:
+                raise TypeError("the shape of things to come needs one type")
+            return x
+
+        x, y = so.var("x", (3,), dtype="int32"), so.var("y", (3,), dtype="float32")
+        with pytest.raises(DTypeError, match=r"must fit together \(the shape of"):
+            self.strict(kernel)(x, y)
+        with pytest.raises(DTypeError, match="must fit together"):
+            self.strict(lambda x, y: x & y)(y, y)
+
+    def test_a_shape(self):
+        def kernel(x, y):
+            if x.shape != y.shape:
+                raise ValueError("a dtype would not help")
+            return x
+
+        with pytest.raises(ShapeError, match=r"must fit together \(a dtype"):
+            self.strict(kernel)(so.var("x", (3,)), so.var("y", (4,)))

@@ -88,6 +88,7 @@ def scanned(name):
     return by_hand(MODELS[name], key())
 
 
+@pytest.mark.sampled(6)
 def test_unrolled_equals_scans(model):
     params, states = model.arrays()
     given = listed(model.stacks, params), listed(model.states, states), key()
@@ -106,6 +107,7 @@ def test_every_gradient_is_told_apart(model):
 # symop agrees with it --------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(6)
 def test_graphs(model):
     same(by_graph(model, key()), scanned(model.name))
 
@@ -116,16 +118,19 @@ def test_rules(model):
 
 
 @some(BOUND)
+@pytest.mark.sampled(3)
 def test_executors(model):
     same(by_executor(model), scanned(model.name))
 
 
 @some([name for name, one in MODELS.items() if one.foreign])
+@pytest.mark.sampled(3)
 def test_foreign_executors(model):
     same(by_foreign_executor(model), scanned(model.name))
 
 
 @some(BOUND)
+@pytest.mark.sampled(3)
 def test_trainers(model):
     first = jax.random.fold_in(key(), 0)
     expected = by_hand(model, first) if model.draws else scanned(model.name)
@@ -133,11 +138,13 @@ def test_trainers(model):
 
 
 @some(BOUND)
+@pytest.mark.sampled(3)
 def test_programs(model):
     same(by_program(model), scanned(model.name))
 
 
 @some(TWICE)
+@pytest.mark.sampled(2)
 def test_second_order_in_both_modes(model):
     found, expected = product_by_graph(model, key()), product_by_hand(model, key())
     assert found.keys() == expected.keys()
@@ -148,6 +155,7 @@ def test_second_order_in_both_modes(model):
 # Names -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(6)
 def test_names(model):
     params, states = model.arrays()
     executor = bound(model)
@@ -167,6 +175,7 @@ def test_what_is_trained():
 
 
 @some([name for name, one in MODELS.items() if one.draws])
+@pytest.mark.sampled(3)
 def test_other_keys_draw_otherwise(model):
     other = by_graph(model, jax.random.key(SEED + 1))
     assert abs(other.loss - scanned(model.name).loss) > 1e-6

@@ -1,5 +1,6 @@
 """Every example in README.md, in docs/ and in docstrings runs and shows what it says it shows."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -57,6 +58,7 @@ def examples(path):
 @pytest.mark.usefixtures("temporary_operators")
 class TestPages:
     @pytest.mark.parametrize("path", PAGES, ids=page_id)
+    @pytest.mark.sampled(3)
     def test_examples_run(self, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         so.random.seed(0)
@@ -79,6 +81,7 @@ class TestPages:
 @pytest.mark.usefixtures("temporary_operators")
 class TestDocstrings:
     @pytest.mark.parametrize("name", sorted(set(modules())))
+    @pytest.mark.sampled(3)
     def test_examples_of_a_module_run(self, name, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         module = importlib.import_module(name)
@@ -89,8 +92,36 @@ class TestDocstrings:
                 run(test)
 
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda operator: operator.name)
+    @pytest.mark.sampled(6)
     def test_examples_of_an_operator_run(self, operator):
         finder = doctest.DocTestFinder(recurse=False)
         kernel = inspect.unwrap(operator.kernel)
         for test in finder.find(kernel, operator.name, globs=kernel.__globals__):
             run(test)
+
+
+# The map of the code ------------------------------------------------------------------------------
+
+NAMED_PLACE = re.compile(r"`((?:symop|registry)/[\w/]+\.py)(?:: ([\w.]+))?`")
+
+
+def defined_names(tree):
+    """The names that a module or class defines, those of a class's members after a dot."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for name in defined_names(node))
+        if isinstance(node, ast.Assign):
+            yield from (one.id for one in node.targets if isinstance(one, ast.Name))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def test_the_map_of_the_code_names_what_exists():
+    text = " ".join((ROOT / "docs" / "architecture.md").read_text().split())
+    places = NAMED_PLACE.findall(text)
+    assert len(places) > 50
+    for path, name in places:
+        tree = ast.parse((ROOT / path).read_text())
+        assert not name or name in set(defined_names(tree)), f"{path}: {name}"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import symop as so
-from symop.draw import MAX_NODES, draw, html
+from symop.drawing.draw import MAX_NODES, draw, html
 from symop.drawing.layout import arrange, spread
-from symop.graph import VARIABLE, topological
+from symop.graph.nodes import VARIABLE, topological
 
 SVG = "{http://www.w3.org/2000/svg}"
 UNARY = ["sin", "cos", "tanh", "exp", "square"]
@@ -294,6 +294,7 @@ def test_small_graphs_are_not_folded():
 
 
 @pytest.mark.parametrize(("length", "operators"), [(100_000, ("sin",)), (20_000, UNARY)])
+@pytest.mark.sampled(2)
 def test_a_long_chain_folds_quickly(length, operators):
     y = chain(length, operators)
     _, boxes, texts = read(draw(y.nodes))

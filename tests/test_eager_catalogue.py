@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 import registry
-from registry.binding import LEFT_OUT
-from registry.operator import Derivative
+from registry.operator.binding import LEFT_OUT
+from registry.operator.operator import Derivative
 from symop import autograd, random
-from symop.gradients import typed_grad
-from symop.graph import placeholder
-from symop.lowering import Schedule, bare, type_of
-from symop.ndarray import NDArray
-from symop.pending import gradients
-from symop.recording import settle
-from symop.tape import pull
+from symop.autodiff.gradients import typed_grad
+from symop.eager.lazy_backward import gradients
+from symop.eager.ndarray import NDArray
+from symop.eager.recording import flush
+from symop.eager.tape import pull
+from symop.graph.nodes import placeholder
+from symop.lowering.steps import Schedule, bare, type_of
 from symop.testing.compare import expect_close
 from symop.testing.derived import Graph, Seeds, flat, normal_like
 from symop.testing.trial import SEED, compiled, trials
@@ -92,7 +92,7 @@ def pending(values, primals, cotangents):
 
 def along_the_tape(values, primals, cotangents):
     """Gradients of what ran; zeros where none arrives."""
-    settle()
+    flush()
     pairs = zip(values, cotangents, strict=True)
     given = [(one.source, head) for one, head in pairs if one.source is not None]
     walk = pull(given, primals, create_graph=True)
@@ -107,6 +107,7 @@ every_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: 
 
 
 @every_operator
+@pytest.mark.sampled(8)
 def test_first_gradients_are_those_of_the_graph(operator):
     check(operator, 1, at_once=True)
 

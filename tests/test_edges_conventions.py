@@ -51,6 +51,7 @@ class TestTiesOfTwo:
 
     @pytest.mark.parametrize("ties", SHARES)
     @pytest.mark.parametrize("operator", [so.maximum, so.minimum])
+    @pytest.mark.sampled(3)
     def test_who_has_the_gradient(self, operator, ties):
         share = SHARES[ties]
         won = [0.0, 1.0] if operator is so.maximum else [1.0, 0.0]
@@ -114,6 +115,7 @@ class TestTiesOfMany:
     X = ((3.0, 1.0, 3.0), (2.0, 3.0, 0.0))
 
     @pytest.mark.parametrize("ties", OVER_ALL)
+    @pytest.mark.sampled(3)
     def test_who_has_the_gradient(self, ties):
         check(gradients(so.max, self.X, ties=ties), OVER_ALL[ties])
         rows = np.asarray(OVER_ROWS[ties])
@@ -156,6 +158,7 @@ class TestTiesOfMany:
 
 class TestClip:
     @pytest.mark.parametrize(("ties", "share"), [("first", 1.0), ("split", 0.5), ("last", 0.0)])
+    @pytest.mark.sampled(3)
     def test_who_has_the_gradient_at_a_bound(self, ties, share):
         x = [-2.0, -1.0, 0.0, 1.0, 2.0]
         inside = [0.0, share, 1.0, share, 0.0]
@@ -284,6 +287,7 @@ class TestMatrices:
     @pytest.mark.parametrize("name", DECOMPOSED)
     @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
     @pytest.mark.parametrize("part", ["complex", "real"])
+    @pytest.mark.sampled(6)
     def test_gradient_is_the_slope_of_what_depends_on_no_choice(self, name, shape, part):
         x = complex_matrix(*shape)
         slope, found = slope_and_gradient(DECOMPOSED[name], x if part == "complex" else x.real)
@@ -291,6 +295,7 @@ class TestMatrices:
 
     @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
     @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 0), (0, 3), (2, 3, 1)])
+    @pytest.mark.sampled(5)
     def test_complete_bases_are_unitary(self, shape, dtype):
         x = complex_matrix(*shape)
         x = (x if dtype is np.complex64 else x.real).astype(dtype)
@@ -374,6 +379,7 @@ class TestNumbersForTuples:
 
 class TestComplexMoments:
     @pytest.mark.parametrize("ord", [1.0, 2.0, 3.0, 4.0, 0.5, -1.0, INF, -INF])
+    @pytest.mark.sampled(4)
     def test_norm_is_that_of_the_absolute_values(self, ord):
         x = complex_matrix(3, 2)
         slope, found = slope_and_gradient(lambda z: so.sum(so.norm(z, ord=ord, axis=0)), x)

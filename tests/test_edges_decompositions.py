@@ -48,10 +48,12 @@ class TestDeterminant:
         np.testing.assert_allclose(found, cofactors(a), atol=1e-5 * max(1, np.abs(a).max() ** 2))
 
     @pytest.mark.parametrize("name", ["first column", "rank n - 2"])
+    @pytest.mark.sampled(2)
     def test_eager_gradient_is_the_same(self, name):
         a = jnp.asarray(SINGULAR[name], jnp.float32)
         np.testing.assert_allclose(jax.grad(so.det)(a), gradient(so.det, a)[0], atol=1e-5)
 
+    @pytest.mark.sampled(2)
     def test_regular_and_singular_matrices_share_a_stack(self):
         stack = np.stack([np.asarray(SINGULAR[name], np.float32) for name in list(SINGULAR)[:4]])
         stack[1] = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
@@ -227,6 +229,7 @@ class TestComplex:
         ],
         ids=["inv", "det", "matrix_power", "solve", "triangular_solve"],
     )
+    @pytest.mark.sampled(5)
     def test_value_and_gradient(self, ours, theirs):
         generator = np.random.default_rng(2)
         real, imaginary, *heads = generator.standard_normal((4, 3, 3))
@@ -266,6 +269,7 @@ def test_powers_of_a_nilpotent_matrix():
 @pytest.mark.parametrize(
     "name", ["solve", "inv", "det", "slogdet", "cholesky", "qr", "eigh", "svd", "pinv", "potri"]
 )
+@pytest.mark.sampled(5)
 def test_half_precision_is_computed_in_single(name):
     operator = registry.get(name)
     generator = np.random.default_rng(3)
@@ -278,3 +282,34 @@ def test_half_precision_is_computed_in_single(name):
     for half, whole in zip(halves, wholes, strict=True):
         assert half.dtype == jnp.bfloat16
         np.testing.assert_array_equal(half, jnp.astype(whole, jnp.bfloat16))
+
+
+@pytest.mark.parametrize("name", ["svd", "qr"])
+@pytest.mark.parametrize("part", ["first", "others"])
+@pytest.mark.usefixtures("x64")
+def test_second_derivatives_with_completed_bases(name, part):
+    """Of the first columns, and of what does not depend on how the basis is completed."""
+    generator = np.random.default_rng(0)
+    a, way = generator.normal(size=(2, 4, 2))
+    weights = generator.normal(size=(4, 4))
+    x = so.var("x", (4, 2), "float64")
+    whole = {"svd": {"full_matrices": True}, "qr": {"mode": "complete"}}[name]
+    basis = getattr(so, name)(x, **whole)[0]
+    own = basis[:, :2] if part == "first" else basis[:, 2:]
+    loss = so.sum(so.sin(so.matmul(own, so.permute_dims(own)) * weights))
+
+    def expected(a):
+        reduced = {"svd": {"full_matrices": False}, "qr": {}}[name]
+        first = getattr(jnp.linalg, name)(a, **reduced)[0]
+        projector = first @ first.T
+        return jnp.sum(
+            jnp.sin(weights * (projector if part == "first" else jnp.eye(4) - projector))
+        )
+
+    slope = so.grad(loss, x)
+    curved = so.grad(so.sum(slope * way), x).eval(x=a)
+    moved = jax.jvp(jax.grad(lambda a: loss.to_jax()(x=a)), (a,), (way,))[1]
+    along = jax.jvp(jax.grad(expected), (a,), (way,))[1]
+    np.testing.assert_allclose(slope.eval(x=a), jax.grad(expected)(a), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(curved, along, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(moved, along, rtol=1e-10, atol=1e-12)

@@ -270,3 +270,11 @@ def test_arange_of_a_small_dtype_counts_in_a_wide_one():
 def test_linspace_of_a_small_dtype_counts_in_a_wide_one():
     expected = np.linspace(0, 1, 5000, dtype=np.float32).astype("float16")
     equal(so.linspace(0, 1, 5000, dtype="float16"), expected)
+
+
+def test_an_array_of_jax_is_an_index_of_a_symbol():
+    y = so.var("y", shape=(3,))
+    given = jnp.array([1.0, 2.0, 3.0])
+    assert y[jnp.array([0, 2])].eval(y=given).tolist() == [1.0, 3.0]
+    assert y[jnp.array([[1]])].eval(y=given).tolist() == [[2.0]]
+    assert float(y[jnp.array(1)].eval(y=given)) == 2.0

@@ -298,3 +298,51 @@ def test_l2_normalize_of_vectors_of_any_size(size):
     np.testing.assert_allclose(
         np.asarray(slope, np.float64) * size, [[16 / 125, 12 / 125], [0.0, 0.0]], rtol=1e-5
     )
+
+
+MASK = np.asarray([[True, True, False]])
+MASKED = {
+    so.masked_softmax: lambda x, mask: jax.nn.softmax(x, where=mask),
+    so.masked_softmin: lambda x, mask: jax.nn.softmax(-x, where=mask),
+    so.masked_log_softmax: lambda x, mask: jnp.where(
+        mask, jax.nn.log_softmax(x, where=mask), -jnp.inf
+    ),
+}
+
+
+class TestWhatIsSelected:
+    """Infinities and NaN stay with the entries that read them, as in JAX's selections."""
+
+    ROWS = ([np.nan, 1.0, 2.0], [np.inf, 1.0, 2.0], [1.0, 2.0, np.nan], [1.0, 2.0, np.inf])
+
+    @pytest.mark.parametrize("row", ROWS, ids=str)
+    @pytest.mark.parametrize("operator", MASKED, ids=lambda one: one.name)
+    def test_masked_entries_are_constant(self, operator, row):
+        x, head = jnp.asarray([row], jnp.float32), jnp.asarray([[1.0, 2.0, np.nan]])
+        expected, pull = jax.vjp(lambda x: MASKED[operator](x, MASK), x)
+        np.testing.assert_allclose(operator(x, MASK), expected, rtol=1e-6)
+        leaf, d = so.var("x", shape=(1, 3)), so.var("d", shape=(1, 3))
+        found = so.grad(operator(leaf, MASK), leaf, d).eval(x=x, d=head)
+        np.testing.assert_allclose(found, pull(head)[0], rtol=1e-5)
+
+    @pytest.mark.parametrize(
+        "operator", [so.softmax_with_length, so.softmin_with_length], ids=lambda one: one.name
+    )
+    def test_what_lies_beyond_the_end_is_constant(self, operator):
+        x, d = so.var("x", shape=(1, 3)), so.var("d", shape=(1, 3))
+        slope = so.grad(operator(x, jnp.asarray([2])), x, d)
+        found = slope.eval(x=[[np.nan, 1.0, 2.0]], d=[[1.0, 2.0, 3.0]])
+        np.testing.assert_array_equal(found, [[np.nan, np.nan, 0.0]])
+        found = slope.eval(x=[[0.0, 0.0, 2.0]], d=[[1.0, 1.0, np.nan]])
+        np.testing.assert_array_equal(found, np.zeros((1, 3)))
+
+    @pytest.mark.parametrize("slope", [np.inf, np.nan])
+    def test_a_slope_below_zero_moves_nothing_above(self, slope):
+        def theirs(x, slope):
+            return jnp.where(x > 0, x, slope * jnp.where(x > 0, 0.0, x))
+
+        x, given = jnp.asarray([2.0, 3.0]), jnp.asarray([slope])
+        tangents = (jnp.asarray([1.0, 5.0]), jnp.asarray([slope]))
+        function = so.prelu(so.var("x", shape=(2,)), so.var("s", shape=(1,)), axis=0).to_jax()
+        found = jax.jvp(lambda x, slope: function(x=x, s=slope), (x, given), tangents)
+        np.testing.assert_array_equal(found, jax.jvp(theirs, (x, given), tangents))

@@ -5,11 +5,13 @@ import math
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
 from slopes import check, gradient
 
+import registry
 import symop as so
 
 INF, NAN = math.inf, math.nan
@@ -200,3 +202,229 @@ def test_zero_wins_over_an_infinite_logarithm():
     shares = jnp.asarray([0.25, 0.75])
     slopes = jax.grad(lambda p: -jnp.sum(so.xlogy(p, p)))(shares)
     np.testing.assert_allclose(slopes, -np.log(shares) - 1.0, rtol=1e-6)
+
+
+# Integers to negative powers --------------------------------------------------------------------
+
+NEGATIVE = [-2, np.int32(-2), np.array([1, -2, 0], np.int32), jnp.array([1, -2, 0])]
+
+
+@pytest.mark.parametrize("exponent", NEGATIVE, ids=["number", "scalar", "numpy", "jax"])
+class TestAnIntegerToANegativePower:
+    """NumPy refuses it in the call, and so does every door."""
+
+    REFUSED = "power: an integer must be raised to a power of at least 0, got -2"
+
+    @pytest.mark.parametrize("base", [[1, 2, 3], [True, False, True]])
+    def test_is_refused_in_eager_calls(self, exponent, base):
+        array, plain = so.nd.array(np.array(base)), jnp.array(base)
+        calls = [
+            lambda: array**exponent,
+            lambda: so.power(array, exponent),
+            lambda: so.nd.power(array, exponent),
+            lambda: so.power(plain, exponent),
+            lambda: array.__ipow__(exponent),
+        ]
+        for call in calls:
+            with pytest.raises(registry.errors.DTypeError, match=self.REFUSED):
+                call()
+        with pytest.raises(registry.errors.DTypeError, match=self.REFUSED), so.autograd.record():
+            array**exponent
+
+    def test_is_refused_when_a_symbol_is_built(self, exponent):
+        x = so.var("x", (3,), "int32")
+        with pytest.raises(registry.errors.DTypeError, match=self.REFUSED) as refusal:
+            x**exponent
+        assert "built at" in str(refusal.value)
+
+    def test_is_refused_when_types_are_known(self, exponent):
+        y = so.var("x") ** exponent
+        with pytest.raises(registry.errors.DTypeError, match=self.REFUSED):
+            y.eval(x=np.array([1, 2, 3], np.int32))
+        np.testing.assert_allclose(
+            y.eval(x=np.float32([1, 2, 4])), np.float32([1, 2, 4]) ** np.asarray(exponent)
+        )
+
+
+def test_a_refused_power_leaves_other_calls_alone():
+    array = so.nd.array(np.array([1, 2, 3]))
+    double = array * 2
+    with pytest.raises(registry.errors.DTypeError):
+        array**-1
+    np.testing.assert_array_equal(double.asnumpy(), [2, 4, 6])
+    np.testing.assert_array_equal((array**2).asnumpy(), [1, 4, 9])
+    np.testing.assert_allclose((array**-1.0).asnumpy(), [1, 1 / 2, 1 / 3])
+    np.testing.assert_allclose((2.0 ** so.nd.array(np.array([-1, 2]))).asnumpy(), [0.5, 4])
+
+
+def test_a_number_to_negative_integers_is_refused():
+    with pytest.raises(registry.errors.DTypeError, match="got -1"):
+        2 ** so.nd.array(np.array([-1, 2]))
+
+
+def test_more_decimals_than_a_float_has_leave_it_as_it_is():
+    np.testing.assert_array_equal(so.round(jnp.asarray([0.5, -3.25]), decimals=400), [0.5, -3.25])
+
+
+# Derivatives of every order at zeros, infinities and the ends of domains ------------------------
+
+
+def derivatives(operator, x, count=4, **attributes):
+    """The operator and its first derivatives at one point, in double precision, by graphs."""
+    with jax.enable_x64(True):
+        v = so.var("v", shape=(), dtype="float64")
+        out = getattr(so, operator)(v, **attributes)
+        found = [out, *(so.derivative(out, v, n) for n in range(1, count + 1))]
+        return [float(one.eval(v=np.float64(x))) for one in found]
+
+
+FUNCTIONS = {
+    "sinc": mpmath.sincpi,
+    "bessel_i0": lambda t: mpmath.besseli(0, t),
+    "bessel_i1": lambda t: mpmath.besseli(1, t),
+    "ndtr": mpmath.ncdf,
+    "log_ndtr": lambda t: mpmath.log(mpmath.ncdf(t)),
+    "ndtri": lambda t: mpmath.sqrt(2) * mpmath.erfinv(2 * t - 1),
+    "logit": lambda t: mpmath.log(t / (1 - t)),
+    "entr": lambda t: -t * mpmath.log(t),
+    "bessel_i0e": lambda t: mpmath.exp(-t) * mpmath.besseli(0, t),
+    "bessel_i1e": lambda t: mpmath.exp(-t) * mpmath.besseli(1, t),
+}
+POINTS = [
+    *[("sinc", x) for x in (0.0, 1e-9, 1e-3, 1.0, -2.5, 7.6, 7.7, 40.25)],
+    *[(f"bessel_i{n}", x) for n in (0, 1) for x in (0.0, 1e-9, -0.5, 19.9, 20.1, -60.0)],
+    *[(f"bessel_i{n}e", x) for n in (0, 1) for x in (1e-9, 0.5, 19.9, 20.1, 300.0)],
+    *[("ndtr", x) for x in (0.0, -8.0, 3.0)],
+    *[("log_ndtr", x) for x in (0.0, 3.0, -5.0, -19.9, -20.1, -1e3, -1e6)],
+    *[(name, x) for name in ("ndtri", "logit") for x in (0.5, 0.01, 1e-10, 0.9)],
+    *[("entr", x) for x in (1e-12, 1.0, 20.0)],
+]
+
+
+@pytest.mark.parametrize(("name", "x"), POINTS)
+def test_derivatives_of_every_order_are_those_of_mpmath(name, x):
+    with mpmath.workdps(60):
+        expected = [float(mpmath.diff(FUNCTIONS[name], mpmath.mpf(x), n)) for n in range(5)]
+    found = derivatives(name, x)
+    scale = max(map(abs, expected)) if abs(x) <= 100 else None
+    for n, (one, other) in enumerate(zip(found, expected, strict=True)):
+        # Differences that cancel, such as those of exp(-x) I_n, keep the digits of their terms.
+        atol = 0.0 if scale is None or name in ("ndtri", "logit", "entr") else 1e-12 * scale
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=max(atol, 1e-15), err_msg=f"{n}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 5, 18, 24, 40, 80, 170])
+def test_polygamma_of_high_order(n, dtype):
+    """Factorials exceed the range of float32 from 35 on, and zeta functions fall below it."""
+    x = [1e-3, 0.1, 1.0, 1.5, 7.7, 10.0, 30.0, 100.0, 1e3, 1e5, -0.75, -2.25, -7.75]
+    x = np.asarray(x if n < 20 else x[:-1] if n % 2 else x[:-3], dtype)
+    with mpmath.workdps(60):
+        exact = [mpmath.polygamma(n, mpmath.mpf(float(one))) for one in x]
+        inside = [mpmath.mpf(1e-37) < abs(one) < mpmath.mpf(1e38) for one in exact]
+        expected = [float(one) for one, there in zip(exact, inside, strict=True) if there]
+    with jax.enable_x64(dtype == "float64"):
+        found = np.asarray(so.polygamma(x, n=n))
+    assert expected
+    rtol = 64 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found[np.asarray(inside)], expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [9, 12, 13, 24, 47])
+def test_bessel_functions_of_high_order(n, dtype):
+    """Their factorials exceed the range of int32, and their powers that of float32."""
+    points = np.asarray([0.0, 1e-3, 0.7, -3.0, 21.0, 60.0, -85.0, 143.0, 145.0, 560.0, 1e4], dtype)
+    rtol, atol = 512 * np.finfo(dtype).eps, 512 * np.finfo(dtype).tiny
+    with jax.enable_x64(dtype == "float64"):
+        for operator, function in (
+            (so.bessel_i, scipy.special.iv),
+            (so.bessel_ie, scipy.special.ive),
+        ):
+            x = jnp.asarray(points[:7] if operator is so.bessel_i else points)
+            values, pull = jax.vjp(lambda x, f=operator: f(x, n=n), x)
+            (slopes,) = pull(jnp.ones_like(x))
+            wide = np.asarray(x, np.float64)
+            terms = 0.5 * (function(n - 1, wide) + function(n + 1, wide))
+            expected = terms
+            if operator is so.bessel_ie:
+                expected = terms - np.sign(wide) * function(n, wide)
+            with np.errstate(over="ignore"):
+                np.testing.assert_allclose(values, function(n, wide).astype(dtype), rtol, atol)
+            bound = rtol * np.abs(terms) + atol  # differences keep the digits of their terms
+            assert np.all(np.abs(np.asarray(slopes, np.float64) - expected) <= bound)
+
+
+@pytest.mark.parametrize("n", [24, 47])
+def test_sinc_has_derivatives_of_high_order(n):
+    points = np.asarray([0.0, 0.1, 1.5, -3.3, 8.0, 20.25])
+
+    def integral(x, n):
+        with mpmath.workdps(40):
+            turn = n * mpmath.pi / 2
+            value = mpmath.quad(
+                lambda t: t**n * mpmath.cos(mpmath.pi * x * t + turn), mpmath.linspace(0, 1, 12)
+            )
+            return float(mpmath.pi**n * value)
+
+    with jax.enable_x64(True):
+        values, pull = jax.vjp(lambda x: so.sinc(x, n=n), jnp.asarray(points))
+        (slopes,) = pull(jnp.ones_like(values))
+    for found, order in ((values, n), (slopes, n + 1)):
+        expected = [integral(x, order) for x in points]
+        scale = 1e-14 * math.pi**order  # the entries of the integral are at most one
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        ("sinc", INF, [0.0] * 4),
+        ("sinc", -INF, [0.0] * 4),
+        ("bessel_i0", INF, [INF] * 4),
+        ("bessel_i0", -INF, [INF, -INF, INF, -INF]),
+        ("bessel_i1", -INF, [-INF, INF, -INF, INF]),
+        ("bessel_i0e", INF, [0.0] * 4),
+        ("bessel_i1e", -INF, [0.0] * 4),
+        ("bessel_i0e", 0.0, [1.0, 0.0, 0.5, 0.0]),
+        ("bessel_i1e", 0.0, [0.0, 0.5, 0.0, 0.375]),
+        ("ndtr", INF, [1.0, 0.0, 0.0, 0.0]),
+        ("ndtr", -INF, [0.0, 0.0, 0.0, 0.0]),
+        ("log_ndtr", INF, [0.0, 0.0, 0.0, 0.0]),
+        ("log_ndtr", -INF, [-INF, INF, -1.0, 0.0]),
+        ("ndtri", 0.0, [-INF, INF, -INF, INF]),
+        ("ndtri", 1.0, [INF, INF, INF, INF]),
+        ("logit", 0.0, [-INF, INF, -INF, INF]),
+        ("logit", 1.0, [INF, INF, INF, INF]),
+        ("entr", 0.0, [0.0, INF, -INF, INF]),
+        ("entr", -1.0, [-INF, 0.0, 0.0, 0.0]),
+    ],
+)
+def test_derivatives_at_the_ends_are_limits(name, x, expected):
+    np.testing.assert_array_equal(derivatives(name, x, 3), expected)
+
+
+def test_a_relative_entropy_is_constant_where_a_number_is_not_positive():
+    x, y = so.var("x", shape=(5,)), so.var("y", shape=(5,))
+    values = {"x": np.float32([0, 0, -1, 1, INF]), "y": np.float32([0, 2, 1, 0, 1])}
+    out = so.rel_entr(x, y)
+    check(out.eval(**values), [0, 0, INF, INF, INF])
+    by_x, by_y = so.grad(so.sum(out), [x, y])
+    check(by_x.eval(**values), [0, 0, 0, 0, INF])
+    check(by_y.eval(**values), [0, 0, 0, 0, -INF])
+    (again,) = so.grad(so.sum(by_x), [x])
+    check(again.eval(**values)[:4], [0, 0, 0, 0])
+    theirs = jax.grad(lambda x, y: jnp.sum(jax.scipy.special.rel_entr(x, y)), (0, 1))
+    for one, other in zip((by_x, by_y), theirs(*values.values()), strict=True):
+        check(one.eval(**values)[:4], other[:4])
+
+
+def test_two_equal_infinities_share_the_gradient_of_logaddexp2():
+    x, y = so.var("x", shape=(3,)), so.var("y", shape=(3,))
+    values = {"x": np.float32([INF, -INF, 1000]), "y": np.float32([INF, -INF, -1000])}
+    out = so.logaddexp2(x, y)
+    check(out.eval(**values), [INF, -INF, 1000])
+    for one, expected in zip(
+        so.grad(so.sum(out), [x, y]), ([0.5, 0.5, 1], [0.5, 0.5, 0]), strict=True
+    ):
+        check(one.eval(**values), expected)

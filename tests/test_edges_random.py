@@ -8,6 +8,7 @@ import pytest
 from scipy import special, stats
 
 import symop as so
+from registry.errors import AttributeValueError
 
 COUNT = 20_000
 DISTRIBUTIONS = [
@@ -390,3 +391,22 @@ def test_dirichlet_of_large_parameters_keeps_its_digits(a):
     found, by_a = jax.value_and_grad(so.dirichlet_log_density, 1)(x, np.asarray(a))
     np.testing.assert_allclose(found, float(expected), rtol=1e-11)
     np.testing.assert_allclose(by_a, np.asarray(slopes, np.float64), rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2, -3), -1])
+@pytest.mark.parametrize(
+    ("draw", "parameters"),
+    [
+        *[(draw, parameters) for draw, parameters, _ in DISTRIBUTIONS[:6]],
+        (so.random.bernoulli, (0.5,)),
+        (so.random.poisson, (2.0,)),
+        (so.random.categorical, (jnp.zeros(3),)),
+        (so.random.integers, ()),
+        (so.random.normal, ()),
+        (so.random.normal, (so.var("loc"),)),
+    ],
+)
+def test_negative_lengths_are_refused_in_the_call(draw, parameters, shape):
+    bounds = {"low": 0, "high": 3} if draw is so.random.integers else {}
+    with pytest.raises(AttributeValueError, match="attribute 'shape' must not be negative, got"):
+        draw(*parameters, shape=shape, **bounds)

@@ -1,5 +1,7 @@
 """Executors: binding, requests, states, residuals, and what they refuse."""
 
+import copy
+import pickle
 import weakref
 
 import jax.numpy as jnp
@@ -161,3 +163,45 @@ def test_only_what_the_gradient_reads_is_kept():
     executor.backward()
     assert executor.grad_dict["x"].tolist() == [3.0, 3.0]
     assert executor.forward()[0].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_an_executor_is_pickled(copied):
+    x, w = so.var("x", shape=(3,)), so.var("w", shape=(3,))
+    loss = so.sum(so.batch_norm(so.reshape(x * w, shape=(3, 1)), name="bn"))
+    arrays = {
+        name: jnp.ones(shape)
+        for name, shape in zip(loss.list_arguments(), loss.infer_shape()[0], strict=True)
+    }
+    states = {"bn_moving_mean": jnp.zeros(1), "bn_moving_var": jnp.ones(1)}
+    requests = dict.fromkeys(arrays, "write_inplace") | {"x": "null", "w": "add"}
+    executor = loss.bind(arrays, grad_req=requests, aux_states=states)
+    executor.forward(is_train=True, x=jnp.arange(3.0))
+    executor.backward()
+    other = copied(executor)
+    for one in (executor, other):
+        one.forward(is_train=True)
+        one.backward()
+    for attribute in ("arg_dict", "aux_dict", "grad_dict", "output_dict"):
+        mine, theirs = getattr(executor, attribute), getattr(other, attribute)
+        assert list(mine) == list(theirs)
+        assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+def test_places_of_gradients_that_nobody_asks_for():
+    a, b = so.var("a", shape=2), so.var("b", shape=2)
+    arrays = {"a": np.array([1.0, 2.0], np.float32), "b": np.array([3.0, 4.0], np.float32)}
+    places = {name: np.zeros(2, np.float32) for name in arrays}
+
+    def gradients(requests):
+        bound = so.sum(a * b).bind(arrays, args_grad=places, grad_req=requests)
+        bound.forward(is_train=True)
+        bound.backward()
+        return {k: v.tolist() for k, v in bound.grad_dict.items()}
+
+    assert gradients({"b": "null"}) == {}
+    assert gradients({"a": "write", "b": "null"}) == gradients({"a": "write"}) == {"a": [3.0, 4.0]}
+    assert gradients(["null", "add"]) == {"b": [1.0, 2.0]}
+    places = [None, np.ones(2, np.float32)]
+    assert gradients(["write", "add"]) == {"a": [3.0, 4.0], "b": [2.0, 3.0]}
+    assert so.sum(a * b).bind(arrays, grad_req={"b": "add"}).grad_dict.keys() == {"b"}

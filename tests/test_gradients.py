@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import registry
 import symop as so
 from registry import Array, op
 from registry.errors import (
@@ -14,8 +15,11 @@ from registry.errors import (
     NotDifferentiableError,
     NotLinearError,
     ShapeError,
+    UnknownTypeError,
 )
-from symop.graph import topological
+from symop.graph.nodes import topological
+from symop.testing.trial import trials
+from symop.testing.values import symbol_of
 
 
 @pytest.fixture
@@ -262,13 +266,63 @@ class TestFunctionsOf:
         zeros = so.jvp(so.sin(other), x, x, unreachable="zero")
         assert zeros.eval(x=[1.0] * 3, other=[1.0] * 2).tolist() == [0.0, 0.0]
         with pytest.raises(NotDifferentiableError, match="every path runs through argmax"):
-            so.jvp(so.cast(so.argmax(x), dtype="float32"), x, x, unreachable="zero")
+            so.jvp(so.cast(so.argmax(x), dtype="float32"), x, x)
         assert so.jvp(so.sign(x), x, x).eval(x=[1.0] * 3).tolist() == [0.0] * 3
 
-    def test_undefined_is_never_zero(self, x):
+    def test_undefined_is_zero_or_none_where_that_is_asked_for(self, x, temporary_operators):
+        @op(name="without_derivative")
+        def without_derivative(v: Array) -> Array:
+            """Doubles."""
+            return v * 2.0
+
+        without_derivative.no_gradient("it is on trial")
         picked = so.cast(so.argmax(x), dtype="float32")
+
+        def forward(y, v, **how):
+            return so.jvp(y, v, v, **how)
+
+        for y in (picked, so.sum(without_derivative(x)), so.exp(picked)):
+            for derive in (so.grad, forward):
+                with pytest.raises(NotDifferentiableError, match="derivative is undefined"):
+                    derive(y, x)
+                found = derive(y, x, unreachable="zero")
+                assert not np.any(found.eval(x=[1.0, 2.0, 3.0]))
+            assert so.grad(y, x, unreachable="none") is None
+
+    def test_undefined_beside_defined(self, x, temporary_operators):
+        @op(name="without_derivative")
+        def without_derivative(v: Array) -> Array:
+            """Doubles."""
+            return v * 2.0
+
+        without_derivative.no_gradient("it is on trial")
+        w = so.var("w", shape=(3,))
+        y = so.sum(so.sin(x) * without_derivative(w))
+        first, second = so.grad(y, [x, w], unreachable="none")
+        assert second is None
+        assert first.eval(x=[0.0] * 3, w=[1.0, 2.0, 3.0]).tolist() == [2.0, 4.0, 6.0]
+        # In part undefined is undefined: what arrives along the other paths is no gradient.
+        with pytest.raises(NotDifferentiableError, match="it is on trial"):
+            so.grad(y + so.sum(w), w, unreachable="zero")
+
+    def test_an_integer_is_left_out_where_that_is_asked_for(self):
+        n = so.var("n", shape=(2,), dtype="int32")
+        assert so.grad(so.sum(so.sin(n)), n, unreachable="none") is None
+
+    def test_undefined_waits_for_types(self):
+        x = so.var("x")
+        picked = so.cast(so.argmax(x), dtype="float32")
+        zero = so.load_json(so.grad(picked, x, unreachable="zero").tojson())
+        assert zero.eval(x=np.ones(3, np.float32)).tolist() == [0.0] * 3
         with pytest.raises(NotDifferentiableError):
-            so.grad(picked, x, unreachable="zero")
+            so.grad(picked, x).eval(x=np.ones(3, np.float32))
+
+    def test_an_undefined_derivative_of_higher_order_is_no_zero(self):
+        s = so.var("s", shape=())
+        picked = so.cast(so.cast(s, dtype="int32"), dtype="float32")
+        for given in (s, (s, s)):
+            with pytest.raises(NotDifferentiableError):
+                so.derivative(picked, given, unreachable="zero")
 
     def test_replacing_under_a_derivative(self):
         a, b, z = (so.var(name, shape=()) for name in "abz")
@@ -306,3 +360,95 @@ def test_what_is_computed_from_a_place_alone_has_the_slope_zero(passed):
     _, places = so.topk(x, k=2)
     slope = so.grad(so.sum(so.take(table, passed(places), axis=0)), x)
     assert slope.eval(x=np.arange(3, dtype="f"), table=np.ones(4, "f")).tolist() == [0.0] * 3
+
+
+class TestOutputsApart:
+    """A cotangent that is zero adds nothing, whatever the output that has none is made of."""
+
+    # Of all operators with several results, those with a result that does not read some input.
+    # ``correlation_gradient`` is one more: it takes the tangents of both maps in one operator.
+    NAMES = (
+        *("adadelta", "adagrad", "adam", "adamax", "adamw", "ftrl", "lamb", "momentum"),
+        *("rmsprop", "rmsprop_centered", "rmsprop_momentum"),
+    )
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_not_a_number_stays_where_it_is_read(self, name):
+        trial = trials(registry.get(name), registry.get(name).cases[0], "float32")[0]
+        operator, places = trial.operator, trial.active
+        symbol, arrays = symbol_of(trial)
+        compared = 0
+        for spoiled in places:
+            nan = jnp.full_like(trial.inputs[spoiled], jnp.nan)
+            others = [i for i in places if i != spoiled]
+            kernel = trial.function("kernel", [*others, spoiled])
+            values = [trial.inputs[i] for i in others]
+            before = kernel(*values, trial.inputs[spoiled])
+            for output, result in enumerate(kernel(*values, nan)):
+                if not np.array_equal(result, before[output]):
+                    continue  # it reads what is spoiled
+
+                def total(*own, of=output, nan=nan, kernel=kernel):
+                    return jnp.sum(kernel(*own, nan)[of])
+
+                expected = jax.grad(total, tuple(range(len(values))))(*values)
+                variables = {one.name: one for one in symbol.get_internals() if one.name in arrays}
+                names = [f"{operator.slot_of(i).name}{i}" for i in others]
+                found = so.grad(
+                    so.sum(symbol[output]), [variables[one] for one in names], unreachable="zero"
+                )
+                fed = {**arrays, f"{operator.slot_of(spoiled).name}{spoiled}": nan}
+                for slope, other in zip(found, expected, strict=True):
+                    read = {one: fed[one] for one in slope.list_inputs()}
+                    # JAX multiplies by zeros here and there.
+                    finite = np.isfinite(np.asarray(other))
+                    mine = np.asarray(slope.eval(**read))
+                    np.testing.assert_allclose(
+                        mine[finite], np.asarray(other)[finite], rtol=1e-5, atol=1e-6
+                    )
+                    compared += np.sum(finite)
+        assert compared
+
+
+def test_open_shapes_of_value_and_grad():
+    """Shapes follow from what each call is given, as in ``to_jax``."""
+    x, w = so.var("x"), so.var("w")
+    function = jax.jit(so.value_and_grad(so.mean(so.square(so.matmul(x, w))), ["w"]))
+    for rows in (3, 4):
+        array = jnp.arange(2.0 * rows).reshape(rows, 2)
+        value, slopes = function(x=array, w=jnp.ones(2))
+        expected = jax.value_and_grad(lambda w, x=array: jnp.mean((x @ w) ** 2))(jnp.ones(2))
+        np.testing.assert_allclose(value, expected[0], rtol=1e-6)
+        np.testing.assert_allclose(slopes["w"], expected[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool"])
+def test_value_and_grad_leaves_out_inputs_without_gradients(dtype):
+    """An input of an undeclared dtype has a gradient in the calls with floating numbers."""
+    x, w = so.var("x"), so.var("w", shape=(3,))
+    loss = so.sum(so.square(x * w))
+    function = so.value_and_grad(loss)
+    assert function.wrt == ["x", "w"]
+    numbers, weights = np.array([0, 1, 2]), jnp.array([1.0, 2.0, 3.0])
+    given = numbers.astype(dtype)
+    for one in (function, jax.jit(function)):
+        value, slopes = one(given, weights)
+        expected, slope = jax.value_and_grad(lambda w: jnp.sum((given * w) ** 2))(weights)
+        assert value == expected
+        assert list(slopes) == ["w"]
+        np.testing.assert_allclose(slopes["w"], slope)
+    _, slopes = function(numbers.astype(np.float32), weights)
+    np.testing.assert_allclose(slopes["x"], 2 * numbers * weights**2)
+    with pytest.raises(NotDifferentiableError, match=f"'x' is undefined: it is of type {dtype}"):
+        so.value_and_grad(loss, ["x"])(given, weights)
+
+
+def test_stacks_need_declared_shapes():
+    x = so.var("x")
+    for i in range(8):
+        x = x + so.tanh(x @ so.var(f"w{i}", shape=(16, 16)))
+    message = r"value_and_grad: with stacked=True all shapes must be declared.* those of x do not"
+    with pytest.raises(UnknownTypeError, match=message):
+        so.value_and_grad(so.mean(x), stacked=True)
+    loss = so.mean(x).with_types(x=(8, 16))
+    assert so.value_and_grad(loss, stacked=True).arguments == ["x", "w0..w7"]

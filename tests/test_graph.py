@@ -11,7 +11,7 @@ import pytest
 
 import symop as so
 from registry.errors import ArgumentError, ShapeError
-from symop.graph import CONSTANT, topological, user_origin
+from symop.graph.nodes import CONSTANT, topological, user_origin
 
 DEPTH = 100_000
 

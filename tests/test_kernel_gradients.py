@@ -7,18 +7,7 @@ import pytest
 
 import registry
 import symop as so
-from registry import (
-    Array,
-    Key,
-    State,
-    Training,
-    Var,
-    case,
-    differentiate_kernel,
-    get,
-    kernel_calculus,
-    op,
-)
+from registry import Array, Key, State, Training, Var, case, differentiate_kernel, get, op
 from registry.errors import (
     ArgumentError,
     DeclarationError,
@@ -28,12 +17,13 @@ from registry.errors import (
     UnknownOperatorError,
     UnknownTypeError,
 )
-from registry.kernel_calculus import is_linear
-from registry.operator import Derivative
+from registry.jax_derivatives import calculus as kernel_calculus
+from registry.jax_derivatives.calculus import is_linear
+from registry.operator.operator import Derivative
 from registry.types import VarType
-from symop.parsing import parse
+from symop.io.parsing import parse
+from symop.io.text import text
 from symop.testing import check_operator
-from symop.text import text
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 FLOATS = VarType((3,), np.dtype(np.float32))

@@ -410,7 +410,7 @@ class TestLevels:
         words = so.LoDTensor(np.zeros(3), [[0, 3]])
         with pytest.raises(ShapeError, match="one level of 4 sequences must be expanded"):
             words.sequence_expand(text)
-        with pytest.raises(ShapeError, match="as many sequences at each level"):
+        with pytest.raises(ShapeError, match="the same number of sequences at each level"):
             words.sequence_concat(text)
         with pytest.raises(ShapeError, match="begin and length must hold one number for each of 1"):
             words.sequence_slice([0, 0], [1, 1])

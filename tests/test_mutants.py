@@ -4,6 +4,8 @@ import mutants
 import pytest
 
 import registry
+from registry.ops.core.entrywise import entrywise
+from registry.shapes import real_inexact
 
 WORK = ("mutated_cube", None, ["mutated_cube"])
 
@@ -25,6 +27,22 @@ class TestMutants:
     def test_every_mutant_of_a_sound_maker_is_seen(self):
         declare(3.0)
         assert mutants.outcome_of(WORK) == mutants.Outcome("mutated_cube", 1, [])
+
+    def test_every_sign_of_the_rule_of_a_slot_is_seen(self):
+        @entrywise(
+            lambda x, y: x * (y - x),
+            name="mutated_parabola",
+            dtype=real_inexact,
+            d_x=lambda x, y, d_out: d_out * (y - 2.0 * x),
+            d_y=lambda x, d_out: d_out * x,
+        )
+        def kernel(x: registry.Array, y: registry.Array) -> registry.Array:
+            """``x (y - x)``."""
+            return x * (y - x)
+
+        kernel.cases = [registry.case(x=(2,), y=(2,), order=1)]
+        work = ("mutated_parabola", None, ["mutated_parabola"])
+        assert mutants.outcome_of(work) == mutants.Outcome("mutated_parabola", 3, [])
 
     def test_a_maker_on_which_a_proof_fails_is_named(self):
         declare(2.0)

@@ -1,5 +1,6 @@
 """MXNet's autograd: recording, gradients of every order, functions of one's own."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -47,6 +48,13 @@ def test_training_changes_what_layers_do():
 
 
 # Gradients
+
+
+def test_an_array_of_jax_on_the_left_of_a_recorded_one_is_refused():
+    x, other = marked(1, 2), jnp.ones(2)
+    assert (other * x).tolist() == [1, 2]
+    with autograd.record(), pytest.raises(TypeError, match="operands must be arrays or numbers"):
+        other * x  # MXNet's arrays take no others, and JAX would lose the gradient
 
 
 def test_backward_writes_adds_and_leaves():
@@ -272,3 +280,15 @@ def test_wrong_functions():
         once(x, x)
     with pytest.raises(NotImplementedError, match="forward"):
         autograd.Function()(x)
+
+
+@pytest.mark.parametrize("order", range(1, 6))
+def test_a_derivative_that_is_zero_has_derivatives(order):
+    for function, known in ((nd.relu, [[1]]), (lambda x: x * x, [[6], [2]])):
+        x = marked(3)
+        with autograd.record():
+            y = function(x)
+            for _ in range(order - 1):
+                (y,) = autograd.grad(y, x, create_graph=True)
+        y.backward()
+        assert grads(x) == (known[order - 1] if order <= len(known) else [0])

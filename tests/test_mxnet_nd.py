@@ -9,9 +9,9 @@ import pytest
 from symop.interop.mxnet import autograd, context, nd, random, sym
 from symop.interop.mxnet.base import MXNetError, string_types
 from symop.interop.mxnet.context import Context, cpu, current_context, gpu
+from symop.interop.mxnet.errors import NotImplementedForSymbol
 from symop.interop.mxnet.operators import TABLE
 from symop.interop.mxnet.scopes import NameManager
-from symop.interop.mxnet.symbol_operators import NotImplementedForSymbol
 
 
 def same(array, expected):
@@ -132,8 +132,9 @@ def test_indices_may_be_arrays_of_floats(cube):
 def test_wrong_indices(cube):
     with pytest.raises(IndexError, match="bounds"):
         cube[2]
-    with pytest.raises(MXNetError, match="axes"):
-        cube[0, 0, 0, 0]
+    for kind in (MXNetError, IndexError):
+        with pytest.raises(kind, match="axes"):
+            cube[0, 0, 0, 0]
     with pytest.raises(MXNetError):
         cube[0] = nd.ones((7,))
 
@@ -396,7 +397,7 @@ def test_contexts():
     assert cpu(0) == nd.ones(1).context == nd.ones(1).ctx
     assert cpu(0) != cpu(1)
     assert len({cpu(), cpu(), gpu()}) == 2
-    assert nd.ones(2, ctx=cpu(7)).context == cpu(0)  # all of the host's memory is one
+    assert nd.ones(2, ctx=cpu(99)).context == cpu(0)  # all of the host's memory is one
     assert context.as_context("gpu(2)") == gpu(2)
     with gpu(3):
         assert current_context() == gpu(3)

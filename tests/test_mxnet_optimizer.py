@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from symop.interop.mxnet import lr_scheduler, optimizer
+from symop.interop.mxnet import updater as updater_module
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.kvstore import create as create_store
 from symop.interop.mxnet.ndarray import array_of
@@ -455,10 +456,25 @@ def test_states_go_on_where_they_were(name):
 
 
 def test_nothing_in_states_is_executed():
-    updater = optimizer.get_updater(optimizer.SGD())
-    for damaged in (b"", b"\x80", pickle.dumps({0: 1}), updater.get_states()[:-1]):
+    updater = optimizer.get_updater(optimizer.Adam())
+    empty = updater.get_states()
+    updater(0, array_of(np.ones(1), np.float32), array_of(np.ones(1), np.float32))
+    whole, before = updater.get_states(), updater.states
+    strange = [empty.replace(b"\x90", b"\x91\x92\x00" + b"\x91" * n + b"\xc0") for n in (40, 5000)]
+    strange += [whole.replace(b"\xa7float32", b"\xa7" + one) for one in (b"9999999", b"objects")]
+    strange += [whole.replace(b"\xa5shape\x91\x01", b"\xa5shape\x91\xff")]  # -1
+    assert whole not in strange
+    for damaged in (b"", b"\x80", pickle.dumps({0: 1}), whole[:-1], *strange):
         with pytest.raises(MXNetFormatError):
             updater.set_states(damaged)
+    assert updater.states is before
+
+
+def test_states_in_a_file_are_read_up_to_a_limit(monkeypatch):
+    updater = optimizer.get_updater(optimizer.Adam())
+    monkeypatch.setattr(updater_module, "LIMIT", 1000)
+    with pytest.raises(MXNetFormatError, match="at most 1000 bytes"):
+        updater.load_states("/dev/zero")
 
 
 def test_an_optimizer_can_be_pickled():

@@ -364,6 +364,18 @@ def test_an_executor_reads_and_writes_in_place():
         executor.forward(x=np.ones(3))
 
 
+@pytest.mark.parametrize("requests", [{"w": "null"}, {"w": "null", "x": "write"}, {"x": "write"}])
+def test_arguments_that_a_dict_of_requests_does_not_name_are_null(requests):
+    args = {"x": mx.nd.array([1.0, 2.0]), "w": mx.nd.array([3.0, 4.0])}
+    grads = {name: mx.nd.ones((2,)) * 7 for name in args}
+    product = mx.sym.var("x") * mx.sym.var("w")
+    executor = product.bind(mx.cpu(), args, args_grad=grads, grad_req=requests)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2,)))
+    assert grads["w"].asnumpy().tolist() == [7.0, 7.0]
+    assert grads["x"].asnumpy().tolist() == ([3.0, 4.0] if "x" in requests else [7.0, 7.0])
+
+
 def test_an_executor_for_other_shapes_shares_parameters(net):
     executor = net.simple_bind(mx.cpu(), data=(5, 2))
     with pytest.raises(MXNetError, match="reshape: softmax_label must keep its shape"):
@@ -595,13 +607,16 @@ def test_what_initializes_a_state_is_told(tmp_path):
         ("Concat", {"num_args": "30000000"}, 1),
         ("SliceChannel", {"num_outputs": "30000000"}, 1),
         ("SliceChannel", {"num_outputs": "-4"}, 1),
+        ("_split_v2", {"indices": "(1,)", "sections": "1000000000"}, 1),
+        ("RNN", {"state_size": "2", "num_layers": "1000000000", "mode": "lstm"}, 4),
     ],
 )
 def test_counts_are_bounded(op, attributes, count):
     inputs = [[0, 0, 0]] * count
     nodes = [variable("x"), {"op": op, "name": "many", "attrs": attributes, "inputs": inputs}]
     text = json.dumps({**FOREACH, "nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]})
-    with pytest.raises(MXNetError, match=r"must be between 0 and 65536.*\(node 'many'\)"):
+    most = 1024 if op == "RNN" else 65536
+    with pytest.raises(MXNetError, match=rf"must be between 0 and {most},.*\(node 'many'\)"):
         mx.sym.load_json(text)
 
 
@@ -618,6 +633,82 @@ def test_counts_are_bounded(op, attributes, count):
 def test_senseless_attributes_name_operator_and_node(make, shapes):
     with pytest.raises(MXNetError, match=r"(?s)^[A-Z]\w+: .*\(node 'n'\)"):
         make(mx.sym.var("x")).infer_shape(x=(2, 4, 6, 8)[:shapes])
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "(1, 2", "i4,(", "999999999999999999999f4"])
+def test_what_is_no_dtype_is_refused(text):
+    shaped = {"__shape__": "(2,)"}
+    nodes = [
+        {"op": "null", "name": "x", "attrs": {**shaped, "__dtype__": text}, "inputs": []},
+        {"op": "Cast", "name": "y", "attrs": {"dtype": "float32"}, "inputs": [[0, 0, 0]]},
+    ]
+    graph = json.loads(broken(nodes=nodes, heads=[[1, 0, 0]]))
+    with pytest.raises(MXNetError, match="x: __dtype__ must be a dtype, got"):
+        mx.sym.load_json(json.dumps(graph)).infer_type()
+    nodes[0]["attrs"], nodes[1]["attrs"] = shaped, {"dtype": text}
+    with pytest.raises(MXNetError):
+        mx.sym.load_json(json.dumps(graph | {"nodes": nodes})).to_graph()
+
+
+@pytest.mark.parametrize("how", [{"pad": 10**9}, {"stride": 2**25}, {"dilate": 2**40}])
+def test_places_that_single_precision_does_not_tell_apart_are_refused(how):
+    options = {"kernel": (1, 1), "num_filter": 2, **{key: (one, one) for key, one in how.items()}}
+    net = mx.sym.contrib.DeformableConvolution(mx.sym.var("data"), mx.sym.var("offset"), **options)
+    with pytest.raises(MXNetError, match="DeformableConvolution: places must be at most 16777216"):
+        net.to_graph(data=(1, 2, 4, 4))
+
+
+def test_the_number_of_displacements_is_computed():
+    net = mx.sym.Correlation(
+        mx.sym.var("a"), mx.sym.var("b"), max_displacement=40_000, pad_size=40_000, stride2=2
+    )
+    assert net.infer_shape(a=(1, 2, 5, 5), b=(1, 2, 5, 5))[1] == [(1, 40_001**2, 5, 5)]
+
+
+def test_more_layers_than_a_network_has_are_refused():
+    with pytest.raises(MXNetError, match="num_layers must be between 0 and 1024, got 1025"):
+        mx.sym.RNN(*map(mx.sym.var, "abcd"), state_size=4, num_layers=1025, mode="lstm")
+
+
+def test_more_coordinates_than_axes_are_refused():
+    net = mx.sym.scatter_nd(mx.sym.var("x"), mx.sym.var("at"), shape=(4, 3, 2))
+    with pytest.raises(MXNetError, match=r"coordinates must be at most 3.*\(1000000000, 3\)"):
+        net.to_graph(x=(2, 3), at=(10**9, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "shapes"),
+    [
+        ("_contrib_box_nms", {}, [(2, 10**9, 6)]),
+        ("_contrib_bipartite_matching", {"threshold": "0.5"}, [(10**9, 2)]),
+        ("_contrib_MultiBoxPrior", {}, [(1, 3, 10**5, 10**4)]),
+        ("_linalg_maketrian", {}, [(1, 8001 * 4001)]),
+    ],
+)
+def test_constants_of_a_graph_are_not_as_large_as_a_file_says(name, attributes, shapes):
+    nodes = [
+        {"op": "null", "name": f"x{i}", "attrs": {"__shape__": str(shape)}, "inputs": []}
+        for i, shape in enumerate(shapes)
+    ]
+    inputs = [[i, 0, 0] for i in range(len(shapes))]
+    nodes.append({"op": name, "name": "n", "attrs": attributes, "inputs": inputs})
+    net = mx.sym.load_json(broken(nodes=nodes, heads=[[len(shapes), 0, 0]]))
+    with pytest.raises(MXNetError, match=r"a constant of a graph must have at most.*\(node 'n'\)"):
+        net.to_graph()
+
+
+def test_a_variable_without_a_name_is_refused():
+    nodes = [
+        {"op": "null", "name": "", "attrs": {"__shape__": "(2,)"}, "inputs": []},
+        {"op": "exp", "name": "y", "inputs": [[0, 0, 0]]},
+    ]
+    with pytest.raises(MXNetError, match="a variable must have a name"):
+        mx.sym.load_json(broken(nodes=nodes, heads=[[1, 0, 0]])).to_graph()
+
+
+def test_a_file_that_is_too_large_is_refused():
+    with pytest.raises(MXNetFormatError, match="at most 1000 bytes"):
+        mx.sym.load("/dev/zero", limit=1000)
 
 
 def test_a_weight_of_the_wrong_shape_names_its_layer():

@@ -10,7 +10,7 @@ import registry
 import symop as so
 from registry.errors import UnknownOperatorError
 from registry.foreign_names import FOREIGN, foreign, known_elsewhere
-from symop.parsing import parse
+from symop.io.parsing import parse
 
 PAGE = Path(__file__).parents[1] / "docs" / "names.md"
 ENTRIES = [

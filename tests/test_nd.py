@@ -12,7 +12,7 @@ import registry
 import symop as so
 from registry import OpReqType, op, register_simple_op
 from registry.errors import ArgumentError, DTypeError, ShapeError, SymopError
-from symop.array_api import FUNCTIONS
+from symop.eager.array_api import FUNCTIONS
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 A = np.array([0.0, 1.0, 2.0], np.float32)

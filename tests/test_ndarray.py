@@ -1,7 +1,9 @@
 """Eager arrays: what they hold, how they change, and that recording them shows nowhere."""
 
+import contextlib
 import copy
 import gc
+import math
 import pickle
 import threading
 
@@ -11,16 +13,54 @@ import numpy as np
 import pytest
 
 import symop as so
+from registry import tuning
 from registry.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from registry.table import find
+from registry.values import SelectedRows
 from symop import nd
-from symop.array_api import FUNCTIONS
-from symop.segments import REST, local
-from symop.steps import tree
+from symop.eager.array_api import FUNCTIONS
+from symop.eager.array_methods import REDUCTIONS
+from symop.eager.segments import local
+from symop.eager.trace_cache import tree
 
 pytestmark = pytest.mark.usefixtures("way")
 
 DATA = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def _any_index(rng, shape):
+    """Entries for some axes of ``shape``, with new axes, truth values and dots between them."""
+    entries, axis = [], 0
+    while axis < len(shape) and rng.random() < 0.8:
+        width = min(int(rng.integers(1, 3)), len(shape) - axis)
+        if rng.random() < 0.15:
+            mask = rng.random(shape[axis : axis + width]) < 0.5
+            entries.append(_some(rng, [mask, jnp.asarray(mask), nd.array(mask)]))
+            axis += width
+        else:
+            entries.append(_any_entry(rng, shape[axis]))
+            axis += 1
+    for _ in range(rng.integers(0, 3)):
+        entries.insert(rng.integers(0, len(entries) + 1), _some(rng, [None, None, True, False]))
+    at = rng.integers(0, len(entries) + 1) if axis == len(shape) else len(entries)
+    return (*entries[:at], *[...] * int(rng.random() < 0.5), *entries[at:])
+
+
+def _any_entry(rng, length):
+    bounds = [_some(rng, [None, 0, 1, 2, -1, -2]) for _ in range(2)]
+    cut = slice(*bounds, _some(rng, [None, 1, 2, -1]))
+    if length == 0:
+        return _some(rng, [cut, [], np.zeros(0, np.int32)])
+    place = int(rng.integers(-length, length))
+    many = rng.integers(-length, length, _some(rng, [(2,), (2,), (1,), (2, 2)])).astype(np.int32)
+    kinds = [place, np.array(place), nd.array(place), cut, many.tolist(), many]
+    return _some(
+        rng, [*kinds, nd.array(many), jnp.asarray(many), np.abs(many).astype(np.uint8) % length]
+    )
+
+
+def _some(rng, values):
+    return values[rng.integers(0, len(values))]
 
 
 class TestValue:
@@ -33,7 +73,7 @@ class TestValue:
 
     def test_hands_its_array_out(self):
         x = jnp.ones(3)
-        assert nd.array(x).asjax() is x
+        assert nd.asarray(x).asjax() is x
         assert (nd.array(x) * 2).asjax() is not x
 
     def test_shape_and_kin(self):
@@ -105,7 +145,7 @@ class TestValue:
         assert x.astype("float32") is not x
         assert x.astype("int32", device="cpu:0").tolist() == [1, -2]
         with pytest.raises(ArgumentError, match="must be one of cpu:0"):
-            x.astype("float32", device="cpu:7")
+            x.astype("float32", device="cpu:99")
         with pytest.raises(TypeError, match="casting"):
             x.astype("int32", casting="safe")
 
@@ -114,7 +154,7 @@ class TestValue:
         assert x.device == jax.devices()[0]
         assert x.as_in_context(jax.devices()[0]).tolist() == [1.0]
         with pytest.raises(ArgumentError, match="must be one of cpu:0"):
-            x.to_device("cpu:7")
+            x.to_device("cpu:99")
         y = nd.array([0.0])
         assert x.copyto(y) is y
         assert y.tolist() == [1.0]
@@ -191,7 +231,8 @@ class TestOperators:
             operator = find(name)
             if operator is not None and operator.slots and name != "astype":
                 own = getattr(nd, name)
-                assert vars(so.NDArray)[name] is own or name in ("reshape", "transpose")
+                extended = name in ("reshape", "transpose", *REDUCTIONS)
+                assert vars(so.NDArray)[name] is own or extended
         x, data = nd.array(DATA), np.array(DATA)
         assert x.sum(dtype="int32").dtype == x.prod(dtype="int32").dtype == np.int32
         np.testing.assert_allclose(x.sum(1, keepdims=True), data.sum(1, keepdims=True))
@@ -236,12 +277,36 @@ class TestOperators:
             assert made.item() == pytest.approx(np.sin(0.5))
         assert isinstance(so.sin(np.ones(1, np.float32)), jax.Array)
 
+    @pytest.mark.parametrize(
+        "make", [nd.zeros, nd.ones, nd.empty, lambda shape: nd.full(shape, 1.0)]
+    )
+    def test_a_length_is_not_negative(self, make):
+        for shape in ((-1,), (2, -3), -1):
+            with pytest.raises(ValueError, match="the shape must not be negative, got"):
+                make(shape)
+        with pytest.raises(ValueError, match="eye: the shape must not be negative"):
+            nd.eye(-1)
+
     def test_jax_takes_them(self):
         x = nd.array([1.0, 4.0])
         assert np.array_equal(jnp.sqrt(x), [1.0, 2.0])
         made = jax.jit(lambda x: {"twice": x + x})({"x": x}["x"])["twice"]
         assert isinstance(made, so.NDArray)
         assert made.tolist() == [2.0, 8.0]
+
+    def test_what_jax_takes_no_array_of_another_kind_for(self):
+        """The limits that ``docs/eager.md`` names, and what it says to write instead."""
+        x, places = nd.array([1.0, 2.0, 4.0]), nd.array([2, 0])
+        message = r"__jax_array__\(\) during abstractification"
+        with pytest.raises(ValueError, match=message):
+            jax.lax.sin(x)
+        with pytest.raises(ValueError, match=message):
+            x.asjax()[places]
+        with pytest.raises(ValueError, match=message):
+            x.asjax().at[places].set(0.0)
+        np.testing.assert_array_equal(jax.lax.sin(x.asjax()), jnp.sin(x))
+        assert x.asjax()[places.asjax()].tolist() == [4.0, 1.0]
+        assert x.asjax().at[places.asjax()].set(0.0).tolist() == [0.0, 2.0, 0.0]
 
     def test_errors_come_at_the_call(self):
         x = nd.array([1.0, 2.0])
@@ -263,6 +328,64 @@ class TestOperators:
         assert (values.tolist(), indices.tolist()) == ([3.0, 2.0], [1, 2])
         parts = nd.split(nd.array(DATA), sections=2, axis=2)
         assert [one.shape for one in parts] == [(2, 3, 2), (2, 3, 2)]
+
+
+OWN = {
+    "+x": lambda x: +x, "copy": nd.NDArray.copy, "copy.copy": copy.copy, "deepcopy": copy.deepcopy,
+    "array": nd.array, "NDArray": nd.NDArray, "asarray": lambda x: nd.asarray(x, copy=True),
+    "astype": lambda x: x.astype(x.dtype), "nd.astype": lambda x: nd.astype(x, x.dtype),
+    "[:]": lambda x: x[:], "[...]": lambda x: x[...], "[()]": lambda x: x[()],
+    "reshape": lambda x: x.reshape(x.shape), "T": lambda x: x.T, "* 1": lambda x: x * 1,
+    "cast": lambda x: x.cast(dtype=x.dtype), "squeeze": lambda x: x.squeeze(axis=()),
+    "broadcast": lambda x: nd.broadcast_arrays(x)[0], "concat": lambda x: nd.concat([x]),
+    "out": lambda x: nd.identity(x, out=nd.zeros(x.shape)),
+}  # fmt: skip
+
+
+class TestSharing:
+    """A change of an array, or the end of its memory, shows in no other."""
+
+    @pytest.mark.parametrize("pending", [False, True])
+    @pytest.mark.parametrize("taped", [False, True])
+    @pytest.mark.parametrize("how", OWN)
+    def test_what_is_made_of_an_array_is_apart(self, how, taped, pending):
+        for _ in range(3):  # run by parts, compiled, and known
+            x = nd.array(np.arange(500, dtype=np.float32))
+            if taped:
+                x.attach_grad()
+            with so.autograd.record() if taped else contextlib.nullcontext():
+                y = OWN[how](x * 2 if pending else x)
+                z = OWN[how](y)
+            assert len({one.asjax().unsafe_buffer_pointer() for one in (x, y, z)}) == 3
+            before = y.asnumpy()
+            x += 1
+            z += 1
+            jax.jit(lambda a: a + 1, donate_argnums=0)(x.asjax())
+            np.testing.assert_array_equal(y, before)
+            np.testing.assert_array_equal(z, before + 1)
+
+    @pytest.mark.parametrize("pending", [False, True])
+    def test_what_is_written_is_apart(self, pending):
+        for _ in range(3):
+            x, y = nd.array(np.arange(500, dtype=np.float32)), nd.zeros(500)
+            value = x * 2 if pending else x
+            y[...] = value
+            z = value.copyto(nd.zeros(500))
+            assert len({one.asjax().unsafe_buffer_pointer() for one in (value, y, z)}) == 3
+
+    def test_rows_are_copied_too(self):
+        x = nd.NDArray(SelectedRows(jnp.array([1]), jnp.ones((1, 2)), 3))
+        y = x.copy()
+        jax.tree.map(lambda one: one.delete(), x.asjax())
+        assert y.to_dense().tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+
+    def test_a_whole_part_is_recorded(self):
+        x = nd.array([1.0, 2.0])
+        x.attach_grad()
+        with so.autograd.record():
+            y = x[:] * (+x) * x[...]
+        y.backward()
+        assert x.grad.tolist() == [3.0, 12.0]
 
 
 class TestParts:
@@ -287,12 +410,15 @@ class TestParts:
         rows, columns = nd.array([0, 1]), nd.array([2, -1])
         np.testing.assert_array_equal(x[rows, columns], DATA[[0, 1], [2, -1]])
 
-    @pytest.mark.parametrize(
-        "index", [2, (0, 5), (0, 0, 0, 0), (..., ...), "a", 1.5, [1.5]], ids=str
-    )
+    @pytest.mark.parametrize("index", [2, (0, 5), (..., ...), "a", 1.5, [1.5]], ids=str)
     def test_refuses_as_numpy(self, index):
-        with pytest.raises((IndexError, ArgumentError)):
-            nd.array(DATA)[index]
+        x = nd.array(DATA)
+        with pytest.raises(IndexError):
+            DATA[index]
+        with pytest.raises(IndexError):
+            x[index]
+        with pytest.raises(IndexError):
+            x[index] = 0
 
     @pytest.mark.parametrize(
         ("index", "place", "axis", "size"),
@@ -329,13 +455,99 @@ class TestParts:
         with pytest.raises(IndexError, match=r"mask must have the shape .* from axis"):
             x[(*index, mask)] = 0
 
-    @pytest.mark.parametrize("index", ["a", 1.5, [1.5], (True, 0), np.ones(2), {}], ids=str)
+    @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, nd.array])
+    @pytest.mark.parametrize("lengths", [(0,), (2, 0), (0, 3), (0, 3, 4), (0, 0, 0)], ids=str)
+    def test_masks_with_an_axis_of_length_zero_take_nothing(self, kind, lengths):
+        x, mask = nd.array(DATA), kind(np.zeros(lengths, bool))
+        assert x[mask].shape == (0, *DATA.shape[len(lengths) :])
+        x[mask] = 7.0
+        np.testing.assert_array_equal(x, DATA)
+        empty = nd.zeros((0, 3))
+        assert empty[kind(np.ones((0, 3), bool))].shape == (0,)
+
+    @pytest.mark.parametrize("index", ["a", 1.5, [1.5], np.ones(2), {}], ids=str)
     def test_what_is_no_index_is_refused_both_ways(self, index):
         x = nd.array(DATA)
         with pytest.raises(ArgumentError, match="an index must hold integers, slices"):
             x[index]
         with pytest.raises(ArgumentError, match="an index must hold integers, slices"):
             x[index] = 0
+
+    @pytest.mark.parametrize(
+        "index", [(0, 0, 0, 0), (..., [0], 0, 0, 0), (np.ones((2, 3), bool), 0, 0)], ids=str
+    )
+    def test_too_many_entries_are_an_index_error(self, index):
+        x = nd.array(DATA)
+        with pytest.raises(IndexError, match="at most 3 axes must be indexed, got"):
+            x[index]
+        with pytest.raises(IndexError, match="at most 3 axes must be indexed, got"):
+            x[index] = 0
+        with pytest.raises(IndexError, match="at most 1 axes must be indexed, got 2"):
+            so.var("x", shape=(2,))[0, 0]
+
+    def test_arrays_that_do_not_broadcast_are_an_index_error(self):
+        x, index = nd.array(DATA), ([0, 1], [0, 1, 2])
+        with pytest.raises(IndexError, match=r"must broadcast together, got shapes \(2,\), \(3,\)"):
+            x[index]
+        with pytest.raises(IndexError, match="must broadcast together"):
+            x[index] = 0
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            (slice(None), 1, ..., [0, 1, 2]), (0, ..., [0, 1], [0, 1]), ([0, 1], ..., 1, 1),
+            (..., 0, [0, 1], 2), (0, [1, 2], 3, ...), (slice(None), [0, 1], ..., 1),
+            (1, ..., 1, [0]), (DATA[:, :, 0] > 11, ..., [0, 1, 2]), (True, 0), (False, ..., [0]),
+            (True, slice(None), 0), True, False, (None, True, ..., 1), (slice(None), False),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_dots_and_truth_values_keep_arrays_apart(self, index):
+        x, expected = nd.array(DATA), DATA[index]
+        np.testing.assert_array_equal(x[index], expected)
+        written, value = DATA.copy(), np.arange(expected.size).reshape(expected.shape)
+        written[index], x[index] = value, value
+        np.testing.assert_array_equal(x, written)
+
+    @pytest.mark.parametrize("kind", [jnp.asarray, nd.array], ids=["jax", "nd"])
+    def test_places_on_the_device_are_wrapped_once(self, kind):
+        row = nd.array([[1.0, 2.0, 3.0]])
+        np.testing.assert_array_equal(row[0, kind([-4, -3, 2, 3])], [np.nan, 1, 3, np.nan])
+        row[0, kind([-4, -3, 3])] = 0.0
+        assert row.tolist() == [[0, 2, 3]]
+        long = nd.arange(300)
+        assert long[None][0, kind(np.array([-1, 5], np.int8))].tolist() == [299, 5]
+
+    @pytest.mark.parametrize("seed", range(24))
+    def test_any_index_is_read_written_and_differentiated_as_numpy(self, seed):
+        rng = np.random.default_rng(seed)
+        shape = [(2, 3, 4), (2, 2, 2), (0, 3), (2, 0, 3), (3,), (3, 1, 2)][seed % 6]
+        data = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+        index = _any_index(rng, shape)
+        plain = tuple(
+            np.asarray(one) if isinstance(one, (nd.NDArray, jax.Array)) else one for one in index
+        )
+        x = nd.array(data)
+        try:
+            expected = data[plain]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[index]
+            with pytest.raises(IndexError):
+                x[index] = 0
+            return
+        x.attach_grad()
+        with so.autograd.record():
+            part = x[index]
+            square = part * part
+        square.backward()
+        np.testing.assert_array_equal(part, expected)
+        slope = np.zeros_like(data)
+        np.add.at(slope, plain, 2 * expected)
+        np.testing.assert_allclose(x.grad, slope)
+        written, other = data.copy(), nd.array(data)
+        written[plain], other[index] = -expected, -expected
+        np.testing.assert_array_equal(other, written)
 
     def test_the_sequence_protocol_ends(self):
         class Rows:  # Python asks for 0, 1, ... until there is an IndexError
@@ -590,7 +802,7 @@ class TestRecording:
                 y = (nd.sin, nd.cos, nd.tanh)[choice](y)
             y.wait_to_read()
         if way == "fused":
-            assert local.state.next_rest > REST
+            assert local.state.next_rest > tuning.present.tuning.rest
 
     def test_threads(self):
         def work(found, number):
@@ -607,3 +819,171 @@ class TestRecording:
             one.join()
         for number in range(6):
             np.testing.assert_allclose(found[number], np.full(5, 2.0 * number), rtol=1e-6)
+
+
+UNORDERED = [("max", "complex64"), ("min", "complex64"), ("std", "bool"), ("var", "bool")]
+"""Reductions that the operators, or NumPy for differences of truth values, do not define."""
+
+
+class TestNumPy:
+    """NumPy's own functions on eager arrays."""
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "exp",
+            "negative",
+            "absolute",
+            "sqrt",
+            "isnan",
+            "floor",
+            "conjugate",
+            "cbrt",
+            "spacing",
+            "modf",
+            "frexp",
+        ],
+    )
+    def test_unary_functions(self, name):
+        x = nd.array([[1.5, 2.0], [0.25, 4.0]])
+        function = getattr(np, name)
+        found, expected = function(x), function(x.asnumpy())
+        for one, other in zip(
+            *[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True
+        ):
+            assert isinstance(one, nd.NDArray)
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+
+    @pytest.mark.parametrize(
+        "name", ["add", "power", "maximum", "arctan2", "hypot", "greater", "matmul", "divmod"]
+    )
+    def test_binary_functions(self, name):
+        a, x = np.array([[1.5, 2.0], [3.0, 4.0]], np.float32), nd.array([[2.0, 3.0], [0.5, 1.0]])
+        function = getattr(np, name)
+        for given in ((a, x), (x, a), (x, x)):
+            found, expected = function(*given), function(*map(np.asarray, given))
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+            parts = found if isinstance(found, tuple) else (found,)
+            assert {type(one) for one in parts} == {nd.NDArray}
+
+    def test_they_are_recorded(self):
+        x = nd.array([1.0, 2.0])
+        x.attach_grad()
+        with so.autograd.record():
+            y = np.multiply(np.array([3.0, 4.0], np.float32), np.square(x))
+        y.backward()
+        assert x.grad.tolist() == [6.0, 16.0]
+
+    def test_places_for_the_result(self):
+        x, a = nd.array([1.0, 2.0]), np.ones(2, np.float32)
+        before = a
+        a += x
+        assert a is before
+        assert a.tolist() == [2.0, 3.0]
+        np.exp(x, out=a)
+        np.testing.assert_allclose(a, np.exp([1.0, 2.0]), rtol=1e-6)
+        y = nd.zeros(2)
+        assert np.negative(x, out=y) is y
+        assert y.tolist() == [-1.0, -2.0]
+        with pytest.raises(ValueError, match="broadcast"):
+            a += nd.ones((3, 2))
+        assert np.add.reduce(x) == 3.0
+        kept = a[1]
+        assert np.add(x, x, out=a, where=np.array([True, False])) is a
+        assert a.tolist() == [2.0, kept]
+        np.add(x, x, out=y, where=np.array([False, True]))
+        assert y.tolist() == [-1.0, 4.0]
+
+    @pytest.mark.parametrize(
+        "name", ["mean", "std", "var", "max", "min", "any", "all", "sum", "prod"]
+    )
+    def test_reductions(self, name):
+        x, function = nd.array(DATA), getattr(np, name)
+        for options in ({}, {"axis": 1}, {"axis": (0, 2), "keepdims": True}):
+            found = function(x, **options)
+            assert isinstance(found, nd.NDArray)
+            np.testing.assert_allclose(found, function(DATA, **options), rtol=1e-6)
+        place = np.zeros(DATA.shape[1:], function(DATA, axis=0).dtype)
+        assert function(x, axis=0, out=place) is place
+        np.testing.assert_allclose(place, function(DATA, axis=0), rtol=1e-6)
+        if name in ("std", "var"):
+            np.testing.assert_allclose(function(x, ddof=1), function(DATA, ddof=1), rtol=1e-6)
+        if name in ("mean", "std", "var", "sum", "prod"):
+            assert function(nd.array([1, 2]), dtype=np.float32).dtype == np.float32
+        with pytest.raises(ArgumentError, match="out must be an array of shape"):
+            x.mean(out=np.zeros(3))
+
+    @pytest.mark.parametrize(
+        ("name", "dtype"),
+        [
+            (name, dtype)
+            for name in REDUCTIONS
+            for dtype in ("float32", "float16", "int32", "bool", "complex64")
+            if (name, dtype) not in UNORDERED
+        ],
+    )
+    def test_reductions_of_selected_entries(self, name, dtype):
+        given = np.linspace(-2, 2, 12).reshape(3, 4)
+        given = (given > 0 if dtype == "bool" else given).astype(dtype)
+        if dtype == "complex64":
+            given = given * np.complex64(1 + 2j)
+        mask = np.array([[True, False, True, True], [False] * 4, [True, True, False, False]])
+        x, function = nd.array(given), getattr(np, name)
+        cases = [{"where": True}, {"where": mask[0]}, {"where": mask, "axis": 0, "keepdims": True}]
+        if name in ("max", "min"):
+            cases = [{**one, "initial": 1} for one in cases]
+        if name in ("max", "min", "sum", "prod"):
+            cases += [{"initial": 2.5}, {"where": mask, "axis": 1, "initial": 3}]
+        if name in ("std", "var"):
+            cases += [{"where": mask[0], "ddof": 1}, {"mean": 0.5}]
+        for options in cases:
+            found, expected = function(x, **options), function(given, **options)
+            assert isinstance(found, nd.NDArray)
+            assert found.shape == np.shape(expected)
+            bound = 1e-2 if dtype == "float16" else 1e-5
+            np.testing.assert_allclose(found, expected, rtol=bound, atol=1e-6)
+
+    def test_reductions_of_selected_entries_are_recorded(self):
+        x = nd.array([1.0, np.inf, 3.0, 4.0])
+        x.attach_grad()
+        mask = np.array([True, False, True, False])
+        with so.autograd.record():
+            y = np.var(x, where=mask) + np.sum(x, where=~mask, initial=x[0])
+            y = y + np.max(x, where=mask, initial=0.0)
+        y.backward()
+        assert x.grad.tolist() == [-1.0 + 1.0, 1.0, 1.0 + 1.0, 1.0]
+
+    def test_what_reductions_of_selected_entries_refuse(self):
+        x, place = nd.array([1.0, 2.0]), nd.zeros(())
+        with pytest.raises(ValueError, match="max: initial must be given with where, got None"):
+            np.max(x, where=np.array([True, False]))
+        with pytest.raises(ValueError, match="mean: initial must not be given, got 1"):
+            x.mean(initial=1)
+        with pytest.raises(DTypeError, match="sum: where must be boolean, got int32"):
+            np.sum(x, where=np.array([1, 0], np.int32))
+        with pytest.raises(ShapeError, match=r"must broadcast to \(2,\)"):
+            np.sum(x, where=np.ones((3, 2), bool))
+        assert np.max(x[:0], initial=2.0) == 2.0
+        assert x.sum(where=np.array([True, False]), out=place) is place
+        assert x.var(out=place) is place
+        assert place == 0.25
+
+    def test_rounding(self):
+        x = nd.array(1.2345)
+        assert isinstance(round(x, 2), nd.NDArray)
+        np.testing.assert_allclose(round(nd.array([1.234, 5.678]), 2), [1.23, 5.68], rtol=1e-6)
+        assert (round(x), math.trunc(nd.array(-1.7)), math.floor(x)) == (1, -1, 1)
+        assert type(round(x)) is int
+        assert jnp.arange(nd.array(3)).tolist() == [0, 1, 2]
+
+
+class TestTrees:
+    """What a tree of JAX puts in place of a value."""
+
+    @pytest.mark.parametrize("leaf", [None, True, "name", (2, 3), 1.5], ids=str)
+    def test_any_leaf(self, leaf):
+        tree = {"w": nd.array([1.0, 2.0])}
+        made = jax.tree.map(lambda _: leaf, tree)
+        assert repr(made) == f"{{'w': NDArray({leaf!r})}}"
+        assert jax.tree.leaves(made) == jax.tree.leaves(leaf)
+        assert jax.tree.map(lambda a, b: b, tree, made)["w"].value == leaf

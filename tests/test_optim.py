@@ -78,6 +78,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.sampled(4)
 def test_steps_are_those_of_optax(name):
     ours, theirs = PAIRS[name]
     program = regression(ours)
@@ -132,6 +133,7 @@ def trained(optimizer, *, sparse, steps=7):
         "accumulated", "adam accumulated", "scaled", "scaled and accumulated",
     ],
 )  # fmt: skip
+@pytest.mark.sampled(4)
 def test_rows_give_what_dense_gradients_give(make):
     rows, dense = trained(make(), sparse=True), trained(make(), sparse=False)
     assert str(rows["table@GRAD"].kind) == "selected_rows"

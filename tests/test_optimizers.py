@@ -123,6 +123,7 @@ def some_rows(seed=0):
 
 class TestDense:
     @pytest.mark.parametrize(("name", "attributes", "initial", "other"), DENSE)
+    @pytest.mark.sampled(4)
     def test_steps_are_those_of_optax(self, name, attributes, initial, other):
         param = theirs = jnp.asarray(drawn((4, 3)))
         states = [jnp.full((4, 3), value) for value in initial.values()]
@@ -239,6 +240,7 @@ class TestDense:
 
 class TestRows:
     @pytest.mark.parametrize(("name", "attributes", "initial", "other"), DENSE)
+    @pytest.mark.sampled(4)
     def test_exact_steps_are_those_of_the_dense_gradient(self, name, attributes, initial, other):
         del other
         param = dense = jnp.asarray(drawn((HEIGHT, WIDTH)))
@@ -255,6 +257,7 @@ class TestRows:
         assert "lazy" not in get(name).attribute_index
 
     @pytest.mark.parametrize(("name", "attributes", "count"), LAZY)
+    @pytest.mark.sampled(3)
     def test_lazy_steps_are_those_of_each_row_alone(self, name, attributes, count):
         param, states = drawn((HEIGHT, WIDTH)), [abs(drawn((HEIGHT, WIDTH), 9))] * count
         rows = some_rows()

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from registry.errors import DisconnectedError, GradientError
-from symop import autograd, nd, segments
-from symop.eager_programs import Program
-from symop.recording import settle
-from symop.segments import local
+from symop import autograd, nd
+from symop.eager import segments
+from symop.eager.programs import SegmentProgram
+from symop.eager.recording import flush
+from symop.eager.segments import local
 
 
 def attached(value, req="write"):
@@ -21,22 +22,22 @@ def attached(value, req="write"):
 def runs(monkeypatch):
     """The programs that ran."""
     found = []
-    run = Program.__call__
+    run = SegmentProgram.__call__
 
     def counted(self, values):
         found.append(self)
         return run(self, values)
 
-    monkeypatch.setattr(Program, "__call__", counted)
+    monkeypatch.setattr(SegmentProgram, "__call__", counted)
     return found
 
 
 @pytest.fixture(autouse=True)
 def _nothing_waits():
-    settle()
+    flush()
     local.state.rest = local.state.surprise = 0
     yield
-    settle()
+    flush()
 
 
 class TestOneProgram:
@@ -213,7 +214,7 @@ def test_an_array_that_takes_another_value_before_it_runs():
     nd.square(nd.array(3.0), out=y)
     assert y.item() == 9.0
     z.backward()
-    settle()
+    flush()
     assert (y.item(), z.item(), x.grad.item()) == (9.0, 12.0, 12.0)
 
 
@@ -265,7 +266,7 @@ def test_an_interrupt_loses_no_record(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(segments, "called", interrupt)
+        patched.setattr(segments, "run_program", interrupt)
         with pytest.raises(KeyboardInterrupt):
             y.wait_to_read()
     assert y.item() == 9.0

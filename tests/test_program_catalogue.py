@@ -7,7 +7,7 @@ import pytest
 import registry
 import symop as so
 from registry import SelectedRows, VarKind
-from symop.serialize import decode
+from symop.io.serialize import decode
 from symop.testing import trials
 from symop.testing.trial import drawn_arguments
 from symop.testing.values import symbol_of

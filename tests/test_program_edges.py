@@ -1,5 +1,7 @@
 """Programs at their edges: shared nodes, failures half way, other flags, transformations."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,14 @@ import pytest
 
 import symop as so
 from registry import SelectedRows
-from registry.errors import ArgumentError, FormatError, ProgramError, ShapeError
-from symop.serialize import decode
+from registry.errors import (
+    ArgumentError,
+    DisconnectedError,
+    FormatError,
+    ProgramError,
+    ShapeError,
+)
+from symop.io.serialize import decode
 
 
 def scalar(initial=1.0):
@@ -301,8 +309,7 @@ def test_a_run_that_fails_says_that_the_parameters_are_gone(monkeypatch):
             one.delete()
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(runner, "_compiled", failing)
-    monkeypatch.setattr(runner, "run", runner._made_run())
+    monkeypatch.setattr(runner._compiled, "_donating", failing)
     with pytest.raises(ProgramError, match=r"load a checkpoint.*out of memory"):
         program.run(given)
 
@@ -392,3 +399,99 @@ def test_an_operator_without_inputs_is_appended():
     assert first.shape == (8,)
     assert first.tolist() != second.tolist()
     assert so.Program.parse(str(program)) == program
+
+
+@pytest.mark.thorough
+def test_many_parameters_are_set_in_the_time_that_each_takes(tmp_path):
+    program = so.Program()
+    for i in range(10_000):
+        program.parameter(f"w{i}", (1,), initial=0.5)
+    start = time.process_time()
+    program.initialize(0)
+    so.checkpoint.save(tmp_path / "many", program)
+    so.checkpoint.load(tmp_path / "many", program)
+    for name, value in dict(program.scope).items():
+        program.scope[name] = value
+    assert time.process_time() - start < 30  # it took minutes
+    program.scope["w1"] = program.scope["w0"]
+    assert program.scope["w1"] is not program.scope["w0"]
+    program.scope["w1"] = one = program.scope["w1"]
+    assert program.scope["w1"] is one
+    program.scope.update(w2=one, w3=one)
+    assert len({id(program.scope[f"w{i}"]) for i in range(4)}) == 4
+
+
+def test_a_value_that_a_run_left_is_copied_under_another_name():
+    program = so.Program()
+    a, _ = program.parameter("a", (2,), initial=1.0), program.parameter("b", (2,), initial=0.0)
+    program.update(a, a + 1.0)
+    program.run()
+    program.scope["b"] = program.scope["a"]
+    program.run()
+    assert program.scope["b"].tolist() == [2, 2]
+
+
+def derived(program, y, by, order):
+    for _ in range(order):
+        ((_, y),) = so.append_backward(y, [by])
+    return float(program.run({}, y))
+
+
+@pytest.mark.parametrize("order", range(1, 6))
+@pytest.mark.parametrize("restore", [lambda one: one, lambda one: so.Program.parse(str(one))])
+def test_every_order_where_a_derivative_is_zero(order, restore):
+    program, x = scalar(3.0)
+    slope = {1: 6.0, 2: 2.0}.get(order, 0.0)
+    assert derived(program, x * x, x, order) == slope
+    program = restore(program)
+    assert derived(program, so.relu(program["x"]), "x", order) == float(order == 1)
+
+
+@pytest.mark.parametrize("function", [so.square, so.relu, so.abs, lambda w: 3.0 * w])
+def test_every_order_without_a_list_of_parameters(function):
+    """A derivative of a constant gradient is by the variables that the gradient was taken by."""
+    with so.program_guard(so.Program()) as program:
+        w = so.parameter("w", (), initial=2.5)
+        so.parameter("other", (), initial=1.0)
+        value = function(w)
+        for _ in range(4):
+            ((by, value),) = so.append_backward(value)
+            assert by.name == "w"
+    assert program.run(fetch=[value]) == [0.0]
+
+
+def test_further_derivatives_of_gradients_are_zero_by_what_they_do_not_read():
+    program, x = scalar(3.0)
+    other = program.parameter("other", (), initial=2.0)
+    ((_, slope),) = so.append_backward(x * x + other, ["x"])
+    assert derived(program, slope, "other", 1) == 0.0
+    second = so.grad(so.grad(so.grad(x * x * other, x), x), x)
+    assert program.run({}, so.grad(second, x)) == 0.0
+
+
+def test_what_becomes_of_a_variable_that_the_loss_does_not_read():
+    program, x = scalar(3.0)
+    other = program.parameter("other", (2,), initial=2.0)
+    loss = so.square(x)
+    with pytest.raises(DisconnectedError, match="pass unreachable='zero' for zeros"):
+        so.append_backward(loss, [other])
+    (left, none), (right, slope) = so.append_backward(loss, [other, x], unreachable="none")
+    assert (left.name, none, right.name) == ("other", None, "x")
+    assert program.run({}, slope) == 6.0
+    (_, zeros), _ = so.append_backward(loss, [other, x], unreachable="zero")
+    assert program.run({}, zeros).tolist() == [0.0, 0.0]
+    assert [one.name for one, _ in so.append_backward(loss)] == ["x"]
+    assert [one.name for one, _ in so.append_backward(loss, unreachable="none")] == ["x"]
+    assert [one.name for one, _ in so.append_backward(loss, unreachable="zero")] == ["x", "other"]
+    with pytest.raises(ArgumentError, match="unreachable must be one of error, zero, none, got 'z"):
+        so.append_backward(loss, unreachable="zeros")
+
+
+def test_an_optimizer_leaves_a_parameter_without_a_gradient_as_it_is():
+    program, x = scalar(3.0)
+    other = program.parameter("other", (), initial=2.0)
+    pairs = so.append_backward(so.square(x), [x, other], unreachable="none")
+    so.optim.SGD(0.5).apply_gradients(pairs)
+    program.run({}, [])
+    assert program.scope["x"] == 0.0
+    assert "other" not in program.desc().blocks[0].updates

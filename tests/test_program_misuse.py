@@ -19,7 +19,7 @@ from registry.errors import (
     ProgramError,
     UnknownTypeError,
 )
-from symop.serialize import decode
+from symop.io.serialize import decode
 
 
 def trained():

@@ -59,6 +59,7 @@ def arrays_in(program):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.sampled(3)
 def test_steps_are_those_of_the_unrolled_program(optimizer):
     same(after(5, optimizer=optimizer), after(5, optimizer=optimizer, rolling=False))
 
@@ -101,6 +102,7 @@ def forget(scope):
 
 
 @pytest.mark.parametrize("change", [nudge, look, forget])
+@pytest.mark.sampled(3)
 def test_values_may_be_looked_at_and_replaced_between_runs(change):
     same(after(5, change=change), after(5, change=change, rolling=False))
 
@@ -140,6 +142,7 @@ def test_a_clone_that_only_evaluates_shares_the_values():
 
 
 @pytest.mark.parametrize("name", ["w0", "w7", "w15"])
+@pytest.mark.sampled(3)
 def test_a_parameter_that_something_else_reads_stays_right(name):
     same(after(4, penalty=name), after(4, penalty=name, rolling=False))
 

@@ -22,7 +22,7 @@ from registry.errors import (
     NotDifferentiableError,
 )
 from symop import cli, train
-from symop.naming import layer_name
+from symop.graph.naming import layer_name
 
 
 class TestLayersDoNotShareUnasked:
@@ -329,7 +329,7 @@ class TestHostileFiles:
 
     def test_wide_arrays_need_x64(self):
         with jax.enable_x64(True):
-            text = so.Symbol([so.symbol.as_node(np.arange(3.0))]).tojson()
+            text = so.Symbol([so.symbol.symbol.as_node(np.arange(3.0))]).tojson()
             assert so.load_json(text).type.dtype == np.float64
         with pytest.raises(FormatError, match="float64 needs JAX's 64-bit mode"):
             so.load_json(text)

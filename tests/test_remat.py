@@ -80,6 +80,7 @@ def by_executor(loss, arrays, policy=None):
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(3)
 def test_policies_change_no_number(model, way):
     with jax.enable_x64(True):
         loss = MODELS[model](2)
@@ -91,6 +92,7 @@ def test_policies_change_no_number(model, way):
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(3)
 def test_policies_change_no_number_of_repeated_layers(model, way):
     """So many layers that they become a loop."""
     layers = 12 if model == "chain" else 5
@@ -106,6 +108,7 @@ def test_policies_change_no_number_of_repeated_layers(model, way):
 
 
 @pytest.mark.parametrize("model", ["chain", "resnet"])
+@pytest.mark.sampled(2)
 def test_policies_change_no_number_of_executors(model):
     with jax.enable_x64(True):
         loss = MODELS[model](2)
@@ -115,6 +118,7 @@ def test_policies_change_no_number_of_executors(model):
             close(by_executor(loss, arrays, policy), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_policies_change_no_number_of_executors_of_repeated_layers():
     loss = chain(12)
     arrays = values(loss)
@@ -126,6 +130,7 @@ def test_policies_change_no_number_of_executors_of_repeated_layers():
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sampled(3)
 def test_scopes_change_no_number(model, way):
     with jax.enable_x64(True):
         plain = MODELS[model](2)
@@ -175,6 +180,7 @@ def test_the_mask_of_dropout_is_drawn_again_as_it_was():
     )
 
 
+@pytest.mark.thorough
 def test_every_order_and_both_modes():
     with jax.enable_x64(True):
         plain, scoped = chain(3), chain(3, scope=remat.scope)
@@ -545,7 +551,7 @@ def test_named_values_are_kept():
 
 def test_a_gradient_whose_types_are_not_known_takes_no_policy():
     x = so.var("x")
-    from symop.building import grad  # noqa: PLC0415  # the public one has no policy
+    from symop.symbol.building import grad  # noqa: PLC0415  # the public one has no policy
 
     with pytest.raises(GradientError, match="remat= needs the shapes"):
         grad(so.sum(so.sin(x)), x, remat=remat.segments())

@@ -10,11 +10,11 @@ from test_remat import KEY, by_graph, by_jax, close
 
 import symop as so
 from registry.errors import ArgumentError, ProgramError
-from registry.ops.recomputing import held_back
+from registry.ops.control_flow.recomputing import held_back
 from registry.table import get
-from symop.graph import topological
-from symop.recomputing.nesting import Cut, cut_of
-from symop.recomputing.runs import gathered, segments
+from symop.graph.nodes import topological
+from symop.passes.remat.nesting import ScanSplit, cut_of
+from symop.passes.remat.runs import gather_runs, segments
 
 remat = so.remat
 POLICIES = [
@@ -171,10 +171,10 @@ def test_a_scope_in_a_step_holds_for_gradients_of_jax():
 
 
 def test_how_steps_are_cut():
-    assert cut_of(1000, None) == Cut(25, 40, 0)
-    assert cut_of(101, None) == Cut(10, 10, 1)
-    assert cut_of(10, 3) == Cut(3, 3, 1)
-    assert cut_of(5, 9) == Cut(5, 1, 0)
+    assert cut_of(1000, None) == ScanSplit(25, 40, 0)
+    assert cut_of(101, None) == ScanSplit(10, 10, 1)
+    assert cut_of(10, 3) == ScanSplit(3, 3, 1)
+    assert cut_of(5, 9) == ScanSplit(5, 1, 0)
 
 
 # Programs ----------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_runs_stand_together_in_an_order_that_runs():
     for i in range(30):
         values.append(so.sin(values[-1]) * so.cos(values[max(0, i - 7)]))
     order = topological([so.add_n(*values).node])
-    runs = gathered(order, lambda node: (node.serial // 5) % 3 or None)
+    runs = gather_runs(order, lambda node: (node.serial // 5) % 3 or None)
     done = set()
     for _, run in runs:
         for node in run:
@@ -315,3 +315,47 @@ def test_segments_are_cut_where_little_passes():
     calls = [node for node in topological([h.node]) if node.operands]
     runs = segments(calls, [h.node], 4, lambda node: False)
     assert [run[-1].op.name for run in runs] == ["sum"] * 4
+
+
+def unread(kind, a, d, rows, which):
+    """Control flow whose body does not read what it carries, or of which a part is not read."""
+    inner = so.tanh(d) * 0.6
+
+    def still(v):
+        return so.sum(v * v) > 0.3
+
+    cases = {
+        "while": lambda: so.while_loop(still, lambda v: so.tanh(d) * 0.6, a, max_steps=5),
+        "while constant": lambda: so.while_loop(still, lambda v: d * 0.0, a, max_steps=5),
+        "while of two": lambda: so.while_loop(
+            lambda v: still(v[0]),
+            lambda v: [so.tanh(v[0] + d) * 0.6, so.tanh(d) * 0.6],
+            [a, d * 1.0],
+            max_steps=5,
+        )[which],
+        "scan": lambda: so.scan(lambda v, one: (so.tanh(d) * 0.6, one * d), a, rows)[which],
+        "scan that stays": lambda: so.scan(lambda v, one: (v, one * d), a, rows)[which],
+        "foreach": lambda: so.foreach(lambda one, v: (one * d, so.tanh(d) * 0.6), rows, a)[which],
+        "cond": lambda: so.cond(so.sum(a) > which, lambda v: inner, lambda v: d * 2.0, a),
+    }
+    return cases[kind]()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["while", "while constant", "while of two", "scan", "scan that stays", "foreach", "cond"],
+)
+def test_what_a_body_does_not_read_stops_no_policy(kind):
+    a, d, rows = (so.var(n, shape=s) for n, s in (("a", (2,)), ("d", (2,)), ("rows", (6, 2))))
+    given = {"a": np.ones(2), "d": np.full(2, 0.7), "rows": np.full((6, 2), 0.3)}
+    given = {name: one.astype(np.float32) for name, one in given.items()}
+    for which in (0, 1):
+        y = so.sum(so.square(unread(kind, a, d, rows, which)) * d)
+        fed = {name: given[name] for name in y.list_arguments()}
+        value, slopes = so.value_and_grad(y, ["d"])(**fed)
+        for rolls, policy in itertools.product((True, False), POLICIES[:4]):
+            with so.rolling(rolls):
+                found, again = so.value_and_grad(y, ["d"], remat=policy)(**fed)
+            close(found, value)
+            close(again["d"], slopes["d"])
+        assert remat.estimate(y, remat=POLICIES[0]).kept >= 0

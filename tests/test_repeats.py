@@ -11,10 +11,10 @@ from jax.extend.core import jaxprs_in_params
 
 import symop as so
 from registry.errors import ArgumentError, FeedError
-from registry.signature import Array
+from registry.operator.signature import Array
 from registry.table import op
-from symop.holdings import Holdings
-from symop.repeats.sequences import Repeat, maximal_repeats
+from symop.passes.roll_loops.sequences import Repeat, maximal_repeats
+from symop.runtime.array_store import Holdings
 from symop.train import initialize
 
 
@@ -198,6 +198,13 @@ class TestWhatRolls:
         second = so.grad(so.sum(first[1]), w)
         found = same(so.Group([y, *first, second]), rtol=1e-4)
         assert len(found.made) > 2
+
+    @pytest.mark.thorough
+    def test_a_gradient_of_more_steps_than_a_call_has_outputs(self):
+        """A user's call has at most 65,536 outputs; the parts of a loop's results are no call."""
+        x = so.var("x", shape=())
+        gradient = so.grad(chain(x, 66_000), x)
+        assert len(jax.make_jaxpr(gradient.to_jax())(0.5).eqns) < 30
 
     def test_a_hundred_thousand_operators(self):
         x = so.var("x", shape=())
@@ -406,3 +413,83 @@ def test_an_error_names_the_line_that_built_the_step():
     assert __file__ in first
     assert "in scan of 30 steps" in second
     assert __file__ in second
+
+
+def mixed_chain(n):
+    """Three kinds of operators in turn."""
+    x = y = so.var("x", shape=(2,))
+    for i in range(n):
+        y = [so.sin, so.tanh, so.cos][i % 3](y)
+    return so.sum(y), [x]
+
+
+def residual_blocks(n):
+    """Blocks with weights of their own."""
+    x = h = so.var("x", shape=(4, 8))
+    weights = []
+    for i in range(n):
+        w, b, v = (
+            so.var(f"{k}{i}", shape=s) for k, s in zip("wbv", [(8, 8), (8,), (8, 8)], strict=True)
+        )
+        weights += [w, b, v]
+        h = h + so.tanh(h @ w + b) @ v
+    return so.mean(so.square(h)), [x, *weights]
+
+
+def tied_blocks(n):
+    """Blocks that share their weights."""
+    x = h = so.var("x", shape=(4, 8))
+    w = so.var("w", shape=(8, 8))
+    for _ in range(n):
+        h = so.tanh(h @ w) + so.sin(h)
+    return so.mean(so.square(h)), [x, w]
+
+
+def sine_chain(n):
+    x = so.var("x", shape=(2,))
+    return so.sum(chain(x, n)), [x]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("model", [sine_chain, mixed_chain, residual_blocks, tied_blocks])
+def test_a_graph_that_contains_its_gradient_rolls_at_every_length(model, order):
+    """Whatever shorter and longer ones of its kind live beside it."""
+    alive, equations = [], {}
+    for n in (60, 150, 30, 90):
+        y, xs = model(n)
+        if order == 2:
+            y = so.sum(so.square(so.grad(y, xs[0])))
+        gradients = so.Group(so.grad(y, xs))
+        alive.append(gradients)
+        shapes = zip(gradients.list_arguments(), gradients.infer_shape()[0], strict=True)
+        feed = {name: np.full(shape, 0.1, np.float32) for name, shape in shapes}
+        equations[n] = len(jax.make_jaxpr(gradients.to_jax())(**feed).eqns)
+    assert max(equations.values()) <= 1.2 * min(equations.values()) + 12, equations
+    for n, gradients in zip((60, 150, 30, 90), alive, strict=True):
+        # Nor does what was built after it.
+        feed = {
+            name: jax.ShapeDtypeStruct(s, np.float32)
+            for name, s in zip(gradients.list_arguments(), gradients.infer_shape()[0], strict=True)
+        }
+        assert len(jax.make_jaxpr(gradients.to_jax())(**feed).eqns) <= 1.2 * equations[n] + 12
+
+
+def test_second_derivatives_of_several_functions_roll_at_every_length():
+    """Their products are one word, repeated, whose steps are known by their wires alone."""
+
+    def equations(n):
+        x = y = so.var("x", shape=())
+        for i in range(n):
+            y = (so.sin, so.cos, so.tanh)[i % 3](y)
+        found = so.grad(so.grad(y, x), x)
+        return len(jax.make_jaxpr(found.to_jax())(0.5).eqns)
+
+    assert equations(180) <= equations(90)
+
+
+def test_few_parts_of_the_results_of_a_loop_are_slices():
+    """An operator that takes all of them out would be traced and differentiated for each."""
+    y, (x,) = sine_chain(200)
+    found = so.loops(so.grad(y, x)).symbol
+    assert "unstack" not in [node.op.name for node in found.nodes[0].operands[0].operands]
+    assert "unstack" not in str(found)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import symop as so
-from registry.apart import put_together
 from registry.errors import FeedError, NotLinearError
-from symop.lowering import Schedule
-from symop.repeats.switch import is_rolling
+from registry.xla.unstack import put_together
+from symop.lowering.steps import Schedule
+from symop.passes.roll_loops.switch import is_rolling
 
 STEPS, SHAPE = 12, (4, 5)
 LAYERS = {

@@ -12,6 +12,7 @@ import registry
 import symop as so
 from registry import SelectedRows, VarKind
 from registry.errors import ArgumentError, KindError
+from registry.types import VarType
 from symop import autograd, nd
 
 HEIGHT, WIDTH = 6, 2
@@ -563,3 +564,12 @@ class TestCost:
         found = so.sgd(table, total, 0.1).eval(**VALUES, others=np.array([4, 4, 0, 2], np.int32))
         slope = (of_dense() + of_dense(ids=np.array([4, 4, 0, 2]))) / 2
         np.testing.assert_allclose(found, VALUES["table"] - 0.1 * slope, rtol=1e-5)
+
+
+def test_rows_are_taken_along_their_first_axis_which_inference_tells():
+    rows = VarType((3, 2), np.dtype("float32"), VarKind.SELECTED_ROWS)
+    ids = VarType((4,), np.dtype("int32"))
+    take = registry.get("take")
+    assert take.infer((rows, ids), (0, "fill", None))[0].shape == (4, 2)
+    with pytest.raises(KindError, match="take: axis must be 0 where x is selected"):
+        take.infer((rows, ids), (-1, "fill", None))

@@ -3,8 +3,8 @@
 import pytest
 
 from registry.errors import DeclarationError
-from registry.rule import Rule
-from registry.signature import read_signature
+from registry.operator.rule import Rule
+from registry.operator.signature import read_signature
 
 
 def kernel(x, y=None, *, axis: int = 0, scale: float = 1.0, keep: bool = False):

@@ -4,8 +4,10 @@ import contextlib
 import gc
 import json
 import os
+import stat
 import subprocess
 import sys
+import threading
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,7 +33,6 @@ from saved_graphs import (
 )
 
 import symop as so
-from registry.attributes import identity_key
 from registry.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import (
     ArgumentError,
@@ -41,16 +42,18 @@ from registry.errors import (
     ShapeError,
     UnknownOperatorError,
 )
-from registry.operator import Operator
+from registry.operator.attributes import identity_key
+from registry.operator.operator import Operator
 from registry.shapes import canonical
 from registry.types import VarKind, VarType
-from symop import files
-from symop.differentiate import ones, pullback
-from symop.emission import apply
-from symop.files import load_parameters, save_parameters
-from symop.graph import KEY, Origin, constant, leaves, topological, variable
-from symop.records import describe
-from symop.serialize import decode, dumps, encode, from_desc, loads, to_desc
+from symop.autodiff.differentiate import ones, pullback
+from symop.graph import nodes as graph
+from symop.graph.emission import apply
+from symop.graph.nodes import KEY, Origin, constant, leaves, topological, variable
+from symop.io import definitions, files
+from symop.io.files import load_parameters, save_parameters
+from symop.io.records import describe
+from symop.io.serialize import decode, dumps, encode, from_desc, loads, to_desc
 
 DEPTH = 100_000
 SEEDS = range(40)
@@ -364,6 +367,33 @@ class TestDeferred:
         with pytest.raises(FormatError, match=message):
             from_desc(desc)
 
+    def test_levels_of_a_derivative_do_not_multiply_the_time_of_loading(self):
+        x = so.var("dz")
+        y = so.exp(so.sin(x)) * x
+        for _ in range(17):
+            y = so.grad(y, x)
+        text = y.tojson().replace('"name": "dz"', '"name": "dz", "shape": [3], "dtype": "float32"')
+        before = graph.next_serial()
+        loaded = so.load_json(text)
+        assert graph.next_serial() - before < 50_000
+        assert loaded.infer_shape()[1] == [(3,)]
+
+    def test_a_derivative_that_is_not_taken_when_it_is_loaded_is_taken_when_it_is_needed(
+        self, monkeypatch
+    ):
+        x = so.var("dz")
+        y = so.grad(so.grad(so.exp(so.sin(x)) * x, x), x)
+        text = y.tojson().replace('"name": "dz"', '"name": "dz", "shape": [3], "dtype": "float32"')
+        now = so.load_json(text)
+        monkeypatch.setattr(definitions, "_ALLOWED", 0)
+        late = so.load_json(text)
+        assert [node.op.name for node in late.nodes] == ["select"]
+        assert late.with_types().nodes == now.nodes
+        values = np.asarray([0.1, 0.2, 0.3], np.float32)
+        np.testing.assert_array_equal(late.eval(dz=values), now.eval(dz=values))
+        third = [so.grad(one, "dz").eval(dz=values) for one in (late, now)]
+        np.testing.assert_array_equal(*third)
+
     def test_missing_attribute_and_odd_output(self):
         desc = to_desc(nodes_of(self.graph()[2][0]))
         op = desc.blocks[0].ops[-1]
@@ -481,7 +511,7 @@ HOSTILE = [
     ("ops.0.inputs", {"x": ["b"]}, "'b' must be defined before it is used, but blocks[0].ops[2]"),
     ("ops.0.inputs", {"x": ["a"]}, "'a' must be defined before it is used"),
     ("ops.0.outputs", {"out": ["x"]}, "'x' must be defined once, and is defined before"),
-    ("ops.0.outputs", {"out": []}, "output 'out' must have one name, got 0"),
+    ("ops.0.outputs", {"out": []}, "'a' is not defined"),
     ("ops.0.outputs", {"out": ["a", "e"]}, "output 'out' must have one name, got 2"),
     ("ops.0.outputs", {"uot": ["a"]}, "the outputs are out, got 'uot'; did you mean 'out'"),
     ("ops.0.outputs", {}, "at least one output must be named"),
@@ -564,6 +594,42 @@ def replaced(path, value):
     return json.dumps(program)
 
 
+def nested_blocks(inner):
+    """A program of branches, of which block ``i + 1`` calls block ``inner[i]``; the last none."""
+    ops = [
+        {"type": "constant", "outputs": {"out": ["p"]}, "attrs": {"value": True, "dtype": "bool"}},
+        {"type": "constant", "outputs": {"out": ["t"]}, "attrs": {"value": False}},
+    ]
+
+    def block(number):
+        call = {
+            "type": "cond",
+            "inputs": {"pred": ["p"], "training": ["t"], "operands": ["x"]},
+            "outputs": {"parts0": ["o"]},
+            "attrs": {"true_body": {"block": number}, "false_body": {"block": number}},
+        }
+        var = {"name": "x", "shape": [2], "dtype": "float32", "role": "argument"}
+        return {"vars": [var], "ops": [*ops, call], "fetch": ["o"]}
+
+    last = {**block(0), "ops": [{"type": "sin", "inputs": {"x": ["x"]}, "outputs": {"out": ["o"]}}]}
+    first = {key: value for key, value in block(1).items() if key != "fetch"}
+    blocks = [first, *map(block, inner), last]
+    return json.dumps({"format": "symop", "version": 1, "blocks": blocks, "fetch": ["o"]})
+
+
+def of_parts(type, shape, attrs, outputs):
+    """A program of one call that gives a number of values."""
+    var = {"name": "q", "shape": shape, "dtype": "float32", "role": "argument"}
+    op = {"type": type, "inputs": {"x": ["q"]}, "outputs": outputs, "attrs": attrs}
+    fetch = [outputs[key][0] for key in list(outputs)[:1]]
+    return {
+        "format": "symop",
+        "version": 1,
+        "blocks": [{"vars": [var], "ops": [op]}],
+        "fetch": fetch,
+    }
+
+
 class TestHostile:
     def test_the_good_program_loads(self):
         assert len(loads(json.dumps(GOOD))) == 2
@@ -640,6 +706,47 @@ class TestHostile:
             with contextlib.suppress(FormatError):
                 loads(bytes(changed))
 
+    @pytest.mark.parametrize(
+        ("type", "shape", "attrs"),
+        [
+            ("split", [4, 3], {"sections": 10**9, "axis": 0}),
+            ("split", [0, 3], {"sections": 2**63 - 1, "axis": 0}),
+            ("unstack", [10**9, 2], {"axis": 0}),
+            ("unstack", [10**6, 2], {"axis": 0}),
+        ],
+    )
+    def test_a_number_of_outputs_is_not_believed(self, type, shape, attrs):
+        text = json.dumps(of_parts(type, shape, attrs, {"parts0": ["o"]}))
+        with pytest.raises(FormatError, match=r"number of values of 'parts' must be at most 65536"):
+            so.load_json(text)
+        with pytest.raises(FormatError, match=r"must be at most 65536"):
+            so.Program.from_desc(decode(text))
+
+    def test_outputs_that_no_record_names_are_few(self):
+        desc = of_parts("unstack", [30_000, 2], {"axis": 0}, {"parts7": ["o"]})
+        with pytest.raises(FormatError, match="each output must be named, but 29999 are not"):
+            so.load_json(json.dumps(desc))
+        every = {f"parts{i}": [f"o{i}"] for i in range(30_000)}
+        loaded = so.load_json(json.dumps({**of_parts("unstack", [30_000, 2], {}, every)}))
+        assert loaded.shape == (2,)
+        few = so.load_json(json.dumps(of_parts("unstack", [3000, 2], {}, {"parts7": ["o"]})))
+        assert few.nodes[0].attributes == (7,)
+
+    def test_blocks_that_contain_themselves_or_nest_deeply(self):
+        assert so.load_json(nested_blocks(range(2, 7))).shape == (2,)
+        assert so.load_json(nested_blocks(range(2, 201))).shape == (2,)
+        with pytest.raises(FormatError, match="block 1 contains itself"):
+            so.load_json(nested_blocks([2, 3, 1]))
+        with pytest.raises(FormatError, match="block 1 contains itself"):
+            so.load_json(nested_blocks([1]))
+        with pytest.raises(FormatError, match="block 3 is not there, of 3"):
+            so.load_json(nested_blocks([3]))
+        limit = sys.getrecursionlimit()
+        for inner in (range(2, 2001), [2, *range(1999, 0, -1)]):
+            with pytest.raises(FormatError, match=r"must nest at most 256 deep|contains itself"):
+                so.load_json(nested_blocks(inner))
+        assert sys.getrecursionlimit() < max(limit, 15_000)
+
     def test_limit(self):
         text = json.dumps(GOOD)
         with pytest.raises(FormatError, match="at most 100 bytes long, got"):
@@ -686,7 +793,7 @@ class TestFile:
             raise OSError("disk full")
 
         if failing == "write":
-            opened = files.Path.open
+            opened = files.os.fdopen
 
             def open_failing(*args, **kwargs):
                 file = opened(*args, **kwargs)
@@ -695,7 +802,7 @@ class TestFile:
                 file.close()
                 return fail()
 
-            monkeypatch.setattr(files.Path, "open", open_failing)
+            monkeypatch.setattr(files.os, "fdopen", open_failing)
         elif failing == "replace":
             monkeypatch.setattr(files.Path, "replace", fail)
         else:
@@ -719,6 +826,102 @@ class TestFile:
         save(link, [variable("x")])
         assert link.is_symlink()
         assert load(link) == [variable("x")]
+
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o200, 0o4711])
+    def test_a_file_keeps_its_mode_and_its_owner(self, tmp_path, mode):
+        path = tmp_path / "model.json"
+        save(path, [variable("x")])
+        if os.geteuid() == 0:
+            os.chown(path, 1234, 2345)
+        path.chmod(mode)
+        before = path.stat()
+        save(path, [variable("y")])
+        after = path.stat()
+        assert stat.S_IMODE(after.st_mode) == mode
+        assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+    def test_a_new_file_has_the_mode_of_any_new_file(self, tmp_path):
+        (tmp_path / "any").write_text("")
+        save(tmp_path / "model.json", [variable("x")])
+        assert (tmp_path / "model.json").stat().st_mode == (tmp_path / "any").stat().st_mode
+
+    def test_nobody_reads_a_private_file_while_it_is_written(self, tmp_path, monkeypatch):
+        path, modes = tmp_path / "model.json", []
+        save(path, [variable("x")])
+        path.chmod(0o600)
+        taken = files._take_over
+
+        def seen(descriptor, before):
+            modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+            taken(descriptor, before)
+            modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+
+        monkeypatch.setattr(files, "_take_over", seen)
+        save(path, [variable("y")])
+        assert modes == [0o600, 0o600]
+
+    def test_another_group_does_not_get_the_rights_of_the_old_one(self, tmp_path, monkeypatch):
+        path = tmp_path / "model.json"
+        save(path, [variable("x")])
+        path.chmod(0o664)
+        found = path.stat()
+        before = os.stat_result([*found[:5], found.st_gid + 1, *found[6:]])
+
+        def refuse(*_args):
+            raise PermissionError
+
+        monkeypatch.setattr(files.os, "fchown", refuse)
+        with path.open("rb") as file:
+            files._take_over(file.fileno(), before)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+    def test_what_must_not_be_written_is_refused(self, tmp_path, monkeypatch):
+        path = tmp_path / "model.json"
+        save(path, [variable("x")])
+        monkeypatch.setattr(files.os, "access", lambda *_args: False)
+        with pytest.raises(PermissionError, match=r"the file must be writable: .*model\.json"):
+            save(path, [variable("y")])
+        monkeypatch.undo()
+
+        def refuse(*_args):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(files.os, "open", refuse)
+        with pytest.raises(PermissionError, match="the folder must be writable"):
+            save(path, [variable("y")])
+        monkeypatch.undo()
+        assert load(path) == [variable("x")]
+        with pytest.raises(IsADirectoryError):
+            save(tmp_path, [variable("x")])
+
+    def test_a_pipe_is_written_to(self, tmp_path, monkeypatch):
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        found = []
+        reader = threading.Thread(target=lambda: found.append(path.read_bytes()))
+        reader.start()
+        save(path, [variable("x")])
+        reader.join()
+        assert loads(found[0]) == [variable("x")]
+        monkeypatch.setattr(files, "_PATIENCE", 0.05)
+        with pytest.warns(UserWarning, match="no process reads this FIFO"):
+            save(path, [variable("x")])
+        assert os.listdir(tmp_path) == ["pipe"]
+        assert stat.S_ISFIFO(path.stat().st_mode)
+
+    def test_a_device_is_written_to(self, tmp_path):
+        before = os.stat(os.devnull)
+        save(os.devnull, [variable("x")])
+        (tmp_path / "null").symlink_to(os.devnull)
+        save(tmp_path / "null", [variable("x")])
+        after = os.stat(os.devnull)
+        assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+
+    @pytest.mark.parametrize("name", ["漢" * 80, "é" * 125, "a" * 250, "😀" * 60])
+    def test_every_legal_name_of_a_file_is_one(self, tmp_path, name):
+        save(tmp_path / name, [variable("x")])
+        assert os.listdir(tmp_path) == [name]
+        assert load(tmp_path / name) == [variable("x")]
 
 
 class TestParameters:
@@ -786,6 +989,46 @@ class TestParameters:
         path.write_bytes(data.replace(b"F64", b"F99"))
         with pytest.raises(FormatError):
             load_parameters(path)
+
+    def test_no_more_is_read_than_allowed(self, tmp_path):
+        path = tmp_path / "p"
+        save_parameters(path, {"a": np.arange(3.0)})
+        length = path.stat().st_size
+        assert load_parameters(path, limit=length)["a"].tolist() == [0, 1, 2]
+        with pytest.raises(FormatError, match=r"p: the file must be at most .*; pass limit="):
+            load_parameters(path, limit=length - 1)
+
+    def test_sizes_are_not_believed(self, tmp_path):
+        path = tmp_path / "p"
+        huge = b'{"a": {"dtype": "U8", "shape": [%d], "data_offsets": [0, %d]}}'
+        for count in (10**9, 10**15, 2**70):
+            header = huge % (count, count)
+            path.write_bytes(len(header).to_bytes(8, "little") + header)
+            with pytest.raises(FormatError):
+                load_parameters(path)
+        header = huge % (10**13, 10**13)
+        with path.open("wb") as file:  # sparse: it takes no room, and is as long as it says
+            file.write(len(header).to_bytes(8, "little") + header)
+            file.truncate(8 + len(header) + 10**13)
+        with pytest.raises(FormatError, match="at most 68719476736 bytes long"):
+            load_parameters(path)
+        with pytest.raises(FormatError, match="must fit into the memory"):
+            load_parameters(path, limit=10**14)
+
+    def test_an_endless_file_is_refused(self):
+        with pytest.raises(FormatError, match="must be a safetensors file"):
+            load_parameters("/dev/zero")
+        with pytest.raises(FormatError, match="at most 1000 bytes"):
+            load("/dev/zero", limit=1000)
+
+    def test_parameters_come_through_a_pipe(self, tmp_path):
+        path, pipe = tmp_path / "p", tmp_path / "pipe"
+        save_parameters(path, {"a": np.arange(3.0)})
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+        writer.start()
+        assert load_parameters(pipe)["a"].tolist() == [0, 1, 2]
+        writer.join()
 
     def test_a_pickle_is_refused(self, tmp_path):
         np.save(tmp_path / "p.npy", np.asarray([{}]), allow_pickle=True)

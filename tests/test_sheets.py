@@ -10,7 +10,7 @@ import pytest
 
 import registry
 from registry import Array, Operator
-from registry.operator import Derivative
+from registry.operator.operator import Derivative
 from symop import cli, testing
 from symop.testing import check_operator, record, sheets
 from symop.testing.fingerprint import fingerprint
@@ -174,9 +174,9 @@ class TestOrders:
 
 
 class TestFingerprint:
-    def fingerprint(self, folder, text):
+    def fingerprint(self, folder, text, module="fingerprinted"):
         """Of ``sheet_double`` in a module with that text."""
-        (folder / "fingerprinted.py").write_text(text)
+        (folder / f"{module}.py").write_text(text)
         importlib.invalidate_caches()
         testing.fingerprint._module.cache_clear()
 
@@ -184,7 +184,7 @@ class TestFingerprint:
             """``2 x``."""
             return x
 
-        kernel.__module__, kernel.__name__ = "fingerprinted", "sheet_double"
+        kernel.__module__, kernel.__name__ = module, "sheet_double"
         return fingerprint(Operator(kernel))
 
     @pytest.mark.parametrize(
@@ -207,6 +207,10 @@ class TestFingerprint:
         monkeypatch.syspath_prepend(tmp_path)
         before, after = (self.fingerprint(tmp_path, text) for text in (MODULE, changed))
         assert (before != after) is changes
+
+    def test_it_does_not_change_where_a_module_moves(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(tmp_path)
+        assert self.fingerprint(tmp_path, MODULE) == self.fingerprint(tmp_path, MODULE, "moved")
 
     @pytest.mark.parametrize(("name", "changes"), [("silu", True), ("floor", False)])
     def test_it_changes_with_operators_that_infix_signs_call(self, monkeypatch, name, changes):

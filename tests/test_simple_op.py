@@ -714,7 +714,7 @@ def test_a_replaced_operator_does_not_come_back():
     with pytest.raises(RegistrationError, match=r"st: .* was replaced since"):
         first.describe("old")
     assert so.nd.st(np.ones(1)).tolist() == [2.0]
-    with pytest.raises(RegistrationError, match=r"st: the declaration .* taken back"):
+    with pytest.raises(RegistrationError, match=r"st: the declaration .* was reverted"):
         first.describe("old")
 
 
@@ -986,3 +986,58 @@ def test_an_input_may_be_called_self():
     assert float(jax.grad(so.nd.own)(1.0)) == 2.0
     with pytest.raises(SymopError, match="a keyword must not be called 'self'"):
         unary().set_enable_kwargs(True, self=int)
+
+
+def declare_product():
+    register_simple_op("product").set_function(lambda lhs, rhs: lhs * rhs).set_gradient(
+        lambda out_grad, lhs, rhs: (out_grad * rhs, out_grad * lhs)
+    )
+
+
+@pytest.mark.parametrize("make", [np.array, so.nd.array], ids=["numpy", "eager"])
+def test_each_gradient_has_a_request_of_its_own(make):
+    declare_product()
+    a, b, head = (make(np.array(one, np.float32)) for one in ([1.0, 2.0], [3.0, 4.0], [1.0, 1.0]))
+    left, right = make(np.ones(2, np.float32)), make(np.ones(2, np.float32))
+    found = so.nd._backward_product(head, a, b, out=(left, right), req=("add", "null"))
+    assert found[0] is left
+    assert found[1] is right
+    assert (left.tolist(), right.tolist()) == ([4.0, 5.0], [1.0, 1.0])
+    so.nd._backward_product(head, a, b, out=(left, right), req=("null", "write"))
+    assert (left.tolist(), right.tolist()) == ([4.0, 5.0], [1.0, 2.0])
+
+
+def test_requests_that_do_not_fit():
+    declare_product()
+    a = np.ones(2, np.float32)
+    for req, message in (
+        (("add",), "req must hold one for each of 2 outputs, got 1"),
+        (("add", "adds"), "req must be one of null, write, write_inplace, add, got 'adds'"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            so.nd._backward_product(a, a, a, out=(a, a), req=req)
+    with pytest.raises(ArgumentError, match="req=add, null needs out=, got none"):
+        so.nd._backward_product(a, a, a, req=("add", "null"))
+
+
+def test_in_place_beside_nothing():
+    register_simple_op("twice").set_function(lambda src: 2 * src, "in_out").set_gradient(
+        lambda out_grad: 2 * out_grad, "out_in"
+    )
+    held = jnp.ones(2)
+    assert so.nd.twice(held, out=(held,), req=("write_inplace",))[0].tolist() == [2.0, 2.0]
+    assert held.is_deleted()
+
+
+def test_resources_as_the_document_has_them():
+    def noisy(src, env):
+        stream = None
+        space = env.resources[1].get_space(src.shape, stream=stream)
+        return src + space + env.resource[0].get_random(stream).uniform(src.shape)
+
+    register_simple_op("noisy").set_function(noisy).set_zero_gradient(
+        "a draw"
+    ).set_resource_request(["random", "temp_space"])
+    found = np.asarray(so.nd.noisy(np.zeros(3, np.float32)))
+    assert found.dtype == np.float32
+    assert len({*found.tolist()}) == 3

@@ -6,9 +6,10 @@ import pytest
 
 import registry
 import symop as so
-from symop.function import settle
-from symop.graph import VARIABLE, origin_of
-from symop.symbol import Symbol
+from symop.graph.emission import deriving
+from symop.graph.nodes import VARIABLE, origin_of
+from symop.runtime.function import specialize
+from symop.symbol.symbol import Symbol
 
 HOSTILE = np.array([[np.nan, np.inf, -np.inf], [0.0, 3e38, -1e-40], [1.0, -2.5, 7.0]], np.float32)
 # The sign of a zero is not kept by x + 0, neither by XLA: so no negative zero is among them.
@@ -99,7 +100,7 @@ def size(value, name):
 @pytest.mark.parametrize(("name", "i"), EACH)
 def test_a_rewrite_is_made_and_is_exact(name, i):
     x = so.var("x", (3, 3), "float32")
-    with origin_of(so.sin(x).node):  # only differentiation looks through calls
+    with deriving(), origin_of(so.sin(x).node):  # only differentiation looks through calls
         simple, whole = (Symbol([CALLS[name][i](x.node, **o)]) for o in ({}, {"name": "kept"}))
     assert size(simple, name) < size(whole, name)
     assert simple.type == whole.type
@@ -115,5 +116,5 @@ def test_a_known_flag_leaves_nothing_to_decide(name):
         "choose": lambda: registry.get("choose")(x.node, so.sin(x).node),
         "dropout": lambda: so.dropout(x, rate=0.5).node,
     }[name]()
-    ((left,), *_) = settle([value], {"x": ((3, 3), x.dtype)}, training=False, rolling=False)
+    ((left,), *_) = specialize([value], {"x": ((3, 3), x.dtype)}, training=False, rolling=False)
     assert left.op is (registry.get("sin") if name == "choose" else VARIABLE)

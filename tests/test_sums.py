@@ -7,9 +7,10 @@ import pytest
 import sympy
 
 import symop as so
-from symop.graph import contains_gradient, origin_of, topological
-from symop.sums import LARGEST, LONGEST, Sums, accumulate, meeting
-from symop.symbol import Symbol
+from symop.autodiff.accumulation import CANONICAL, LARGEST, LONGEST, Sums, accumulate
+from symop.graph.emission import deriving
+from symop.graph.nodes import contains_gradient, origin_of, topological
+from symop.symbol.symbol import Symbol
 
 X = sympy.Symbol("x", real=True)
 FUNCTIONS = {
@@ -89,7 +90,7 @@ def times(x, n):
 
 def summed(terms, given):
     """The sum as it is written for gradients of gradients, and as the terms arrive."""
-    with origin_of(given[0]):  # as in a gradient: else nothing is looked through
+    with deriving(), origin_of(given[0]):  # as in a gradient: else nothing is looked through
         nodes = terms(*given)
         return Sums(topological(given))(nodes), accumulate(nodes)
 
@@ -148,7 +149,7 @@ def test_a_sum_hangs_on_no_order(terms):
     _, given = pair()
     rank = topological(given)
     x, y = given
-    with origin_of(x):
+    with deriving(), origin_of(x):
         assert Sums(rank)(terms(x, y)) is Sums([*rank, x * y])([x * y, x, y])
 
 
@@ -158,7 +159,7 @@ def operators(node):
 
 def test_what_stands_in_front_meets():
     _, (x, y) = pair()
-    with origin_of(x):
+    with deriving(), origin_of(x):
         plus, minus = Sums([x, y])([x, -y]), Sums([x, y])([-x, y])
         double = Sums([x, y])([x, -y, x, -y])
     assert minus.operands == double.operands == [plus]
@@ -166,7 +167,7 @@ def test_what_stands_in_front_meets():
 
 def test_what_overflows_only_on_the_way_does_not():
     _, (x, y) = pair(shape=())
-    with origin_of(x):
+    with deriving(), origin_of(x):
         product = Sums([x, y])([times(x, 4) * y])
     assert float(Symbol([product]).eval(x=np.float32(2e38), y=np.float32(0.5))) == np.inf
     assert float(Symbol([product]).eval(x=np.float32(2e38), y=np.float32(0.25))) < np.inf
@@ -175,7 +176,7 @@ def test_what_overflows_only_on_the_way_does_not():
 def test_a_factor_stays_where_moving_it_would_cost_or_lose():
     _, (x, y) = pair("float16")
     row = so.var("row", (1,), "float16").node
-    with origin_of(x):
+    with deriving(), origin_of(x):
         small = Sums([x, y])([times(x, 4) * y])
         signed = Sums([x, y])([(-x) * y])
         broadcast = Sums([x, row])([(-row) * x])
@@ -195,14 +196,14 @@ def test_numbers_that_cannot_be_counted_are_added_as_they_arrive(type):
 
 def test_a_long_sum_is_one_node():
     xs = [so.var(f"x{i}", ()).node for i in range(LONGEST + 1)]
-    with origin_of(xs[0]):
+    with deriving(), origin_of(xs[0]):
         assert Sums(xs)(xs).op.name == "add_n"
         assert Sums(xs)(xs[1:]).op.name == "add"
 
 
 def test_more_than_can_be_counted_is_counted_in_parts():
     _, (x, y) = pair()
-    with origin_of(x):
+    with deriving(), origin_of(x):
         total = Sums([x, y])([times(x, LARGEST), x, x, y])
     numbers = [one.attributes[0] for one in topological([total]) if one.op.name == "scale"]
     assert sorted(numbers) == [2.0, LARGEST]
@@ -216,8 +217,8 @@ def test_more_than_can_be_counted_is_counted_in_parts():
 def test_a_first_gradient_is_as_its_makers_wrote_it():
     x = so.var("x", ())
     y = so.sin(x) * x
-    assert meeting(topological(y.nodes)) is accumulate
-    assert meeting(topological(so.grad(y, x).nodes)) is not accumulate
+    assert CANONICAL.of(topological(y.nodes)) is accumulate
+    assert CANONICAL.of(topological(so.grad(y, x).nodes)) is not accumulate
 
 
 def test_no_value_that_a_symbol_holds_is_passed_by():

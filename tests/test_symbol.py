@@ -1,6 +1,7 @@
 """Symbols: names, composition, inference in both directions, running, and their derivatives."""
 
 import copy
+import functools
 import pickle
 
 import jax
@@ -12,6 +13,7 @@ import symop as so
 from registry.errors import (
     ArgumentError,
     AttributeTypeError,
+    AttributeValueError,
     FeedError,
     NameConflictError,
     ShapeError,
@@ -92,8 +94,11 @@ class TestCalls:
     def test_comparison_builds_a_node(self):
         x = so.var("x", shape=(2,))
         assert (x == 1.0).dtype == np.bool_
-        with pytest.raises(TypeError, match="truth"):
+        with pytest.raises(ArgumentError, match="truth"):
             bool(x == 1.0)
+        with pytest.raises(ArgumentError, match="truth"):
+            _ = 1 in [x]
+        assert x in [so.var("y", shape=(2,)), x]
 
     def test_indexing(self):
         x = so.var("x", shape=(3, 4, 5))
@@ -103,6 +108,55 @@ class TestCalls:
             assert np.array_equal(x[index].eval(x=array), array[index]), index
         with pytest.raises(ArgumentError):
             x["a"]
+
+    # fmt: off
+    INDICES = (
+        np.s_[1:], np.s_[:-1], np.s_[7:], np.s_[-9:9], np.s_[::2], np.s_[:, 1:3], np.s_[:],
+        np.s_[...], np.s_[0], np.s_[-1], np.s_[-3], np.s_[2, -1], np.s_[1, 1, 1],
+        (), np.s_[np.int64(1)], np.s_[::-1], np.s_[5:1:-1], np.s_[-2::-1], np.s_[:-9:-1],
+        np.s_[-9::-1], np.s_[:, ::-2],
+        np.s_[..., 1:], np.s_[..., 0], np.s_[..., -2], np.s_[..., ::2], np.s_[..., 4:0:-2],
+        np.s_[1:, ..., 1:3], np.s_[0, ..., -2], np.s_[..., 1:, 2], np.s_[..., 1, 1, 1],
+        np.s_[None], np.s_[:, None, 1], np.s_[None, ..., None], np.s_[..., 1, None, 1:],
+        np.s_[None, 0, None, 1:, None], np.s_[..., None, 2], np.s_[:, 1:3, None, ..., ::3],
+        np.s_[[2, 0, 0],], np.s_[:, [1, 1]], np.s_[..., [0, 4]], np.s_[[2, 0], None],
+        np.s_[..., None, [1, 2], :], np.s_[..., [1, 2], None, 1:],
+    )
+    # fmt: on
+
+    @pytest.mark.parametrize("index", INDICES, ids=str)
+    def test_indexing_of_an_unknown_shape(self, index):
+        """What is well defined without the lengths waits for them; so does its gradient."""
+        x = so.var("x")
+        array = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
+        part = (x * 1.0)[index]
+        assert np.array_equal(part.eval(x=array), array[index])
+        assert np.array_equal(so.from_desc(part.to_desc()).eval(x=array), array[index])
+        slope = np.zeros_like(array)
+        np.add.at(slope, index, 2 * array[index])
+        assert np.array_equal(so.grad(so.sum(so.square(part)), x).eval(x=array), slope)
+
+    @pytest.mark.parametrize("index", [3, -4, np.s_[..., 5], np.s_[0, 0, 0, 0]])
+    def test_an_index_that_does_not_fit_is_refused_once_the_shape_is_known(self, index):
+        part = so.var("x")[index]
+        with pytest.raises((ShapeError, AttributeValueError), match=r"squeeze|slice"):
+            part.eval(x=np.ones((3, 4, 5), "f"))
+
+    @pytest.mark.parametrize("x", [so.var("x"), so.var("x", shape=(3, 4, 5))])
+    def test_what_is_no_index_of_any_shape(self, x):
+        array = np.ones((3, 4, 5))
+        for index in (1.5, np.s_[..., ...], [0.5], np.s_[0, 1j]):
+            with pytest.raises(IndexError):
+                array[index]
+            with pytest.raises(IndexError, match=r"getitem: (an index must hold|at most one)"):
+                x[index]
+        for index in (True, [True, False, True], np.s_[:, np.zeros(4, bool)]):
+            with pytest.raises(
+                IndexError, match=r"must not hold truth values; use where, or .*got"
+            ):
+                x[index]
+        with pytest.raises(ArgumentError, match="getitem: an array among the indices"):
+            x[[0, 1], 0]
 
     def test_too_many_inputs(self):
         x = so.var("x")
@@ -315,3 +369,43 @@ class TestSeed:
         function = y.to_jax(is_train=True)
         native = jax.grad(lambda v: function(ones, v, key=key).sum())(ones)
         assert np.array_equal(mask, native)
+
+
+class TestEquality:
+    """``a == b`` is an operator, whose truth is whether both are the same values."""
+
+    def test_in_lists_and_tables(self):
+        a, b, c = so.var("a", shape=(2,)), so.var("b", shape=(2,)), so.var("c", shape=(3,))
+        assert a in [c, b, a]
+        assert a not in [c, b]
+        assert [c, b, a].index(a) == 2
+        assert [a, b, a].count(a) == 2
+        assert {a: 1, b: 2}[so.var("a", shape=(2,))] == 1
+        assert so.Group([a, b]) in [a, so.Group([b, a]), so.Group([a, b])]
+        assert a not in [None, "a", {}]
+        assert bool(a != b)
+        assert not bool(a != so.var("a", shape=(2,)))
+
+    def test_as_a_static_argument(self):
+        @functools.partial(jax.jit, static_argnums=1)
+        def run(x, symbol):
+            traced.append(symbol)
+            return symbol.to_jax()(x)
+
+        traced = []
+        for name in ("x", "x", "y", "x"):
+            assert run(2.0, so.square(so.var(name, shape=()))) == 4.0
+        assert len(traced) == 2
+
+    def test_it_is_an_operator(self):
+        a, b = so.var("a", shape=(2,)), so.var("b", shape=(2,))
+        assert (a == b).eval(a=[1.0, 2.0], b=[1.0, 3.0]).tolist() == [True, False]
+        assert (a != 2.0).eval(a=[1.0, 2.0]).tolist() == [True, False]
+        assert (np.ones(2) == a).eval(a=[1.0, 2.0]).tolist() == [True, False]
+        for other in (a > b, a, a + b):
+            with pytest.raises(TypeError, match="truth of a value that is not computed yet"):
+                bool(other)
+        mismatched = a == so.var("c", shape=(3,))
+        with pytest.raises(ShapeError, match="equal"):
+            mismatched.sum()
+        assert "equal" in repr(mismatched)

@@ -1,6 +1,8 @@
 """Training: the step, the loop, initial values, and what they refuse."""
 
+import pickle
 import sys
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,8 +67,11 @@ def test_the_state_is_donated():
     own = trainer()
     state = own.init(0, x=(16, 3))
     batch = {name: array[:16] for name, array in data().items()}
-    own.step(state, batch)
-    assert state.params["fc1_weight"].is_deleted()
+    weight = state.params["fc1_weight"]
+    new, _ = own.step(state, batch)
+    assert weight.is_deleted()
+    assert new is state
+    assert not new.params["fc1_weight"].is_deleted()
 
 
 def test_the_same_seed_trains_the_same():
@@ -142,3 +147,160 @@ def test_a_missing_package_names_the_extra_that_brings_it(monkeypatch, package, 
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"symop\[train\]"):
         call()
+
+
+def quadratic():
+    """A loss whose least value is 1, at w = t."""
+    t, w = so.var("t", shape=(3,)), so.var("w", shape=(3,))
+    return so.sum(so.square(w - t)) + 1.0, {"t": np.arange(3, dtype=np.float32)}
+
+
+class Scaled(NamedTuple):
+    """An optimizer that pickle takes: its functions are no closures."""
+
+    rate: float
+
+    def init(self, params):
+        return optax.EmptyState()
+
+    def update(self, updates, state, params=None):
+        return jax.tree.map(lambda one: -self.rate * one, updates), state
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.lbfgs(),
+        optax.lbfgs(linesearch=optax.scale_by_backtracking_linesearch(20)),
+        optax.chain(optax.sgd(0.1), optax.contrib.reduce_on_plateau(patience=5)),
+    ],
+)
+def test_an_optimizer_that_evaluates_the_loss(optimizer):
+    loss, batch = quadratic()
+    own = train.Trainer(loss, optimizer, inputs=["t"])
+    state = own.init(0)
+    for _ in range(40):
+        state, values = own.step(state, batch)
+    assert float(values["loss"]) == pytest.approx(1.0, abs=1e-3)
+    assert own._step._cache_size() <= 2
+
+
+def ascent():
+    """The adversarial optimizer of sharpness-aware minimization."""
+    return optax.chain(optax.contrib.normalize(), optax.sgd(0.1))
+
+
+class Own:
+    """An optimizer without the classes of optax, whose first parameter has the name of another."""
+
+    def init(self, params):
+        return ()
+
+    def update(self, value, state, params, grad_fn):
+        return jax.tree.map(lambda one: -0.1 * one, grad_fn(params)), state
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "extra"),
+    [
+        (optax.MultiSteps(optax.lbfgs(), 2), ["value", "grad", "value_fn"]),
+        (
+            optax.MultiSteps(
+                optax.chain(optax.sgd(0.1), optax.contrib.reduce_on_plateau(patience=1)), 2
+            ).gradient_transformation(),
+            ["value"],
+        ),
+        (optax.contrib.sam(optax.sgd(0.05), ascent()), []),
+        (optax.contrib.sam(optax.adam(0.1), ascent(), opaque_mode=True), ["grad_fn"]),
+        (optax.contrib.sophia(0.1), ["obj_fn"]),
+        (Own(), ["grad_fn"]),
+    ],
+    ids=["lbfgs", "plateau", "sam", "opaque sam", "sophia", "own"],
+)
+def test_an_optimizer_receives_the_extra_arguments_that_it_takes(optimizer, extra):
+    loss, batch = quadratic()
+    own = train.Trainer(loss, optimizer, inputs=["t"])
+    state = own.init(0)
+    params = jax.tree.map(jnp.copy, state.params)
+    opt_state = optimizer.init(params)
+
+    def plain(params):
+        return jnp.sum(jnp.square(params["w"] - batch["t"])) + 1.0
+
+    for _ in range(5):
+        state, values = own.step(state, batch)
+        value, grad = jax.value_and_grad(plain)(params)
+        known = {"value": value, "grad": grad, "value_fn": plain, "obj_fn": plain}
+        known["grad_fn"] = lambda params, *_: jax.grad(plain)(params)
+        more = {name: known[name] for name in extra}
+        updates, opt_state = optimizer.update(grad, opt_state, params, **more)
+        params = optax.apply_updates(params, updates)
+        assert float(values["loss"]) == pytest.approx(float(value), rel=1e-5)
+        np.testing.assert_allclose(state.params["w"], params["w"], rtol=1e-5, atol=1e-5)
+
+
+def test_a_line_search_after_an_optimizer_that_evaluates_gradients():
+    loss, batch = quadratic()
+    search = optax.scale_by_backtracking_linesearch(20)
+    own = train.Trainer(loss, optax.chain(optax.contrib.sophia(1.0), search), inputs=["t"])
+    state = own.init(0)
+    losses = []
+    for _ in range(10):
+        state, values = own.step(state, batch)
+        losses.append(float(values["loss"]))
+    assert losses[-1] - 1 < (losses[0] - 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        (optax.lookahead(optax.sgd(0.1), 5, 0.5), "'fast'"),
+        (optax.chain(optax.contrib.sam(optax.sgd(0.1), ascent())), "'value'"),
+        (optax.masked(optax.lbfgs(), {"w": True, "unused": False}), "MaskedNode"),
+    ],
+)
+def test_an_optimizer_that_needs_something_else(optimizer, message):
+    loss, batch = quadratic()
+    loss = loss + 0.0 * so.var("unused", shape=())
+    own = train.Trainer(loss, optimizer, inputs=["t"])
+    state = own.init(0)
+    with pytest.raises(ArgumentError, match=rf"step: the optimizer must(.|\n)*{message}"):
+        own.step(state, batch)
+    assert int(state.step) == 0
+    assert not state.params["w"].is_deleted()
+
+
+def test_an_optimizer_that_takes_no_such_parameters():
+    own = train.Trainer(quadratic()[0], optax.masked(optax.adam(0.1), ["w"]), inputs=["t"])
+    with pytest.raises(ArgumentError, match=r"init: the optimizer must accept a dict of"):
+        own.init(0)
+
+
+def test_an_optimizer_has_two_functions():
+    with pytest.raises(ArgumentError, match="Trainer: the optimizer must have the functions init"):
+        train.Trainer(quadratic()[0], optax.adam, inputs=["t"])
+
+
+def test_a_line_search_draws_the_same_and_leaves_states_alone():
+    _, loss = regression()
+    own = train.Trainer(loss, optax.lbfgs(), inputs=["x", "y"])
+    state = own.init(3, x=(16, 3))
+    batch = {name: array[:16] for name, array in data().items()}
+    first = None
+    for _ in range(20):
+        state, values = own.step(state, batch)
+        first = float(values["loss"]) if first is None else first
+    assert float(values["loss"]) < first / 2
+
+
+def test_a_trainer_is_pickled_with_its_optimizer():
+    loss, batch = quadratic()
+    own = train.Trainer(loss, Scaled(0.25), inputs=["t"], metrics={"one": loss})
+    state, _ = own.step(own.init(0), batch)
+    again, kept = pickle.loads(pickle.dumps((own, state)))
+    for _ in range(3):
+        state, values = own.step(state, batch)
+        kept, others = again.step(kept, batch)
+    assert float(values["one"]) == float(others["one"])
+    assert np.array_equal(state.params["w"], kept.params["w"])
+    assert np.array_equal(jax.random.key_data(state.key), jax.random.key_data(kept.key))

@@ -4,6 +4,12 @@ Every graph is lowered three times: differentiated by its operators' makers, by 
 as ``to_jax()`` chooses. One of the graphs contains its own gradient.
 """
 
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -13,7 +19,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 import symop as so
 from registry import Array, differentiate_kernel, op
-from registry.errors import NotLinearError
+from registry.errors import NotLinearError, ShapeError
 from symop.testing.trial import compiled
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -346,6 +352,129 @@ def test_export(layers):
     chex.assert_trees_all_close(exported.call(*arguments()), plain(*arguments()), rtol=1e-12)
 
 
+def pooled(x, w):
+    found = so.convolution(x, w, channels=5, kernel=(3, 3), use_bias=False)
+    return so.max_pooling(so.relu(found), kernel=(2, 2))
+
+
+def attended(x):
+    return so.matmul(so.softmax(so.matmul(x, so.permute_dims(x, axes=(0, 2, 1)))), x)
+
+
+def normalized(x, *parameters):
+    return so.batch_norm(x, *parameters)
+
+
+IMAGE, WORDS, PLAIN = (None, 3, 8, 8), (None, 6, 4), (None, 4)
+OPEN_GRAPHS = {
+    "mlp": (lambda x, w, b: so.matmul(so.relu(so.matmul(x, w) + b), w), PLAIN, (4, 4), (4,)),
+    "fully_connected": (
+        lambda x, w, b: so.fully_connected(x, w, b, units=3), WORDS, (3, 24), (3,),
+    ),
+    "convolution": (pooled, IMAGE, (5, 3, 3, 3)),
+    "average_pooling": (lambda x: so.average_pooling(x, kernel=(2, 2)), IMAGE),
+    "batch_norm": (normalized, IMAGE, (3,), (3,), (3,), (3,)),
+    "layer_norm": (so.layer_norm, PLAIN, (4,), (4,)),
+    "attention": (attended, WORDS),
+    "einsum": (lambda x, w: so.einsum(x, w, equation="bi,ij->bj"), PLAIN, (4, 3)),
+    "log_softmax": (so.log_softmax, PLAIN),
+    "logsumexp": (lambda x: so.logsumexp(x, axis=0), PLAIN),
+    "mean": (so.mean, PLAIN),
+    "mean_of_rows": (lambda x: so.mean(x * x, axis=0), PLAIN),
+    "variance": (lambda x: so.variance(x, axis=0), PLAIN),
+    "std": (lambda x: so.std(x, axis=0, correction=1), PLAIN),
+    "sum": (lambda x: so.sum(x * x, axis=0), PLAIN),
+    "cosine_similarity": (so.cosine_similarity, PLAIN, (4,)),
+    "triangular_solve": (lambda x, a: so.triangular_solve(so.matmul(a, a), x), WORDS, (6, 6)),
+    "cholesky": (
+        lambda x, a: so.cholesky(so.matmul(so.expand_dims(x, axis=-1), a) + so.eye(4)),
+        PLAIN, (1, 4),
+    ),
+    "solve": (lambda x, a: so.solve(so.expand_dims(x, axis=-1) * a + so.eye(4), a), PLAIN, (4, 4)),
+    "max": (lambda x: so.max(x, axis=0), PLAIN),
+    "broadcast": (lambda x, b: x + so.sum(x, axis=1, keepdims=True) * b, PLAIN, (4,)),
+    "where": (lambda x: so.where(x > 0, so.clip(x, -1.0, 1.0), x * 2), PLAIN),
+    "reshape": (lambda x: so.reshape(x * x, (-1, 4)), WORDS),
+    "flatten": (lambda x: so.flatten(x * x), WORDS),
+    "transpose": (lambda x: so.permute_dims(x * x, axes=(1, 0)), PLAIN),
+    "concat": (lambda x: so.concat(x, x * x, axis=0), PLAIN),
+    "split": (lambda x: so.split(x * x, 2, axis=1)[0], PLAIN),
+    "pad": (lambda x: so.pad(x * x, pad_width=((1, 1), (1, 2))), PLAIN),
+    "cumsum": (lambda x: so.cumsum(x * x, axis=0), PLAIN),
+    "take": (lambda x: so.take(x * x, np.array([0, 2, 2]), axis=0), PLAIN),
+    "behind": (lambda x: (x * x)[1:], PLAIN),
+    "ahead": (lambda x: (x * x)[:-1, ..., ::2], PLAIN),
+    "last": (lambda x: (x * x)[-1], PLAIN),
+    "backward": (lambda x: (x * x)[::-1, None], PLAIN),
+}  # fmt: skip
+
+
+def as_value(symbol, loss):
+    del loss
+    return symbol.to_jax()
+
+
+def as_gradient(symbol, loss):
+    del symbol
+    return so.grad(loss, "x").to_jax()
+
+
+def as_second_gradient(symbol, loss):
+    del symbol
+    slope = so.grad(loss, "x")
+    return so.grad(so.sum(so.square(slope)), "x").to_jax()
+
+
+def as_value_and_gradient(symbol, loss):
+    del symbol
+    return so.value_and_grad(loss)
+
+
+def as_rule(symbol, loss):
+    """JAX differentiates, and asks the makers."""
+    del symbol
+    function = loss.to_jax()
+    return lambda **arrays: jax.grad(lambda arrays: function(**arrays))(arrays)
+
+
+@pytest.mark.parametrize(
+    "made", [as_value, as_gradient, as_second_gradient, as_value_and_gradient, as_rule]
+)
+@pytest.mark.parametrize("name", OPEN_GRAPHS)
+def test_export_for_every_size(name, made):
+    """What is exported once for an open length computes what is lowered for each size."""
+    graph, shape, *others = OPEN_GRAPHS[name]
+    random = np.random.default_rng(0)
+    names = ["x", *"abcd"[: len(others)]]
+    parameters = {
+        one: random.uniform(0.5, 1.5, size) for one, size in zip(names[1:], others, strict=True)
+    }
+    symbol = graph(*map(so.var, names))
+    function = made(symbol, so.sum(so.square(symbol)))
+    (b,) = jax.export.symbolic_shape("b", constraints=["b >= 2"])
+    types = {one: jax.ShapeDtypeStruct(held.shape, "float64") for one, held in parameters.items()}
+    types["x"] = jax.ShapeDtypeStruct((b, *shape[1:]), "float64")
+    exported = jax.export.export(jax.jit(lambda arrays: function(**arrays)))(types)
+    for size in (3, 5):
+        arrays = {"x": random.normal(size=(size, *shape[1:])), **parameters}
+        found, expected = exported.call(arrays), jax.jit(function)(**arrays)
+        chex.assert_trees_all_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_export_asks_for_what_must_hold_of_the_size():
+    """The second row of an open number of rows: JAX is told that there is one."""
+    function = so.grad(so.sum(so.square(so.var("x")[1])), "x").to_jax()
+    for bounds in ([], ["b >= 2"]):
+        (b,) = jax.export.symbolic_shape("b", constraints=bounds)
+        export = jax.export.export(jax.jit(function))
+        if bounds:
+            found = export(jax.ShapeDtypeStruct((b, 2), "float64")).call(np.ones((3, 2)))
+            assert found.tolist() == [[0, 0], [2, 2], [0, 0]]
+        else:
+            with pytest.raises(ShapeError, match=r"squeeze: .*float64\[.*b"):
+                export(jax.ShapeDtypeStruct((b, 2), "float64"))
+
+
 def test_linear_transpose():
     x = so.var("x", (3,), "float64")
     function = so.scale(x, scale=3.0).to_jax(rules=True)
@@ -617,3 +746,26 @@ def test_error_of_a_maker_names_its_operator():
         with pytest.raises(ZeroDivisionError) as caught:
             run()
         assert any("in the gradient maker of own_broken" in one for one in caught.value.__notes__)
+
+
+def test_functions_are_pickled_for_another_process(tmp_path):
+    x, w = (so.var(name, shape=(3,), dtype="float32") for name in ("x", "self"))
+    loss = so.sum(so.dropout(so.sin(x) * w, rate=0.5))
+    given = {"x": np.arange(3, dtype=np.float32), "self": np.ones(3, np.float32)}
+    pair = loss.to_jax(is_train=True), so.value_and_grad(loss, ["self"])
+    (tmp_path / "functions").write_bytes(pickle.dumps((pair, given)))
+    script = """if True:
+        import pickle, sys, jax
+        (function, both), given = pickle.loads(open(sys.argv[1], "rb").read())
+        value = jax.jit(function)(**given, key=jax.random.key(0))
+        print(function.__name__, float(value), float(both(**given)[1]["self"][1]))
+    """
+    told = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "functions")],
+        capture_output=True, text=True, check=True, cwd=pathlib.Path(so.__file__).parents[1],
+        env={**os.environ, "JAX_ENABLE_X64": str(jax.config.jax_enable_x64)},
+    )  # fmt: skip
+    name, value, slope = told.stdout.split()
+    assert name == pair[0].__name__
+    assert float(value) == pytest.approx(float(pair[0](**given, key=jax.random.key(0))))
+    assert float(slope) == pytest.approx(float(np.sin(1.0)), rel=1e-6)

@@ -127,7 +127,7 @@ def test_no_slices():
         (so.vmap(so.sin, None), "an argument must be sliced, got in_axes=None"),
         (so.vmap(so.sin, (None,)), "an argument must be sliced"),
         (lambda x: so.vmap(so.add, (0,))(x, x), "one for each argument"),
-        (lambda x: so.vmap(so.add)(x, so.var("y", (5,))), "vmap: all must tell the same number"),
+        (lambda x: so.vmap(so.add)(x, so.var("y", (5,))), "vmap: all must give the same number"),
         (lambda x: so.vmap(so.sin)(so.var("s", ())), "must have an axis of steps"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Other spellings of a declaration: each makes the one ``Operator`` that ``@op`` makes."""
+"""Alternative declarations of operators; each creates an ``Operator``, as ``@op`` does."""

@@ -1,27 +1,27 @@
-"""Components of a registration: classes of which each says one thing of an operator."""
+"""Components of a registration: classes that each define one aspect of an operator."""
 
 import abc
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from registry.attributes import to_plain
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import ArgumentError, DeclarationError, KindError, nearest
 from registry.naming import COTANGENT, matching
-from registry.operator import Operator
+from registry.operator.attributes import to_plain
+from registry.operator.operator import Operator
 from registry.types import VarKind
 
 
 class _WithAttributes:
-    """What a component knows of the call that it works for."""
+    """The attributes of the call that a component processes."""
 
     def __init__(self, attrs: Mapping[str, Any]) -> None:
-        """Work for a call with attributes ``attrs``."""
+        """Creates a component for a call with attributes ``attrs``."""
         self.attrs: dict[str, Any] = dict(attrs)
 
     def attr(self, name: str) -> Any:
-        """An attribute of the call.
+        """Returns an attribute of the call.
 
         Raises:
             ArgumentError: the operator has no such attribute.
@@ -35,19 +35,19 @@ class _WithAttributes:
 
 
 class OperatorBase(_WithAttributes):
-    """What an operator computes; a subclass defines ``kernel``.
+    """The computation of an operator; a subclass defines ``kernel``.
 
     ``kernel(self, X, Y, *, scale)`` receives the inputs that its parameters name as JAX arrays (a
-    list for a duplicable slot, None for one that is left out) and the attributes that its
-    keyword-only parameters name; ``self.attr(name)`` tells any attribute. It returns the output: a
-    tuple of several, or a dict by name. Where no proto maker declares slots and attributes, its
-    parameters do, as those of an ``@op`` kernel.
+    list for a duplicable slot, None for an omitted one) and the attributes that its keyword-only
+    parameters name; ``self.attr(name)`` returns any attribute. It returns the output, or several as
+    a tuple or as a dict by name. If no proto maker declares slots and attributes, its parameters
+    do, as those of an ``@op`` kernel.
 
     A subclass may define ``infer_shape`` with the same parameters: shapes in, shape out. Without
     it, or where it returns None, the shape is that of the kernel's result.
 
     Attributes:
-        outputs: names of the outputs, where no proto maker declares them.
+        outputs: names of the outputs, if no proto maker declares them.
     """
 
     outputs: ClassVar[Sequence[str]] = ("Out",)
@@ -56,47 +56,47 @@ class OperatorBase(_WithAttributes):
 
 
 class ShapeInferer(_WithAttributes, abc.ABC):
-    """Tells the shapes of outputs; a subclass defines ``__call__``.
+    """Infers the shapes of outputs; a subclass defines ``__call__``.
 
     ``__call__(self, X, Y, *, axis)`` receives the shapes of the inputs that its parameters name,
-    and returns the shape of the output: a tuple of several, a dict by name, or None to leave it to
-    the kernel.
+    and returns the shape of the output, several as a tuple or as a dict by name, or None to leave
+    it to the kernel.
     """
 
     @abc.abstractmethod
     def __call__(self, *shapes: Any, **attrs: Any) -> Any:
-        """The shape of the output."""
+        """Returns the shape of the output."""
 
 
 class InplaceHint(abc.ABC):
-    """Tells which outputs may take the place of inputs; a subclass defines ``__call__``."""
+    """Declares which outputs may reuse the memory of inputs; a subclass defines ``__call__``."""
 
     @abc.abstractmethod
     def __call__(self, op_desc: OpDesc) -> dict[str, str]:
-        """Pairs of an input slot and the output that may take its place."""
+        """Maps input slots to the outputs that may reuse their memory."""
 
 
 class VarTypeInferer:
-    """Tells the kinds of output variables when a program is built; by default they are dense.
+    """Infers the kinds of output variables when a program is built; dense by default.
 
     A subclass defines ``__call__``: it reads kinds with ``input_kinds`` (or from ``block`` itself)
     and sets them with ``set_output_kind``.
     """
 
     def __call__(self, op_desc: OpDesc, block: BlockDesc) -> None:
-        """Set the kinds of the outputs of ``op_desc`` in ``block``."""
+        """Sets the kinds of the outputs of ``op_desc`` in ``block``."""
         for output in op_desc.outputs:
             self.set_output_kind(op_desc, block, output, VarKind.LOD_TENSOR)
 
     def input_kinds(self, op_desc: OpDesc, block: BlockDesc, slot: str) -> list[VarKind]:
-        """The kinds of the variables in an input slot; none where it is left out."""
+        """Returns the kinds of the variables in an input slot; empty if it is omitted."""
         found = matching(slot, list(op_desc.inputs))
         return [VarKind(block.var(n).kind) for n in op_desc.inputs.get(found or "", [])]
 
     def set_output_kind(
         self, op_desc: OpDesc, block: BlockDesc, output: str, kind: VarKind
     ) -> None:
-        """Say that the variables of an output are of ``kind``.
+        """Sets the kind of the variables of an output.
 
         Raises:
             KindError: the operator has no such output.
@@ -109,19 +109,19 @@ class VarTypeInferer:
             block.var(name).kind = VarKind(kind)
 
 
-# In the form in which an operator takes them ---------------------------------------------------
+# Adapters --------------------------------------------------------------------------------------
 
 
 def parameters_of(method: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a method, ``self`` left out."""
+    """Returns the parameters of a method without ``self``."""
     return list(inspect.signature(method, eval_str=True).parameters.values())[1:]
 
 
-class Call:
+class MethodCall:
     """A component's method as a function that an operator calls.
 
-    Its signature names what the method names, so that a rule passes just that; attributes go to the
-    component's constructor.
+    Its signature has the method's parameters, so that a rule passes only those; attributes are
+    passed to the component's constructor.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Call:
         slots: Sequence[inspect.Parameter],
         attributes: Sequence[inspect.Parameter],
     ) -> None:
-        """Adapt ``component.method``.
+        """Adapts ``component.method``.
 
         Raises:
             DeclarationError: a parameter of the method is neither a slot nor an attribute.
@@ -161,11 +161,11 @@ class Call:
 
     @property
     def signature(self) -> inspect.Signature:
-        """What the method names, and all attributes."""
+        """The parameters of the method, and all attributes."""
         return inspect.Signature([*self.slots, *self.attributes])
 
     def __call__(self, by_slot: Mapping[str, Any], attributes: Mapping[str, Any]) -> Any:
-        """Call the method of a new component."""
+        """Calls the method of a new component."""
         positional: list[Any] = []
         for name in self.order:
             if name in self.spread:
@@ -177,7 +177,7 @@ class Call:
 
 
 def by_slot(slots: Sequence[inspect.Parameter], values: Sequence[Any]) -> dict[str, Any]:
-    """Values by slot; the rest of them as a list for the duplicable one."""
+    """Maps slots to values; the duplicable slot to the list of remaining ones."""
     found: dict[str, Any] = {}
     for i, slot in enumerate(slots):
         found[slot.name] = list(values[i:]) if slot.kind is slot.VAR_POSITIONAL else values[i]
@@ -185,10 +185,10 @@ def by_slot(slots: Sequence[inspect.Parameter], values: Sequence[Any]) -> dict[s
 
 
 def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
-    """What a kernel or shape rule returned, as an operator takes it: one value, or a flat tuple.
+    """Converts the result of a kernel or shape rule to one value or a flat tuple.
 
     Raises:
-        DeclarationError: a dict does not name the outputs.
+        DeclarationError: the keys of a dict are not the outputs.
     """
     names = [name.removeprefix("*") for name in outputs]
     if isinstance(result, Mapping):
@@ -211,7 +211,7 @@ def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
 def kinds_by(
     operator: Operator, inferer: type[VarTypeInferer]
 ) -> Callable[..., tuple[VarKind, ...]]:
-    """A variable-type inferer as a kind rule of ``operator``."""
+    """Adapts a variable-type inferer to a kind rule of ``operator``."""
 
     def kinds(*given: Any, **attributes: Any) -> tuple[VarKind, ...]:
         values = dict(zip(operator.slot_names, given, strict=True))
@@ -260,7 +260,7 @@ def _flat(slots: Sequence[inspect.Parameter], given: Sequence[Any]) -> tuple[Any
 
 
 def _names(slot: str, kind: Any) -> dict[str, VarKind]:
-    """Names of the variables in a slot, with their kinds."""
+    """Returns the names of the variables in a slot, with their kinds."""
     if isinstance(kind, VarKind):
         return {slot: kind}
     return {f"{slot}.{i}": one for i, one in enumerate(kind)}

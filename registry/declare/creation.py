@@ -1,20 +1,20 @@
-"""create: the callable operator that an OpDesc describes."""
+"""create: a callable operator from an OpDesc."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from registry.desc import OpDesc
 from registry.errors import ArgumentError, nearest
+from registry.leaves import get
 from registry.naming import EMPTY
-from registry.operator import Operator
-from registry.recorder import (
+from registry.operator.operator import Operator
+from registry.operator.recorder import (
     arguments_of,
     attributes_of,
     checked_call,
     named_results,
     outputs_of,
 )
-from registry.table import get
 
 
 class BoundOperator:
@@ -27,7 +27,7 @@ class BoundOperator:
     """
 
     def __init__(self, operator: Operator, desc: OpDesc) -> None:
-        """Bind ``operator`` to ``desc``; users call ``registry.create``."""
+        """Binds ``operator`` to ``desc``; users call ``registry.create``."""
         self.operator, self.desc = operator, desc
         self._slots = checked_call(operator, desc)
         self._outputs = outputs_of(operator, desc)
@@ -36,20 +36,21 @@ class BoundOperator:
         self.attributes = operator.attribute_dict(operator.bind((), arguments)[1])
 
     def __call__(self, *inputs: Any, **slots: Any) -> Any:
-        """The outputs for inputs by position or by slot: arrays, symbols or any other values.
+        """Returns the outputs for inputs by position or by slot: arrays, symbols or other values.
 
         Raises:
-            ArgumentError: the inputs do not fill the slots, or an attribute is given anew.
+            ArgumentError: the inputs do not fill the slots, or an attribute is passed again.
         """
-        anew = [name for name in slots if name in self.attributes]
-        if anew:
+        again = [name for name in slots if name in self.attributes]
+        if again:
             raise ArgumentError(
-                f"{self.operator.name}: attributes must come from the OpDesc, got {anew[0]!r} anew"
+                f"{self.operator.name}: attributes must come from the OpDesc, "
+                f"got {again[0]!r} twice"
             )
         return self.operator(*inputs, **slots, **self.attributes)
 
     def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by the names of the OpDesc, for values by its names; hidden ones too.
+        """Returns the outputs, including hidden ones, keyed by the OpDesc's names.
 
         Raises:
             ArgumentError: a variable that the OpDesc names has no value.
@@ -70,7 +71,7 @@ class BoundOperator:
 
 
 def create(op_desc: OpDesc) -> BoundOperator:
-    """The operator that ``op_desc`` describes, to be called.
+    """Returns the operator that ``op_desc`` describes, as a callable.
 
     Raises:
         UnknownOperatorError: no operator is of that type.

@@ -1,4 +1,4 @@
-"""elementwise: a function written for one element, mapped over arrays."""
+"""elementwise: maps a scalar function over arrays."""
 
 import functools
 import inspect
@@ -21,7 +21,7 @@ UNTRACEABLE = (
     jax.errors.TracerIntegerConversionError,
     jax.errors.NonConcreteBooleanIndexError,
 )
-"""What JAX raises where a function asks for the numbers in an array that it only traces."""
+"""Errors that JAX raises if a function reads the numbers in a traced array."""
 ADVICE = (
     "write jnp.where(condition, a, b) or jax.lax.cond instead of if, and functions of jnp instead "
     "of NumPy's"
@@ -29,15 +29,15 @@ ADVICE = (
 
 
 def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of single elements as a function of arrays.
+    """Converts ``function``, a function of single elements, to a function of arrays.
 
-    It has the parameters of ``function``. Arrays are mapped entry by entry, shapes broadcast;
-    Python's numbers go to every entry as they are, and so does an ``env``, but each entry draws
-    random numbers of its own. Anything that JAX traces is allowed inside (``jnp.where``,
-    ``jax.lax.cond``, ``jax.lax.fori_loop``), a Python ``if`` on an element is not.
+    The result has the parameters of ``function``. Arrays are mapped entry by entry, with
+    broadcasting; Python numbers are passed to every entry unchanged, and so is an ``env``, except
+    that each entry draws separate random numbers. Anything that JAX traces is allowed inside
+    (``jnp.where``, ``jax.lax.cond``, ``jax.lax.fori_loop``); a Python ``if`` on an element is not.
 
     Raises:
-        DeclarationError: the mapped function decides something by the value of an element.
+        DeclarationError: the function branches on the value of an element.
 
     Example:
         >>> import jax.numpy as jnp
@@ -76,7 +76,7 @@ def _draws(values: Sequence[Any]) -> bool:
 
 
 def _indices(arrays: Sequence[jax.Array]) -> jax.Array:
-    """The index of each element of what ``arrays`` broadcast to."""
+    """Returns the index of each element in the broadcast shape of ``arrays``."""
     shape = jnp.broadcast_shapes(*[one.shape for one in arrays])
     return jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
 
@@ -84,7 +84,7 @@ def _indices(arrays: Sequence[jax.Array]) -> jax.Array:
 def _of_element(
     function: Callable[..., Any], values: Sequence[Any], places: Sequence[int]
 ) -> Callable[..., Any]:
-    """``function`` of the values at ``places``, the others as they are."""
+    """Returns ``function`` of the values at ``places``, with the other values fixed."""
     own = {i: one.for_each() for i, one in enumerate(values) if isinstance(one, EnvArguments)}
 
     def call(index: Any, *elements: Any) -> Any:

@@ -1,4 +1,4 @@
-"""EnvArguments: what an operator's function is given beside its inputs."""
+"""EnvArguments: arguments of an operator's function other than its inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -14,14 +14,14 @@ REQUESTS: tuple[Request, ...] = ("random", "temp_space")
 
 
 class Random:
-    """Random numbers of one call: each draw has a key of its own, folded from ``key``.
+    """Random numbers of one call: each draw has a separate key, folded from ``key``.
 
-    Numbers are of the dtype of the operator's floating inputs unless a draw says otherwise, so a
-    draw does not change the dtype of what it is combined with.
+    Numbers have the dtype of the operator's floating inputs by default, so a draw does not change
+    the dtype of the values that it is combined with.
 
     Attributes:
         key: the JAX key that the draws are folded from.
-        dtype: the dtype of a draw that names none.
+        dtype: the default dtype of a draw.
 
     Example:
         >>> import jax
@@ -36,7 +36,7 @@ class Random:
         self._drawn = 0
 
     def draw(self, sampler: Callable[..., Any], *args: Any, **kwargs: Any) -> jax.Array:
-        """``sampler(key, *args, **kwargs)`` with a key that no other draw has."""
+        """Returns ``sampler(key, *args, **kwargs)`` with a key that no other draw has."""
         key = jax.random.fold_in(self.key, self._drawn)
         self._drawn += 1
         drawn: jax.Array = sampler(key, *args, **kwargs)
@@ -55,11 +55,11 @@ class Random:
         return mean + std * self.draw(jax.random.normal, shape, dtype or self.dtype)
 
     def bernoulli(self, p: Any = 0.5, shape: Shape | None = None) -> jax.Array:
-        """Booleans that are true with probability ``p``."""
+        """Draws booleans that are true with probability ``p``."""
         return self.draw(jax.random.bernoulli, p, shape)
 
     def randint(self, shape: Shape, low: Any, high: Any, dtype: Any = int) -> jax.Array:
-        """Integers from ``low`` up to and without ``high``."""
+        """Draws integers from ``low`` (inclusive) to ``high`` (exclusive)."""
         return self.draw(jax.random.randint, shape, low, high, dtype)
 
     def gumbel(self, shape: Shape = (), dtype: Any = None) -> jax.Array:
@@ -71,15 +71,15 @@ class Random:
         return self.draw(jax.random.exponential, shape, dtype or self.dtype)
 
     def permutation(self, x: Any, axis: int = 0) -> jax.Array:
-        """``x`` (or ``arange(x)``) in random order along ``axis``."""
+        """Permutes ``x`` (or ``arange(x)``) randomly along ``axis``."""
         return self.draw(jax.random.permutation, x, axis)
 
 
 class Resource:
-    """One resource that an operator requested: random numbers or scratch space."""
+    """One requested resource of an operator: random numbers or scratch space."""
 
     def __init__(self, kind: str, key: Any = None, *, owner: str = "", dtype: Any = float) -> None:
-        """A resource of ``kind``; without a key it draws no numbers."""
+        """Creates a resource of ``kind``; without a key it draws no numbers."""
         self.kind = kind
         self._key, self._owner, self._dtype = key, owner, dtype
         self._given = 0
@@ -90,7 +90,7 @@ class Resource:
         return self._key is not None
 
     def for_each(self) -> "Callable[[Any], Resource]":
-        """What makes a resource of its own for each element, from the element's index."""
+        """Returns a function from an element's index to a separate resource for that element."""
         key = self._next_key() if self.draws else None
 
         def of_element(index: Any) -> Resource:
@@ -104,12 +104,15 @@ class Resource:
         self._given += 1
         return key
 
-    def get_random(self) -> Random:
-        """A source of random numbers, different from those given before in this call.
+    def get_random(self, stream: None = None) -> Random:
+        """Returns a source of random numbers, different from all previous ones in this call.
+
+        ``stream`` exists for code written for MXNet: JAX has no streams, and it is None.
 
         Raises:
-            DeclarationError: the operator requested something else here.
+            DeclarationError: the operator requested another resource here.
         """
+        del stream
         self._require("random")
         if self._key is None:
             raise DeclarationError(
@@ -118,12 +121,16 @@ class Resource:
             )
         return Random(self._next_key(), self._dtype)
 
-    def get_space(self, shape: Shape, dtype: Any = None) -> jax.Array:
-        """Scratch space: an array of zeros, of the dtype of the floating inputs by default.
+    def get_space(self, shape: Shape, dtype: Any = None, *, stream: None = None) -> jax.Array:
+        """Returns scratch space: an array of zeros, by default of the dtype of the floating inputs.
+
+        ``get_space(shape, None)``, with a stream as in MXNet code, is equivalent. ``stream`` is for
+        such code, too: JAX has no streams, and it is None.
 
         Raises:
-            DeclarationError: the operator requested something else here.
+            DeclarationError: the operator requested another resource here.
         """
+        del stream
         self._require("temp_space")
         return jnp.zeros(shape, dtype or self._dtype)
 
@@ -162,7 +169,7 @@ class Resources(Sequence[Resource]):
 
 
 class Keywords(Mapping[str, Any]):
-    """The keywords of one call; to ask for one that is not declared is an error."""
+    """The keywords of one call; reading an undeclared keyword is an error."""
 
     def __init__(self, keywords: Mapping[str, Any], owner: str = "") -> None:
         self._keywords, self._owner = dict(keywords), owner
@@ -185,7 +192,7 @@ class Keywords(Mapping[str, Any]):
         return self._keywords[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The keyword called ``name``, or ``default``."""
+        """Returns the keyword called ``name``, or ``default``."""
         return self._keywords.get(name, default)
 
     def __repr__(self) -> str:
@@ -214,17 +221,22 @@ class EnvArguments:
         resource: Sequence[Resource] = (),
         owner: str = "",
     ) -> None:
-        """Operators make it for each call; make one yourself to try a function out."""
+        """Operators create an instance for each call; create one explicitly to test a function."""
         self._scalar, self._kwargs = scalar, kwargs
         self._owner = f"{owner}: " if owner else ""
         self.resource = Resources(resource, self._owner)
+
+    @property
+    def resources(self) -> Resources:
+        """Another name of ``resource``."""
+        return self.resource
 
     @property
     def scalar(self) -> float:
         """The scalar.
 
         Raises:
-            DeclarationError: the operator takes none.
+            DeclarationError: the operator has none.
         """
         if self._scalar is None:
             raise DeclarationError(
@@ -237,7 +249,7 @@ class EnvArguments:
         """The keywords, by name.
 
         Raises:
-            DeclarationError: the operator takes none.
+            DeclarationError: the operator has none.
         """
         if self._kwargs is None:
             raise DeclarationError(
@@ -246,7 +258,7 @@ class EnvArguments:
         return Keywords(self._kwargs, self._owner)
 
     def for_each(self) -> "Callable[[Any], EnvArguments]":
-        """What makes an ``env`` of its own for each element, from the element's index."""
+        """Returns a function from an element's index to a separate ``env`` for that element."""
         makers = [one.for_each() for one in self.resource]
 
         def of_element(index: Any) -> EnvArguments:
@@ -268,10 +280,10 @@ class EnvArguments:
 
 
 def requested(owner: str, requests: str | Sequence[str]) -> tuple[Request, ...]:
-    """What ``set_resource_request`` was given, checked.
+    """Validates the argument of ``set_resource_request``.
 
     Raises:
-        ArgumentError: there is no such resource.
+        ArgumentError: the resource does not exist.
     """
     listed = (requests,) if isinstance(requests, str) else tuple(requests)
     for one in listed:
@@ -286,7 +298,7 @@ def requested(owner: str, requests: str | Sequence[str]) -> tuple[Request, ...]:
 def resources(
     owner: str, requests: Sequence[Request], key: Any, dtype: Any = float
 ) -> list[Resource]:
-    """The resources of one call, each source of random numbers with a key of its own."""
+    """Returns the resources of one call, each source of random numbers with a separate key."""
     prefix = f"{owner}: " if owner else ""
     return [
         Resource(

@@ -4,30 +4,30 @@ import abc
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from registry.attributes import from_plain
 from registry.desc import OpDesc
 from registry.errors import ArgumentError, GradientError, nearest
 from registry.naming import EMPTY, excluded, grad_name, matching
-from registry.operator import Operator
+from registry.operator.attributes import from_plain
+from registry.operator.operator import Operator
 from registry.table import find
 
 
 class GradOpDescMaker(abc.ABC):
-    """Makes the gradient operators of one forward operator; a subclass defines ``__call__``.
+    """Creates the gradient operators of a forward operator; a subclass defines ``__call__``.
 
-    ``__call__`` returns the OpDescs, one or many, that compute the variables ``input_grad(slot)``
-    from the forward inputs, the forward outputs and ``output_grad(slot)``. They may be of any
-    registered operators and pass temporaries to each other, under names of their own.
+    ``__call__`` returns one or many OpDescs that compute the variables ``input_grad(slot)`` from
+    the forward inputs, the forward outputs and ``output_grad(slot)``. They may use any registered
+    operators, and temporaries under new names.
 
     Attributes:
         op_desc: the forward operator.
-        no_grad_set: names of variables, or of their gradients, that no gradient is wanted of.
-        grad_to_var: the variable that each gradient asked for belongs to.
-        operator: the operator of the forward OpDesc, None where none is registered.
+        no_grad_set: names of variables, or of their gradients, for which no gradient is needed.
+        grad_to_var: maps each requested gradient to its variable.
+        operator: the operator of the forward OpDesc, or None if it is not registered.
     """
 
     def __init__(self, op_desc: OpDesc, no_grad_set: Iterable[str] = ()) -> None:
-        """Make the gradient of ``op_desc``."""
+        """Creates a maker for the gradient of ``op_desc``."""
         self.op_desc = op_desc
         self.no_grad_set = frozenset(no_grad_set)
         self.grad_to_var: dict[str, str] = {}
@@ -35,7 +35,7 @@ class GradOpDescMaker(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self) -> "list[OpDesc] | OpDesc":
-        """The gradient operators."""
+        """Returns the gradient operators."""
 
     @property
     def forward_op_type(self) -> str:
@@ -43,11 +43,11 @@ class GradOpDescMaker(abc.ABC):
         return self.op_desc.type
 
     def input_names(self) -> list[str]:
-        """The input slots that the forward operator fills."""
+        """Returns the input slots that the forward operator fills."""
         return list(self.op_desc.inputs)
 
     def output_names(self) -> list[str]:
-        """The outputs that the forward operator names."""
+        """Returns the outputs that the forward operator names."""
         return list(self.op_desc.outputs)
 
     def has_input(self, slot: str) -> bool:
@@ -59,7 +59,7 @@ class GradOpDescMaker(abc.ABC):
         return bool(self.output(slot))
 
     def input(self, slot: str) -> list[str]:
-        """The variables in an input slot; none where it is left out.
+        """Returns the variables in an input slot; empty if it is omitted.
 
         Raises:
             ArgumentError: the operator has no such slot.
@@ -68,7 +68,7 @@ class GradOpDescMaker(abc.ABC):
         return _names(self.forward_op_type, "slot", self.op_desc.inputs, declared, slot)
 
     def output(self, slot: str) -> list[str]:
-        """The variables in an output; none where it is left out.
+        """Returns the variables in an output; empty if it is omitted.
 
         Raises:
             ArgumentError: the operator has no such output.
@@ -77,14 +77,14 @@ class GradOpDescMaker(abc.ABC):
         return _names(self.forward_op_type, "output", self.op_desc.outputs, declared, slot)
 
     def input_grad(self, slot: str, drop_empty: bool = True) -> list[str]:
-        """The gradients of the variables in ``slot``, each ending in ``@GRAD``.
+        """Returns the gradients of the variables in ``slot``, with names that end in ``@GRAD``.
 
-        In place of those that the no-grad set excludes stands ``@EMPTY@``; with ``drop_empty`` they
-        are left out.
+        Those that the no-grad set excludes are omitted if ``drop_empty``, and otherwise replaced by
+        ``@EMPTY@``.
 
         Raises:
-            GradientError: names would be dropped from a slot of several, whose gradients could then
-                not be told apart.
+            GradientError: ``drop_empty`` is true for a slot of several variables, whose gradients
+                could then not be matched.
         """
         names = self.input(slot)
         if drop_empty and (len(names) > 1 or self._is_duplicable(slot)):
@@ -97,9 +97,9 @@ class GradOpDescMaker(abc.ABC):
         return [one for one in gradients if one != EMPTY] if drop_empty else gradients
 
     def output_grad(self, slot: str) -> list[str]:
-        """The gradients that arrive at the variables of an output."""
+        """Returns the cotangents of the variables of an output; ``@EMPTY@`` for an unnamed one."""
         names = self.output(slot)
-        gradients = [grad_name(name) for name in names]
+        gradients = [EMPTY if name == EMPTY else grad_name(name) for name in names]
         self._note(names, gradients)
         return gradients
 
@@ -115,11 +115,11 @@ class GradOpDescMaker(abc.ABC):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes that the forward operator gives."""
+        """The attributes that the forward OpDesc sets."""
         return {name: from_plain(value) for name, value in self.op_desc.attrs.items()}
 
     def attr(self, name: str) -> Any:
-        """An attribute of the forward operator, its default where it gives none.
+        """Returns an attribute of the forward operator, or its default if the OpDesc omits it.
 
         Raises:
             ArgumentError: the operator has no such attribute.
@@ -144,7 +144,7 @@ def _names(
     declared: tuple[str, ...],
     slot: str,
 ) -> list[str]:
-    """What ``given`` has under ``slot``; nothing where that is declared and left out."""
+    """Returns the names in ``given`` under ``slot``; empty if the slot is declared but omitted."""
     found = matching(slot, list(given))
     if found is not None:
         return list(given[found])
@@ -162,29 +162,29 @@ class SingleGradOpDescMaker(GradOpDescMaker):
 
     @abc.abstractmethod
     def apply(self) -> OpDesc:
-        """The gradient operator."""
+        """Returns the gradient operator."""
 
     def __call__(self) -> list[OpDesc]:
-        """The gradient operator alone."""
+        """Returns a list of the one gradient operator."""
         return [self.apply()]
 
 
 class DefaultGradOpDescMaker(SingleGradOpDescMaker):
-    """One operator, called like the forward one with ``_grad`` behind it.
+    """A gradient by one operator, named like the forward one with the suffix ``_grad``.
 
-    All inputs, all outputs and all output gradients go in, all input gradients come out, and the
-    attributes are those of the forward operator.
+    Its inputs are all inputs, all outputs and all output gradients, its outputs all input
+    gradients, and its attributes are those of the forward operator.
     """
 
     drop_empty: ClassVar[bool] = True
-    """Whether gradients that nobody wants are left out, where a slot holds one variable."""
+    """Whether unneeded gradients are omitted from slots that hold one variable."""
 
     def grad_op_type(self) -> str:
-        """The name of the gradient operator."""
+        """Returns the name of the gradient operator."""
         return self.forward_op_type + "_grad"
 
     def apply(self) -> OpDesc:
-        """The gradient operator."""
+        """Returns the gradient operator."""
         inputs = {slot: self.input(slot) for slot in self.input_names()}
         inputs |= {slot: self.output(slot) for slot in self.output_names()}
         inputs |= {grad_name(slot): self.output_grad(slot) for slot in self.output_names()}
@@ -197,11 +197,11 @@ class DefaultGradOpDescMaker(SingleGradOpDescMaker):
 
 
 class EmptyGradOpDescMaker(GradOpDescMaker):
-    """Declares that there is no gradient by definition.
+    """Declares that an operator has no gradient by definition.
 
     Attributes:
-        reason: why, for messages.
-        zero: whether the derivative is zero wherever it exists (the sign of a number), and not
+        reason: the reason, for messages.
+        zero: whether the derivative is zero wherever it exists (the sign of a number), rather than
             undefined (an index).
     """
 
@@ -209,11 +209,11 @@ class EmptyGradOpDescMaker(GradOpDescMaker):
     zero: ClassVar[bool] = False
 
     def __call__(self) -> list[OpDesc]:
-        """No operators."""
+        """Returns no operators."""
         return []
 
 
 def declare_empty(operator: Operator, maker: type[EmptyGradOpDescMaker]) -> None:
-    """Declare what ``maker`` says of an operator that has no gradient."""
+    """Declares by ``maker`` that an operator has no gradient."""
     declare = operator.zero_gradient if maker.zero else operator.no_gradient
     declare(maker.reason)

@@ -7,7 +7,7 @@ from typing import Any
 from registry.cases import Case, Misuse
 from registry.declare.components import OperatorBase, parameters_of
 from registry.declare.gradients import DefaultGradOpDescMaker, GradOpDescMaker
-from registry.declare.proto import Interface, OpProtoAndCheckerMaker, slot_name
+from registry.declare.proto import OpProtoAndCheckerMaker, ProtoInterface, slot_name
 from registry.declare.registration import (
     Component,
     apart,
@@ -18,10 +18,10 @@ from registry.declare.registration import (
 )
 from registry.desc import OpDesc
 from registry.errors import DeclarationError
-from registry.kernel_gradients import differentiate_kernel
+from registry.jax_derivatives.gradients import differentiate_kernel
 from registry.naming import COTANGENT
-from registry.operator import Operator
-from registry.signature import Array
+from registry.operator.operator import Operator
+from registry.operator.signature import Array
 from registry.table import register
 
 
@@ -41,18 +41,18 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
     opaque: bool = False,
     replace: bool = False,
 ) -> Operator:
-    """Register an operator and its hand-written gradient operator, and generate the maker.
+    """Registers an operator and its hand-written gradient operator, and generates the maker.
 
-    The kernel of ``grad_op`` names what it needs: inputs and outputs of the forward operator, and
-    ``d_Out`` for the gradient that arrives at ``Out``. It returns the gradients of all inputs, or
-    of those that its ``outputs`` list (``outputs = ("X@GRAD",)``). It gets the attributes of the
-    forward operator. Where ``grad_components`` hold no gradient maker for it, JAX differentiates
-    its kernel.
+    The kernel of ``grad_op`` names its residuals: inputs and outputs of the forward operator, and
+    ``d_Out`` for the gradient of ``Out``. It returns the gradients of all inputs, or of those that
+    its ``outputs`` list (``outputs = ("X@GRAD",)``). It receives the attributes of the forward
+    operator. If ``grad_components`` contain no gradient maker for it, JAX differentiates its
+    kernel.
 
     Raises:
-        RegistrationError: a name is taken, or two components are of one kind; nothing is
-            registered then.
-        DeclarationError: the components do not fit together.
+        RegistrationError: a name is taken, or two components are of one kind; then nothing is
+            registered.
+        DeclarationError: the components are inconsistent.
 
     Example:
         >>> from registry import OperatorBase, OpProtoAndCheckerMaker, register_op
@@ -102,8 +102,8 @@ def _grad_operator(
     return operator
 
 
-def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -> Interface:
-    """Slots that the kernel names, gradients of inputs as outputs, the forward's attributes."""
+def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -> ProtoInterface:
+    """Returns the kernel's slots, the inputs' gradients as outputs, and the forward attributes."""
     own = "outputs" in vars(grad_op)
     listed = [grad_op.outputs] if isinstance(grad_op.outputs, str) else grad_op.outputs
     wanted = [slot_name(name, one) for one in listed] if own else None
@@ -116,7 +116,7 @@ def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -
     chosen = list(gradients) if wanted is None else wanted
     named = {one.name for one in apart(parameters_of(grad_op.kernel)).slots}
     several = [one for one in chosen if gradients[one].variadic]
-    named |= {gradients[one].name for one in several}  # they tell the number of gradients
+    named |= {gradients[one].name for one in several}  # they determine the number of gradients
     slots = [one for one in _possible_slots(forward) if one.name in named]
     variadic = [one.name for one in slots if one.kind is one.VAR_POSITIONAL]
     if len(variadic) > 1:
@@ -130,11 +130,11 @@ def _grad_interface(forward: Operator, name: str, grad_op: type[OperatorBase]) -
     comment = f"The gradient of ``{forward.name}``."
     count = _counting(gradients[several[0]].name) if several else None
     outputs = [f"*{one}" if gradients[one].variadic else one for one in chosen]
-    return Interface([*slots, *keywords], outputs, [], comment, {}, [], count)
+    return ProtoInterface([*slots, *keywords], outputs, [], comment, {}, [], count)
 
 
 def _possible_slots(forward: Operator) -> list[inspect.Parameter]:
-    """Everything that a gradient operator can ask for."""
+    """Returns all slots that a gradient operator can name."""
     fixed, several = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL
     slots = list(apart(inspect.signature(forward.kernel).parameters.values()).slots)
     for prefix in ("", COTANGENT):
@@ -156,7 +156,7 @@ def _counting(slot: str) -> Callable[..., int]:
 
 
 def _generated_maker(forward: Operator, backward: Operator) -> type[GradOpDescMaker]:
-    """A maker that passes to the gradient operator what it has slots for."""
+    """Returns a maker that passes to the gradient operator the variables that it has slots for."""
 
     class GeneratedGradMaker(DefaultGradOpDescMaker):
         def grad_op_type(self) -> str:

@@ -1,4 +1,4 @@
-"""OpProtoAndCheckerMaker: slots, outputs and checked attributes, declared call by call."""
+"""OpProtoAndCheckerMaker: declares slots, outputs and checked attributes one by one."""
 
 import abc
 import dataclasses
@@ -7,19 +7,19 @@ import keyword
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from registry.attributes import REQUIRED, Check, Comment, converter
 from registry.errors import DeclarationError
 from registry.naming import COTANGENT, GRAD
-from registry.signature import Array, Optional
+from registry.operator.attributes import REQUIRED, Check, Comment, converter
+from registry.operator.signature import Array, Optional
 
 Count = str | Callable[..., int]
 
 
 def slot_name(owner: str, text: str) -> str:
-    """The name of the slot that a declaration calls ``text``: ``Out@GRAD`` is ``d_Out``.
+    """Returns the slot name for ``text`` in a declaration: ``Out@GRAD`` is ``d_Out``.
 
     Raises:
-        DeclarationError: no parameter of a Python function can be called so.
+        DeclarationError: it is not a legal parameter name in Python.
     """
     name = COTANGENT + text.removesuffix(GRAD) if text.endswith(GRAD) else text
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -28,22 +28,22 @@ def slot_name(owner: str, text: str) -> str:
 
 
 class VarBuilder:
-    """One slot or output that is being declared; each method returns the builder."""
+    """A slot or output in declaration; each method returns the builder."""
 
     def __init__(self, owner: str, name: str, comment: str, *, is_input: bool) -> None:
-        """Declare a slot, or with ``is_input`` false an output."""
+        """Declares a slot, or with ``is_input`` false an output."""
         self.owner, self.comment, self.is_input = owner, comment, is_input
         self.name = slot_name(owner, name)
         self.duplicable = self.intermediate = self.dispensable = self.constant = False
         self.count: Count | None = None
 
     def as_duplicable(self, count: Count | None = None) -> "VarBuilder":
-        """It takes any number of variables.
+        """Makes it take any number of variables.
 
         Args:
-            count: of an output, how many there are: the name of an int attribute, or a function
-                of attributes (keyword-only) and of the duplicable input. As many as the duplicable
-                input has when left out.
+            count: for an output, the number of its variables: the name of an int attribute, or a
+                function of attributes (keyword-only) and of the duplicable input. By default, the
+                number of variables of the duplicable input.
         """
         if count is not None and self.is_input:
             raise DeclarationError(
@@ -53,7 +53,7 @@ class VarBuilder:
         return self
 
     def as_intermediate(self) -> "VarBuilder":
-        """The output is for the gradient only; callers do not see it."""
+        """Makes the output an intermediate, only for the gradient and hidden from callers."""
         if self.is_input:
             raise DeclarationError(
                 f"{self.owner}: only an output can be intermediate, got slot {self.name!r}"
@@ -62,7 +62,7 @@ class VarBuilder:
         return self
 
     def without_gradient(self) -> "VarBuilder":
-        """No gradient is to flow through the output: a mask that was drawn, say."""
+        """Declares that no gradient flows through the output, such as a random mask."""
         if self.is_input:
             raise DeclarationError(
                 f"{self.owner}: only an output can be without_gradient, got slot {self.name!r}"
@@ -71,22 +71,22 @@ class VarBuilder:
         return self
 
     def as_dispensable(self) -> "VarBuilder":
-        """It may be left out: the kernel then sees None, an OpDesc need not name it."""
+        """Makes it optional: if omitted, the kernel receives None; OpDescs need not name it."""
         self.dispensable = True
         return self
 
 
 class AttrBuilder:
-    """One attribute that is being declared; each method returns the builder."""
+    """An attribute in declaration; each method returns the builder."""
 
     def __init__(self, owner: str, name: str, type: Any, comment: str) -> None:
-        """Declare an attribute of ``type``; required until it gets a default."""
+        """Declares an attribute of ``type``, required until it gets a default."""
         self.owner, self.name, self.type, self.comment = owner, name, type, comment
         self.default: Any = REQUIRED
         self.checks: list[Check] = []
 
     def set_default(self, value: Any) -> "AttrBuilder":
-        """``value`` when a call does not give it."""
+        """Sets the value for calls that omit the attribute."""
         if self.default is not REQUIRED:
             raise DeclarationError(
                 f"{self.owner}: attribute {self.name!r} must have one default, got a second one"
@@ -95,7 +95,7 @@ class AttrBuilder:
         return self
 
     def in_enum(self, values: Sequence[Any]) -> "AttrBuilder":
-        """It must be one of ``values``."""
+        """Requires one of ``values``."""
         convert = converter(self.type)
         allowed = [convert(value) for value in values]
         return self._check(
@@ -103,15 +103,15 @@ class AttrBuilder:
         )
 
     def greater_than(self, bound: Any) -> "AttrBuilder":
-        """It must be greater than ``bound``."""
+        """Requires a value greater than ``bound``."""
         return self._check(f"be greater than {bound!r}", lambda value: value > bound)
 
     def equal_greater_than(self, bound: Any) -> "AttrBuilder":
-        """It must be at least ``bound``."""
+        """Requires a value of at least ``bound``."""
         return self._check(f"be at least {bound!r}", lambda value: value >= bound)
 
     def add_custom_checker(self, checker: Callable[[Any], Any]) -> "AttrBuilder":
-        """``checker(value)`` must not raise and not return false."""
+        """Requires that ``checker(value)`` neither raises nor returns false."""
         name = getattr(checker, "__name__", "the checker").strip("<>")
         return self._check(f"satisfy {name}", checker)
 
@@ -131,19 +131,19 @@ class AttrBuilder:
 
 
 @dataclasses.dataclass(frozen=True)
-class Interface:
-    """What a proto maker declared, in the form in which an operator takes it.
+class ProtoInterface:
+    """The declarations of a proto maker, in the form that an operator takes.
 
     Attributes:
         parameters: slots, then attributes.
         outputs: names of the outputs; a star before a duplicable one.
-        hidden: those that callers do not see.
+        hidden: outputs that callers do not see.
         comment: the operator's page.
-        output_comments: what the outputs hold.
-        dispensable: the outputs that an OpDesc may leave out.
-        count: how many values the duplicable output has.
-        order: the slots in the order in which they were declared; that of positional arguments.
-        constant: outputs that carry no gradient.
+        output_comments: descriptions of the outputs.
+        dispensable: the outputs that an OpDesc may omit.
+        count: counts the values of the duplicable output.
+        order: the slots in declared order, which is that of positional arguments.
+        constant: outputs without gradients.
     """
 
     parameters: list[inspect.Parameter]
@@ -158,7 +158,7 @@ class Interface:
 
 
 class OpProtoAndCheckerMaker(abc.ABC):
-    """Declares what an operator takes and gives; a subclass defines ``make``.
+    """Declares the inputs, outputs and attributes of an operator; a subclass defines ``make``.
 
     Example:
         >>> from registry import OpProtoAndCheckerMaker
@@ -173,7 +173,7 @@ class OpProtoAndCheckerMaker(abc.ABC):
     """
 
     def __init__(self, owner: str = "proto") -> None:
-        """Begin a declaration for the operator called ``owner``."""
+        """Starts a declaration for the operator called ``owner``."""
         self.owner = owner
         self.inputs: list[VarBuilder] = []
         self.outputs: list[VarBuilder] = []
@@ -182,32 +182,32 @@ class OpProtoAndCheckerMaker(abc.ABC):
 
     @abc.abstractmethod
     def make(self) -> None:
-        """Declare slots, outputs, attributes and the comment."""
+        """Declares slots, outputs, attributes and the comment."""
 
     def add_input(self, name: str, comment: str = "") -> VarBuilder:
-        """Declare an input slot."""
+        """Declares an input slot."""
         self.inputs.append(VarBuilder(self.owner, name, comment, is_input=True))
         return self.inputs[-1]
 
     def add_output(self, name: str, comment: str = "") -> VarBuilder:
-        """Declare an output."""
+        """Declares an output."""
         self.outputs.append(VarBuilder(self.owner, name, comment, is_input=False))
         return self.outputs[-1]
 
     def add_attr(self, name: str, type: Any, comment: str = "") -> AttrBuilder:
-        """Declare an attribute of ``type``, written as an annotation: ``list[int]``, ``float``."""
+        """Declares an attribute of ``type``, written as an annotation: ``list[int]``, ``float``."""
         self.attributes.append(AttrBuilder(self.owner, name, type, comment))
         return self.attributes[-1]
 
     def add_comment(self, text: str) -> None:
-        """Say what the operator computes."""
+        """Sets the description of the operator."""
         self.comment = inspect.cleandoc(text)
 
-    def interface(self) -> Interface:
-        """What ``make`` declares.
+    def interface(self) -> ProtoInterface:
+        """Returns the declarations of ``make``.
 
         Raises:
-            DeclarationError: a name is declared twice, or more is duplicable than can be.
+            DeclarationError: a name is declared twice, or several inputs or outputs are duplicable.
         """
         self.make()
         self._check_names()
@@ -215,7 +215,7 @@ class OpProtoAndCheckerMaker(abc.ABC):
         self.inputs.sort(key=lambda one: one.duplicable)
         self.outputs.sort(key=lambda one: one.duplicable)
         several = [one for one in self.outputs if one.duplicable]
-        return Interface(
+        return ProtoInterface(
             [*map(_slot, self.inputs), *(one.parameter for one in self.attributes)],
             [f"*{one.name}" if one.duplicable else one.name for one in self.outputs],
             [one.name for one in self.outputs if one.intermediate],
@@ -247,7 +247,7 @@ class OpProtoAndCheckerMaker(abc.ABC):
                 )
 
     def _count(self, output: VarBuilder) -> Callable[..., int]:
-        """The rule that counts the values of a duplicable output."""
+        """Returns the rule that counts the values of a duplicable output."""
         count = output.count
         if callable(count):
             return count
@@ -275,7 +275,7 @@ def _slot(builder: VarBuilder) -> inspect.Parameter:
 
 
 def _counted_by(name: str, kind: Any, number: Callable[[Any], int]) -> Callable[..., int]:
-    """A rule that receives the slot or attribute ``name`` and tells its ``number``."""
+    """Returns a rule that receives the slot or attribute ``name`` and returns its ``number``."""
 
     def count(*slots: Any, **attributes: Any) -> int:
         return number(slots[0] if slots else attributes[name])

@@ -1,4 +1,4 @@
-"""register_operator: an operator put together from components."""
+"""register_operator: an operator assembled from components."""
 
 import contextlib
 import inspect
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from registry.cases import Case, Misuse
 from registry.declare.components import (
-    Call,
     InplaceHint,
+    MethodCall,
     OperatorBase,
     ShapeInferer,
     VarTypeInferer,
@@ -23,10 +23,10 @@ from registry.declare.gradients import (
     GradOpDescMaker,
     declare_empty,
 )
-from registry.declare.proto import Interface, OpProtoAndCheckerMaker, slot_name
+from registry.declare.proto import OpProtoAndCheckerMaker, ProtoInterface, slot_name
 from registry.desc import OpDesc
 from registry.errors import DeclarationError, RegistrationError
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import register
 
 _BASES: dict[type[Any], str] = {
@@ -50,23 +50,23 @@ def register_operator(
     opaque: bool = False,
     replace: bool = False,
 ) -> Operator:
-    """Register an operator that components describe, in any order.
+    """Registers an operator that is described by components, in any order.
 
     Args:
         name: the operator's name.
         *components: classes, each recognized by its base: ``OperatorBase`` (required),
             ``OpProtoAndCheckerMaker``, ``GradOpDescMaker``, ``VarTypeInferer``, ``ShapeInferer``,
             ``InplaceHint``. A function from an OpDesc to OpDescs is a gradient maker.
-        cases: sample calls for the proofs, see ``registry.case``.
+        cases: sample calls for tests, see ``registry.case``.
         reference: the same function in NumPy or SciPy.
         aliases: other names.
         native: whether JAX's derivative of the kernel is the declared one.
         opaque: whether JAX has no derivative of the kernel.
-        replace: replace an operator of the same name on purpose.
+        replace: whether to replace an operator of the same name.
 
     Raises:
         RegistrationError: the name is taken, or two components are of one kind.
-        DeclarationError: the components do not fit together.
+        DeclarationError: the components are inconsistent.
 
     Example:
         >>> from registry import GradOpDescMaker, OpDesc, OperatorBase, register_operator
@@ -93,7 +93,7 @@ def register_operator(
 
 
 def made_operator(name: str, components: Iterable[Any], options: dict[str, Any]) -> Operator:
-    """The operator that ``components`` describe, not registered yet."""
+    """Returns the operator that ``components`` describe, unregistered."""
     parts = sorted_parts(name, components)
     base = parts.get(OperatorBase)
     if base is None:
@@ -105,12 +105,13 @@ def made_operator(name: str, components: Iterable[Any], options: dict[str, Any])
 
 
 def assembled(
-    name: str, parts: dict[type[Any], Any], interface: Interface, options: dict[str, Any]
+    name: str, parts: dict[type[Any], Any], interface: ProtoInterface, options: dict[str, Any]
 ) -> Operator:
-    """The operator of sorted components, with the slots and outputs of ``interface``."""
+    """Returns the operator of sorted components, with the slots and outputs of ``interface``."""
     operator = _built(name, parts, interface, options)
     if VarTypeInferer in parts:
         operator.kind(kinds_by(operator, parts[VarTypeInferer]))
+        operator.var_type_inferer = parts[VarTypeInferer]()
     if GradOpDescMaker in parts:
         declare_gradient(operator, parts[GradOpDescMaker], constant=interface.constant)
     if InplaceHint in parts:
@@ -119,7 +120,7 @@ def assembled(
 
 
 def sorted_parts(name: str, components: Iterable[Any]) -> dict[type[Any], Any]:
-    """The components by what they are."""
+    """Sorts the components by their base class."""
     parts: dict[type[Any], Any] = {}
     for one in components:
         kind = kind_of(name, one)
@@ -133,10 +134,10 @@ def sorted_parts(name: str, components: Iterable[Any]) -> dict[type[Any], Any]:
 
 
 def kind_of(name: str, component: Any) -> type[Any]:
-    """The base class that tells what ``component`` is; ``GradOpDescMaker`` for a function.
+    """Returns the base class that identifies ``component``; ``GradOpDescMaker`` for a function.
 
     Raises:
-        RegistrationError: it is no component.
+        RegistrationError: it is not a component.
     """
     if inspect.isclass(component):
         bases = [base for base in _BASES if issubclass(component, base)]
@@ -172,21 +173,21 @@ def _called(component: Any) -> str:
 # The operator itself ---------------------------------------------------------------------------
 
 
-def _interface(name: str, base: type[OperatorBase], proto: Any) -> Interface:
+def _interface(name: str, base: type[OperatorBase], proto: Any) -> ProtoInterface:
     if "kernel" not in dir(base):
         raise DeclarationError(f"{name}: {base.__name__} must define kernel(self, ...)")
     _require_method(name, base, "kernel")
     if proto is not None:
-        interface: Interface = proto(name).interface()
+        interface: ProtoInterface = proto(name).interface()
         return interface
     declared = [base.outputs] if isinstance(base.outputs, str) else base.outputs
     outputs = [slot_name(name, one) for one in declared]
     doc = inspect.getdoc(base) if base.__doc__ else None
-    return Interface(parameters_of(base.kernel), outputs, [], doc or "", {}, [], None)
+    return ProtoInterface(parameters_of(base.kernel), outputs, [], doc or "", {}, [], None)
 
 
 def _require_method(name: str, component: type[Any], method: str) -> None:
-    """Refuse what does not take ``self`` first: its first input would be taken for that."""
+    """Requires a method with ``self``: otherwise its first input would be taken for ``self``."""
     found = inspect.getattr_static(component, method)
     parameters = [] if not inspect.isfunction(found) else list(inspect.signature(found).parameters)
     if parameters[:1] != ["self"]:
@@ -197,14 +198,14 @@ def _require_method(name: str, component: type[Any], method: str) -> None:
 
 
 class _Parameters(NamedTuple):
-    """Parameters of an operator, slots and attributes apart."""
+    """Parameters of an operator, split into slots and attributes."""
 
     slots: list[inspect.Parameter]
     attributes: list[inspect.Parameter]
 
 
 def apart(parameters: Iterable[inspect.Parameter]) -> _Parameters:
-    """Slots and attributes among the parameters of a kernel."""
+    """Splits the parameters of a kernel into slots and attributes."""
     both = list(parameters)
     return _Parameters(
         [one for one in both if one.kind is not one.KEYWORD_ONLY],
@@ -213,12 +214,12 @@ def apart(parameters: Iterable[inspect.Parameter]) -> _Parameters:
 
 
 def _built(
-    name: str, parts: dict[type[Any], Any], interface: Interface, options: dict[str, Any]
+    name: str, parts: dict[type[Any], Any], interface: ProtoInterface, options: dict[str, Any]
 ) -> Operator:
-    """The operator that its class computes, without gradient and kinds."""
+    """Returns the operator that its class computes, without gradient and kinds."""
     base: type[OperatorBase] = parts[OperatorBase]
     parameters = apart(interface.parameters)
-    call = Call(name, base, "kernel", parameters.slots, parameters.attributes)
+    call = MethodCall(name, base, "kernel", parameters.slots, parameters.attributes)
 
     def kernel(*inputs: Any, **attributes: Any) -> Any:
         result = call(by_slot(parameters.slots, inputs), attributes)
@@ -245,9 +246,9 @@ def _built(
 
 
 def _shape_rule(
-    name: str, parts: dict[type[Any], Any], interface: Interface
+    name: str, parts: dict[type[Any], Any], interface: ProtoInterface
 ) -> Callable[..., Any] | None:
-    """The shape rule of the operator class, or of the component for it."""
+    """Returns the shape rule of the operator class, or of the separate component."""
     base, inferer = parts[OperatorBase], parts.get(ShapeInferer)
     own = "infer_shape" in dir(base)
     if inferer is not None and own:
@@ -261,12 +262,12 @@ def _shape_rule(
     method = "infer_shape" if inferer is None else "__call__"
     _require_method(name, component, method)
     parameters = apart(interface.parameters)
-    call = Call(name, component, method, parameters.slots, parameters.attributes)
+    call = MethodCall(name, component, method, parameters.slots, parameters.attributes)
 
     def shape(*shapes: Any, **attributes: Any) -> Any:
         values = dict(zip((one.name for one in call.slots), shapes, strict=True))
         result = call(values, attributes)
-        # The rule's caller puts the operator's name in front of what is wrong.
+        # The caller of the rule prefixes error messages with the operator's name.
         return None if result is None else in_order("infer_shape", interface.outputs, result)
 
     shape.__signature__ = call.signature  # type: ignore[attr-defined]
@@ -282,10 +283,10 @@ def declare_gradient(
     known: Iterable[Operator] = (),
     constant: Iterable[str] = (),
 ) -> None:
-    """Declare what a gradient maker, a class or a function, says of ``operator``.
+    """Declares the gradient of ``operator`` by a gradient maker, a class or a function.
 
-    ``known`` are operators that it calls and that may not be registered yet, ``constant`` outputs
-    that carry no gradient.
+    ``known`` are operators that the maker calls and that may be unregistered, ``constant`` outputs
+    without gradients.
 
     Raises:
         RegistrationError: a function does not take an OpDesc.
@@ -302,14 +303,14 @@ def declare_gradient(
 def _made_by(operator: Operator, maker: type[GradOpDescMaker]) -> DescMaker:
     def make(op_desc: OpDesc, no_grad_set: Iterable[str]) -> Any:
         made = maker(op_desc, no_grad_set)
-        made.operator = operator  # also when another one has its name by now
+        made.operator = operator  # even if another operator has its name by now
         return made()
 
     return make
 
 
 def _called_with(operator: Operator, maker: Callable[..., Any]) -> DescMaker:
-    """A function of an OpDesc, and of the no-grad set if it takes a second argument."""
+    """Adapts a function of an OpDesc and, if it takes a second argument, the no-grad set."""
     signature = inspect.signature(maker)
     for arguments in ((None, None), (None,)):
         with contextlib.suppress(TypeError):

@@ -1,43 +1,66 @@
-"""Scope: the values that names stand for while the OpDescs of a gradient are interpreted."""
+"""Scope: the values of names while the OpDescs of a gradient are interpreted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from registry.desc import OpDesc
 from registry.errors import GradientError, nearest
 from registry.naming import EMPTY, GRAD, grad_name
-from registry.operator import Operator
-from registry.recorder import arguments_of, attributes_of, named_results, outputs_of, slots_of
+from registry.operator.operator import Operator
+from registry.operator.recorder import (
+    arguments_of,
+    attributes_of,
+    named_results,
+    outputs_of,
+    slots_of,
+)
+from registry.types import is_complex
 from registry.var import filled
 
 
-class Missing:
-    """A cotangent that does not arrive: a zero, made when it is read."""
+def undefined(owner: str, name: str, known: Iterable[str]) -> GradientError:
+    """Returns the error for a name that nothing defines."""
+    return GradientError(
+        f"{owner}: its gradient maker must use variables of the forward operator or temporaries "
+        f"that it defines before, got {name!r}{nearest(name, known)}"
+    )
+
+
+def not_of_an_input(owner: str, name: str, given: Iterable[str]) -> GradientError:
+    """Returns the error for the gradient of a value that is not an input."""
+    return GradientError(
+        f"{owner}: its gradient maker must give gradients of inputs, got {name!r}"
+        f"{nearest(name, map(grad_name, given))}"
+    )
+
+
+class AbsentCotangent:
+    """An absent cotangent: a zero, created when it is read."""
 
     def __init__(self, like: Any) -> None:
-        """A zero of the type of ``like``."""
+        """Represents a zero of the type of ``like``."""
         self.like = like
 
     def zero(self) -> Any:
-        """The zero."""
-        return filled(self.like, 0j if self.like.dtype.kind == "c" else 0.0)
+        """Returns the zero."""
+        return filled(self.like, 0j if is_complex(self.like.dtype) else 0.0)
 
 
-class Scope:
-    """The values that names stand for."""
+class Namespace:
+    """The values of names."""
 
     def __init__(self, owner: str, values: dict[str, Any], find: Callable[[str], Operator]) -> None:
-        """Begin with the variables of the forward operator called ``owner``."""
+        """Starts with the variables of the forward operator called ``owner``."""
         self._owner, self._values, self._find = owner, values, find
         self._given = set(values)
         self._read_names: set[str] = set()
 
     def run(self, desc: OpDesc) -> None:
-        """Call the operator that ``desc`` describes.
+        """Calls the operator that ``desc`` describes.
 
         Raises:
             UnknownOperatorError, ArgumentError: it does not describe a call of an operator.
-            GradientError: it uses a name that nothing defines, or defines one anew.
+            GradientError: it uses an undefined name, or redefines one.
         """
         operator = self._find(desc.type).revealed
         slots, outputs = slots_of(operator, desc), outputs_of(operator, desc)
@@ -48,18 +71,15 @@ class Scope:
 
     def _read(self, name: str) -> Any:
         if name not in self._values:
-            raise GradientError(
-                f"{self._owner}: its gradient maker must use variables of the forward operator or "
-                f"temporaries that it defines before, got {name!r}{nearest(name, self._values)}"
-            )
+            raise undefined(self._owner, name, self._values)
         self._read_names.add(name)
         value = self._values[name]
-        if isinstance(value, Missing):
+        if isinstance(value, AbsentCotangent):
             value = self._values[name] = value.zero()
         return value
 
     def was_read(self, name: str) -> bool:
-        """Whether some OpDesc uses the variable."""
+        """Whether an OpDesc reads the variable."""
         return name in self._read_names
 
     def _define(self, name: str, value: Any) -> None:
@@ -70,10 +90,7 @@ class Scope:
             )
         belongs = name.removesuffix(GRAD)
         if name.endswith(GRAD) and belongs not in self._given:
-            raise GradientError(
-                f"{self._owner}: its gradient maker must give gradients of inputs, got {name!r}"
-                f"{nearest(name, map(grad_name, self._given))}"
-            )
+            raise not_of_an_input(self._owner, name, self._given)
         self._values[name] = value
 
     def has_gradient(self, names: Sequence[str]) -> bool:
@@ -81,6 +98,6 @@ class Scope:
         return any(grad_name(name) in self._values for name in names)
 
     def gradients(self, names: Sequence[str], *, several: bool) -> Any:
-        """The gradients of the variables in one slot; None for a zero."""
+        """Returns the gradients of the variables in one slot; None for a zero."""
         found = [self._values.get(grad_name(name)) for name in names]
         return found if several else found[0]

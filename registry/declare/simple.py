@@ -1,16 +1,14 @@
-"""register_simple_op: operators of up to two inputs, declared by plain functions of arrays."""
+"""register_simple_op: operators with up to two inputs, declared by plain functions of arrays."""
 
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from registry import platforms
-from registry.attributes import REQUIRED, make_attribute
 from registry.cases import Case, Misuse
 from registry.declare.environment import requested
 from registry.declare.simple_operators import Made, backward_name, build, is_own_backward
-from registry.declare.simple_parts import ORDERS, Device, Part, Settings, read_part
+from registry.declare.simple_parts import ORDERS, Device, SimplePart, SimpleSettings, read_part
 from registry.errors import (
     ArgumentError,
     AttributeTypeError,
@@ -19,20 +17,22 @@ from registry.errors import (
     RegistrationError,
     nearest,
 )
-from registry.operator import Derivative, Operator
+from registry.operator import platforms
+from registry.operator.attributes import REQUIRED, make_attribute
+from registry.operator.operator import Derivative, Operator
 from registry.table import find, register, unregister
 
 CALL_KEYWORDS = ("name", "out", "req", "self")
-"""What every call takes: the name of a node, what ``so.nd`` does with a result, the operator."""
+"""Keywords of every call: the node's name, the handling of results in ``so.nd``, the operator."""
 P = ParamSpec("P")
 S = TypeVar("S", bound="SimpleOp")
 
 
 def _setter(method: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P], S]:
-    """``method``, which takes the declaration back if it fails before the operator was used.
+    """Wraps ``method`` to undo the declaration if it fails before the operator was used.
 
-    Chains of setters are one expression: what fails in the middle of one leaves no handle behind
-    with which it could be mended, only a half declared operator.
+    Chains of setters are one expression: a failure in the middle of a chain leaves no handle to
+    repair the operator with, only a partly declared operator.
     """
 
     @functools.wraps(method)
@@ -48,21 +48,21 @@ def _setter(method: Callable[Concatenate[S, P], S]) -> Callable[Concatenate[S, P
 
 
 def register_simple_op(name: str, *, replace: bool = False) -> "SimpleOp":
-    """Begin to declare the operator called ``name``: a source, or one of one or two inputs.
+    """Starts the declaration of the operator called ``name``, with no, one or two inputs.
 
-    Each call that follows says more of it. As soon as its function is set, the operator exists,
-    for arrays (``so.nd``) and for symbols (``so.sym``) alike.
+    Each subsequent call adds to the declaration. Once its function is set, the operator exists, for
+    arrays (``so.nd``) and for symbols (``so.sym``) alike.
 
-    A call that fails changes nothing, once the operator was used or taken from ``operator``. Before
-    that it takes the whole declaration back: the operator that was replaced is there again, or the
-    name is free, and the declaration begins anew.
+    A call that fails changes nothing, if the operator was used before or read from ``operator``.
+    Otherwise it undoes the whole declaration: the operator that was replaced is restored, or the
+    name is free, and the declaration must be started again.
 
     Args:
         name: the operator's name.
-        replace: replace an operator of that name on purpose.
+        replace: whether to replace an operator of that name.
 
     Raises:
-        RegistrationError: the name is taken, or cannot be an operator's name.
+        RegistrationError: the name is taken, or is not a legal operator name.
 
     Example:
         >>> import jax.numpy as jnp
@@ -85,7 +85,7 @@ def register_simple_op(name: str, *, replace: bool = False) -> "SimpleOp":
 
 
 class SimpleOp:
-    """A declaration in progress; ``register_simple_op`` begins one."""
+    """A declaration in progress, started by ``register_simple_op``."""
 
     def __init__(self, name: str, *, replace: bool = False) -> None:
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
@@ -94,7 +94,7 @@ class SimpleOp:
                 f"_, got {name!r}"
             )
         self._replace = replace
-        self._settings = Settings(name)
+        self._settings = SimpleSettings(name)
         self._made: Made | None = None
         self._replaced: tuple[Operator | None, Operator | None] = (None, None)
         self._is_alive = True
@@ -107,11 +107,11 @@ class SimpleOp:
 
     @property
     def operator(self) -> Operator:
-        """The operator as it is declared so far.
+        """The operator as declared so far.
 
         Raises:
             DeclarationError: its function is not set yet.
-            RegistrationError: the declaration failed, and was taken back.
+            RegistrationError: the declaration failed and was undone.
         """
         self._require_alive()
         if self._made is None:
@@ -125,20 +125,21 @@ class SimpleOp:
     def set_function(
         self, function: Callable[..., Any], inplace: str = "none", *, device: Device = None
     ) -> Self:
-        """Set what computes the operator: from JAX arrays, and ``env``, to one array.
+        """Sets the function that computes the operator: from JAX arrays, and ``env``, to one array.
 
-        JAX traces it, so it uses ``jnp`` and decides nothing by the numbers in an array.
+        JAX traces it, so it must use ``jnp`` and must not branch on the values of an array.
 
         Args:
-            function: its parameters are the inputs, none, one or two, and ``env`` if it needs that.
-            inplace: ``in_out`` (of one input) or ``lhs_out`` (of two) permits that the result takes
-                the place of the first input, which the gradient then must not need; with a
-                function for each of several devices all must permit it.
-            device: the platform that it is for: ``cpu``, ``gpu``, ``cuda``, ``rocm``, ``tpu``; None
-                for every one without a function of its own, where otherwise the first one runs.
+            function: its parameters are the inputs (none, one or two), and ``env`` if needed.
+            inplace: ``in_out`` (for one input) or ``lhs_out`` (for two) permits the result to reuse
+                the memory of the first input, which the gradient then must not read; functions for
+                several devices must all permit it.
+            device: the platform of the function: ``cpu``, ``gpu``, ``cuda``, ``rocm``, ``tpu``;
+                None for every platform without a function. Without a function for None, the first
+                one is the default.
 
         Raises:
-            DeclarationError: the function is set already, or does not fit what is said before.
+            DeclarationError: the function is set already, or contradicts earlier declarations.
         """
         part = read_part(self.name, "function", function, inplace)
         added = self._added("function", self._settings.functions, device, part)
@@ -153,23 +154,24 @@ class SimpleOp:
         device: Device = None,
         differs: bool = False,
     ) -> Self:
-        """Set what computes the gradient: one array for each input, of that input's shape.
+        """Sets the function of the gradient: one array for each input, of that input's shape.
 
-        Its dtype is cast to that of the input.
-        It is an operator itself, ``_backward_<name>``, which is differentiated to every order.
+        Each array is cast to the dtype of the input. The function becomes an operator,
+        ``_backward_<name>``, which is itself differentiable to every order.
 
         Args:
-            gradient: it names what it needs, and nothing else is kept for it: ``out_grad``,
-                ``out_value``, the inputs (``in_data0``, ``in_data1``, ``lhs``, ``rhs``, or as the
-                function calls them), and ``env``.
-            inplace: ``out_in`` (of one input) or ``out_lhs`` (of two) permits that the gradient of
-                the first input takes the place of ``out_grad``, where ``so.nd`` calls the
-                gradient's operator; in a compiled program XLA reuses memory by itself.
-            device: the platform that it is for, as in ``set_function``.
-            differs: the gradient is not that of the function, on purpose: no proof compares them.
+            gradient: its parameters name the residuals that it needs: ``out_grad``, ``out_value``,
+                the inputs (``in_data0``, ``in_data1``, ``lhs``, ``rhs``, or the function's names),
+                and ``env``.
+            inplace: ``out_in`` (for one input) or ``out_lhs`` (for two) permits the gradient of the
+                first input to reuse the memory of ``out_grad``, where ``so.nd`` calls the
+                gradient's operator; in a compiled program XLA decides on memory reuse.
+            device: the platform of the function, as in ``set_function``.
+            differs: whether the gradient deliberately differs from that of the function: tests do
+                not compare them.
 
         Raises:
-            DeclarationError: the gradient is set already, or names something that does not exist.
+            DeclarationError: the gradient is set already, or has an unknown parameter.
         """
         part = read_part(self.name, "gradient", gradient, inplace)
         added = self._added("gradient", self._settings.gradients, device, part)
@@ -177,23 +179,26 @@ class SimpleOp:
 
     @_setter
     def set_zero_gradient(self, reason: str) -> Self:
-        """Say that the derivative is zero wherever it exists, and why."""
+        """Declares that the derivative is zero wherever it exists, and the reason."""
         return self._underived(Derivative.ZERO, reason)
 
     @_setter
     def set_no_gradient(self, reason: str) -> Self:
-        """Say that the operator has no derivative by its nature, and why."""
+        """Declares that the operator has no derivative by its nature, and the reason."""
         return self._underived(Derivative.UNDEFINED, reason)
 
     @_setter
     def set_shape_function(self, shape: Callable[..., Any]) -> Self:
-        """Set the shape of the result: from the inputs' shapes, tuples of ints, and ``env``.
+        """Sets the shape of the result: from the inputs' shapes, tuples of ints, and ``env``.
 
-        Without it the inputs and the result have one shape; a source has that of its result.
+        Without it, the inputs and the result have one shape; without inputs, the function
+        determines the shape.
         """
         return self._changed(shape=read_part(self.name, "shape function", shape))
 
-    def _added(self, what: str, parts: Any, device: Device, part: Part) -> dict[Device, Part]:
+    def _added(
+        self, what: str, parts: Any, device: Device, part: SimplePart
+    ) -> dict[Device, SimplePart]:
         if device is None and None in parts:
             raise DeclarationError(f"{self.name}: the {what} is declared twice")
         own: dict[str, Any] = {}
@@ -211,14 +216,14 @@ class SimpleOp:
 
     @_setter
     def set_enable_scalar(self, enable: bool = True, *, order: str = "array_scalar") -> Self:
-        """Let a call take a number, ``env.scalar``; ``order`` tells where it stands.
+        """Enables a number in calls, ``env.scalar``, at the position given by ``order``.
 
         Args:
-            enable: whether it takes one.
+            enable: whether calls take a number.
             order: ``array_scalar`` for ``op(a, 2.0)``, ``scalar_array`` for ``op(2.0, a)``.
 
         Raises:
-            RegistrationError: the operator takes keywords.
+            RegistrationError: the operator has keywords.
         """
         if order not in ORDERS:
             raise ArgumentError(
@@ -231,10 +236,10 @@ class SimpleOp:
 
     @_setter
     def set_enable_kwargs(self, enable: bool = True, /, **declared: Any) -> Self:
-        """Let a call take keywords, ``env.kwargs``: ``axis=(int, 0)``, or without default ``int``.
+        """Enables keywords, ``env.kwargs``: ``axis=(int, 0)``, or ``axis=int`` without a default.
 
         Raises:
-            RegistrationError: the operator takes a scalar.
+            RegistrationError: the operator has a scalar.
         """
         if enable != bool(declared):
             raise ArgumentError(
@@ -247,7 +252,7 @@ class SimpleOp:
 
     @_setter
     def set_resource_request(self, requests: str | Sequence[str]) -> Self:
-        """Request resources, ``env.resource``: ``random``, ``temp_space``, or a list of them."""
+        """Requests resources, ``env.resource``: ``random``, ``temp_space``, or a list of them."""
         return self._changed(requests=requested(self.name, requests))
 
     def _declared(self, keyword: str, given: Any) -> tuple[Any, ...]:
@@ -270,7 +275,7 @@ class SimpleOp:
         try:
             attribute = make_attribute(keyword, annotation, REQUIRED)
         except TypeError:
-            return  # the operator refuses the type, and says which there are
+            return  # the operator rejects the type, and lists the legal ones
         try:
             attribute.canonical(default, self.name)
         except (AttributeTypeError, AttributeValueError) as error:
@@ -280,16 +285,16 @@ class SimpleOp:
     def _exclusive(self) -> str:
         return f"{self.name}: an operator must take a scalar or keywords, got both"
 
-    # What stands beside ------------------------------------------------------------------------
+    # Documentation and tests -------------------------------------------------------------------
 
     @_setter
     def describe(self, text: str) -> Self:
-        """Set the text of the operator's page."""
+        """Sets the text of the operator's page."""
         return self._changed(text=text)
 
     @_setter
     def add_cases(self, *cases: Case | Misuse, reference: Callable[..., Any] | None = None) -> Self:
-        """Add sample calls and misuses, and the same function in NumPy, which drive its proofs."""
+        """Adds sample calls and misuses for tests, and optionally the same function in NumPy."""
         wrong = [one for one in cases if not isinstance(one, (Case, Misuse))]
         if wrong:
             raise ArgumentError(
@@ -305,7 +310,7 @@ class SimpleOp:
     # Registration ------------------------------------------------------------------------------
 
     def _changed(self, **changes: Any) -> Self:
-        """Register the operator anew, with ``changes``; if that fails all stays as it was."""
+        """Registers the operator again, with ``changes``; on failure, nothing changes."""
         settings = dataclasses.replace(self._settings, **changes)
         made = build(settings)
         if made is not None:
@@ -317,10 +322,10 @@ class SimpleOp:
         return self
 
     def _require_own(self, made: Made) -> None:
-        """What stands under the names must be what this declaration may replace.
+        """Requires that this declaration may replace the operators that currently have its names.
 
         Raises:
-            RegistrationError: somebody else entered something there.
+            RegistrationError: another declaration has registered an operator there.
         """
         if self._made is None:
             self._require_free(self.name)
@@ -333,7 +338,7 @@ class SimpleOp:
             self._require_free(made.backward.name)
 
     def _own_backward(self) -> Operator | None:
-        """The gradient's operator in the table, if this declaration may replace it."""
+        """Returns the gradient's operator in the table, if this declaration may replace it."""
         found = find(backward_name(self.name))
         if found is None or (self._made is not None and found is self._made.backward):
             return found
@@ -361,12 +366,12 @@ class SimpleOp:
     def _require_alive(self) -> None:
         if not self._is_alive:
             raise RegistrationError(
-                f"{self.name}: the declaration failed, and was taken back; it must begin anew with "
+                f"{self.name}: the declaration failed and was reverted; start again with "
                 "register_simple_op"
             )
 
     def _failed(self) -> None:
-        """Leave the names as they were before this declaration, unless its operator is in use."""
+        """Restores the previous meaning of the names, unless the operator is in use."""
         if self._settings.use.began:
             return
         self._is_alive = False

@@ -1,4 +1,4 @@
-"""Kernels of a SimpleOp: its functions, called with arrays and ``env``, and what they return."""
+"""Kernels of a SimpleOp: calls of its functions with arrays and ``env``."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 
 from registry.declare.elementwise import ADVICE, UNTRACEABLE
 from registry.declare.environment import EnvArguments
-from registry.declare.simple_parts import OUT, Part, Settings, described
+from registry.declare.simple_parts import OUT, SimplePart, SimpleSettings, described
 from registry.errors import DeclarationError, SymopError
 from registry.naming import COTANGENT
 from registry.types import VarType
@@ -24,11 +24,11 @@ FAILURES = (
     ArithmeticError,
     AssertionError,
 )
-"""What a mistake in a function raises; what the machine lacks, and what JAX cannot, is not it."""
+"""Errors caused by mistakes in a function, as opposed to failures of the machine or of JAX."""
 
 
-def function_kernel(settings: Settings, part: Part) -> Callable[..., Any]:
-    """The kernel that runs ``part`` on a call's inputs."""
+def function_kernel(settings: SimpleSettings, part: SimplePart) -> Callable[..., Any]:
+    """Returns the kernel that runs ``part`` on a call's inputs."""
     arity = len(settings.slots)
 
     def kernel(*inputs: Any, **attributes: Any) -> Any:
@@ -42,9 +42,13 @@ def function_kernel(settings: Settings, part: Part) -> Callable[..., Any]:
 
 
 def gradient_kernel(
-    settings: Settings, name: str, part: Part, slots: Sequence[str], sources: Sequence[str]
+    settings: SimpleSettings,
+    name: str,
+    part: SimplePart,
+    slots: Sequence[str],
+    sources: Sequence[str],
 ) -> Callable[..., Any]:
-    """The kernel of the gradient's operator, whose ``slots`` fill ``part`` as ``sources`` say."""
+    """Returns the kernel of the gradient's operator, ``part`` applied to its ``slots``."""
     order = [slots.index(source) for source in sources]
     cotangent = slots.index(COTANGENT + OUT)
 
@@ -59,21 +63,25 @@ def gradient_kernel(
 
 
 def _floating(arrays: Sequence[jax.Array]) -> Any:
-    """The dtype that floating ``arrays`` promote to; JAX's default without any.
+    """Returns the dtype that floating ``arrays`` promote to; JAX's default without any.
 
-    The gradient finds it in its cotangent, so that it draws the numbers that the function drew.
+    The gradient uses the dtype of its cotangent, so that it draws the same numbers as the function.
     """
     found = [one for one in arrays if jnp.issubdtype(one.dtype, jnp.floating)]
     return jnp.result_type(*found) if found else float
 
 
 def _ran(
-    settings: Settings, what: str, part: Part, values: Sequence[jax.Array], env: EnvArguments
+    settings: SimpleSettings,
+    what: str,
+    part: SimplePart,
+    values: Sequence[jax.Array],
+    env: EnvArguments,
 ) -> Any:
-    """What a function of the operator returns.
+    """Runs a function of the operator.
 
     Raises:
-        DeclarationError: it fails.
+        DeclarationError: the function fails.
     """
     settings.use.began = True
     try:
@@ -89,7 +97,7 @@ def _ran(
 
 
 def _as_arrays(result: Any) -> Any:
-    """What a function returned, with numbers and NumPy's arrays as JAX's."""
+    """Returns the result of a function, with numbers and NumPy arrays converted to JAX arrays."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(_as_arrays, result)) if type(result) in (tuple, list) else result
     is_plain = isinstance(result, (bool, int, float, complex, np.ndarray, np.generic))
@@ -97,9 +105,9 @@ def _as_arrays(result: Any) -> Any:
 
 
 def of_one_type(
-    settings: Settings, what: str, kernel: Callable[..., Any], default: Callable[..., Any]
+    settings: SimpleSettings, what: str, kernel: Callable[..., Any], default: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """``kernel``, which must give what ``default`` gives: one program has both of them."""
+    """Returns ``kernel``, checked to have the same result types as ``default``."""
 
     def checked(*inputs: Any, **attributes: Any) -> Any:
         result = kernel(*inputs, **attributes)

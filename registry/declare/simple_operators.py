@@ -1,4 +1,4 @@
-"""From what was said of a SimpleOp to its operators: the function's, and the gradient's."""
+"""Builds the operators of a SimpleOp, the function's and the gradient's, from its settings."""
 
 import dataclasses
 import weakref
@@ -21,16 +21,16 @@ from registry.declare.simple_parts import (
     OUT_GRAD,
     OUT_VALUE,
     Device,
-    Part,
-    Settings,
+    SimplePart,
+    SimpleSettings,
     default_of,
     slot_parameter,
     with_signature,
 )
 from registry.errors import DeclarationError, ShapeError, SymopError, UnknownTypeError, nearest
-from registry.kernel_gradients import differentiate_kernel
+from registry.jax_derivatives.gradients import differentiate_kernel
 from registry.naming import COTANGENT
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.shapes import all_alike, listed
 from registry.table import get
 from registry.types import Shape
@@ -41,14 +41,14 @@ _OPERANDS = ("lhs", "rhs")
 
 
 class Made(NamedTuple):
-    """The operators that follow from the settings; the second computes the gradient."""
+    """The operators of one declaration; the second computes the gradient."""
 
     forward: Operator
     backward: Operator | None
 
 
-def build(settings: Settings) -> Made | None:
-    """The operators that ``settings`` describe; None as long as no function is set.
+def build(settings: SimpleSettings) -> Made | None:
+    """Returns the operators that ``settings`` describe; None while no function is set.
 
     Raises:
         SymopError: the settings contradict each other.
@@ -74,7 +74,7 @@ def build(settings: Settings) -> Made | None:
 # The function ----------------------------------------------------------------------------------
 
 
-def _check_functions(settings: Settings) -> None:
+def _check_functions(settings: SimpleSettings) -> None:
     name, slots = settings.name, settings.slots
     if len(slots) > 2:
         raise DeclarationError(
@@ -100,7 +100,7 @@ def _check_functions(settings: Settings) -> None:
             )
 
 
-def _forward(settings: Settings) -> Operator:
+def _forward(settings: SimpleSettings) -> Operator:
     default = default_of(settings.functions)
     kernel = function_kernel(settings, settings.functions[default])
     operator = Operator(
@@ -118,8 +118,8 @@ def _forward(settings: Settings) -> Operator:
     return operator
 
 
-def _shape_rule(settings: Settings) -> Callable[..., Any] | None:
-    """The shape function as a rule; without one inputs and output have one shape."""
+def _shape_rule(settings: SimpleSettings) -> Callable[..., Any] | None:
+    """Returns the shape function as a rule; without one, inputs and output have one shape."""
     slots, part = settings.slots, settings.shape
     if part is not None:
         return _given_shape_rule(settings, part)
@@ -130,7 +130,7 @@ def _shape_rule(settings: Settings) -> Callable[..., Any] | None:
         if any(shape != shapes[0] for shape in shapes[1:]):
             raise ShapeError(
                 f"{listed(slots)} must have the same shape, got {listed(shapes)}; "
-                "set_shape_function tells otherwise"
+                "set_shape_function sets another rule"
             )
         return shapes[0]
 
@@ -142,13 +142,13 @@ def _shape_rule(settings: Settings) -> Callable[..., Any] | None:
     return with_signature(rule, [slot_parameter(name) for name in slots])
 
 
-def _given_shape_rule(settings: Settings, part: Part) -> Callable[..., Any]:
+def _given_shape_rule(settings: SimpleSettings, part: SimplePart) -> Callable[..., Any]:
     if len(part.names) != len(settings.slots):
         raise DeclarationError(
             f"{settings.name}: the shape function must take the shapes of "
             f"({', '.join(settings.slots)}), got ({', '.join(part.names)})"
         )
-    # The rule's caller puts the operator's name in front of what is wrong.
+    # The caller of the rule prefixes error messages with the operator's name.
     unnamed = dataclasses.replace(settings, name="")
 
     def rule(*shapes: Shape, **attributes: Any) -> Any:
@@ -157,7 +157,7 @@ def _given_shape_rule(settings: Settings, part: Part) -> Callable[..., Any]:
             said = part(shapes, unnamed.environment(attributes))
         except SymopError:
             raise
-        except (ValueError, AssertionError) as error:  # what the author says comes first
+        except (ValueError, AssertionError) as error:  # the author's message comes first
             raise ShapeError(
                 f"{str(error) or 'the shape function refuses'}, got {given}"
             ) from error
@@ -183,8 +183,8 @@ def _is_shape(said: Any) -> bool:
 # The gradient ----------------------------------------------------------------------------------
 
 
-def _backward(settings: Settings) -> Operator | None:
-    """The gradient function as an operator; its slots are what the function names."""
+def _backward(settings: SimpleSettings) -> Operator | None:
+    """Returns the gradient function as an operator whose slots are the function's parameters."""
     name = settings.name
     _require_arity(settings, "gradient", settings.gradients)
     sources = {device: _sources(settings, part) for device, part in settings.gradients.items()}
@@ -211,8 +211,8 @@ def _backward(settings: Settings) -> Operator | None:
     return differentiate_kernel(operator, linear=(COTANGENT + OUT,))
 
 
-def _sources(settings: Settings, part: Part) -> tuple[str, ...]:
-    """The slot of the gradient operator that fills each parameter of its function."""
+def _sources(settings: SimpleSettings, part: SimplePart) -> tuple[str, ...]:
+    """Returns the slot of the gradient operator for each parameter of its function."""
     name, slots = settings.name, settings.slots
     if not slots:
         raise DeclarationError(f"{name}: a source has no input, so it must have no gradient")
@@ -220,7 +220,7 @@ def _sources(settings: Settings, part: Part) -> tuple[str, ...]:
     legal.update(zip(_IN_DATA, slots, strict=False))
     if len(slots) == 2:
         legal.update(zip(_OPERANDS, slots, strict=True))
-    legal.update(zip(slots, slots, strict=True))  # own names win
+    legal.update(zip(slots, slots, strict=True))  # the function's names take precedence
     for one in part.names:
         if one not in legal:
             raise DeclarationError(
@@ -240,19 +240,19 @@ _own_backwards: "weakref.WeakSet[Operator]" = weakref.WeakSet()
 
 
 def is_own_backward(operator: Operator) -> bool:
-    """Whether it computes the gradient of a SimpleOp, and is not another author's operator."""
+    """Whether the operator is the gradient of a SimpleOp, rather than another author's operator."""
     return operator in _own_backwards
 
 
 def backward_name(name: str) -> str:
-    """The name of the operator that computes the gradient of the one called ``name``."""
+    """Returns the name of the operator that computes the gradient of operator ``name``."""
     return f"_backward_{name}"
 
 
-def _maker(settings: Settings, backward: Operator) -> Callable[..., Any]:
-    """The gradient maker: it calls the gradient's operator on what the gradient function names.
+def _maker(settings: SimpleSettings, backward: Operator) -> Callable[..., Any]:
+    """Returns the gradient maker, which calls the gradient's operator on its residuals.
 
-    It takes the other inputs too, for their dtypes alone.
+    It also takes the other inputs, only for their dtypes.
     """
     slots, read = settings.slots, backward.slot_names
     others = [slot for slot in slots if slot not in read]
@@ -271,14 +271,14 @@ def _maker(settings: Settings, backward: Operator) -> Callable[..., Any]:
 
 
 def _of_dtype(gradient: Any, value: Any) -> Any:
-    """``gradient`` in the dtype of what it is the gradient of, if both are floating."""
+    """Returns ``gradient`` cast to the dtype of its primal ``value``, if both are floating."""
     mine, wanted = _dtype_of(gradient), _dtype_of(value)
     floating = all(one is not None and jnp.issubdtype(one, jnp.floating) for one in (mine, wanted))
     return get("cast")(gradient, dtype=wanted) if floating and mine != wanted else gradient
 
 
 def _dtype_of(value: Any) -> Any:
-    """Its dtype, or None while that is unknown."""
+    """Returns the dtype, or None while it is unknown."""
     try:
         return value.dtype
     except (AttributeError, UnknownTypeError):
@@ -288,8 +288,8 @@ def _dtype_of(value: Any) -> Any:
 # In place --------------------------------------------------------------------------------------
 
 
-def _require_arity(settings: Settings, what: str, parts: Mapping[Device, Part]) -> None:
-    """Every in-place option must belong to an operator of so many inputs.
+def _require_arity(settings: SimpleSettings, what: str, parts: Mapping[Device, SimplePart]) -> None:
+    """Requires that every in-place option matches the number of inputs.
 
     Raises:
         DeclarationError: one does not.
@@ -304,6 +304,6 @@ def _require_arity(settings: Settings, what: str, parts: Mapping[Device, Part]) 
             )
 
 
-def _permits_inplace(parts: Mapping[Device, Part]) -> bool:
-    """Whether every function permits its result to take the place of what it reads."""
+def _permits_inplace(parts: Mapping[Device, SimplePart]) -> bool:
+    """Whether every function permits its result to reuse the memory of its input."""
     return all(part.inplace != "none" for part in parts.values())

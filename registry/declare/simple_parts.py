@@ -1,4 +1,4 @@
-"""What is said of a SimpleOp: its functions with what they name, and its settings."""
+"""Settings of a SimpleOp, and its functions with their parameter names."""
 
 import dataclasses
 import inspect
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 from registry.cases import Case, Misuse
 from registry.declare.environment import EnvArguments, Request, resources
 from registry.errors import ArgumentError, DeclarationError, nearest
-from registry.operator import Derivative
-from registry.signature import Array, Key
+from registry.operator.operator import Derivative
+from registry.operator.signature import Array, Key
 
 ENV, KEY, OUT, OUT_VALUE, OUT_GRAD = "env", "key", "out", "out_value", "out_grad"
 Device = str | None
-"""For which platform a function is; None for every one that has no function of its own."""
+"""The platform of a function; None for every platform without a function."""
 ORDERS = ("array_scalar", "scalar_array")
 
 
 class InplaceOption(NamedTuple):
-    """To which function an in-place option belongs, and of an operator of how many inputs."""
+    """The function that an in-place option applies to, and the operator's number of inputs."""
 
     of: str
     arity: int
@@ -34,18 +34,18 @@ INPLACE = {
 
 
 class Use:
-    """Whether a declared operator was used."""
+    """Records whether a declared operator was used."""
 
     began = False
 
 
-class Part(NamedTuple):
+class SimplePart(NamedTuple):
     """One function of an operator.
 
     Attributes:
         function: the function itself.
-        parameters: names of its parameters, ``env`` among them if it takes that.
-        inplace: the in-place option given with it.
+        parameters: names of its parameters, including ``env`` if it takes that.
+        inplace: its in-place option.
     """
 
     function: Callable[..., Any]
@@ -54,25 +54,27 @@ class Part(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it takes beside ``env``."""
+        """The parameters other than ``env``."""
         return tuple(name for name in self.parameters if name != ENV)
 
     def __call__(self, values: Iterable[Any], env: EnvArguments) -> Any:
-        """The function of ``values``, with ``env`` in its place."""
+        """Calls the function with ``values`` and ``env``."""
         supply = iter(values)
         return self.function(*[env if name == ENV else next(supply) for name in self.parameters])
 
 
-def default_of(parts: Mapping[Device, Part]) -> Device:
-    """Under which device the function stands that runs where no other does: else the first."""
+def default_of(parts: Mapping[Device, SimplePart]) -> Device:
+    """Returns the device of the default function: None if it has one, else the first device."""
     return None if None in parts else next(iter(parts))
 
 
-def read_part(owner: str, what: str, function: Callable[..., Any], inplace: str = "none") -> Part:
-    """``function`` with the names of its parameters.
+def read_part(
+    owner: str, what: str, function: Callable[..., Any], inplace: str = "none"
+) -> SimplePart:
+    """Reads the names of the parameters of ``function``.
 
     Raises:
-        DeclarationError: a parameter cannot be filled by position, or the in-place option is wrong.
+        DeclarationError: a parameter is not positional, or the in-place option is wrong.
     """
     _require_option(owner, what, inplace)
     try:
@@ -89,7 +91,7 @@ def read_part(owner: str, what: str, function: Callable[..., Any], inplace: str 
                 f"{owner}: the {what} must have positional parameters without defaults only, "
                 f"got {one}"
             )
-    return Part(function, tuple(one.name for one in parameters), inplace)
+    return SimplePart(function, tuple(one.name for one in parameters), inplace)
 
 
 def _require_option(owner: str, what: str, inplace: str) -> None:
@@ -107,29 +109,29 @@ def _require_option(owner: str, what: str, inplace: str) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """All that was said of an operator.
+class SimpleSettings:
+    """The settings of an operator.
 
     Attributes:
         name: the operator's name.
-        functions: what computes it, by device.
-        gradients: what computes its gradient, by device.
+        functions: functions of the operator, by device.
+        gradients: functions of its gradient, by device.
         shape: the shape function.
-        order: where the scalar stands in a call, or None without one.
+        order: position of the scalar in a call, or None without a scalar.
         keywords: annotation and default of each keyword.
         requests: the requested resources.
-        derivative: what is known of the derivative when there is no gradient, and why.
-        differs: the gradient is not that of the function, on purpose.
+        derivative: status of the derivative without a gradient, and the reason.
+        differs: whether the gradient deliberately differs from that of the function.
         text: the description.
         cases: sample calls and misuses.
         reference: the same function in NumPy.
-        use: whether the operator was used; the same for all versions of the settings.
+        use: whether the operator was used; shared by all versions of the settings.
     """
 
     name: str
-    functions: Mapping[Device, Part] = dataclasses.field(default_factory=dict)
-    gradients: Mapping[Device, Part] = dataclasses.field(default_factory=dict)
-    shape: Part | None = None
+    functions: Mapping[Device, SimplePart] = dataclasses.field(default_factory=dict)
+    gradients: Mapping[Device, SimplePart] = dataclasses.field(default_factory=dict)
+    shape: SimplePart | None = None
     order: str | None = None
     keywords: Mapping[str, tuple[Any, ...]] = dataclasses.field(default_factory=dict)
     requests: tuple[Request, ...] = ()
@@ -151,7 +153,7 @@ class Settings:
         return "random" in self.requests
 
     def attributes(self) -> list[inspect.Parameter]:
-        """The attributes as keyword-only parameters."""
+        """Returns the attributes as keyword-only parameters."""
         if self.order is not None:
             return [attribute_parameter("scalar", float)]
         return [attribute_parameter(name, *declared) for name, declared in self.keywords.items()]
@@ -159,7 +161,7 @@ class Settings:
     def environment(
         self, attributes: Mapping[str, Any], key: Any = None, dtype: Any = float
     ) -> EnvArguments:
-        """What the functions find in ``env``; ``dtype`` is that of draws which name none."""
+        """Returns ``env`` for the functions; ``dtype`` is the default dtype of random draws."""
         return EnvArguments(
             scalar=None if self.order is None else attributes["scalar"],
             kwargs=attributes if self.keywords else None,
@@ -168,7 +170,7 @@ class Settings:
         )
 
     def inputs(self, names: Iterable[str]) -> list[inspect.Parameter]:
-        """Slots called ``names``, and one for the random key where a call needs it."""
+        """Returns slots called ``names``, and one for the random key if a call needs it."""
         slots = [slot_parameter(name, Array) for name in names]
         return [*slots, slot_parameter(KEY, Key)] if self.keyed else slots
 
@@ -177,7 +179,7 @@ class Settings:
 
 
 def slot_parameter(name: str, annotation: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """A parameter for a slot."""
+    """Returns a parameter for a slot."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, kind, annotation=annotation)
 
@@ -185,7 +187,7 @@ def slot_parameter(name: str, annotation: Any = inspect.Parameter.empty) -> insp
 def attribute_parameter(
     name: str, annotation: Any, default: Any = inspect.Parameter.empty
 ) -> inspect.Parameter:
-    """A parameter for an attribute."""
+    """Returns a parameter for an attribute."""
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
@@ -193,7 +195,7 @@ def attribute_parameter(
 def with_signature(
     function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., Any]:
-    """``function``, which from now on says that it has ``parameters``."""
+    """Sets the signature of ``function`` to ``parameters`` and returns the function."""
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
 
@@ -202,11 +204,11 @@ def described(
     kernel: Callable[..., Any],
     name: str,
     inputs: Sequence[inspect.Parameter],
-    settings: Settings,
+    settings: SimpleSettings,
     text: str,
-    part: Part,
+    part: SimplePart,
 ) -> Callable[..., Any]:
-    """``kernel`` with all that it tells of itself."""
+    """Sets the name, docstring, module and signature of ``kernel`` and returns it."""
     kernel.__name__, kernel.__doc__ = name, text
     kernel.__module__ = getattr(part.function, "__module__", None) or __name__
     return with_signature(kernel, [*inputs, *settings.attributes()])

@@ -1,4 +1,4 @@
-"""What a LoDTensor holds, and what follows from it without an operator's work."""
+"""Ragged: the data and offsets of a LoDTensor, and properties that need no operators."""
 
 import functools
 from typing import Any, Self
@@ -11,7 +11,7 @@ from registry.types import DType, Shape, VarType
 
 
 class Ragged:
-    """Data and the offsets of each level of its sequences."""
+    """Data, and the offsets of the sequences at each level."""
 
     __slots__ = ("__weakref__", "data", "lod")
     data: Any
@@ -19,7 +19,7 @@ class Ragged:
 
     @classmethod
     def _of(cls, data: Any, lod: Lod) -> Self:
-        """Of parts that fit together, or whose values nobody may look at."""
+        """Creates an instance from consistent parts, or from parts whose values are unavailable."""
         made = cls.__new__(cls)
         made.data, made.lod = data, lod
         return made
@@ -31,7 +31,7 @@ class Ragged:
 
     @property
     def shape(self) -> Shape:
-        """Shape of the data; its first length is that of all sequences and the padding."""
+        """Shape of the data; the first length is the total of all sequences and padding."""
         return tuple(self.data.shape)
 
     @property
@@ -46,11 +46,11 @@ class Ragged:
         return len(self.lod)
 
     def __len__(self) -> int:
-        """The number of outermost sequences."""
+        """Returns the number of outermost sequences."""
         return self.count(0)
 
     def count(self, level: int = -1) -> int:
-        """The number of sequences of a level."""
+        """Returns the number of sequences of a level."""
         count: int = self.lod[self._level(level)].shape[0] - 1
         return count
 
@@ -62,7 +62,7 @@ class Ragged:
         return level % self.lod_level
 
     def offsets(self, level: int = -1) -> Any:
-        """Where the sequences of a level begin in ``data``, whatever the levels below are.
+        """Returns the positions in ``data`` where the sequences of a level begin, at any level.
 
         These are the offsets that operators take.
 
@@ -74,7 +74,7 @@ class Ragged:
         return functools.reduce(picked, self.lod[self._level(level) :])
 
     def lengths(self, level: int = -1) -> Any:
-        """How many steps each sequence of a level has.
+        """Returns the number of steps in each sequence of a level.
 
         Example:
             >>> from registry import LoDTensor

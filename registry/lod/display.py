@@ -1,4 +1,4 @@
-"""How a LoDTensor looks: as text, and as a table in a notebook."""
+"""Formats of a LoDTensor: text, and a table for notebooks."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -11,18 +11,18 @@ from registry.errors import UnknownTypeError
 from registry.lod.offsets import Lod, all_known, known, listed, one_line
 
 _SHOWN = 8
-"""How many sequences are shown."""
+"""Maximum number of sequences displayed."""
 
 
 def text(data: Any, lod: Lod) -> str:
-    """The type and the offsets, then a line for each of the first innermost sequences."""
+    """Formats the type and the offsets, and a line for each of the first innermost sequences."""
     bounds = ", ".join(map(_bounds, lod))
     lines = [f"LoDTensor({_typed(data)}, lod=[{bounds}])"]
     return "\n".join(lines + [f"  {number}: {steps}" for number, _, steps in _rows(data, lod)])
 
 
 def table(data: Any, lod: Lod) -> str:
-    """The same as HTML: number, length and values of each sequence."""
+    """Formats the same as HTML: number, length and values of each sequence."""
     rows = "".join(
         f"<tr><th>{number}</th><td>{length}</td><td><code>{escape(steps)}</code></td></tr>"
         for number, length, steps in _rows(data, lod)
@@ -34,7 +34,7 @@ def table(data: Any, lod: Lod) -> str:
 
 
 def _rows(data: Any, lod: Lod) -> Iterator[tuple[str, str, str]]:
-    """Number, length and text of the first innermost sequences; none where they are unknown."""
+    """Yields number, length and text of the first innermost sequences; none if unknown."""
     seen = all_known(data, *lod)
     if seen is None:
         return
@@ -49,7 +49,7 @@ def _rows(data: Any, lod: Lod) -> Iterator[tuple[str, str, str]]:
 
 
 def _numbers(outer: Sequence[np.ndarray], sequence: int) -> list[int]:
-    """The number of a sequence and, before it, of those that it is in, each within its own."""
+    """Returns the index of a sequence within its parent, preceded by those of its ancestors."""
     numbers: list[int] = []
     for offsets in reversed(outer):
         parent = int(np.searchsorted(offsets, sequence, side="right")) - 1

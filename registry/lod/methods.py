@@ -1,4 +1,4 @@
-"""The operators on ragged sequences as methods, which see to offsets and static lengths."""
+"""Sequence operators as methods that supply offsets and static lengths."""
 
 from typing import Any, Literal, Self
 
@@ -9,16 +9,16 @@ from registry.lod.base import Ragged
 from registry.lod.offsets import all_known, as_array, operator, plain, require_known, summed
 
 Pool = Literal["sum", "mean", "sqrt", "max", "first", "last"]
-"""What becomes of the steps of a sequence."""
+"""The reduction of the steps of a sequence."""
 
 
 class SequenceMethods(Ragged):
-    """The operators on the sequences of ``data``, each of which documents what it computes."""
+    """Operators on the sequences of ``data``; each operator's page documents the computation."""
 
     __slots__ = ()
 
     def sequence_pool(self, pool: Pool = "sum", *, pad_value: float = 0.0, level: int = -1) -> Any:
-        """One row for each sequence of a level; a LoDTensor if there are levels above it.
+        """Returns one row per sequence of a level; a LoDTensor if it has levels above.
 
         Example:
             >>> from registry import LoDTensor
@@ -33,16 +33,16 @@ class SequenceMethods(Ragged):
         return self._of(rows, outer) if outer else rows
 
     def sequence_softmax(self, *, level: int = -1) -> Self:
-        """The softmax over the steps of each sequence of a level."""
+        """Returns the softmax over the steps of each sequence of a level."""
         return self._of(operator("sequence_softmax")(self.data, self.offsets(level)), self.lod)
 
     def sequence_reverse(self) -> Self:
-        """The steps of each innermost sequence in reverse order."""
+        """Returns the steps of each innermost sequence in reverse order."""
         reverse = operator("sequence_reverse")
         return self._of(reverse(self.data, offsets=self.lod[-1]), self.lod)
 
     def sequence_expand_as(self, rows: Any, *, level: int = -1) -> Self:
-        """Rows of a dense array, one for each sequence of a level, each repeated for all its steps.
+        """Repeats each row of a dense array for all steps of a sequence of a level.
 
         Example:
             >>> from registry import LoDTensor
@@ -56,11 +56,11 @@ class SequenceMethods(Ragged):
     def sequence_expand(
         self, y: Ragged, ref_level: int = -1, *, total_length: int | None = None
     ) -> Self:
-        """The sequences, each repeated as often as that of ``y`` has parts at ``ref_level``.
+        """Repeats each sequence once per part of the sequence of ``y`` at ``ref_level``.
 
-        Parts are sequences of the next level, or steps. Both tensors have as many sequences there,
-        and this one has one level. ``total_length`` is that of the result, and has to be given
-        where offsets are traced.
+        Parts are sequences of the next level, or steps. Both tensors have the same number of
+        sequences there, and this tensor has one level. ``total_length`` is the length of the
+        result; it is required if offsets are traced.
 
         Example:
             >>> from registry import LoDTensor
@@ -90,7 +90,7 @@ class SequenceMethods(Ragged):
         return self._of(data, (_at_most(new, total_length, offsets),))
 
     def sequence_concat(self, *others: Ragged) -> Self:
-        """The innermost sequences joined one by one with those of others; levels above are kept.
+        """Concatenates the innermost sequences with those of others; levels above are unchanged.
 
         Example:
             >>> from registry import LoDTensor
@@ -102,7 +102,8 @@ class SequenceMethods(Ragged):
         counts = [[one.shape[0] - 1 for one in each.lod] for each in every]
         if any(one != counts[0] for one in counts):
             raise ShapeError(
-                f"sequence_concat: all must have as many sequences at each level, got {counts}"
+                "sequence_concat: all must have the same number of sequences at each level, "
+                f"got {counts}"
             )
         bounds = [one.lod[-1] for one in every]
         seen = all_known(*bounds)
@@ -112,10 +113,10 @@ class SequenceMethods(Ragged):
         return self._of(data, (*self.lod[:-1], _at_most(new, None, offsets)))
 
     def sequence_slice(self, begin: Any, length: Any, *, total_length: int | None = None) -> Self:
-        """``length`` steps of each innermost sequence from step ``begin`` on, as far as they exist.
+        """Returns ``length`` steps of each innermost sequence from ``begin`` on, up to its end.
 
-        ``total_length`` is that of the result. Where offsets are traced it is by default that of
-        this tensor, which is always enough: the rest is padding.
+        ``total_length`` is the length of the result. If offsets are traced it defaults to the
+        length of this tensor, which always suffices: the rest is padding.
 
         Example:
             >>> from registry import LoDTensor
@@ -144,10 +145,10 @@ class SequenceMethods(Ragged):
         context_start: int | None = None,
         name: str | None = None,
     ) -> Self:
-        """Convolution over the steps of each innermost sequence.
+        """Returns the convolution over the steps of each innermost sequence.
 
-        ``channels`` is by default the number of columns of ``weight``. Of a symbol the weight may
-        be left out: it becomes a variable called after ``name``.
+        ``channels`` defaults to the number of columns of ``weight``. For symbols the weight may be
+        omitted: it becomes a variable named after ``name``.
 
         Example:
             >>> from registry import LoDTensor
@@ -170,7 +171,7 @@ class SequenceMethods(Ragged):
 
 
 def _at_most(known: np.ndarray | None, total_length: int | None, computed: Any) -> Any:
-    """The offsets of a result: those that are known, none beyond its length, or the computed."""
+    """Returns the offsets of a result: known ones, clipped to its length, or computed ones."""
     if known is None:
         return plain(computed)
     return known if total_length is None else np.minimum(known, np.int32(total_length))

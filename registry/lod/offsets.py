@@ -1,4 +1,4 @@
-"""Vectors of offsets as a LoDTensor keeps them: read, checked, and counted in other units."""
+"""Vectors of offsets of a LoDTensor: conversion, validation, and conversion of units."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,34 +8,35 @@ import numpy as np
 
 from registry import var
 from registry.errors import DTypeError, ShapeError, UnknownTypeError
+from registry.types import is_integer
 
 Lod = tuple[Any, ...]
-"""A vector of offsets for each level, the outermost first."""
+"""A vector of offsets for each level, outermost first."""
 
 
 def operator(name: str) -> Callable[..., Any]:
-    """The operator called ``name``."""
-    found = var.methods(name)
+    """Returns the operator called ``name``."""
+    found = var.Operators.find(name)
     assert found is not None, name
     return found
 
 
-# Their values ----------------------------------------------------------------------------------
+# Values ----------------------------------------------------------------------------------------
 
 
 def plain(offsets: Any) -> Any:
-    """Of an eager array, which offsets need not be, the JAX array; all else as it is."""
+    """Converts an eager array to a JAX array; returns other values unchanged."""
     asjax = getattr(offsets, "asjax", None)
     return offsets if asjax is None else asjax()
 
 
 def as_array(value: Any) -> Any:
-    """A list as a NumPy array; all else as it is."""
+    """Converts a list to a NumPy array; returns other values unchanged."""
     return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
 def known(array: Any) -> np.ndarray | None:
-    """The array in NumPy; None where its values are not there: traced, or a symbol."""
+    """Returns the array in NumPy, or None if it is traced or a symbol."""
     array = plain(array)
     if isinstance(array, (var.Var, jax.core.Tracer)) or not hasattr(array, "dtype"):
         return None
@@ -43,16 +44,16 @@ def known(array: Any) -> np.ndarray | None:
 
 
 def all_known(*arrays: Any) -> list[np.ndarray] | None:
-    """All the arrays in NumPy; None where the values of one are not there."""
+    """Returns all arrays in NumPy, or None if one is traced or a symbol."""
     found = [one for one in map(known, arrays) if one is not None]
     return found if len(found) == len(arrays) else None
 
 
 def require_known(what: str, **values: Any) -> None:
-    """Refuse to go on without a value.
+    """Requires values to be known.
 
     Raises:
-        UnknownTypeError: one is None.
+        UnknownTypeError: a value is None.
     """
     for name, value in values.items():
         if value is None:
@@ -62,7 +63,7 @@ def require_known(what: str, **values: Any) -> None:
 
 
 def length_of(array: Any) -> int | None:
-    """The length of the first axis, where it is known."""
+    """Returns the length of the first axis, or None if unknown."""
     try:
         length: int = array.shape[0]
     except UnknownTypeError:
@@ -70,16 +71,16 @@ def length_of(array: Any) -> int | None:
     return length
 
 
-# How they are kept -----------------------------------------------------------------------------
+# Storage ---------------------------------------------------------------------------------------
 
 
 def kept(given: Any, level: int) -> Any:
-    """Offsets as they are kept: int32, in NumPy where they are lists."""
+    """Returns offsets in their stored form: int32, in NumPy if they are lists."""
     given = plain(given)
     if isinstance(given, var.Var):
         return given
     array = given if isinstance(given, jax.Array) else np.asarray(given)
-    if array.size and array.dtype.kind not in "iu":
+    if array.size and not is_integer(array.dtype):
         raise DTypeError(
             f"LoDTensor: offsets of level {level} must be integers, got {array.dtype.name}"
         )
@@ -87,7 +88,7 @@ def kept(given: Any, level: int) -> Any:
 
 
 def of_lengths(given: Any, level: int) -> Any:
-    """Offsets of sequences of these lengths."""
+    """Returns offsets of sequences with these lengths."""
     given = plain(given)
     if isinstance(given, (var.Var, jax.Array)):
         return operator("sequence_offsets")(given)
@@ -97,7 +98,7 @@ def of_lengths(given: Any, level: int) -> Any:
             f"from_lengths: lengths of level {level} must be a vector without negative numbers, "
             f"got {listed(lengths)}"
         )
-    if lengths.size and lengths.dtype.kind not in "iu":
+    if lengths.size and not is_integer(lengths.dtype):
         raise DTypeError(
             f"from_lengths: lengths of level {level} must be integers, got {lengths.dtype.name}"
         )
@@ -105,12 +106,12 @@ def of_lengths(given: Any, level: int) -> Any:
 
 
 def summed(lengths: Any) -> np.ndarray:
-    """Where sequences of these lengths begin, and where the last one ends."""
+    """Returns the starts of sequences with these lengths, and the end of the last one."""
     return np.cumsum([0, *lengths]).astype(np.int32)
 
 
 def counted(mask: Any) -> Any:
-    """How many steps each row of a mask has; they must come before the padding."""
+    """Returns the number of steps in each row of a mask; they must precede the padding."""
     seen = known(mask)
     if seen is None:
         return operator("sum")(mask, axis=1)
@@ -121,35 +122,35 @@ def counted(mask: Any) -> Any:
 
 
 def picked(outer: Any, inner: Any) -> Any:
-    """Offsets of a level, counted in what those of the next level count."""
+    """Converts offsets of a level to the units of the next level."""
     if isinstance(inner, np.ndarray) and isinstance(outer, np.ndarray):
         return inner[outer]
     return operator("take")(inner, outer)
 
 
 def differences(offsets: Any) -> Any:
-    """The lengths of the sequences that ``offsets`` bound."""
+    """Returns the lengths of the sequences that ``offsets`` delimit."""
     if isinstance(offsets, np.ndarray):
         return np.diff(offsets)
     return operator("sequence_lengths")(offsets)
 
 
 def listed(numbers: Any) -> str:
-    """Numbers as a message shows them."""
+    """Formats numbers for a message."""
     array = np.asarray(numbers)
     return one_line(np.array2string(array, separator=", ", threshold=12, edgeitems=3))
 
 
 def one_line(text: str) -> str:
-    """The text of an array on one line, without the blanks that align its columns."""
+    """Formats the text of an array on one line, without the alignment of columns."""
     return " ".join(text.split()).replace("[ ", "[")
 
 
-# Whether they fit ------------------------------------------------------------------------------
+# Validation ------------------------------------------------------------------------------------
 
 
 def check(data: Any, lod: Lod, padded: bool) -> None:
-    """Refuse offsets that do not bound sequences of ``data``, as far as values are known.
+    """Validates that the offsets delimit sequences of ``data``, as far as values are known.
 
     Raises:
         ShapeError: they do not.
@@ -184,7 +185,7 @@ def _require_vectors(lod: Sequence[Any]) -> None:
 
 
 def length_of_shape(array: Any) -> int | None:
-    """The number of axes, where it is known."""
+    """Returns the number of axes, or None if unknown."""
     try:
         return len(array.shape)
     except UnknownTypeError:

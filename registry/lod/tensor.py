@@ -28,18 +28,19 @@ from registry.var import Var
 
 
 class LoDTensor(SequenceMethods):
-    """Ragged sequences, one after the other along the first axis of ``data``.
+    """Ragged sequences, concatenated along the first axis of ``data``.
 
-    ``lod`` (the level of detail) holds a vector of ``n + 1`` offsets for each level, the outermost
-    first. Those of the last level count steps: sequence ``s`` is
-    ``data[lod[-1][s]:lod[-1][s + 1]]``. Those of a level above count the sequences of the next one:
-    with words in sentences in texts, ``lod[0]`` counts sentences and ``lod[1]`` words. Offsets
-    start with 0, never decrease, and end with the number of what they count. They are of dtype
-    int32. A method needs their values only where the shape of its result depends on them; so
-    under ``jax.jit`` they may be traced, while their number and the length of ``data`` are static.
+    ``lod`` (the level of detail) holds a vector of ``n + 1`` offsets for each level, outermost
+    first. The offsets of the last level count steps: sequence ``s`` is
+    ``data[lod[-1][s]:lod[-1][s + 1]]``. Those of a level above count the sequences of the next
+    level: for words in sentences in texts, ``lod[0]`` counts sentences and ``lod[1]`` words.
+    Offsets start with 0, never decrease, and end with the number of items that they count. Their
+    dtype is int32. A method needs their values only if the shape of its result depends on them;
+    thus they may be traced under ``jax.jit``, while their number and the length of ``data`` are
+    static.
 
-    With ``padded=True`` the offsets may end earlier: what is behind the last one is padding and
-    belongs to no sequence.
+    With ``padded=True`` the offsets may end earlier: the data after the last offset are padding and
+    belong to no sequence.
 
     Args:
         data: an array, eager array or symbol; its first axis counts steps.
@@ -47,10 +48,9 @@ class LoDTensor(SequenceMethods):
         padded: whether there may be padding.
 
     Raises:
-        ShapeError: the offsets do not bound sequences of ``data``. Values that are traced or
-            symbols are not checked.
-        DTypeError: they are no integers.
-
+        ShapeError: the offsets do not delimit sequences of ``data``. Values of tracers and symbols
+            are not checked.
+        DTypeError: the offsets are not integers.
     Example:
         >>> words = LoDTensor(jnp.array([3, 1, 4, 1, 5]), [[0, 3, 3, 5]])
         >>> words
@@ -70,15 +70,15 @@ class LoDTensor(SequenceMethods):
         self.lod = tuple(kept(one, i) for i, one in enumerate(lod))
         check(self.data, self.lod, padded)
 
-    # Made from ------------------------------------------------------------------------------------
+    # Construction ---------------------------------------------------------------------------------
 
     @classmethod
     def from_lists(
         cls, sequences: Sequence[Any], *, lod_level: int = 1, dtype: Any = None
     ) -> "LoDTensor":
-        """Of nested lists: ``lod_level`` of them are sequences, those inside are single steps.
+        """Creates a LoDTensor from nested lists of ``lod_level`` levels, with steps inside.
 
-        The innermost sequences may be arrays. Where all are empty, their steps are numbers.
+        The innermost sequences may be arrays. If all are empty, their steps are numbers.
 
         Example:
             >>> LoDTensor.from_lists([[[1, 2], [3]], [[4, 5, 6]]], lod_level=2).lod
@@ -99,7 +99,7 @@ class LoDTensor(SequenceMethods):
     def from_lengths(
         cls, data: Any, lengths: Sequence[Any], *, padded: bool = False
     ) -> "LoDTensor":
-        """Of data and the lengths of its sequences, a vector for each level, the outermost first.
+        """Creates a LoDTensor from data and a vector of lengths for each level, outermost first.
 
         The lengths of a level count sequences of the next one; those of the last count steps.
 
@@ -113,13 +113,14 @@ class LoDTensor(SequenceMethods):
     def from_padded(
         cls, padded: Any, *, length: Any = None, mask: Any = None, total_length: int | None = None
     ) -> "LoDTensor":
-        """Of rows with padding behind their steps; ``length`` or ``mask`` tells the steps.
+        """Creates a LoDTensor from padded rows, given the lengths or a mask of their steps.
 
         Args:
             padded: of shape ``(sequences, steps, ...)``.
-            length: how many steps of each row are its own.
-            mask: or where they are, true before it is false, of shape ``(sequences, steps)``.
-            total_length: of the data; needed only where the lengths are traced.
+            length: the number of steps in each row.
+            mask: alternatively, a mask of the steps, true before it is false, of shape
+                ``(sequences, steps)``.
+            total_length: length of the data; needed only if the lengths are traced.
 
         Example:
             >>> rows = jnp.array([[1, 0], [2, 3]])
@@ -138,10 +139,10 @@ class LoDTensor(SequenceMethods):
         data, offsets = operator("sequence_unpad")(padded, length, total_length=total_length)
         return cls._of(data, (plain(offsets) if new is None else new,))
 
-    # Read back -----------------------------------------------------------------------------------
+    # Conversion ----------------------------------------------------------------------------------
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
-        """The lengths of each level, counted in what it consists of; see ``from_lengths``.
+        """Returns the lengths of each level, counted in items of the next; see ``from_lengths``.
 
         Raises:
             UnknownTypeError: the offsets are traced.
@@ -155,7 +156,7 @@ class LoDTensor(SequenceMethods):
         return seen or []
 
     def to_lists(self) -> list[Any]:
-        """The sequences as nested lists.
+        """Returns the sequences as nested lists.
 
         Example:
             >>> LoDTensor(jnp.arange(3), [[0, 2, 2, 3]]).to_lists()
@@ -168,10 +169,10 @@ class LoDTensor(SequenceMethods):
         return parts
 
     def to_padded(self, padded_length: int | None = None, *, pad_value: float = 0.0) -> Any:
-        """The innermost sequences as rows of one length, and the mask of their steps.
+        """Returns the innermost sequences as rows of one length, and the mask of their steps.
 
-        ``padded_length`` is that of the longest sequence, and has to be given where the offsets are
-        traced; sequences that are longer are cut.
+        ``padded_length`` defaults to the longest length, and is required if the offsets are traced;
+        longer sequences are truncated.
 
         Example:
             >>> rows, mask = LoDTensor(jnp.arange(1, 4), [[0, 1, 3]]).to_padded()
@@ -188,10 +189,10 @@ class LoDTensor(SequenceMethods):
         return rows, operator("length_mask")(length, size=padded_length)
 
     def as_feed(self, name: str) -> dict[str, Any]:
-        """What is fed to the variables that stand for a tensor called ``name``.
+        """Returns the feeds of the variables that represent a tensor called ``name``.
 
         They are ``name`` itself and ``name@LOD0``, ``name@LOD1`` ... for the offsets of each level,
-        the outermost first.
+        outermost first.
 
         Example:
             >>> sorted(LoDTensor(jnp.zeros(2), [[0, 1], [0, 2]]).as_feed("words"))
@@ -200,10 +201,10 @@ class LoDTensor(SequenceMethods):
         return {name: self.data, **{f"{name}@LOD{i}": one for i, one in enumerate(self.lod)}}
 
     def with_data(self, data: Any) -> "LoDTensor":
-        """The same sequences of other steps: what an operator made of each step by itself.
+        """Returns the same sequences with other steps, such as the result of a stepwise operator.
 
         Raises:
-            ShapeError: there are not as many.
+            ShapeError: the number of steps differs.
 
         Example:
             >>> words = LoDTensor(jnp.array([1, 2, 3]), [[0, 1, 3]])
@@ -216,7 +217,9 @@ class LoDTensor(SequenceMethods):
         return self._of(data, self.lod)
 
     def with_total_length(self, total_length: int) -> "LoDTensor":
-        """The same sequences with zeros behind them, or less padding, so that batches are alike.
+        """Returns the same sequences, with ``data`` zero-padded or cut to ``total_length`` steps.
+
+        Batches of one total length have the same shapes.
 
         Raises:
             ShapeError: the sequences are longer.
@@ -233,16 +236,16 @@ class LoDTensor(SequenceMethods):
             return self._of(np.pad(self.data, widths), self.lod)
         return self._of(operator("pad")(self.data, pad_width=widths), self.lod)
 
-    # Its parts ------------------------------------------------------------------------------------
+    # Indexing and display -------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        """One outermost sequence, an array or with a level less; or those of a slice."""
+        """Returns one outermost sequence, an array or one level less; or those of a slice."""
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
                 raise ArgumentError(f"LoDTensor: a slice must have step 1, got {step}")
             return self._between(start, max(start, stop))
-        number = range(len(self))[index]  # as of a list, errors included
+        number = range(len(self))[index]  # like a list, including errors
         one = self._between(number, number + 1)
         return self._of(one.data, one.lod[1:]) if one.lod[1:] else one.data
 
@@ -258,7 +261,7 @@ class LoDTensor(SequenceMethods):
         return self._of(self.data[start:stop], tuple(lod))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # NumPy would stack sequences that happen to be equally long, and refuse others.
+        # NumPy would stack sequences that happen to have equal lengths, and fail for others.
         del dtype, copy
         raise KindError(
             "LoDTensor: an array must be chosen, .data or to_padded(), got the whole tensor"
@@ -268,19 +271,19 @@ class LoDTensor(SequenceMethods):
         return text(self.data, self.lod)
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
+        """Returns the table that a notebook displays."""
         return table(self.data, self.lod)
 
 
 def _steps(sequence: Any) -> int:
-    """How many steps a sequence in a nested list has."""
+    """Returns the number of steps in a sequence of a nested list."""
     if hasattr(sequence, "__len__") and not isinstance(sequence, str):
         return len(sequence)
     raise ShapeError(f"from_lists: a sequence must be a list or an array, got {sequence!r:.200}")
 
 
 def _array(sequence: Any, dtype: Any) -> np.ndarray:
-    """The steps of an innermost sequence."""
+    """Returns the steps of an innermost sequence."""
     _steps(sequence)
     try:
         return np.asarray(sequence, dtype)

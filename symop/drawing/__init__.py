@@ -1,1 +1,1 @@
-"""The parts of a drawing: which boxes, what is written in them, where they go, and the picture."""
+"""Components of graph drawings: boxes, their text, their layout, and the SVG picture."""

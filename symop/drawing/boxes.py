@@ -1,28 +1,28 @@
 """The boxes of a drawing: one for each operator and variable of a graph.
 
-Numbers, parameters and the like have no box: they are drawn inside the boxes that read them.
+Numbers, parameters and similar leaves have no box: they are drawn inside the boxes that read them.
 """
 
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 
-from registry.operator import Operator
-from symop.graph import ARRAY, CONSTANT, KEY, SELECT, TRAINING, VARIABLE, Node, topological
+from registry.operator.operator import Operator
+from symop.graph.nodes import ARRAY, CONSTANT, KEY, TRAINING, VARIABLE, Node, topological
 
 
 @dataclasses.dataclass(slots=True)
 class Box:
-    """What is drawn as one box.
+    """The nodes drawn as one box.
 
     Attributes:
-        nodes: every node that it stands for.
-        sources: (number of the box, index of its output) of what it reads.
-        outputs: which outputs of the graph it holds.
-        fold: how several nodes came to be one box: ``run``, ``gradient``, ``stretch`` or nothing.
-        times: how many equal blocks it stands for.
+        nodes: all nodes that the box represents.
+        sources: (box number, output index) of each value that it reads.
+        outputs: indices of the graph outputs that it contains.
+        fold: how its nodes were merged: ``run``, ``gradient``, ``stretch`` or an empty string.
+        times: the number of equal blocks that it represents.
         shown: the nodes of one block.
-        node: the first of them that computes something, if there is one.
+        node: the first node of ``shown`` that computes something, or its first node.
         backward: whether the box belongs to a gradient.
     """
 
@@ -36,14 +36,14 @@ class Box:
     backward: bool = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive what many passes ask for."""
+        """Caches derived fields that many passes read."""
         self.shown = self.shown or self.nodes
         self.node = next(filter(is_operator, self.shown), self.shown[0])
         self.backward = is_backward(self.node)
 
     @property
     def operators(self) -> int:
-        """How many operators the box stands for."""
+        """The number of operators that the box represents."""
         return sum(is_operator(node) for node in self.nodes)
 
 
@@ -54,43 +54,34 @@ def is_backward(node: Node) -> bool:
 
 def is_operator(node: Node) -> bool:
     """Whether a node computes something."""
-    if isinstance(node.op, Operator):
-        return True
-    return bool(node.operands) and node.op is not SELECT
-
-
-def value_of(node: Node) -> tuple[Node, int]:
-    """The node that computes a value, and which of its outputs the value is."""
-    if node.op is SELECT:
-        return node.operands[0], node.attributes[0]
-    return node, 0
+    return isinstance(node.op, Operator) or (bool(node.operands) and not node.is_selection)
 
 
 # Boxes of a graph ------------------------------------------------------------------------------
 
 
 def boxes_of(outputs: Sequence[Node]) -> tuple[list[Box], frozenset[Node]]:
-    """A box for each node that is drawn, inputs first; and the leaves drawn inside their users."""
+    """Returns a box for each drawn node, inputs first, and the leaves drawn inside their users."""
     order = topological(outputs)
-    inside = _drawn_inside(order, {value_of(output)[0] for output in outputs})
+    inside = _drawn_inside(order, {output.source for output in outputs})
     boxes: list[Box] = []
     number: dict[Node, int] = {}
     for node in _deepest_first(order, outputs):
-        if node.op is SELECT or node in inside:
+        if node.is_selection or node in inside:
             continue
-        read = [value_of(child) for child in node.operands]
+        read = [(child.source, child.index) for child in node.operands]
         sources = dict.fromkeys((number[n], i) for n, i in read if n in number)
         number[node] = len(boxes)
         boxes.append(Box([node], list(sources)))
     for i, output in enumerate(outputs):
-        boxes[number[value_of(output)[0]]].outputs.append(i)
+        boxes[number[output.source]].outputs.append(i)
     return boxes, inside
 
 
 def _deepest_first(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
-    """Topological order in which the longest way to an input comes first.
+    """Returns a topological order that visits the longest path to an input first.
 
-    So the layers of a network follow one another, each beside what only it reads.
+    The layers of a network thus follow one another, each next to the values that only it reads.
     """
     depth: dict[Node, int] = {}
     for node in order:
@@ -112,7 +103,7 @@ def _deepest_first(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]
 
 
 def _drawn_inside(order: Sequence[Node], pinned: set[Node]) -> frozenset[Node]:
-    """Leaves shown in the boxes of their users: numbers, parameters, what one operator reads."""
+    """Returns the leaves drawn inside their users: numbers, parameters, and values read once."""
     inside: set[Node] = set()
     forward: Counter[Node] = Counter()
     every: Counter[Node] = Counter()

@@ -1,4 +1,4 @@
-"""What is written in the boxes of a drawing, and behind them as hover text."""
+"""The text in the boxes of a drawing, and their hover text."""
 
 import math
 import re
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from registry.attributes import REQUIRED, identity_key
 from registry.errors import NameConflictError
-from registry.operator import Operator
+from registry.operator.attributes import REQUIRED, identity_key
+from registry.operator.operator import Operator
 from symop.drawing.boxes import Box, is_backward, is_operator
 from symop.drawing.svg import CHIP_ROW, INK, MUTED, Card, Chip, Line
-from symop.graph import ARRAY, CONSTANT, DEFERRED, VARIABLE, Node, topological
-from symop.naming import names_of
+from symop.graph.naming import names_of
+from symop.graph.nodes import ARRAY, CONSTANT, DEFERRED, VARIABLE, Node, topological
 
 LONGEST_TEXT = 44
 LONGEST_LIST = 24
@@ -27,19 +27,19 @@ class Labels:
     def __init__(
         self, outputs: Sequence[Node], inside: frozenset[Node], names: Sequence[str] | None
     ) -> None:
-        """``inside`` are the leaves that have no box of their own."""
+        """Names the nodes; ``inside`` are the leaves without a box of their own."""
         order = topological(outputs)
         try:
             self.names = names_of(order)
         except NameConflictError:
-            # A graph that cannot be bound can still be looked at.
+            # A graph with conflicting names cannot be bound, but can be drawn.
             self.names = {node: node.name or node.op.name for node in order}
         self.inside = inside
         many = len(outputs) > 1
         self.outputs = names or [f"output {i}" if many else "output" for i in range(len(outputs))]
 
     def card(self, box: Box) -> Card:
-        """What is written in and behind a box."""
+        """Returns the text and hover text of a box."""
         lines = self._lines(box)
         if box.times > 1:
             lines[0] = lines[0]._replace(text=f"{lines[0].text} × {box.times:,}")
@@ -83,7 +83,7 @@ class Labels:
         return [_small(_clipped(text))] if text else []
 
     def _numbers(self, node: Node) -> list[str]:
-        """The constants among the inputs, by slot where the order matters."""
+        """Returns the constants among the inputs, by slot where the order matters."""
         operator = node.op
         texts = []
         for i, child in enumerate(node.inputs):
@@ -102,7 +102,7 @@ class Labels:
             if child is not None and child in self.inside and child.op is not CONSTANT:
                 name = self.names[child] if child.op is VARIABLE else _kind_name(child)
                 slot = node.op.slot_of(i).name if isinstance(node.op, Operator) else ""
-                # What a layer made is called after it and the slot; the box says the rest.
+                # The name of a variable created by a layer ends with its slot; the slot suffices.
                 short = slot if slot and name == f"{self.names[node]}_{slot}" else name
                 shape = _shape_text(child) if child.op in (VARIABLE, ARRAY) else ""
                 text = f"{_clipped(short, 20)} {shape}".strip()
@@ -140,7 +140,7 @@ class Labels:
                 lines.append(f"reads {slot}{self.names[child]}  {type_text(child)}".rstrip())
         lines.append(f"gives {_all_types(node)}")
         if node.origin is not None and node.origin.file:
-            # The name alone: a drawing that is passed on does not tell where its author works.
+            # Only the file name: a shared drawing must not reveal its author's folders.
             file = re.split(r"[\\/]", node.origin.file)[-1]
             lines.append(f"built at {file}:{node.origin.line}")
         if is_backward(node) and node.origin is not None:
@@ -165,7 +165,7 @@ def _kind_name(node: Node) -> str:
 
 
 def _attributes(node: Node) -> list[str]:
-    """The attributes that are not at their default."""
+    """Returns the attributes that differ from their default."""
     if not isinstance(node.op, Operator):
         return []
     return [
@@ -187,7 +187,7 @@ def _value_text(value: Any) -> str:
 
 
 def type_text(node: Node) -> str:
-    """The type of the first visible output, and how many more there are."""
+    """Returns the type of the first visible output, and the number of further outputs."""
     if node.types is None:
         if node.op is VARIABLE and node.attributes[1] is not None:
             return f"{node.attributes[1].name}[?]"
@@ -214,20 +214,20 @@ def _shape_text(node: Node) -> str:
 
 
 def _tally(nodes: Iterable[Node], longest: int = 4) -> str:
-    """Operators by how often they occur, most frequent first."""
+    """Returns operator names with their counts, most frequent first."""
     counts = Counter(_kind_name(node) for node in nodes).most_common()
     texts = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
     return shortened_list(texts, longest)
 
 
 def shortened_list(texts: Sequence[str], longest: int = LONGEST_LIST) -> str:
-    """The first ``longest`` of ``texts``, and whether there are more."""
+    """Returns the first ``longest`` of ``texts``, with an ellipsis for the others."""
     shown = [_clipped(text) for text in texts[:longest]]
     return ", ".join([*shown, "…"] if len(texts) > longest else shown)
 
 
 def _clipped(text: str, longest: int = LONGEST_TEXT) -> str:
-    """``text`` with its middle left out when it is long."""
+    """Returns ``text`` with its middle omitted if it is long."""
     if len(text) <= longest:
         return text
     half = longest // 2 - 1
@@ -235,7 +235,7 @@ def _clipped(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def _wrapped(parts: Sequence[str]) -> list[str]:
-    """``parts`` joined by commas, on as many lines as they need."""
+    """Returns ``parts`` joined by commas, wrapped into lines."""
     lines = [""]
     for part in parts:
         text = _clipped(part)
@@ -267,5 +267,5 @@ def _in_rows(chips: Sequence[Chip]) -> list[list[Chip]]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 box``, ``12 boxes``."""
+    """Returns a number with its noun: ``1 box``, ``12 boxes``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

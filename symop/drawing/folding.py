@@ -1,7 +1,7 @@
-"""Folding: when a graph has too many boxes to be read, some of them stand for several operators.
+"""Folding of graphs with too many boxes: some boxes then represent several operators.
 
-A box then is a run of operators, the gradient of one layer, one of the equal blocks of a repeated
-pattern or, when nothing else helps, a stretch of the graph.
+Such a box is a run of operators, the gradient of one layer, one of the equal blocks of a repeated
+pattern or, as a last resort, a stretch of the graph.
 """
 
 import sys
@@ -14,30 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from registry.attributes import identity_key
-from registry.operator import Operator
-from symop.drawing.boxes import Box, is_backward, is_operator, value_of
-from symop.graph import CONSTANT, Node, Origin
+from registry.operator.attributes import identity_key
+from registry.operator.operator import Operator
+from symop.drawing.boxes import Box, is_backward, is_operator
+from symop.graph.nodes import CONSTANT, Node, Origin
 
 RUN_FACTORS = (2, 4)
-"""How much longer than needed a run may become, as not every operator is in one."""
+"""Factors by which runs may exceed the required length, as not all operators are in runs."""
 LONGEST_PERIOD = 160
 FEWEST_REPEATS = 3
 DEEPEST_BRANCH = 8
-"""A branch that leaves a repeated block is folded with it up to this depth."""
+"""The maximal depth to which a branch off a repeated block is folded with it."""
 FEWEST_BOXES = 4
 MOST_STRETCHES = 30
-"""Stretches mean little, so there are few of them."""
+"""The maximal number of stretches, low because they carry little meaning."""
 FARTHEST_OWNER = 64
 SHARED = 3
-"""A parameter with as many uses is one shared value, not one of each repeated block."""
+"""A parameter with this many uses is one shared value, not one per repeated block."""
 
 Fold = Callable[[Sequence[Box]], list[Box]]
 Owners = dict[Node, Node | Origin]
 
 
 def folded(boxes: list[Box], limit: int) -> list[Box]:
-    """At most ``limit`` boxes (at least 4) that stand for all of ``boxes``; gently, if possible."""
+    """Folds ``boxes`` into at most ``limit`` (at least 4), as little as needed."""
     limit = max(limit, FEWEST_BOXES)
     best = boxes
     owners = _owners(boxes) if len(boxes) > limit and any(box.backward for box in boxes) else {}
@@ -52,7 +52,7 @@ def folded(boxes: list[Box], limit: int) -> list[Box]:
 
 
 def _pipelines(owners: Owners, excess: int) -> Iterator[list[Fold]]:
-    """Ways to fold ``excess`` times too many boxes, from the gentlest on."""
+    """Yields sequences of folds that divide the number of boxes by ``excess``, gentlest first."""
     gradients: Fold = partial(_gradients, owners=owners)
     runs: Fold = partial(_runs, longest=sys.maxsize)
     yield [_repeats]
@@ -65,9 +65,9 @@ def _pipelines(owners: Owners, excess: int) -> Iterator[list[Fold]]:
 
 
 def _merged(boxes: Sequence[Box], keys: Sequence[Hashable], fold: str) -> list[Box]:
-    """One box for each key, in order of first appearance; a single one stays as it is.
+    """Returns one box for each key, in order of first appearance; a single box is kept.
 
-    With ``fold`` "" the boxes of one key are repetitions of each other.
+    If ``fold`` is "", boxes with the same key are repetitions of each other.
     """
     if len(set(keys)) == len(boxes):
         return list(boxes)
@@ -86,7 +86,7 @@ def _merged(boxes: Sequence[Box], keys: Sequence[Hashable], fold: str) -> list[B
 
 
 def _in_order(boxes: Sequence[Box]) -> list[Box]:
-    """``boxes`` renumbered so that each follows what it reads, as far as there is no cycle."""
+    """Returns ``boxes`` renumbered so that each follows the boxes it reads, except in cycles."""
     waiting = [len({source for source, _ in box.sources}) for box in boxes]
     readers: list[list[int]] = [[] for _ in boxes]
     for i, box in enumerate(boxes):
@@ -96,7 +96,7 @@ def _in_order(boxes: Sequence[Box]) -> list[Box]:
     number: dict[int, int] = {}
     stuck = iter(range(len(boxes)))
     while len(number) < len(boxes):
-        # Folding can close a cycle; the first box that is left opens it.
+        # Folding can close a cycle; the first remaining box breaks it.
         i = heappop(ready) if ready else next(i for i in stuck if i not in number)
         if i in number:
             continue
@@ -123,7 +123,7 @@ def _joined(group: list[Box], sources: list[tuple[int, int]], fold: str) -> Box:
 
 
 def _uses(boxes: Sequence[Box]) -> list[int]:
-    """How many boxes of the same part, forward or gradient, read each box."""
+    """Returns the number of readers of each box in the same part, forward or gradient."""
     uses = [0] * len(boxes)
     for box in boxes:
         for source in {source for source, _ in box.sources}:
@@ -131,7 +131,7 @@ def _uses(boxes: Sequence[Box]) -> list[int]:
     return uses
 
 
-# Runs of operators that keep the shape, each the only user of the one before.
+# Runs of operators that keep the shape, each the only user of its predecessor.
 
 
 def _runs(boxes: Sequence[Box], longest: int) -> list[Box]:
@@ -163,11 +163,11 @@ def _shape(node: Node) -> Any:
 
 
 def _owners(boxes: Sequence[Box]) -> Owners:
-    """The forward node that each node of a gradient belongs to, where that can be told.
+    """Returns the forward node to which each gradient node belongs, if it can be determined.
 
-    An origin names its forward operator. When several answer to the name (a loop built them on one
-    line), the cotangent tells: it comes from a later operator than the one that is meant, which is
-    the last one before that whose inputs or output the gradient reads.
+    An origin names its forward operator. If several operators match (a loop built them on one
+    line), the cotangent decides: it comes from a later operator than the wanted one, which is the
+    last before that operator whose inputs or output the gradient reads.
     """
     candidates: dict[tuple[Any, ...], list[Node]] = defaultdict(list)
     place: dict[Node, int] = {}
@@ -183,7 +183,7 @@ def _owners(boxes: Sequence[Box]) -> Owners:
             continue
         file, line, called = box.node.origin[:3]
         named = candidates.get((called, file, line), [])
-        reads = [value_of(child)[0] for child in box.node.operands]
+        reads = [child.source for child in box.node.operands]
         if len(named) <= 1:
             owners[box.node] = named[0] if named else box.node.origin
         elif not any(is_backward(node) for node in reads if node in place):
@@ -199,17 +199,17 @@ def _owners(boxes: Sequence[Box]) -> Owners:
 def _last_reading(
     named: Sequence[Node], values: set[Node], end: int, place: dict[Node, int]
 ) -> Node:
-    """The last of ``named`` up to ``end`` that has one of ``values`` as input or output."""
+    """Returns the last of ``named`` up to ``end`` with one of ``values`` as input or output."""
     stop = bisect_right(named, end, key=place.__getitem__)
     before = named[max(stop - FARTHEST_OWNER, 0) : stop] or named[:1]
     for node in reversed(before):
-        if node in values or any(value_of(child)[0] in values for child in node.operands):
+        if node in values or any(child.source in values for child in node.operands):
             return node
     return before[-1]
 
 
 def _own_residuals(boxes: Sequence[Box], residual: dict[Node, list[Node]], owners: Owners) -> None:
-    """What only prepares values for the gradient belongs to the one operator that uses it."""
+    """Assigns nodes that only prepare values for the gradient to the single operator using them."""
     users: dict[Node, set[Node | Origin]] = defaultdict(set)
     for box in boxes:
         for child in box.node.operands:
@@ -228,11 +228,11 @@ def _gradients(boxes: Sequence[Box], owners: Owners) -> list[Box]:
     return _merged(boxes, keys, "gradient")
 
 
-# Blocks that follow one another and are equal.
+# Equal consecutive blocks.
 
 
 def _repeats(boxes: Sequence[Box]) -> list[Box]:
-    """Equal consecutive blocks as one: the forward part first, as the gradient reads it."""
+    """Folds equal consecutive blocks, first in the forward part, which the gradient reads."""
     for backward in (False, True):
         part = [i for i, box in enumerate(boxes) if box.backward == backward]
         if not part:
@@ -246,7 +246,7 @@ def _repeats(boxes: Sequence[Box]) -> list[Box]:
 
 
 def _twins(boxes: Sequence[Box]) -> list[Box]:
-    """Equal boxes that hang on one repeated box, about one for each block, as one."""
+    """Folds equal boxes that read the same repeated box, about one for each block."""
     boxes = list(boxes)
     for _ in range(DEEPEST_BRANCH):
         groups: dict[Hashable, list[int]] = defaultdict(list)
@@ -267,7 +267,7 @@ def _twins(boxes: Sequence[Box]) -> list[Box]:
 
 
 def _near_leaf(boxes: Sequence[Box], box: int) -> bool:
-    """Whether a box reads variables alone: a parameter, or a parameter transposed."""
+    """Whether a box reads only variables: it is a parameter or, for example, its transpose."""
     return all(not boxes[source].sources for source, _ in boxes[box].sources)
 
 
@@ -277,7 +277,7 @@ def _kinds(box: Box) -> Hashable:
 
 
 def _tokens(boxes: Sequence[Box], part: Sequence[int]) -> np.ndarray:
-    """A number for each box of one part; equal where what they do and how they connect is."""
+    """Numbers the boxes of one part, equally for equal operations and connections."""
     place = {box: i for i, box in enumerate(part)}
     uses = _uses(boxes)
     known: dict[Hashable, int] = {}
@@ -294,7 +294,7 @@ def _tokens(boxes: Sequence[Box], part: Sequence[int]) -> np.ndarray:
 
 
 def _kind(node: Node) -> tuple[Any, ...]:
-    """What a node does, and with which numbers and parameters."""
+    """Returns the operation of a node, with the numbers and the types of the leaves it reads."""
     leaves = [child for child in node.operands if not child.inputs]
     read = tuple(
         identity_key(leaf.attributes) if leaf.op is CONSTANT else leaf.types for leaf in leaves
@@ -306,7 +306,7 @@ def _kind(node: Node) -> tuple[Any, ...]:
 def _periodic(
     tokens: np.ndarray, boxes: Sequence[Box], part: Sequence[int]
 ) -> list[tuple[int, int, int]]:
-    """Disjoint (start, period, count) of repeated blocks, those that save most first."""
+    """Returns disjoint (start, period, count) of repeated blocks, largest savings first."""
     found: list[tuple[int, int, int, int]] = []
     inputs = [len(boxes[i].node.inputs) for i in part]
     for period in range(1, min(LONGEST_PERIOD, len(tokens) // 2) + 1):
@@ -315,7 +315,7 @@ def _periodic(
         long = spans[:, 1] - spans[:, 0] >= (FEWEST_REPEATS - 1) * period
         for first, stop in spans[long].tolist():
             count, spare = divmod(stop - first + period, period)
-            # Where the cut is free, a block starts with the operator that has most inputs.
+            # If several cuts are possible, a block starts with the operator with the most inputs.
             start = max(range(first, first + spare + 1), key=inputs.__getitem__)
             found.append((-period * (count - 1), period, start, count))
     taken = np.zeros(len(tokens), bool)
@@ -328,11 +328,11 @@ def _periodic(
     return chosen
 
 
-# Stretches: the last resort, for graphs without structure.
+# Stretches: a last resort for graphs without structure.
 
 
 def _stretches(boxes: Sequence[Box], owners: Owners, limit: int) -> list[Box]:
-    """The forward part in stretches of equal length, the gradient by the stretch it belongs to."""
+    """Cuts the forward part into stretches of equal length; gradients join their stretch."""
     parts: dict[str, list[int]] = {"leaf": [], "forward": [], "owned": [], "loose": []}
     for i, box in enumerate(boxes):
         owned = "owned" if isinstance(owners.get(box.node), Node) else "loose"
@@ -355,7 +355,7 @@ def _stretches(boxes: Sequence[Box], owners: Owners, limit: int) -> list[Box]:
 
 
 def _cut(boxes: Sequence[Box], part: Sequence[int], count: int) -> list[list[int]]:
-    """``part`` in at most ``count`` pieces of similar length, cut where few edges pass."""
+    """Returns ``part`` in at most ``count`` pieces of similar length, cut where few edges cross."""
     if not part:
         return []
     length = -(-len(part) // max(count, 1))
@@ -369,7 +369,7 @@ def _cut(boxes: Sequence[Box], part: Sequence[int], count: int) -> list[list[int
 
 
 def _passing(boxes: Sequence[Box], part: Sequence[int]) -> list[int]:
-    """For each place in ``part``, how many values are read across it."""
+    """Returns the number of values read across each position in ``part``."""
     place = {box: i for i, box in enumerate(part)}
     last = list(range(len(part)))
     for i, box in enumerate(part):

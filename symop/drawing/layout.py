@@ -1,8 +1,7 @@
-"""Layered layout: boxes in rows from top to bottom, edges as curves that run between the boxes.
+"""Layered layout: boxes in rows from top to bottom, edges as curves between the boxes.
 
-A box of side 0 belongs to the forward part, one of side 1 to the gradient. The gradient is drawn
-from bottom to top beside the forward part when that makes the edges shorter, as it does for
-reverse mode.
+A box on side 0 belongs to the forward part, one on side 1 to the gradient. The gradient is drawn
+from bottom to top next to the forward part if that shortens the edges, as it does for reverse mode.
 """
 
 from collections import defaultdict
@@ -30,14 +29,14 @@ POSITION_SWEEPS = 30
 
 
 class Layout(NamedTuple):
-    """Where everything goes.
+    """The positions of boxes and edges.
 
     Attributes:
-        centers: the middle of each box.
-        paths: for each edge, the points that it passes from source to target; its direction at
-            each of them is vertical.
-        width: of the whole.
-        height: of the whole.
+        centers: the center of each box.
+        paths: for each edge, its points from source to target; its direction at each point is
+            vertical.
+        width: the total width.
+        height: the total height.
     """
 
     centers: list[Point]
@@ -49,10 +48,10 @@ class Layout(NamedTuple):
 def arrange(
     sizes: Sequence[Point], edges: Sequence[tuple[int, int]], sides: Sequence[int]
 ) -> Layout:
-    """Positions of boxes of ``sizes`` (width, height) and the routes of ``edges``.
+    """Computes positions of boxes of ``sizes`` (width, height) and routes of ``edges``.
 
-    Boxes are numbered in an order in which most edges go to higher numbers; an edge that does not
-    is drawn upwards. Edges are pairs of different boxes, each pair once.
+    Boxes are numbered so that most edges lead to higher numbers; other edges are drawn upwards.
+    Edges are unique pairs of different boxes.
     """
     ranks = min(
         (ranks_of(order, edges) for order in orders(sides)),
@@ -68,17 +67,17 @@ def arrange(
 
 
 def _positions(wires: Wires, rows: Sequence[Sequence[int]]) -> list[float]:
-    """x of each point: edges as straight as the distances within the rows allow."""
+    """Returns x of each point; edges are as straight as the distances within rows allow."""
     x = _balanced(wires, rows)
     return _straightened(wires, rows, x)
 
 
 def _balanced(wires: Wires, rows: Sequence[Sequence[int]]) -> list[float]:
-    """Each point near the mean of its neighbors."""
+    """Places each point near the mean of its neighbors."""
     x = [0.0] * len(wires.rank)
     gaps = [[_distance(wires, a, b) for a, b in pairwise(row)] for row in rows]
     for sweep in range(POSITION_SWEEPS):
-        # The first sweeps carry positions from row to row, the later ones balance both sides.
+        # The first sweeps propagate positions from row to row; later sweeps balance both sides.
         sides = [wires.up, wires.down] if sweep > 1 else [(wires.up, wires.down)[sweep]]
         numbered = list(zip(rows, gaps, strict=True))
         for row, gap in numbered if sweep % 2 == 0 else reversed(numbered):
@@ -89,7 +88,7 @@ def _balanced(wires: Wires, rows: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _straightened(wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> list[float]:
-    """Chains of points one exactly below the other, near the positions ``x``."""
+    """Aligns chains of points vertically, near the positions ``x``."""
     chain_of, chains = _chains(wires, rows, x)
     left: list[dict[int, float]] = [{} for _ in chains]
     right: list[dict[int, float]] = [{} for _ in chains]
@@ -114,7 +113,7 @@ def _straightened(wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float
 def _chain_pull(
     wires: Wires, at: Sequence[float], chain: Sequence[int], chain_of: Sequence[int]
 ) -> float:
-    """The weighted mean of the chains that this one has edges with."""
+    """Returns the weighted mean of the positions of adjacent chains."""
     total = weight = 0.0
     own = chain_of[chain[0]]
     for point in chain:
@@ -129,7 +128,7 @@ def _chain_pull(
 def _chains(
     wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]
 ) -> tuple[list[int], list[list[int]]]:
-    """Points joined with at most one neighbor in each adjacent row, no two joints crossing."""
+    """Links points to at most one point per adjacent row, without crossings; returns chains."""
     above: dict[int, int] = {}
     for upper, lower in pairwise(rows):
         place = {point: i for row in (upper, lower) for i, point in enumerate(row)}
@@ -159,7 +158,7 @@ def _chains(
 def _left_to_right(
     left: Sequence[dict[int, float]], right: Sequence[dict[int, float]]
 ) -> list[int]:
-    """Chains, each after those on its left: there is no cycle, as no two chains cross."""
+    """Sorts chains from left to right, topologically: without crossings no cycle exists."""
     waiting = [len(others) for others in left]
     order = [chain for chain, count in enumerate(waiting) if not count]
     for chain in order:
@@ -181,7 +180,7 @@ def _distance(wires: Wires, left: int, right: int) -> float:
 def _pull(
     wires: Wires, x: Sequence[float], point: int, sides: Sequence[Neighbors]
 ) -> tuple[float, float]:
-    """Where its neighbors want a point, and how much."""
+    """Returns a point's preferred position given its neighbors, and the preference's weight."""
     total = weight = 0.0
     for side in sides:
         for other in side[point]:
@@ -192,17 +191,17 @@ def _pull(
 
 
 def _strength(wires: Wires, point: int, other: int) -> float:
-    """How much the edge between two points wants to be straight."""
+    """Returns the weight of keeping the edge between two points straight."""
     bends = 2 - wires.is_box(point) - wires.is_box(other)
     strength = (3.0, 2.0, 8.0)[bends]
     return 3.0 * strength if wires.group[point] == wires.group[other] else strength
 
 
 def spread(pulls: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[float]:
-    """Numbers as near as possible to the wanted ones (value, weight), at least ``gaps`` apart.
+    """Returns numbers near the wanted ones (value, weight), at distances of at least ``gaps``.
 
-    Weighted least squares: neighbors that would be too close move as one block, whose place is the
-    mean of what its members want (pool adjacent violators).
+    They minimize the weighted squares of the deviations, by pool adjacent violators: neighbors that
+    would be too close move as one block, placed at the weighted mean of their wanted positions.
     """
     offset, offsets = 0.0, []
     blocks: list[tuple[float, float, int]] = []
@@ -222,7 +221,7 @@ def spread(pulls: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list[
 
 
 class _Frame(NamedTuple):
-    """Vertical extent of the rows, and the box edges within them."""
+    """The top and bottom of each row."""
 
     top: list[float]
     bottom: list[float]
@@ -234,7 +233,7 @@ def _frame(wires: Wires, rows: Sequence[Sequence[int]], x: Sequence[float]) -> _
         height = max((wires.sizes[p][1] for p in row if wires.is_box(p)), default=4.0)
         top.append(y)
         bottom.append(y + height)
-        # An edge that moves far to the side needs room, or it runs almost horizontally.
+        # An edge with a large horizontal shift needs height, or it would be almost horizontal.
         shift = max((abs(x[p] - x[q]) for p in row for q in wires.down[p]), default=0.0)
         y += height + ROW_GAP + min(60.0, 0.07 * shift)
     return _Frame(top, bottom)
@@ -249,7 +248,7 @@ def _routed(wires: Wires, rows: Sequence[Sequence[int]], x: list[float]) -> Layo
     middles = [(frame.top[r] + frame.bottom[r]) / 2 for r in wires.rank[: len(wires.sizes)]]
 
     def end(attached: _Attached) -> list[Point]:
-        """From the border of a box to the border of its row."""
+        """Returns the points of an edge from the border of a box to the border of its row."""
         box, below = attached.box, attached.below
         half = wires.sizes[box][1] / 2
         border = middles[box] + half if below else middles[box] - half
@@ -272,14 +271,14 @@ def _path(
     points = end(start)
     for bend in thread[1:-1]:
         rims = [frame.top[wires.rank[bend]], frame.bottom[wires.rank[bend]]]
-        # The bend is passed from the rim that the edge comes from.
+        # The bend is entered from the border that is closer to the previous point.
         rims.sort(key=lambda rim: abs(rim - points[-1][1]))
         points += [(x[bend], rim) for rim in rims]
     return points + end(stop)[::-1]
 
 
 class _Attached(NamedTuple):
-    """Where an edge meets a box: its own place for each neighbor and direction."""
+    """An end of an edge at a box, distinct for each neighbor and direction."""
 
     box: int
     other: int
@@ -288,7 +287,7 @@ class _Attached(NamedTuple):
 
 
 def _attached(wires: Wires, thread: Sequence[int]) -> tuple[_Attached, _Attached]:
-    """Both ends of an edge."""
+    """Returns both ends of an edge."""
     upwards = wires.rank[thread[0]] > wires.rank[thread[-1]]
     return (
         _Attached(thread[0], thread[1], not upwards, upwards),
@@ -297,7 +296,7 @@ def _attached(wires: Wires, thread: Sequence[int]) -> tuple[_Attached, _Attached
 
 
 def _ports(wires: Wires, x: Sequence[float]) -> dict[_Attached, float]:
-    """Where on the border of its box each edge ends: where it can be vertical, if there is room."""
+    """Returns the position of each edge's end on its box: vertical where the border permits."""
     borders: dict[tuple[int, bool], dict[_Attached, float]] = defaultdict(dict)
     for thread in wires.threads:
         for end in _attached(wires, thread):
@@ -316,7 +315,7 @@ def _ports(wires: Wires, x: Sequence[float]) -> dict[_Attached, float]:
 
 
 def _facing(wires: Wires, x: Sequence[float], box: int, other: int) -> float:
-    """Where an edge between two points is vertical, if it can be."""
+    """Returns the x at which an edge between two points is vertical, if possible."""
     if not wires.is_box(other):
         return x[other]
     low = max(x[p] - wires.width(p) / 2 + 8 for p in (box, other))

@@ -1,7 +1,7 @@
-"""Rows of a layout: which row each box is in, and the order within the rows.
+"""Rows of a layout: the row of each box, and the order within rows.
 
-This is the first half of Sugiyama's method: rank the boxes, thread long edges through the rows that
-they pass, and order each row so that few edges cross.
+This is the first half of Sugiyama's method: rank the boxes, thread long edges through the rows they
+cross, and order each row so that few edges cross.
 """
 
 from bisect import bisect_right, insort
@@ -14,7 +14,7 @@ Neighbors = list[list[int]]
 
 BOX_GAP = 26.0
 ROW_WIDTH = 1500.0
-"""A row of boxes wider than this becomes several rows."""
+"""A row of boxes wider than this is split into several rows."""
 CROSSING_SWEEPS = 14
 RANK_SWEEPS = 8
 
@@ -23,13 +23,13 @@ RANK_SWEEPS = 8
 
 
 def orders(sides: Sequence[int]) -> list[list[int]]:
-    """From top to bottom: all boxes as numbered; or the gradient, last first, below the rest."""
+    """Returns two orders of boxes: by number; and with the gradient reversed, below the rest."""
     plain = list(range(len(sides)))
     return [plain, sorted(plain, key=lambda i: (sides[i], -i if sides[i] else i))]
 
 
 def ranks_of(order: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
-    """A row for each box: below the boxes before it in ``order`` that it has edges with."""
+    """Returns the row of each box: below all adjacent boxes that precede it in ``order``."""
     place = {box: position for position, box in enumerate(order)}
     above: Neighbors = [[] for _ in order]
     below: Neighbors = [[] for _ in order]
@@ -45,7 +45,7 @@ def ranks_of(order: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
 
 
 def _tighten(order: Sequence[int], above: Neighbors, below: Neighbors, ranks: list[int]) -> None:
-    """Move each box within its slack to where most of its edges are short."""
+    """Moves each box within its slack to where most of its edges are short."""
     last = max(ranks, default=0)
     for sweep in range(RANK_SWEEPS):
         for box in order if sweep % 2 else reversed(order):
@@ -59,7 +59,7 @@ def _tighten(order: Sequence[int], above: Neighbors, below: Neighbors, ranks: li
 
 
 def split_wide(ranks: Sequence[int], sizes: Sequence[Point]) -> list[int]:
-    """Ranks without gaps in which no row is much wider than ``ROW_WIDTH``."""
+    """Returns consecutive ranks in which no row is much wider than ``ROW_WIDTH``."""
     rows: dict[int, list[int]] = defaultdict(list)
     for box, rank in enumerate(ranks):
         rows[rank].append(box)
@@ -75,9 +75,9 @@ def split_wide(ranks: Sequence[int], sizes: Sequence[Point]) -> list[int]:
 
 
 class Wires:
-    """Boxes and the bends of long edges, as points that have neighbors in adjacent rows only.
+    """Boxes and the bends of long edges, as points whose neighbors are in adjacent rows only.
 
-    Points are numbered, boxes first. Edges that leave one box share their bends as far as they run
+    Points are numbered, boxes first. Edges that leave the same box share bends as long as they run
     together, so that a value with many uses is one line with branches.
     """
 
@@ -88,11 +88,11 @@ class Wires:
         sides: Sequence[int],
         ranks: Sequence[int],
     ) -> None:
-        """The points of ``edges`` between boxes of known rows."""
+        """Creates the points of ``edges`` between boxes with known rows."""
         self.sizes = sizes
         self.rank = list(ranks)
         self.group = [2 * side for side in sides]
-        """0 forward, 2 gradient, 1 what runs from one to the other."""
+        """0 for forward, 2 for gradient, 1 for edges between them."""
         self.up: Neighbors = [[] for _ in sizes]
         self.down: Neighbors = [[] for _ in sizes]
         self._bends: dict[tuple[int, int, int, bool], int] = {}
@@ -103,7 +103,7 @@ class Wires:
         return point < len(self.sizes)
 
     def width(self, point: int) -> float:
-        """Width to keep free in the row."""
+        """Returns the width to keep free in the row."""
         return self.sizes[point][0] if self.is_box(point) else 2.0
 
     def _thread(self, source: int, target: int) -> list[int]:
@@ -137,7 +137,7 @@ class Wires:
 
 
 def uncrossed(wires: Wires) -> list[list[int]]:
-    """The points of each row from left to right, with few crossings."""
+    """Returns the points of each row from left to right, ordered so that few edges cross."""
     rows: list[list[int]] = [[] for _ in range(max(wires.rank, default=-1) + 1)]
     for point, rank in enumerate(wires.rank):
         rows[rank].append(point)
@@ -161,7 +161,7 @@ def _adjacent(
     rows: list[list[int]],
     downwards: bool,
 ) -> Iterable[tuple[list[int], list[int]]]:
-    """Each row with the one that is settled before it."""
+    """Returns each row, with the adjacent row that is ordered before it."""
     ordered = rows if downwards else rows[::-1]
     return zip(ordered[1:], ordered, strict=False)
 
@@ -179,7 +179,7 @@ def _sort_by_neighbors(
 
 
 def mean(values: Sequence[float], default: float) -> float:
-    """The mean, or ``default`` of nothing."""
+    """Returns the mean, or ``default`` without values."""
     return sum(values) / len(values) if values else default
 
 
@@ -197,7 +197,7 @@ def _crossings(wires: Wires, rows: Sequence[Sequence[int]]) -> int:
 
 
 def _transpose(wires: Wires, rows: Sequence[list[int]]) -> None:
-    """Swap neighbors in a row while that removes crossings."""
+    """Swaps adjacent points of a row where this removes crossings."""
     place = {point: i for row in rows for i, point in enumerate(row)}
     for row in rows:
         for i in range(len(row) - 1):

@@ -1,4 +1,4 @@
-"""Cards, and the picture of them: SVG that needs no program, script, font or address to be seen."""
+"""Cards, and their rendering as self-contained SVG without scripts, web fonts or links."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ INK, MUTED, PAPER, FRAME = "#1f2933", "#5b6773", "#ffffff", "#d5dae0"
 
 
 class Paint(NamedTuple):
-    """How one kind of box looks."""
+    """The style of one kind of box."""
 
     fill: str
     stroke: str
@@ -49,12 +49,12 @@ class Line(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Room that the text needs."""
+        """The width of the text."""
         return text_width(self.text, self.size, self.bold)
 
 
 class Chip(NamedTuple):
-    """A small label inside a box: a parameter that it reads, or an output that it is."""
+    """A small label inside a box: a parameter that the box reads, or a graph output."""
 
     text: str
     paint: str
@@ -62,7 +62,7 @@ class Chip(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Room that the chip needs."""
+        """The width of the chip."""
         return text_width(self.text, 10.0) + 12.0
 
 
@@ -88,10 +88,10 @@ class Wire(NamedTuple):
     """One edge.
 
     Attributes:
-        points: where it passes, always vertically.
+        points: the points on its path; its direction at each is vertical.
         kind: ``forward``, ``gradient`` or ``residual``, from the forward part to the gradient.
-        label: written beside its start.
-        returns: it leads back to an earlier box of a repeated block.
+        label: text next to its start.
+        returns: whether it leads back to an earlier box of a repeated block.
     """
 
     points: list[Point]
@@ -107,11 +107,11 @@ WIRES = {"forward": "#6f86a6", "gradient": "#d9944c", "residual": "#b4aba0"}
 
 _NARROW = frozenset("iljtfrI.,:;|!'()[]{}/\\ `-")
 _WIDE = frozenset("mwMW@%…→×")
-_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Room for ``text`` in the widest of the fonts that may show it."""
+    """Returns the width of ``text`` in the widest of the fonts that may be used."""
     return sum(map(_letter, text)) * size * (1.08 if bold else 1.0)
 
 
@@ -126,12 +126,12 @@ def _letter(letter: str) -> float:
 
 
 def safe(text: str) -> str:
-    """``text`` as XML and HTML may contain it, on one line or several."""
+    """Returns ``text`` escaped for XML and HTML; line breaks are kept."""
     return escape(_NOT_XML.sub("\ufffd", text))
 
 
 def one_line(text: str) -> str:
-    """``text`` escaped, without line breaks."""
+    """Returns ``text`` escaped, without line breaks."""
     return safe(" ".join(text.split("\n")))
 
 
@@ -141,7 +141,7 @@ def one_line(text: str) -> str:
 def picture(
     title: str, notes: Sequence[str], cards: Sequence[Card], wires: Sequence[Wire], layout: Layout
 ) -> str:
-    """The whole drawing: title, notes and legend above the boxes."""
+    """Returns the complete picture, with title, notes and legend above the boxes."""
     head = _head(title, notes, cards)
     width = max(layout.width, head.width) + 2 * MARGIN
     top = head.height + MARGIN
@@ -159,7 +159,7 @@ def picture(
             f'<g transform="translate({left:.1f},{top:.1f})">',
             *(_line(wire) for wire in wires),
             *(_card(card, *at) for card, at in zip(cards, layout.centers, strict=True)),
-            # After the cards: a tip touches its box, and labels stay readable.
+            # After the cards, so that tips touch their boxes and labels stay readable.
             *(_tip(wire) for wire in wires),
             *dict.fromkeys(_label(wire) for wire in wires if wire.label),
             "</g>",
@@ -207,18 +207,18 @@ def _line(wire: Wire) -> str:
 
 
 def _tip(wire: Wire) -> str:
-    """The arrow at the end, which is always vertical."""
+    """Returns the arrowhead at the end, which is always vertical."""
     x, y = wire.points[-1]
     return f'<path d="M{_n(x)} {_n(y)}l-3.5 {_n(_back(wire))}h7z" fill="{WIRES[wire.kind]}"/>'
 
 
 def _back(wire: Wire) -> float:
-    """Length of the arrow, towards where the edge comes from."""
+    """Returns the length of the arrowhead, signed towards the start of the edge."""
     return 6.0 if wire.points[-1][1] < wire.points[0][1] else -6.0
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """Straight down where it can be, else a curve that starts and ends vertically."""
+    """Returns a straight line if it is vertical, otherwise a curve with vertical ends."""
     (x, y), *rest = points
     parts = [f"M{_n(x)} {_n(y)}"]
     for to_x, to_y in rest:
@@ -232,7 +232,7 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _n(value: float) -> str:
-    """A coordinate, short."""
+    """Returns a coordinate, formatted briefly."""
     return f"{value:.1f}".removesuffix(".0")
 
 

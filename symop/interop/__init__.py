@@ -1,1 +1,1 @@
-"""Exchange with other systems: models that they saved, and scripts that were written for them."""
+"""Interoperability with other systems: loading their models, and running their scripts."""

@@ -1,4 +1,4 @@
-"""Conversion of a saved MXNet model into symop's own files, checked by running both."""
+"""Conversion of saved MXNet models into symop's files, verified by running both."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +19,12 @@ GRAPH, PARAMETERS = "symbol.json", "parameters.safetensors"
 
 
 class Converted(NamedTuple):
-    """What a conversion wrote.
+    """The result of a conversion.
 
     Attributes:
         graph: the file of the graph, for ``so.load``.
         parameters: the file of arguments and auxiliary states, for ``so.load_parameters``.
-        difference: the largest difference of an output before and after, on random inputs.
+        difference: the largest difference between the outputs of both models, on random inputs.
     """
 
     graph: Path
@@ -38,16 +38,16 @@ def convert_mxnet(
     output: str | Path,
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Converted:
-    """Write the model ``prefix-symbol.json``, ``prefix-0000.params`` as JSON and safetensors.
+    """Converts the model ``prefix-symbol.json``, ``prefix-0000.params`` to JSON and safetensors.
 
-    Prints a table of its layers, loads what was written, and compares the outputs of both on random
-    inputs.
+    Prints a table of its layers, loads the written files, and compares the outputs of both models
+    on random inputs.
 
     Args:
-        prefix: path and name of the model, as MXNet has it.
-        epoch: the number in the name of the parameters' file.
-        output: a folder, made if it is not there.
-        shapes: of the inputs; a graph of symop has known ones.
+        prefix: path and name of the model, as in MXNet.
+        epoch: the number in the name of the parameter file.
+        output: a folder, created if needed.
+        shapes: shapes of the inputs, since shapes of symop graphs are known.
 
     Raises:
         MXNetError: a shape or a parameter is missing, or an operator is not mapped.
@@ -81,14 +81,14 @@ def convert_mxnet(
 
 
 _TRAINED = ("weight", "bias", "gamma", "beta", "parameters")
-"""Inputs of layers that a file of parameters holds."""
+"""Inputs of layers that a parameter file contains."""
 
 
 def _require_parameters(symbol: Any, arrays: Mapping[str, Any]) -> None:
-    """Refuse a file that lacks what a layer keeps: it would be taken for an input.
+    """Rejects a file without a layer's parameter, which would be mistaken for an input.
 
     Raises:
-        MXNetError: it lacks one.
+        MXNetError: a parameter is missing.
     """
     for node in topological(symbol.heads):
         if node.operator is None:
@@ -121,13 +121,13 @@ def _types(symbol: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Sequence
 
 
 def _drawn(seed: int, shape: Sequence[int], dtype: Any) -> Any:
-    """Numbers between 0 and 1: of a label or of ids the class or the row 0."""
+    """Random numbers between 0 and 1; for labels or ids, the class or row 0."""
     values = np.random.default_rng(seed).uniform(size=shape)
     return jnp.asarray(values).astype(dtype)
 
 
 def _largest_difference(before: Any, after: Any) -> float:
-    """Over all outputs; what is not a number, or endless, on both sides does not differ."""
+    """The largest difference over all outputs; equal infinities and NaNs do not differ."""
     found = 0.0
     for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         first, second = np.asarray(one, np.float64), np.asarray(other, np.float64)

@@ -1,9 +1,9 @@
-"""Proofs of an operator on its cases, each against a source that does not know of the others.
+"""Checks of an operator on its cases, each against an independent source.
 
 A gradient graph, JAX's derivative of the bare kernel, JAX's derivative through the lowered rules
-and finite differences are four roads to one number. ``check_operator`` walks them all; the other
-checks are its pieces, and each raises ``AssertionError`` with the operator, the case, the order,
-the first entry that differs and the program that computed it.
+and finite differences are four ways to compute the same number. ``check_operator`` compares them
+all; the other checks are its parts. Each raises ``AssertionError`` with the operator, the case, the
+order, the first entry that differs and the program that computed it.
 """
 
 import functools
@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from registry.audit import entry_of
-from registry.audited import Entry
+from registry.audited import AuditEntry
 from registry.cases import Case, Misuse
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import get
+from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.testing.deriving import derived_cases
 from symop.testing.differences import check_differences, highest_by_differences
 from symop.testing.dtypes import check_complex, check_half
@@ -71,32 +72,32 @@ PROOFS: dict[str, Callable[[Operator, Case], str | None]] = {
     "half": check_half,
     "complex": check_complex,
 }
-"""The proofs of each case, by name; each returns why it had nothing to compare, or None."""
+"""The proofs run on each case, by name; each returns why nothing was compared, or None."""
 
 
 def check_gradient(operator: Operator, case: Case, order: int | None = None) -> str | None:
-    """The gradient graph, JAX on the kernel, JAX on the rules and finite differences agree.
+    """Checks the gradient graph against JAX on the kernel, JAX on the rules and finite differences.
 
-    In float64, for orders 1 to ``case.order``, or to ``order`` if that is less.
+    The check runs in float64, for orders 1 to ``case.order``, or to ``order`` if that is less.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
-        AssertionError: two of them differ.
+        AssertionError: two results differ.
     """
     roads = (check_kernel, check_rules, check_differences)
     return nothing_of([one(operator, case, order) for one in roads])
 
 
 def check_transforms(operator: Operator, case: Case) -> str | None:
-    """Eager call, symbol, ``jit`` and a saved graph agree, and ``vmap`` with each entry.
+    """Checks that eager call, symbol, ``jit``, a saved graph, and ``vmap`` agree.
 
     Returns:
-        Why there was nothing to batch, or None.
+        The reason why nothing was batched, or None.
 
     Raises:
-        AssertionError: two of them differ.
+        AssertionError: two results differ.
     """
     check_doors(operator, case)
     return check_vmap(operator, case)
@@ -105,17 +106,17 @@ def check_transforms(operator: Operator, case: Case) -> str | None:
 def check_operator(
     operator: Operator | str, cases: Sequence[Case | Misuse] = (), *, quiet: bool = False
 ) -> Verdict:
-    """Run every proof on every case of an operator, and print the verdict unless ``quiet``.
+    """Runs every proof on every case of an operator, and prints the verdict unless ``quiet``.
 
-    An operator without a case has nothing to show, and fails; but where the gradient of another
-    operator calls it, those calls are its cases. It fails, too, where the audit finds that it is
-    not differentiable to every order although it should be. A proof that has nothing to compare,
-    because there is no reference, say, tells so.
+    An operator without cases fails, unless the gradient of another operator calls it: those calls
+    are then its cases. It also fails if the audit finds that it is not differentiable to every
+    order although it should be. A proof with nothing to compare, for example without a reference,
+    reports the reason.
 
     Args:
-        operator: the operator or its name; it is registered, or it could not be loaded.
-        cases: further cases and misuses, besides those that are declared.
-        quiet: print nothing.
+        operator: a registered operator, or its name.
+        cases: further cases and misuses, in addition to the declared ones.
+        quiet: whether to print nothing.
 
     Example:
         >>> check_operator("floor").ok  # doctest: +ELLIPSIS
@@ -142,7 +143,7 @@ def check_operator(
     if not tried:
         findings.append(Finding("cases", "none", 0.0, _NO_CASE))
     audited = _audited(chosen, tried)
-    if tried and isinstance(audited, Entry) and audited.gap is not None:
+    if tried and isinstance(audited, AuditEntry) and audited.gap is not None:
         findings.append(Finding("audit", "every order", 0.0, str(audited.gap)))
     verdict = Verdict(chosen.signature(), findings, _derivative(chosen), str(audited))
     if not quiet:
@@ -165,7 +166,7 @@ _HIGHEST: dict[str, Callable[[Trial], int]] = {
 
 
 def highest_orders(operator: Operator) -> dict[str, int]:
-    """The highest derivative that each proof of derivatives compares on some case; 0 if none.
+    """Returns the highest derivative that each derivative proof compares on any case; 0 if none.
 
     Example:
         >>> import registry
@@ -182,10 +183,10 @@ def _derivative(operator: Operator) -> str:
     return known if operator.reason == known else f"{known} ({operator.reason})"
 
 
-def _audited(operator: Operator, cases: Sequence[Case]) -> Entry | str:
+def _audited(operator: Operator, cases: Sequence[Case]) -> AuditEntry | str:
     try:
         return entry_of(operator, cases)
-    except Exception as error:  # a case that cannot be drawn: the proofs have told so
+    except Exception as error:  # a case that cannot be drawn: the proofs have reported it
         return f"not possible, {type(error).__name__}: {error}"
 
 
@@ -194,7 +195,7 @@ def _finding(proof: str, case: str, run: Callable[[], str | None]) -> Finding:
     failure = nothing = None
     try:
         nothing = run()
-    except Exception as error:  # a proof that crashes has failed, too
+    except Exception as error:  # a proof that crashes counts as failed
         crash = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
         failure = f"{crash}{error}"
     return Finding(proof, case, time.perf_counter() - start, failure, nothing)

@@ -1,4 +1,4 @@
-"""Comparing arrays, with a message that shows the first entry that differs."""
+"""Comparison of arrays, with a message that shows the first entry that differs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,15 +17,17 @@ def expect_close(
     program: Callable[[], str] = str,
     scale: Sequence[Any] = (),
 ) -> None:
-    """Entries are equal up to ``rtol`` of the largest one; infinities and NaNs are equal exactly.
+    """Checks that entries are equal up to ``rtol`` times the largest entry.
+
+    Infinities and NaNs must be equal exactly.
 
     Args:
         got: an array.
-        expected: what it must be.
-        rtol: relative tolerance.
-        where: how the message starts.
+        expected: the expected array.
+        rtol: the relative tolerance.
+        where: the start of the message.
         program: called for the end of the message.
-        scale: further arrays of that shape whose entries count as the largest, too.
+        scale: further arrays of the same shape, included in the largest entry.
 
     Raises:
         AssertionError: shapes or entries differ.
@@ -49,25 +51,25 @@ def expect_close(
 
 
 def eps(dtype: Any) -> float:
-    """The distance from 1 to the next number of a dtype; 0 for one that holds no fractions."""
+    """Returns the distance from 1 to the next number of a dtype; 0 if it has no fractions."""
     if not jnp.issubdtype(dtype, jnp.inexact):
         return 0.0
     return float(jnp.finfo(dtype).eps)  # type: ignore[no-untyped-call]
 
 
 def tiny(dtype: Any) -> float:
-    """The smallest normal number of a floating dtype."""
+    """Returns the smallest normal number of a floating dtype."""
     return float(jnp.finfo(dtype).smallest_normal)  # type: ignore[no-untyped-call]
 
 
 def comparable(value: Any) -> Any:
-    """``value`` as a dense array of the widest dtype."""
+    """Returns ``value`` as a dense array of the widest dtype."""
     array = np.asarray(dense(value))
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def dense(value: Any) -> Any:
-    """``value`` itself, the array that rows stand for, or the elements of a tensor array."""
+    """Converts row-sparse values to arrays and tensor arrays to their elements."""
     if isinstance(value, TensorArray):
         return value.values
     return value.to_dense() if isinstance(value, SelectedRows) else value

@@ -1,8 +1,8 @@
 """The derivatives of a trial from each source: the makers' graph, JAX's kernel, JAX's rules.
 
-Level 0 holds the outputs, level 1 their gradients weighed with random cotangents ("heads"), level
-2 the gradients of level 1 weighed with further heads, and so on. Level 1 is differentiated by the
-inputs, every higher one also by the first heads: a gradient that is wrong in its cotangent shows.
+Level 0 holds the outputs, level 1 their gradients for random cotangents ("heads"), level 2 the
+gradients of level 1 for further heads, and so on. Level 1 is differentiated by the inputs, every
+higher level also by the first heads, which reveals a gradient that is wrong in its cotangent.
 """
 
 import dataclasses
@@ -15,28 +15,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.attributes import identity_key
 from registry.errors import NotLinearError
+from registry.operator.attributes import identity_key
 from registry.table import get
 from registry.types import VarKind, VarType
-from symop.differentiate import output_values
-from symop.emission import apply
-from symop.gradients import typed_grad, typed_jvp
-from symop.graph import Node, constant, placeholder
-from symop.guarding import moved_by_jax
-from symop.lowering import Schedule, bare, type_of
+from symop.autodiff.differentiate import output_values
+from symop.autodiff.gradients import typed_grad, typed_jvp
+from symop.graph.emission import apply
+from symop.graph.nodes import Node, constant, placeholder
+from symop.io.text import text
+from symop.lowering.guarding import moved_by_jax
+from symop.lowering.steps import Schedule, bare, type_of
 from symop.testing.compare import dense
 from symop.testing.trial import SEED, Arrays, Source, Trial, compiled
-from symop.text import text
 
 
 @dataclasses.dataclass
 class Derived:
-    """Everything that one source says of a trial.
+    """The results that one source computes for a trial.
 
     Attributes:
         levels: the outputs, then the gradients of each order.
-        tangents: forward mode's tangents of levels 0 and 1; empty where it has no forward mode.
+        tangents: forward-mode tangents of levels 0 and 1; empty without forward mode.
     """
 
     levels: list[Arrays]
@@ -55,7 +55,7 @@ class Seeds:
 
     @classmethod
     def drawn(cls, trial: Trial) -> "Seeds":
-        """Seeds for ``trial``, the same ones each time."""
+        """Returns seeds for ``trial``, the same ones each time."""
         generator = np.random.default_rng([SEED, trial.case.seed])
         first = normal_like(generator, [trial.outputs[i] for i in trial.carrying])
         inputs = [type_of(one) for one in trial.primals]
@@ -66,7 +66,7 @@ class Seeds:
 
 
 def normal_like(generator: np.random.Generator, types: Iterable[VarType]) -> Arrays:
-    """Normal draws of the given types; complex ones have both parts."""
+    """Returns normal draws of the given types; complex draws have both parts."""
     return [jnp.asarray(_normal(generator, one)).astype(one.dtype) for one in types]
 
 
@@ -76,16 +76,16 @@ def _normal(generator: np.random.Generator, type_: VarType) -> np.ndarray:
 
 
 class Derivatives:
-    """The derivatives of one trial, each source compiled when it is first asked.
+    """The derivatives of one trial, each source compiled on first use.
 
     Attributes:
         seeds: heads and tangents.
-        graph: what the gradient makers say.
-        sources: who else computes the declared derivative.
+        graph: the gradient graphs built by the makers.
+        sources: the other sources of the declared derivative.
     """
 
     def __init__(self, trial: Trial) -> None:
-        """Build the gradient graphs of ``trial``."""
+        """Builds the gradient graphs of ``trial``."""
         self.trial = trial
         self.seeds = Seeds.drawn(trial)
         self.graph = Graph(trial, self.seeds)
@@ -94,13 +94,13 @@ class Derivatives:
         self._found: dict[Source, Derived] = {}
 
     def of(self, source: Source) -> Derived:
-        """What ``source`` computes for the drawn arrays."""
+        """Returns the results of ``source`` for the drawn arrays."""
         if source not in self._found:
             self._found[source] = self.at(source, self.trial.primals, self.seeds.heads)
         return self._found[source]
 
     def with_seeds(self, source: Source, seeds: Seeds) -> Derived:
-        """What ``source`` computes for the drawn arrays with ``seeds``."""
+        """Returns the results of ``source`` for the drawn arrays with ``seeds``."""
         if seeds is self.seeds:
             return self.of(source)
         return self.at(source, self.trial.primals, seeds.heads, seeds.tangents)
@@ -112,7 +112,7 @@ class Derivatives:
         heads: Sequence[Arrays],
         tangents: Sequence[Arrays] | None = None,
     ) -> Derived:
-        """What ``source`` computes at ``primals`` with ``heads``, and with the drawn tangents."""
+        """Returns the results of ``source``; ``tangents`` default to the drawn ones."""
         run = self._program(source)
         found: Derived = run(primals, list(heads), list(tangents or self.seeds.tangents))
         return jax.tree_util.tree_map(np.asarray, found)  # type: ignore[no-any-return]
@@ -139,7 +139,7 @@ class Derivatives:
         heads: Sequence[Arrays],
         tangents: Sequence[Arrays],
     ) -> Derived:
-        """The same quantities as ``Graph.run``, differentiated by JAX."""
+        """Returns the same quantities as ``Graph.run``, differentiated by JAX."""
         trial = self.trial
         every = trial.function(source, trial.active)
 
@@ -161,7 +161,7 @@ class Derivatives:
         return Derived(levels, moved)
 
     def _moved_by_jax(self) -> bool:
-        """Whether JAX has forward mode for the kernel: not where it has a ``custom_vjp`` inside."""
+        """Whether JAX has forward mode for the kernel: not if it contains a ``custom_vjp``."""
         operator, attributes = self.trial.operator, self.trial.attributes
         if operator.training_index is not None or operator.opaque:
             return True
@@ -169,21 +169,21 @@ class Derivatives:
 
 
 def sources_of(trial: Trial) -> list[Source]:
-    """Who computes the declared derivative besides the makers' graph."""
+    """Returns the sources of the declared derivative other than the makers' graph."""
     transparent = trial.operator.compared and not trial.operator.opaque
     return ["kernel", "rules"] if transparent else ["rules"]
 
 
 @functools.lru_cache(maxsize=4)
 def derivatives(trial: Trial) -> Derivatives:
-    """The derivatives of ``trial``; those asked for last are kept."""
+    """Returns the derivatives of ``trial``; the most recent ones are cached."""
     return Derivatives(trial)
 
 
 def _pulled(
     function: Callable[..., Arrays], k: int, heads: Sequence[Arrays], count: int
 ) -> Callable[..., Arrays]:
-    """The gradient of level ``k``: a function of the primals and of the first heads."""
+    """Returns the gradient of level ``k``: a function of the primals and of the first heads."""
 
     def run(*both: Any) -> Arrays:
         if k == 0:
@@ -194,15 +194,15 @@ def _pulled(
 
 
 class Graph:
-    """The gradient graphs of a trial over placeholders, made by the makers alone.
+    """The gradient graphs of a trial over placeholders, built only by the gradient makers.
 
     Attributes:
         levels: the outputs, then the gradients of each order.
-        linear: whether the maker is linear in its cotangents, so that there is a forward mode.
+        linear: whether the maker is linear in its cotangents, so that forward mode exists.
     """
 
     def __init__(self, trial: Trial, seeds: Seeds, orders: int | None = None) -> None:
-        """Build the gradient of each order up to the trial's, or of so many ``orders``."""
+        """Builds the gradients of all orders up to the trial's, or of that many ``orders``."""
         self.trial = trial
         self.inputs = [_placed(trial, i) for i in range(len(trial.inputs))]
         self.fed = [i for i, one in enumerate(self.inputs) if one is not None and not one.inputs]
@@ -214,7 +214,7 @@ class Graph:
             for i, head in zip(trial.carrying, self.heads[0], strict=True)
         ]
         self.tangents = [_placeholders(f"tangent{k}_", one) for k, one in enumerate(seeds.tangents)]
-        # A named application is not simplified: it is the maker that is on trial.
+        # A named application is not simplified, so that the operator's own maker is tested.
         name = trial.operator.name
         node = apply(trial.operator, tuple(self.inputs), trial.attributes, name=name)
         values = output_values(node)
@@ -233,7 +233,7 @@ class Graph:
         return self.primals if k == 0 else [*self.primals, *self.heads[0]]
 
     def _pushed(self) -> tuple[bool, list[list[Node]]]:
-        """Forward mode's tangents of levels 0 and 1, where there is a forward mode."""
+        """Returns whether forward mode exists, and its tangents of levels 0 and 1."""
         try:
             moved = [
                 typed_jvp(self.levels[k], self._wrt(k), self.tangents[k], "zero") for k in (0, 1)
@@ -243,7 +243,7 @@ class Graph:
         return True, moved
 
     def run(self, primals: Arrays, heads: Sequence[Arrays], tangents: Sequence[Arrays]) -> Derived:
-        """Evaluate the graphs with bare kernels."""
+        """Evaluates the graphs with bare kernels."""
         rows = [*self.levels, *self._moved]
         variables = [self._present(i) for i in self.fed]
         variables += [*flat(self.heads), *flat(self.tangents)]
@@ -254,12 +254,12 @@ class Graph:
         return Derived(found[:-2], found[-2:])
 
     def program(self, order: int) -> str:
-        """The gradient program of ``order`` as text."""
+        """Returns the gradient program of ``order`` as text."""
         return text(self.levels[order])
 
 
 def _dense(node: Node) -> Node:
-    """The elements of a tensor array; any other value as it is."""
+    """Returns the elements of a tensor array; any other value unchanged."""
     made: Node = node
     if node.type.kind is VarKind.LOD_TENSOR_ARRAY:
         made = get("array_stack")(node)
@@ -281,5 +281,5 @@ def _placeholders(stem: str, arrays: Arrays) -> list[Node]:
 
 
 def flat(rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """The entries of all ``rows``, one row after another."""
+    """Returns the entries of all ``rows``, concatenated."""
     return list(itertools.chain.from_iterable(rows))

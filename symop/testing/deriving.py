@@ -1,7 +1,7 @@
-"""Cases for gradient operators, which have none of their own: the calls that other gradients make.
+"""Cases of gradient operators, derived from the calls that other operators' gradients make.
 
-``register_op`` and ``register_simple_op`` declare two operators, and the cases of the forward one
-tell with which values the gradient one is called.
+``register_op`` and ``register_simple_op`` declare two operators, and the cases of the forward
+operator determine the values with which the gradient operator is called.
 """
 
 import dataclasses
@@ -11,22 +11,22 @@ from typing import Any
 import jax
 import numpy as np
 
-from registry.attributes import identity_key
 from registry.audit import entry_of
 from registry.cases import Case
-from registry.operator import Derivative, Operator
+from registry.operator.attributes import identity_key
+from registry.operator.operator import Derivative, Operator
 from registry.table import operators
-from symop.graph import Node, topological
-from symop.lowering import Schedule, bare
+from symop.graph.nodes import Node, topological
+from symop.lowering.steps import Schedule, bare
 from symop.testing.derived import Graph, Seeds, flat
 from symop.testing.trial import Trial, trials
 
 _MOST = 6
-"""How many calls of one operator become cases: one for each way in which others call it."""
+"""The maximal number of calls of an operator that become cases: one for each kind of call."""
 
 
 def derived_cases(operator: Operator) -> list[Case]:
-    """The calls of ``operator`` by the gradients of others, on the cases of those, as cases."""
+    """Returns as cases the calls of ``operator`` in other operators' gradients, on their cases."""
     found: dict[Any, Case] = {}
     with jax.enable_x64(True):
         for caller in filter(_may_call, operators()):
@@ -46,19 +46,19 @@ def _may_call(caller: Operator) -> bool:
 def _reached(caller: Operator) -> tuple[str, ...]:
     try:
         return entry_of(caller).reaches
-    except Exception:  # a case that cannot be drawn: the caller's own proofs tell so
+    except Exception:  # a case that cannot be drawn: reported by the caller's own proofs
         return ()
 
 
 def _calls_on(caller: Operator, case: Case, operator: Operator) -> list[tuple[Any, Case]]:
     try:
         return [one for trial in trials(caller, case) for one in _cases_in(trial, operator)]
-    except Exception:  # a maker that fails: the caller's own proofs tell so
+    except Exception:  # a maker that fails: reported by the caller's own proofs
         return []
 
 
 def _cases_in(trial: Trial, operator: Operator) -> Iterator[tuple[Any, Case]]:
-    """The calls of ``operator`` in the gradients of ``trial``, and what tells them apart."""
+    """Yields the calls of ``operator`` in the gradients of ``trial``, with a key for each."""
     if not trial.differentiable:
         return
     seeds = Seeds.drawn(trial)
@@ -72,13 +72,13 @@ def _cases_in(trial: Trial, operator: Operator) -> Iterator[tuple[Any, Case]]:
         values = _values(graph, trial, seeds, node)
         types = tuple(None if one is None else one.type for one in node.inputs)
         filled = _by_slot(operator, values) | operator.attribute_dict(node.attributes)
-        # The forward operator's gradient of order n is this one's of order n - 1.
+        # The forward operator's gradient of order n is this operator's gradient of order n - 1.
         made = dataclasses.replace(trial.case, values=filled, order=trial.case.order - 1)
         yield (types, identity_key(node.attributes)), made
 
 
 def _values(graph: Graph, trial: Trial, seeds: Seeds, node: Node) -> list[Any]:
-    """What the inputs of ``node`` are."""
+    """Returns the values of the inputs of ``node``."""
     present = [one for one in node.inputs if one is not None]
     fed = [one for i in graph.fed if (one := graph.inputs[i]) is not None]
     schedule = Schedule(present, [*fed, *flat(graph.heads)], bare)
@@ -87,7 +87,7 @@ def _values(graph: Graph, trial: Trial, seeds: Seeds, node: Node) -> list[Any]:
 
 
 def _by_slot(operator: Operator, values: list[Any]) -> dict[str, Any]:
-    """What fills each slot of a case: implicit ones are filled anew, empty ones are left out."""
+    """Returns the values of each slot of a case; implicit and empty slots are omitted."""
     filled: dict[str, Any] = {}
     for slot, given in operator.input_groups(values):
         drawn = [] if slot.implicit else [_Computed.of(one) for one in given if one is not None]
@@ -98,13 +98,13 @@ def _by_slot(operator: Operator, values: list[Any]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _Computed:
-    """An array that a gradient computed, as a sample of each dtype."""
+    """An array computed by a gradient, usable as a sample in each dtype."""
 
     values: np.ndarray
 
     @classmethod
     def of(cls, value: Any) -> Any:
-        """``value`` itself if it is a number."""
+        """Wraps an array; returns a number unchanged."""
         return cls(np.asarray(value)) if isinstance(value, (jax.Array, np.ndarray)) else value
 
     def __call__(self, _generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Proofs of derivatives against numbers alone: finite differences and reference gradients."""
+"""Numerical checks of derivatives: finite differences and reference gradients."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from registry.cases import Case
 from registry.differences import STENCIL
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from symop.testing.compare import expect_close
 from symop.testing.derived import Derivatives, Seeds, derivatives
 from symop.testing.gradients import (
@@ -29,13 +29,13 @@ _RTOL = 1e-6
 
 
 def check_differences(operator: Operator, case: Case, order: int | None = None) -> str | None:
-    """The gradient graph of each order is the slope of the one below: outputs, gradients, ...
+    """Checks the gradient graph of each order against finite differences of the order below.
 
-    In float64, for orders 1 to ``case.order``. Where the declared gradient is not the derivative
-    of the kernel, the first order is compared with ``gradient_reference`` instead.
+    The check runs in float64, for orders 1 to ``case.order``. If the declared gradient is not the
+    derivative of the kernel, the first order is compared with ``gradient_reference`` instead.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: they differ.
@@ -56,13 +56,13 @@ def _check(trial: Trial, order: int | None) -> str | None:
 
 
 def highest_by_differences(trial: Trial) -> int:
-    """The highest order in which a case is compared by differences; 0 if it is not."""
+    """Returns the highest order in which a case is compared by differences; 0 if it is not."""
     operator = trial.operator
     declared = operator.gradient_reference is not None
     if not trial.differentiable or not (operator.compared or declared):
         return 0
     drawn = any(slot.role == "key" for slot in operator.slots)
-    # A sampler that runs anew does not keep to the path of its draw.
+    # A sampler that is run again does not follow the path of its draw.
     return min(trial.case.order, 1) if drawn and declared else trial.case.order
 
 
@@ -74,7 +74,7 @@ def _check_order(found: Derivatives, k: int) -> str | None:
 
 
 def _check_slope(found: Derivatives, k: int) -> str | None:
-    """The gradient of order ``k`` along a random direction is the slope of level ``k - 1``."""
+    """Checks the gradient of order ``k`` along a random direction against level ``k - 1``."""
     seeds = finite_seeds(found, "graph", k)
     if seeds is None:
         return NOT_FINITE
@@ -83,7 +83,7 @@ def _check_slope(found: Derivatives, k: int) -> str | None:
     along = [_value_along(found, k, seeds, step * STEP) for step, _ in STENCIL]
     slope = sum(weight * value for (_, weight), value in zip(STENCIL, along, strict=True)) / STEP
     size = abs(exact) + max(map(abs, along))
-    # A coarser dtype loses its digits in the difference.
+    # A coarser dtype loses digits in the difference.
     rtol = max(_RTOL, rtol_of(found.trial) / STEP)
     if not np.isfinite(size):
         return NOT_FINITE
@@ -96,7 +96,7 @@ def _check_slope(found: Derivatives, k: int) -> str | None:
 
 
 def _value_along(found: Derivatives, k: int, seeds: Seeds, step: float) -> float:
-    """Level ``k - 1``, weighed with its heads, after a step."""
+    """Returns the inner product of level ``k - 1`` with its heads, after a step."""
     primals, direction, heads = found.trial.primals, seeds.tangents[min(k, 2) - 1], [*seeds.heads]
     moved = [one + step * way for one, way in zip(primals, direction, strict=False)]
     if k > 1:
@@ -106,7 +106,7 @@ def _value_along(found: Derivatives, k: int, seeds: Seeds, step: float) -> float
 
 
 def _check_reference(found: Derivatives) -> None:
-    """The first gradient is that of ``gradient_reference``, which leaves out those that are 0."""
+    """Checks the first gradient against ``gradient_reference``, which omits zero gradients."""
     trial, operator = found.trial, found.trial.operator
     assert operator.gradient_reference is not None
     heads = {

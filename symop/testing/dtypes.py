@@ -1,4 +1,4 @@
-"""Proofs in other dtypes: half precision stays near float32, complex numbers near JAX's own."""
+"""Checks in other dtypes: half precision against float32, complex numbers against JAX."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,9 +8,9 @@ import numpy as np
 
 from registry.cases import Case
 from registry.errors import DTypeError
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.types import as_dtype, is_inexact
-from symop.lowering import type_of
+from symop.lowering.steps import type_of
 from symop.testing.compare import eps, expect_close, tiny
 from symop.testing.derived import Seeds, derivatives
 from symop.testing.gradients import check_levels
@@ -24,7 +24,7 @@ _COMPLEX_ORDER = 2
 
 
 def _accepted(operator: Operator, case: Case, dtype: str) -> list[Trial] | str:
-    """The trials of a case in ``dtype``, or why there are none."""
+    """Returns the trials of a case in ``dtype``, or the reason why none exists."""
     try:
         found = trials(operator, case, dtype)
     except DTypeError as error:
@@ -43,15 +43,15 @@ def _drawn_in(dtype: str) -> Callable[[Trial], bool]:
 
 
 def check_half(operator: Operator, case: Case) -> str | None:
-    """In bfloat16 and float16 values and gradients are near those of float32 for the same inputs.
+    """Checks values and gradients in bfloat16 and float16 against float32 for the same inputs.
 
-    Gradients keep the dtype of their input.
+    Gradients must keep the dtype of their input.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
-        AssertionError: one is too far off, or has another dtype.
+        AssertionError: an error exceeds the tolerance, or a dtype differs.
     """
     with jax.enable_x64(False):
         return nothing_of([_check_half(operator, case, dtype) for dtype in _HALVES])
@@ -68,13 +68,13 @@ def _check_half(operator: Operator, case: Case, dtype: str) -> str | None:
             real = is_inexact(type_of(mine).dtype)
             rtol = case.half_rtol * eps(as_dtype(dtype)) if real else 0.0
             where = f"{trial}: {name} against float32"
-            # What the smaller dtype cannot hold becomes zero or infinite in both.
+            # Values out of range of the smaller dtype become zero or infinite in both.
             expect_close(_held(mine), _held(other.astype(mine.dtype)), rtol, where)
     return None
 
 
 def _widened(trial: Trial) -> Trial:
-    """The same numbers in float32."""
+    """Returns the trial with the same numbers in float32."""
     wide = Trial(trial.operator, trial.case, "float32", trial.training)
     half = as_dtype(trial.dtype)
     wide.inputs = tuple(
@@ -85,7 +85,7 @@ def _widened(trial: Trial) -> Trial:
 
 
 def _held(value: Any) -> Any:
-    """``value`` with zeros for what lies below the normal numbers of its dtype."""
+    """Returns ``value`` with entries below the normal numbers of its dtype set to zero."""
     if not is_inexact(type_of(value).dtype):
         return value
     smallest = tiny(value.dtype)
@@ -101,7 +101,7 @@ def _names(trial: Trial) -> list[str]:
 
 
 def _values_and_gradients(half: Trial) -> Callable[[Trial], Sequence[Any]]:
-    """From a trial to its outputs and gradients, for the same cotangents as those of ``half``."""
+    """Returns a function from a trial to outputs and gradients, with the cotangents of ``half``."""
     heads = Seeds.drawn(half).heads[0]
 
     def run(trial: Trial) -> Sequence[Any]:
@@ -141,12 +141,12 @@ def _expect_dtypes(trial: Trial, gradients: Sequence[Any]) -> None:
 
 
 def check_complex(operator: Operator, case: Case) -> str | None:
-    """With complex inputs the kernel computes the reference, and the gradient graph is JAX's own.
+    """Checks complex values against the reference, and the gradient graph against JAX.
 
-    Cotangents follow JAX's convention: they are pulled back by the transpose, not by the adjoint.
+    Cotangents follow JAX's convention: pullbacks are the transpose, not the adjoint.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: they differ.

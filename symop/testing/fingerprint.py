@@ -1,9 +1,10 @@
-"""A fingerprint of all that an operator's meaning hangs on, and of what proves it.
+"""Fingerprints of everything that defines an operator's meaning, and of its proofs.
 
-Source code is read, not run: the top-level statements that declare the operator and those that
-its derivatives are made of, and the statements that declare what these name, in their own package
-and in the catalogue; so it is with the proofs. Comments, formats and docstrings do not count,
-since no proof can depend on them; nor does what differentiates and runs operators.
+Source code is read, not run: the top-level statements that declare the operator and the operators
+in its derivatives, and the statements that declare the names these use, in their own package and in
+the catalogue. The proofs are treated alike. Comments, formatting, docstrings and module names do
+not count, since no proof can depend on them. The code that differentiates and runs operators does
+not count either.
 """
 
 import ast
@@ -15,17 +16,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from registry.audit import entry_of
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import find
 
 _LENGTH = 16
-_CATALOGUE = ("registry.ops", "registry.shapes", "registry.row_kernels")
+_CATALOGUE = ("registry.ops", "registry.shapes", "registry.operator.row_kernels")
 Place = tuple[str, str]
-"""A module and a name that is declared at its top level."""
+"""A module and a name declared at its top level."""
 
 
 def fingerprint(operator: Operator) -> str:
-    """Sixteen hexadecimal digits that change when a proof of the operator might.
+    """Returns sixteen hexadecimal digits that change when the result of a proof might.
 
     Example:
         >>> import registry
@@ -37,7 +38,7 @@ def fingerprint(operator: Operator) -> str:
     packages = _CATALOGUE if own == "registry" else (*_CATALOGUE, own)
     reached = [found for name in entry_of(operator).reaches if (found := find(name))]
     declared = _closure([start, *map(_place, reached)], packages)
-    text = "\n".join([repr(start), _text(declared), _proofs()])
+    text = "\n".join([start[1], _text(declared), _proofs()])
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
@@ -46,17 +47,17 @@ def _place(operator: Operator) -> Place:
 
 
 def _text(places: Iterable[Place]) -> str:
-    return "\n".join(f"{place}: {_module(place[0]).text(place[1])}" for place in sorted(places))
+    return "\n".join(sorted(f"{name}: {_module(module).text(name)}" for module, name in places))
 
 
 @functools.cache
 def _proofs() -> str:
-    """The text of the proofs themselves."""
+    """Returns the source text of the proofs."""
     return _text(_closure([("symop.testing", "PROOFS")], ("symop.testing",)))
 
 
 def _closure(starts: Iterable[Place], packages: tuple[str, ...]) -> set[Place]:
-    """All that ``starts`` name within ``packages``, directly and through what they name."""
+    """Returns all names within ``packages`` used by ``starts``, directly or indirectly."""
     seen: set[Place] = set()
     waiting = list(starts)
     while waiting:
@@ -70,7 +71,7 @@ def _closure(starts: Iterable[Place], packages: tuple[str, ...]) -> set[Place]:
 
 
 class _Module:
-    """The top-level statements of a module by the names that they declare or extend."""
+    """The top-level statements of a module, by the names that they declare or extend."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -89,14 +90,14 @@ class _Module:
                 self.statements.setdefault(declared, []).append(statement)
 
     def text(self, name: str) -> str:
-        """The statements of ``name``, as what Python reads in them."""
+        """Returns the syntax trees of the statements of ``name`` as text."""
         if name not in self._texts:
             found = self.statements.get(name, [])
             self._texts[name] = "\n".join(ast.dump(_without_docstring(one)) for one in found)
         return self._texts[name]
 
     def named_by(self, name: str) -> Iterator[Place]:
-        """Where the names lie that the statements of ``name`` use."""
+        """Yields the places of the names used by the statements of ``name``."""
         for statement in self.statements.get(name, []):
             for node in ast.walk(statement):
                 if not isinstance(node, ast.Name):
@@ -125,7 +126,7 @@ def _parsed(module: str) -> ast.Module:
 
 
 def _declared(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement defines, and the operator that it says something of."""
+    """Yields the names that a statement defines, and the operator to which it adds something."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
         for decorator in statement.decorator_list:
@@ -144,7 +145,7 @@ def _declared(statement: ast.stmt) -> Iterator[str]:
 
 
 def _root(expression: ast.expr) -> Iterator[str]:
-    """``softmax`` of ``softmax.gradient`` and of ``softmax.zero_gradient(...)``."""
+    """Yields the first name: ``softmax`` in ``softmax.gradient`` and ``softmax.on_rows(...)``."""
     inner = expression
     while isinstance(inner, (ast.Attribute, ast.Call)):
         inner = inner.value if isinstance(inner, ast.Attribute) else inner.func
@@ -153,10 +154,14 @@ def _root(expression: ast.expr) -> Iterator[str]:
 
 
 def _without_docstring(statement: ast.stmt) -> ast.stmt:
-    if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return statement
-    if ast.get_docstring(statement) is None:
-        return statement
-    bare = copy.copy(statement)
-    bare.body = statement.body[1:] or [ast.Pass()]
+    """Returns ``statement`` without its docstring and those of its inner definitions."""
+    bare = copy.deepcopy(statement)
+    for node in ast.walk(bare):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
     return bare
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

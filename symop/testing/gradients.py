@@ -1,4 +1,4 @@
-"""Proofs of derivatives in float64: the makers' graph against JAX, forward against reverse mode."""
+"""Checks of derivatives in float64: the makers' graph against JAX, forward against reverse mode."""
 
 import functools
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from registry.cases import Case
 from registry.errors import NotDifferentiableError, NotLinearError
-from registry.operator import Derivative, Operator
-from symop.lowering import type_of
+from registry.operator.operator import Derivative, Operator
+from symop.lowering.steps import type_of
 from symop.testing.compare import eps, expect_close
 from symop.testing.derived import Derivatives, Seeds, derivatives, normal_like, sources_of
 from symop.testing.trial import SEED, Arrays, Source, Trial, trials
 from symop.testing.verdict import nothing_of
 
 _RTOL = 1e-9
-"""What two exact derivatives in float64 may differ by, relative to the largest entry."""
+"""The tolerance between two exact derivatives in float64, relative to the largest entry."""
 STEP = 1e-3
-"""How far inputs are moved to see whether outputs move with them."""
+"""The step by which inputs are moved to detect whether outputs move."""
 _FORWARD_ORDERS = 2
 
 
@@ -26,14 +26,14 @@ _FORWARD_ORDERS = 2
 
 
 def check_kernel(operator: Operator, case: Case, order: int | None = None) -> str | None:
-    """The gradient graph is JAX's derivative of the bare kernel.
+    """Checks the gradient graph against JAX's derivative of the bare kernel.
 
-    In float64, for orders 1 to ``case.order``. From order 2 on the derivatives with respect to
-    the first cotangent are among them. A derivative that is declared zero must be zero, one that
-    is undefined must be refused.
+    The check runs in float64, for orders 1 to ``case.order``. From order 2 on, derivatives with
+    respect to the first cotangent are included. A derivative declared zero must be zero, and an
+    undefined one must be rejected.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: they differ.
@@ -43,10 +43,10 @@ def check_kernel(operator: Operator, case: Case, order: int | None = None) -> st
 
 
 def check_rules(operator: Operator, case: Case, order: int | None = None) -> str | None:
-    """The gradient graph is JAX's derivative through the lowered rules, as in ``check_kernel``.
+    """Checks the gradient graph against JAX on the lowered rules, as in ``check_kernel``.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: they differ.
@@ -69,7 +69,7 @@ def _check_source(trial: Trial, source: Source, order: int | None) -> str | None
 
 
 def highest_by(source: Source, trial: Trial) -> int:
-    """The highest order in which a case is compared with ``source``; 0 if it is not."""
+    """Returns the highest order in which a case is compared with ``source``; 0 if it is not."""
     return trial.order if trial.differentiable and source in sources_of(trial) else 0
 
 
@@ -79,12 +79,12 @@ _OPAQUE = "opaque=True, so JAX cannot see into the kernel"
 
 
 def top_of(trial: Trial, order: int | None) -> int:
-    """The highest derivative to compare, where ``order`` may ask for fewer."""
+    """Returns the highest derivative to compare; ``order`` may lower it."""
     return trial.order if order is None else min(order, trial.order)
 
 
 def _not_derived(trial: Trial) -> str | None:
-    """Why no source tells the derivative, or None."""
+    """Returns why no source computes the derivative, or None."""
     if not (trial.active and trial.carrying):
         return "no derivative flows from a floating input to a floating output"
     missing = trial.operator.derivative is Derivative.MISSING
@@ -92,13 +92,13 @@ def _not_derived(trial: Trial) -> str | None:
 
 
 def without_makers(trial: Trial) -> str | None:
-    """Why there is no maker to look at, or None."""
+    """Returns why no maker can be checked, or None."""
     value = trial.operator.derivative.value
     return _not_derived(trial) or (None if trial.differentiable else f"its derivative is {value}")
 
 
 def check_levels(found: Derivatives, source: Source, top: int) -> None:
-    """The gradient graph of each order up to ``top`` is what ``source`` computes.
+    """Checks the gradient graph of each order up to ``top`` against ``source``.
 
     Raises:
         AssertionError: they differ.
@@ -118,7 +118,7 @@ def _check_level(found: Derivatives, source: Source, k: int) -> None:
 
 
 def rtol_of(trial: Trial) -> float:
-    """Exact derivatives in float64, unless the operator itself computes in a smaller dtype."""
+    """Returns the tolerance of exact derivatives in float64, or in the operator's smaller dtype."""
     coarsest = max(eps(trial.outputs[i].dtype) for i in trial.carrying)
     return max(_RTOL, 64 * coarsest)
 
@@ -130,21 +130,21 @@ def _wrt_name(trial: Trial, index: int) -> str:
 
 
 def program_of(found: Derivatives, order: int) -> functools.partial[str]:
-    """Tells the gradient program when it is asked for."""
+    """Returns a function that returns the gradient program as text."""
     return functools.partial(shown, found, order)
 
 
 def shown(found: Derivatives, order: int) -> str:
-    """The gradient program of ``order``, as the end of a message."""
+    """Returns the gradient program of ``order``, as the end of a message."""
     return f"\nthe gradient program of order {order}:\n{found.graph.program(order)}"
 
 
 def finite_seeds(found: Derivatives, source: Source, k: int) -> Seeds | None:
-    """Seeds that weigh level ``k - 1`` and move what it hangs on where all of it is finite.
+    """Returns seeds that weight level ``k - 1`` and move its inputs where all values are finite.
 
-    They are the drawn ones; but a head is zero where its entry of level ``k - 1`` or the tangent
-    of that entry is not finite, and a tangent where the gradient by it is not. None if nothing is
-    left of either.
+    They are the drawn seeds, but a head is zero where its entry of level ``k - 1`` or the tangent
+    of that entry is not finite, and a tangent is zero where its gradient is not finite. Returns
+    None if no head or no tangent remains.
     """
     seeds, way = found.seeds, min(k, 2) - 1
     while True:
@@ -171,16 +171,16 @@ def _where_finite(weights: Arrays, values: Arrays) -> Arrays:
 
 
 def _count(weights: Arrays) -> int:
-    """How many weights are not zero."""
+    """Returns the number of nonzero weights."""
     return sum(int(np.count_nonzero(one)) for one in weights)
 
 
 def inner(a: Arrays, b: Arrays) -> float:
-    """Real inner product of two lists of arrays; not a number where infinities cancel.
+    """Returns the real inner product of two lists of arrays; NaN where infinities cancel.
 
-    Of complex arrays it is the real part of the sum of the products, neither one conjugated: JAX
-    defines a cotangent by it, so that forward and reverse mode agree in the real part alone. Where
-    ``b`` is zero, ``a`` does not count, be it finite or not.
+    For complex arrays it is the real part of the sum of the products without conjugation: JAX
+    defines cotangents by it, so forward and reverse mode agree only in the real part. Entries of
+    ``a`` are ignored where ``b`` is zero, even if they are not finite.
     """
     with np.errstate(invalid="ignore"):
         products = [
@@ -191,7 +191,7 @@ def inner(a: Arrays, b: Arrays) -> float:
 
 
 def _check_declared(trial: Trial) -> None:
-    """A derivative that is declared zero is zero; one that is undefined is refused."""
+    """Checks that a derivative declared zero is zero, and that an undefined one is rejected."""
     operator = trial.operator
     if operator.derivative is Derivative.ZERO:
         if operator.compared:
@@ -223,7 +223,7 @@ def _check_zero(trial: Trial) -> None:
 
 
 def _check_flat(trial: Trial) -> None:
-    """An opaque kernel that is declared flat gives the same a small step to either side."""
+    """Checks that an opaque kernel declared flat has equal results after steps to either side."""
     run = trial.function("kernel", trial.active)
     drawn = normal_like(np.random.default_rng(SEED), [type_of(one) for one in trial.primals])
     after, before = (
@@ -242,15 +242,16 @@ def _check_flat(trial: Trial) -> None:
 
 
 def check_adjoint(operator: Operator, case: Case) -> str | None:
-    """Forward mode is the adjoint of reverse mode: ``<J v, u> = <v, J^T u>``, orders 1 and 2.
+    """Checks that forward mode is the adjoint of reverse mode: ``<J v, u> = <v, J^T u>``.
 
-    Tangents of the graph's pushforward, of the rules and of the kernel agree too.
+    The check covers orders 1 and 2. Tangents of the graph's pushforward, of the rules and of the
+    kernel must agree, too.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
-        AssertionError: they do not.
+        AssertionError: they differ.
     """
     with jax.enable_x64(True):
         return nothing_of(map(_check_modes, trials(operator, case)))
@@ -302,15 +303,15 @@ def _check_transposed(found: Derivatives, source: Source, k: int) -> str | None:
 
 
 def check_linearity(operator: Operator, case: Case) -> str | None:
-    """The gradient is linear in the cotangent, and zero for a zero cotangent.
+    """Checks that the gradient is linear in the cotangent, and zero for a zero cotangent.
 
-    An operator whose maker is not linear must say ``native=False`` and refuse forward mode.
+    An operator with a nonlinear maker must declare ``native=False`` and reject forward mode.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
-        AssertionError: the maker is not linear, or forward mode goes ahead nevertheless.
+        AssertionError: the maker is not linear, or forward mode is not rejected.
     """
     with jax.enable_x64(True):
         return nothing_of(map(_check_cotangents, trials(operator, case)))

@@ -1,4 +1,4 @@
-"""Proofs of types: what is inferred is what the kernels compute."""
+"""Checks of types: inferred types are those that the kernels compute."""
 
 import functools
 import itertools
@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry import infer
 from registry.cases import Case
 from registry.errors import SymopError
-from registry.operator import Operator
+from registry.operator import infer
+from registry.operator.operator import Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarType, as_dtype
 from registry.values import SelectedRows, TensorArray
-from symop.graph import SELECT, topological
-from symop.lowering import Schedule, bare, type_of
+from symop.graph.nodes import SELECT, topological
+from symop.io.text import text
+from symop.lowering.steps import Schedule, bare, type_of
 from symop.testing.derived import derivatives, flat
 from symop.testing.trial import Trial, trials
-from symop.text import text
 
 Types = tuple[VarType | None, ...]
 
@@ -31,17 +31,17 @@ _ALL_DTYPES = (
 )
 _SCALARS = (True, 2, 0.5)
 _LEVELS = 3
-"""Level 0 and the gradients of two orders: from then on operators repeat."""
+"""Level 0 and the gradients of two orders; higher orders repeat the same operators."""
 
 
 def check_inference(operator: Operator, case: Case) -> None:
-    """The declared types are those of the kernel's results, in each dtype, x64 on and off.
+    """Checks inferred types against the kernel's results, in each dtype, with x64 on and off.
 
-    The same goes for every node of the gradient graph, for mixed dtypes, and for Python numbers in
-    place of arrays.
+    Also checks every node of the gradient graph, mixed dtypes, and Python numbers in place of
+    arrays.
 
     Raises:
-        AssertionError: an inferred type is not the real one.
+        AssertionError: an inferred type differs from the computed one.
     """
     for x64, dtypes in _DTYPES.items():
         with jax.enable_x64(x64):
@@ -57,7 +57,7 @@ def check_inference(operator: Operator, case: Case) -> None:
 
 
 def _variations(types: Types) -> Iterator[Types]:
-    """Types of the same shapes: other dtypes, mixed ones, numbers instead of arrays."""
+    """Yields types of the same shapes: other dtypes, mixed dtypes, numbers in place of arrays."""
     arrays = [i for i, one in enumerate(types) if one not in (None, KEY_TYPE, TRAINING_TYPE)]
     for name in _ALL_DTYPES:
         dtype = as_dtype(name)
@@ -85,13 +85,13 @@ def _with_dtype(types: Types, index: int, dtype: DType) -> Types:
 
 
 def _weak(type: VarType | None, number: bool | float) -> VarType:
-    """An array of the shape of ``type`` that came from a Python number."""
+    """Returns the type of an array of this shape that was converted from a Python number."""
     assert type is not None
     return VarType(type.shape, type_of(number).dtype, weak=True)
 
 
 def _check_types(trial: Trial, types: Types) -> None:
-    """What the operator infers for ``types`` is what tracing its kernel gives, or it refuses."""
+    """Checks the types inferred for ``types``, unless rejected, against the traced kernel."""
     try:
         said = list(trial.operator.infer(types, trial.attributes))
     except SymopError:
@@ -118,7 +118,7 @@ def _traced(trial: Trial, types: Types) -> list[VarType]:
 
 
 def type_of_abstract(value: Any) -> VarType:
-    """The type of what ``jax.eval_shape`` returns."""
+    """Returns the type of a result of ``jax.eval_shape``."""
     if isinstance(value, (SelectedRows, TensorArray)):
         return value.type
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
@@ -127,7 +127,7 @@ def type_of_abstract(value: Any) -> VarType:
 
 
 def _significant(type: VarType) -> VarType:
-    """A boolean promotes alike whether it is weak or not."""
+    """Returns ``type`` without a boolean's weakness, which does not affect promotion."""
     return type.strong() if type.dtype == np.bool_ else type
 
 
@@ -136,7 +136,7 @@ def _shown(types: Sequence[VarType]) -> str:
 
 
 def _check_gradient(trial: Trial) -> None:
-    """Every node of the gradient graphs of two orders has the type that its kernel computes."""
+    """Checks the type of every node of the gradient graphs of two orders."""
     levels = derivatives(trial).graph.levels[:_LEVELS]
     values = [
         node

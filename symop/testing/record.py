@@ -1,4 +1,4 @@
-"""What the proofs showed of each operator, kept in a file until the operator changes."""
+"""The outcomes of the proofs of each operator, kept in a file until the operator changes."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jax
 
-from registry.operator import Operator
+from registry.operator.operator import Operator
 from registry.table import get
 from symop.testing import PROOFS, check_operator, highest_orders
 from symop.testing.fingerprint import fingerprint
@@ -17,16 +17,16 @@ from symop.testing.verdict import Finding, Verdict, nothing_of
 
 Prepare = Callable[[], object]
 Outcome = int | str
-"""On how many cases a proof held, or why it had nothing to compare."""
+"""The number of cases on which a proof held, or why it had nothing to compare."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The proofs of one operator, none of which failed.
+    """The proofs of one operator, all of which passed.
 
     Attributes:
-        fingerprint: of the declaration that was proved.
-        proofs: what came of each proof.
+        fingerprint: the fingerprint of the proved declaration.
+        proofs: the outcome of each proof.
         orders: the highest derivative that was compared, by proof of derivatives that held.
     """
 
@@ -39,7 +39,7 @@ Records = dict[str, Record]
 
 
 def load(path: Path) -> Records:
-    """The records in a file; none if there is no file."""
+    """Returns the records in a file; empty if the file does not exist."""
     if not path.exists():
         return {}
     entries = json.loads(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def load(path: Path) -> Records:
 
 
 def save(path: Path, records: Records) -> None:
-    """Write ``records``, an operator a line."""
+    """Writes ``records``, one operator per line."""
     lines = [
         f"{json.dumps(name)}: {json.dumps(dataclasses.asdict(records[name]), ensure_ascii=False)}"
         for name in sorted(records)
@@ -56,7 +56,7 @@ def save(path: Path, records: Records) -> None:
 
 
 def stale(operators: Iterable[Operator], records: Records) -> list[Operator]:
-    """The operators that changed since they were proved, or that some proof has not seen."""
+    """Returns the operators that changed since they were proved, or lack the outcome of a proof."""
     return [one for one in operators if not _current(one, records.get(one.name))]
 
 
@@ -69,10 +69,10 @@ def _current(operator: Operator, record: Record | None) -> bool:
 def prove(
     operators: Iterable[Operator], workers: int = 1, prepare: Prepare | None = None
 ) -> Iterator[tuple[str, Record | str]]:
-    """Run every proof of each operator; its record, or its verdict where one fails.
+    """Runs every proof of each operator; yields its record, or its verdict if a proof fails.
 
-    With several ``workers``, processes share the operators. Each calls ``prepare`` first, which
-    registers those that are not of the catalogue.
+    With several ``workers``, processes share the operators. Each process first calls ``prepare``,
+    which registers operators outside the catalogue.
     """
     names = [one.name for one in operators]
     if workers == 1:
@@ -85,9 +85,9 @@ def prove(
 
 def _proved(name: str) -> tuple[str, Record | str]:
     operator = get(name)
-    proved = fingerprint(operator)  # before the proofs: the file may change while they run
+    proved = fingerprint(operator)  # first, because the file may change while proofs run
     verdict = check_operator(operator, quiet=True)
-    jax.clear_caches()  # type: ignore[no-untyped-call]  # compiled programs fill the memory
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # compiled programs use much memory
     if not verdict.ok:
         return name, str(verdict)
     outcomes = _outcomes(verdict)
@@ -121,10 +121,10 @@ def update(
     prepare: Prepare | None = None,
     report: Report = print,
 ) -> list[str]:
-    """Prove what is stale in the file and write what was shown; the names of those that fail.
+    """Proves stale operators and writes their records; returns the names of those that fail.
 
-    The file is written after each operator, so that an interrupted run goes on where it stopped.
-    Operators that are no more are dropped.
+    The file is written after each operator, so that an interrupted run resumes where it stopped.
+    Records of operators that no longer exist are dropped.
     """
     known = {one.name for one in operators}
     records = {name: one for name, one in load(path).items() if name in known}

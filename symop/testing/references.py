@@ -1,4 +1,4 @@
-"""References of a trial: what NumPy or SciPy says of its outputs and gradients."""
+"""References of a trial: its outputs and gradients computed by NumPy or SciPy."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -13,12 +13,12 @@ from symop.testing.trial import Trial
 
 
 def reference_outputs(trial: Trial) -> dict[int, Any]:
-    """What ``reference`` computes, by output.
+    """Returns the results of ``reference``, by output index.
 
-    It returns the visible outputs, or all of them: one alone as it is, several as a tuple.
+    It returns the visible outputs, or all outputs: a single output alone, several as a tuple.
 
     Raises:
-        AssertionError: it returns another number of them.
+        AssertionError: it returns another number of outputs.
     """
     operator = trial.operator
     assert operator.reference is not None
@@ -36,9 +36,9 @@ def reference_outputs(trial: Trial) -> dict[int, Any]:
 
 
 def reference_call(trial: Trial, function: Callable[..., Any], heads: Mapping[str, Any]) -> Any:
-    """``function`` on the trial's inputs, in NumPy.
+    """Calls ``function`` on the trial's inputs, converted to NumPy.
 
-    Implicit slots and ``heads`` are passed by name if the function names them.
+    Implicit slots and ``heads`` are passed by name if they are parameters of the function.
     """
     operator, wanted = trial.operator, _parameters(function)
     implicit = {
@@ -50,7 +50,7 @@ def reference_call(trial: Trial, function: Callable[..., Any], heads: Mapping[st
 
 
 def _arguments(trial: Trial) -> list[Any]:
-    """The inputs as a call by position passes them."""
+    """Returns the inputs as positional arguments."""
     operator = trial.operator
     arguments: list[Any] = []
     for slot in operator.positional:
@@ -72,5 +72,5 @@ def _as_numpy(value: Any) -> Any:
 def _parameters(function: Callable[..., Any]) -> Mapping[str, Any]:
     try:
         return inspect.signature(function).parameters
-    except ValueError:  # some NumPy functions tell none
+    except ValueError:  # some NumPy functions have no signature
         return {}

@@ -1,4 +1,4 @@
-"""Pages of operators in Markdown: what each takes and gives, its gradient, and what was proved."""
+"""Markdown pages of operators: signature, gradient, and outcomes of the proofs."""
 
 import importlib
 import inspect
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from registry.audit import audit
-from registry.audited import Entry
-from registry.operator import Derivative, Operator
-from registry.signature import Slot
+from registry.audited import AuditEntry
+from registry.operator.operator import Derivative, Operator
+from registry.operator.signature import Slot
 from symop.testing.derived import derivatives
 from symop.testing.record import Record, Records
 from symop.testing.trial import Trial, trials
@@ -43,19 +43,19 @@ _PROOFS: dict[str, tuple[str, ...]] = {
     "misuse": ("what does not fit is refused, in words",),
 }
 _INDEPENDENT = ("kernel", "differences")
-"""The proofs that compare the gradient with what knows nothing of its maker."""
+"""The proofs that compare the gradient with a source independent of its maker."""
 _SECTION = re.compile(r"^(Example|Source|Args|Returns|Raises):", re.MULTILINE)
 
 
 class Known(NamedTuple):
-    """What pages tell beyond the declarations: the proofs on record, and the audit."""
+    """The contents of pages besides declarations: the recorded proofs, and the audit."""
 
     records: Records
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, AuditEntry]
 
 
 def write(folder: Path, operators: Sequence[Operator], records: Records) -> None:
-    """Write the table and a page for each operator; pages of operators that are no more go."""
+    """Writes the table and a page for each operator; deletes pages of removed operators."""
     wanted = rendered(operators, records)
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     for page in (folder / FOLDER).glob("*.md"):
@@ -66,7 +66,7 @@ def write(folder: Path, operators: Sequence[Operator], records: Records) -> None
 
 
 def rendered(operators: Sequence[Operator], records: Records) -> dict[str, str]:
-    """The table and the pages, by their paths below the folder of documents."""
+    """Returns the table and the pages, by their paths within the documentation folder."""
     known = Known(records, audit().entries)
     pages = {f"{FOLDER}/{one.name}.md": page(one, known) for one in operators}
     return {TABLE: table(operators, known), **pages}
@@ -76,7 +76,7 @@ _LINK = re.compile(r"\]\(([^)#]+)\)")
 
 
 def linked(text: str) -> list[str]:
-    """Where the links of a page lead; code is none."""
+    """Returns the targets of the links of a page, excluding code blocks."""
     return _LINK.findall(re.sub(r"```[\s\S]*?```", "", text))
 
 
@@ -84,7 +84,7 @@ def linked(text: str) -> list[str]:
 
 
 def table(operators: Sequence[Operator], known: Known) -> str:
-    """All operators by family, a line each."""
+    """Returns a table of all operators by family, with one row per operator."""
     maker = [one for one in operators if one.derivative in (Derivative.MAKER, Derivative.KERNEL)]
     every = [one for one in maker if known.entries[one.name].every_order]
     lines = [
@@ -120,7 +120,7 @@ _COLUMNS = {
     "half": "half",
     "complex": "complex",
 }
-"""The proofs that have a column of their own, and its title."""
+"""The proofs that have their own column, and its title."""
 _TITLES = ("operator", "what it is", "derivative", "orders", *_COLUMNS.values())
 
 
@@ -155,12 +155,12 @@ def _derivative(operator: Operator, known: Known) -> str:
 
 
 def _independent(record: Record | None) -> int:
-    """The highest derivative that something independent was compared with."""
+    """Returns the highest derivative that was compared with an independent source."""
     return max((record.orders.get(proof, 0) for proof in _INDEPENDENT), default=0) if record else 0
 
 
 def _up_to(top: int) -> str:
-    """The orders up to ``top``; nothing if that is 0."""
+    """Returns the orders up to ``top``; empty if it is 0."""
     return f"1–{top}" if top > 1 else "1" * top
 
 
@@ -169,7 +169,7 @@ def _escaped(text: str) -> str:
 
 
 def _sentences(operator: Operator) -> tuple[str, str]:
-    """The first paragraph of an operator's docstring, and what follows it."""
+    """Returns the first paragraph of an operator's docstring, and the rest."""
     first, _, rest = operator.comment.partition("\n\n")
     return first.replace("\n", " "), rest
 
@@ -178,7 +178,7 @@ def _sentences(operator: Operator) -> tuple[str, str]:
 
 
 def page(operator: Operator, known: Known) -> str:
-    """All that is known of an operator."""
+    """Returns the page of an operator."""
     parts = [
         [f"# {operator.name}", "", f"    {operator.signature()}", "", *_said(operator)],
         _slots(operator),
@@ -191,7 +191,7 @@ def page(operator: Operator, known: Known) -> str:
 
 
 def _said(operator: Operator) -> Iterator[str]:
-    """The docstring as Markdown, its examples as code."""
+    """Yields the docstring as Markdown, with examples as code."""
     yield _tidy(_sentences(operator)[0])
     rest = _sentences(operator)[1]
     for block in filter(None, re.split(r"\n\n(?=\S)", rest)):
@@ -271,7 +271,7 @@ def _gradient(operator: Operator, known: Known) -> list[str]:
 
 
 def _shown(operator: Operator) -> Trial | None:
-    """The first trial that has a gradient."""
+    """Returns the first trial that has a gradient."""
     tried = (trials(operator, case, "float32") for case in operator.cases)
     return next((each[-1] for each in tried if each[-1].differentiable), None)
 

@@ -1,4 +1,4 @@
-"""Trial: a case with its arrays drawn, ready to be run."""
+"""Trials: cases with drawn arrays, ready to be run."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -8,43 +8,43 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.binding import LEFT_OUT
-from registry.bodies import drawn as attribute
 from registry.cases import Case, Misuse
-from registry.operator import Derivative, Operator
+from registry.operator.binding import LEFT_OUT
+from registry.operator.bodies import drawn as attribute
+from registry.operator.operator import Derivative, Operator
 from registry.types import KEY_TYPE, TRAINING_TYPE, DType, VarKind, VarType, as_dtype
 from registry.values import SelectedRows
-from symop.lowering import bare_kernel, type_of
-from symop.rules import with_rule
+from symop.lowering.rules import with_rule
+from symop.lowering.steps import bare_kernel, type_of
 from symop.testing.compare import dense
 
 Arrays = list[jax.Array]
 Source = Literal["graph", "kernel", "rules"]
-"""Who computes derivatives: the gradient graph, JAX from the bare kernel, JAX from the rules."""
+"""Sources of derivatives: the gradient graph, JAX on the bare kernel, JAX on the rules."""
 
 SEED = 7
 _FAST_COMPILE: dict[str, str | bool] = {
     "xla_backend_optimization_level": "0",
     "xla_llvm_disable_expensive_passes": True,
 }
-"""Proofs run once on a few numbers: compiling is their cost."""
+"""Proofs run once on a few numbers, so that compilation dominates their cost."""
 
 
 class Trial:
-    """One case with its arrays drawn.
+    """One case with drawn arrays.
 
     Attributes:
         inputs: a value for each flat input: an array, a number, None, a key or the training flag.
         types: their types.
         outputs: types of the outputs, as dense arrays.
-        active: the inputs that are differentiated: inexact arrays, states left out.
-        carrying: the outputs that have cotangents.
+        active: indices of the differentiated inputs: inexact arrays other than states.
+        carrying: indices of the outputs that have cotangents.
     """
 
     def __init__(
         self, operator: Operator, case: Case, dtype: str = "float64", training: bool | None = None
     ) -> None:
-        """Draw ``case`` in ``dtype``, under JAX's x64 flag as it is."""
+        """Draws ``case`` in ``dtype``, under the current x64 flag of JAX."""
         self.operator, self.case, self.dtype = operator, case, dtype
         self.training = training
         drawn = drawn_arguments(operator, case, as_dtype(dtype))
@@ -95,7 +95,7 @@ class Trial:
 
     @property
     def differentiable(self) -> bool:
-        """Whether a gradient maker has something to say of this case."""
+        """Whether the operator has a gradient maker and this case has a gradient."""
         made = self.operator.derivative in (Derivative.MAKER, Derivative.KERNEL)
         return made and bool(self.active) and bool(self.carrying)
 
@@ -105,7 +105,7 @@ class Trial:
         return max(1, self.case.order)
 
     def replaced(self, places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
-        """All inputs, ``values`` at ``places``."""
+        """Returns all inputs, with ``values`` at ``places``."""
         inputs = list(self.inputs)
         for i, value in zip(places, values, strict=True):
             inputs[i] = value
@@ -114,9 +114,9 @@ class Trial:
     def function(
         self, source: Source, places: Sequence[int], *, as_they_are: bool = False
     ) -> Callable[..., list[Any]]:
-        """From values for the inputs at ``places`` to a list of all outputs.
+        """Returns a function from values for the inputs at ``places`` to a list of all outputs.
 
-        Rows are made dense unless results are wanted ``as_they_are``.
+        Rows are made dense unless ``as_they_are`` is set.
         """
         chosen = bare_kernel if source == "kernel" else with_rule
         call = chosen(self.operator, self.attributes)
@@ -130,13 +130,13 @@ class Trial:
 
 
 def dense_type(type: VarType) -> VarType:
-    """The type of ``dense`` of a value of ``type``."""
+    """Returns the type of ``dense(value)`` for a value of ``type``."""
     is_array = type.kind is VarKind.LOD_TENSOR_ARRAY
     return VarType(type.shape, type.dtype) if is_array else type
 
 
 def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> dict[str, Any]:
-    """A case's arguments by keyword, what fills slots drawn in ``dtype``."""
+    """Returns the arguments of a case by keyword, with the contents of slots drawn in ``dtype``."""
     of_case = case if isinstance(case, Case) else Case(case.values)
     return {
         name: of_case.draw(name, dtype) if name in operator.slot_index else attribute(value, dtype)
@@ -146,9 +146,9 @@ def drawn_arguments(operator: Operator, case: Case | Misuse, dtype: DType) -> di
 
 
 def trials(operator: Operator, case: Case, dtype: str = "float64") -> list[Trial]:
-    """The trials of a case: for training and not, where the operator tells them apart.
+    """Returns the trials of a case: with and without training, if the operator distinguishes them.
 
-    Those asked for last are kept: the proofs of one case share what they compile.
+    The most recent ones are cached, so that the proofs of one case share compiled functions.
     """
     x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by jax at run time
     return _trials(operator, case, dtype, x64)
@@ -167,5 +167,5 @@ def _training_flags(operator: Operator, case: Case) -> list[bool | None]:
 
 
 def compiled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """``function`` compiled for ``arguments``, in the least time."""
+    """Compiles ``function`` for ``arguments`` in the least time."""
     return jax.jit(function).lower(*arguments).compile(compiler_options=_FAST_COMPILE)

@@ -1,4 +1,4 @@
-"""Proofs of values: the reference, the front doors, JAX's transformations, and what is refused."""
+"""Checks of values: references, ways of calling, JAX's transformations, and rejected calls."""
 
 import dataclasses
 import functools
@@ -9,16 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.binding import LEFT_OUT
 from registry.cases import Case, Misuse
 from registry.errors import SymopError
-from registry.operator import Operator
+from registry.operator.binding import LEFT_OUT
+from registry.operator.operator import Operator
 from registry.values import SelectedRows
 from symop import random
-from symop.building import var
-from symop.lowering import type_of
-from symop.symbol import Symbol
-from symop.symbol_calls import load_json
+from symop.lowering.steps import type_of
+from symop.symbol.building import var
+from symop.symbol.calls import load_json
+from symop.symbol.symbol import Symbol
 from symop.testing.compare import eps, expect_close
 from symop.testing.references import reference_outputs
 from symop.testing.trial import SEED, Trial, compiled, drawn_arguments, trials
@@ -26,17 +26,17 @@ from symop.testing.verdict import nothing_of
 
 _BATCHED_RTOL = 1e-9
 _DOORS_RTOL = 16
-"""What two ways into one kernel may differ by, in units of the dtype's epsilon."""
+"""The tolerance between two ways of calling a kernel, in units of the dtype's epsilon."""
 
 
 # The reference ---------------------------------------------------------------------------------
 
 
 def check_reference(operator: Operator, case: Case) -> str | None:
-    """The kernel computes what the reference computes, with the inferred types.
+    """Checks that the kernel computes the reference's values, with the inferred types.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: it does not.
@@ -49,10 +49,10 @@ def check_reference(operator: Operator, case: Case) -> str | None:
 
 
 def check_values(trial: Trial) -> None:
-    """The kernel's results have the inferred types and are those of the reference.
+    """Checks the types of the kernel's results, and their values against the reference.
 
     Raises:
-        AssertionError: they are not.
+        AssertionError: types or values differ.
     """
     operator = trial.operator
     places = [i for i, value in enumerate(trial.inputs) if isinstance(value, jax.Array)]
@@ -69,17 +69,17 @@ def check_values(trial: Trial) -> None:
         expect_close(results[i], expected, trial.case.rtol * eps(results[i].dtype), where)
 
 
-# Front doors and transformations ---------------------------------------------------------------
+# Ways of calling and transformations -----------------------------------------------------------
 
 
 def check_doors(operator: Operator, case: Case) -> str | None:
-    """Eager call, symbol, lowered function, ``jit`` and a saved graph agree.
+    """Checks that eager call, symbol, lowered function, ``jit`` and a saved graph agree.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
-        AssertionError: two of them differ.
+        AssertionError: two results differ.
     """
     dtype = case.dtypes[0]
     with jax.enable_x64(dtype == "float64"):
@@ -87,10 +87,10 @@ def check_doors(operator: Operator, case: Case) -> str | None:
 
 
 def check_vmap(operator: Operator, case: Case) -> str | None:
-    """``vmap`` of value and gradient gives what each entry of the batch gives.
+    """Checks ``vmap`` of value and gradient against each entry of the batch.
 
     Returns:
-        Why there was nothing to compare, or None.
+        The reason why nothing was compared, or None.
 
     Raises:
         AssertionError: they differ.
@@ -114,7 +114,7 @@ def _check_front_doors(trial: Trial) -> str | None:
 
 
 def _doors(trial: Trial, symbol: Symbol) -> dict[str, Callable[..., Any]]:
-    """Ways to run ``symbol`` on arrays."""
+    """Returns the ways to run ``symbol`` on arrays, by name."""
     flag, key = bool(trial.training), jax.random.key(SEED)
     doors: dict[str, Callable[..., Any]] = {
         "Symbol.eval": functools.partial(symbol.eval, is_train=flag),
@@ -135,7 +135,7 @@ def _jitted(function: Callable[..., Any], key: Any) -> Callable[..., Any]:
 
 
 def _leaves(result: Any) -> list[Any]:
-    """The outputs, then the new states."""
+    """Returns the outputs, then the new states."""
     if isinstance(result, tuple):
         outputs, states = result
         return [*_leaves(outputs), *states.values()]
@@ -143,7 +143,7 @@ def _leaves(result: Any) -> list[Any]:
 
 
 def _eager(trial: Trial) -> list[Any]:
-    """What the eager call returns; new states are left out when a graph would not return them."""
+    """Returns the results of the eager call, without new states that no graph would return."""
     operator = trial.operator
     keywords = operator.attribute_dict(trial.attributes)
     for slot, values in operator.input_groups(trial.inputs):
@@ -160,7 +160,7 @@ def _eager(trial: Trial) -> list[Any]:
 
 
 def symbol_of(trial: Trial) -> tuple[Symbol, dict[str, Any]]:
-    """The operator on variables, and the arrays to feed; what the graph drops is not fed."""
+    """Returns the operator on variables, and the arrays of those in the graph."""
     operator = trial.operator
     arrays: dict[str, Any] = {}
     inputs: list[Any] = []
@@ -185,7 +185,7 @@ def _variable(name: str, like: Any, *, state: bool = False) -> Symbol:
 
 
 def _check_batched(trial: Trial) -> str | None:
-    """The lowered function and its gradient over a batch are those over each of its entries."""
+    """Checks the lowered function and its gradient over a batch against each entry."""
     again = dataclasses.replace(trial.case, seed=trial.case.seed + 1000)
     other = Trial(trial.operator, again, trial.dtype, trial.training)
     places = [i for i, v in enumerate(trial.inputs) if i in trial.active or _is_integral(v)]
@@ -210,7 +210,7 @@ def _is_integral(value: Any) -> bool:
 
 
 def _with_gradients(trial: Trial, places: Sequence[int]) -> Callable[..., list[Any]]:
-    """From the inputs at ``places`` to all outputs and, where there are any, gradients."""
+    """Returns a function from the inputs at ``places`` to all outputs and any gradients."""
     outputs = trial.function("rules", places)
 
     def run(*values: Any) -> list[Any]:
@@ -224,7 +224,7 @@ def _with_gradients(trial: Trial, places: Sequence[int]) -> Callable[..., list[A
 
 
 def _weights(like: Any) -> Any:
-    """Distinct cotangents for ``like``."""
+    """Returns distinct cotangents for ``like``."""
     return jnp.cos(jnp.arange(like.size, dtype=like.dtype)).reshape(like.shape)
 
 
@@ -232,10 +232,10 @@ def _weights(like: Any) -> Any:
 
 
 def check_misuse(operator: Operator, misuse: Misuse) -> None:
-    """The call is refused, on arrays and on symbols, in the words that the misuse foretells.
+    """Checks that the call is rejected, on arrays and on symbols, with the expected message.
 
     Raises:
-        AssertionError: it goes ahead, or its message is another one.
+        AssertionError: the call succeeds, or its message differs.
     """
     arguments = drawn_arguments(operator, misuse, np.dtype(np.float32))
     _expect_refused(operator, misuse, arguments, "")
@@ -246,7 +246,7 @@ def check_misuse(operator: Operator, misuse: Misuse) -> None:
     try:
         operator.bind((), dict(symbols))
         place = "built at"
-    except SymopError:  # no node is built: the traceback shows the call
+    except SymopError:  # no node is built: only the traceback shows the call
         place = ""
     _expect_refused(operator, misuse, symbols, place)
 

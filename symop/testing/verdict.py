@@ -1,4 +1,4 @@
-"""What the proofs say of an operator, and how it is shown."""
+"""The results of an operator's proofs, and their text form."""
 
 import dataclasses
 from collections import defaultdict
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One proof of one case.
+    """The result of one proof on one case.
 
     Attributes:
-        proof: its name.
+        proof: the name of the proof.
         case: the case as text.
-        seconds: how long it took.
-        failure: why it does not hold, or None.
-        nothing: why there was nothing to compare, or None.
+        seconds: the duration of the proof.
+        failure: why the proof failed, or None.
+        nothing: why nothing was compared, or None.
     """
 
     proof: str
@@ -26,13 +26,13 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What the proofs say of an operator.
+    """The results of all proofs of an operator.
 
     Attributes:
         operator: its signature.
         findings: one for each proof of each case.
-        derivative: what derivative it has, with the reason where there is none.
-        audit: what the audit says of its derivatives of all orders.
+        derivative: the kind of its derivative, with the reason if it has none.
+        audit: the audit's result on its derivatives of all orders.
     """
 
     operator: str
@@ -42,12 +42,12 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether no proof fails, and the audit finds no gap."""
+        """Whether no proof fails and the audit finds no gap."""
         return not self.failures
 
     @property
     def failures(self) -> list[Finding]:
-        """The proofs that do not hold."""
+        """The failed proofs."""
         return [one for one in self.findings if one.failure is not None]
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Verdict:
         for proof in dict.fromkeys(one.proof for one in self.findings):
             lines.append(_line(proof, [one for one in self.findings if one.proof == proof]))
         lines += [f"  derivative: {self.derivative}", f"  audit: {self.audit}"]
-        # One mistake may break every proof of a case: it is told once.
+        # One mistake may break every proof of a case; it is reported once.
         alike: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         for one in self.failures:
             alike[one.case, one.failure].append(one.proof)
@@ -65,7 +65,7 @@ class Verdict:
 
 
 def _line(proof: str, found: list[Finding]) -> str:
-    """One proof of all cases; those with nothing to compare do not count where others have."""
+    """Returns the line of one proof, which counts only compared cases if any case was."""
     compared = [one for one in found if one.nothing is None]
     start = f"  {proof:<11} {len(compared or found):>3} cases"
     if not compared:
@@ -77,6 +77,6 @@ def _line(proof: str, found: list[Finding]) -> str:
 
 
 def nothing_of(reasons: Iterable[str | None]) -> str | None:
-    """Why no trial of a case had anything to compare; None if one had."""
+    """Returns why no trial of a case was compared; None if one was."""
     told = list(reasons)
     return None if None in told else "; ".join(dict.fromkeys(one for one in told if one)) or None

@@ -1,8 +1,8 @@
 """MXNet's models and scripts on symop: ``import symop.interop.mxnet as mx``.
 
 A thin layer of MXNet's names over the catalogue. Symbols, parameters and arrays are read and
-written in MXNet's formats; operators are compositions of the catalogue's, with its gradients of
-every order; what runs is compiled by XLA.
+written in MXNet's formats. Operators are compositions of the catalogue's operators, with gradients
+of every order, and are compiled by XLA.
 
 Example:
     >>> import symop.interop.mxnet as mx
@@ -48,6 +48,7 @@ from symop.interop.mxnet import ops as _ops  # noqa: F401  # importing it fills 
 from symop.interop.mxnet import random as rnd
 from symop.interop.mxnet import scopes as attribute
 from symop.interop.mxnet import sym as symbol
+from symop.interop.mxnet import symbol_methods as _methods  # noqa: F401  # it defines methods
 from symop.interop.mxnet import visualization as viz
 from symop.interop.mxnet.context import (
     Context,
@@ -77,7 +78,7 @@ from symop.interop.mxnet.util import (
 )
 
 __version__ = "1.9.1"
-"""The version of MXNet whose names and semantics these are."""
+"""The version of MXNet whose names and semantics are followed."""
 
 __all__ = [
     "AttrScope",

@@ -1,32 +1,32 @@
-"""Batches of arrays in memory, and of the rows of text files."""
+"""Iterators over batches of arrays in memory, and of rows of text files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from symop.files import PathLike
 from symop.interop.mxnet.batches import DataBatch, DataDesc, DataIter
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.io.files import PathLike
 
 Last = Literal["pad", "discard", "roll_over"]
 
 
 class NDArrayIter(DataIter):
-    """Batches of arrays: one, a list, or a dict of them, as data and as labels.
+    """Iterates over batches of arrays: one array, a list, or a dict, as data and as labels.
 
     Args:
-        data: arrays whose first axis, or that of ``N`` in ``layout``, numbers the examples.
-        label: likewise.
-        batch_size: examples in a batch.
-        shuffle: whether each ``reset`` puts the examples in a new order, by ``np.random``.
-        last_batch_handle: what becomes of examples that fill no batch: ``"pad"`` fills up with the
-            first ones, ``"discard"`` leaves them out, ``"roll_over"`` puts them before the next
+        data: arrays whose first axis, or axis ``N`` in ``layout``, indexes the examples.
+        label: labels, in the same form.
+        batch_size: the number of examples in a batch.
+        shuffle: whether each ``reset`` shuffles the examples, by ``np.random``.
+        last_batch_handle: the treatment of examples that do not fill a batch: ``"pad"`` repeats the
+            first examples, ``"discard"`` drops the rest, ``"roll_over"`` puts it before the next
             pass.
-        data_name: the name of a single array; more are called ``_0_data`` and so on.
-        label_name: likewise.
-        layout: where the axis of the batch is.
+        data_name: the name of a single array; several are called ``_0_data`` and so on.
+        label_name: the same for labels.
+        layout: a letter for each axis; ``N`` is the batch axis.
 
     Example:
         >>> import numpy as np, symop.interop.mxnet as mx
@@ -49,7 +49,7 @@ class NDArrayIter(DataIter):
         """See the class.
 
         Raises:
-            MXNetError: there is no data, lengths differ, or an argument is none of these.
+                MXNetError: there is no data, lengths differ, or an argument is invalid.
         """
         super().__init__(batch_size)
         self._data, self._label = _named(data, data_name), _named(label, label_name)
@@ -75,7 +75,7 @@ class NDArrayIter(DataIter):
 
     @property
     def data(self) -> list[tuple[str, NDArray]]:
-        """Names and arrays of the data, in the order of the examples."""
+        """Names and arrays of the data, in the current order of the examples."""
         return [(name, array_of(self._taken(one, slice(None)))) for name, one in self._data]
 
     @property
@@ -101,12 +101,12 @@ class NDArrayIter(DataIter):
     # Passes
 
     def hard_reset(self) -> None:
-        """Start anew, without what the last pass left over."""
+        """Starts over, without examples left from the last pass."""
         self._shuffle()
         self.cursor, self._cached = -self.batch_size, None
 
     def reset(self) -> None:
-        """Start the next pass."""
+        """Starts the next pass."""
         self._shuffle()
         rest = self.num_data - self.batch_size < self.cursor < self.num_data
         if self.last_batch_handle == "roll_over" and rest:
@@ -116,11 +116,11 @@ class NDArrayIter(DataIter):
 
     def _shuffle(self) -> None:
         if self.shuffle:
-            np.random.shuffle(self.idx)  # which scripts seed
+            np.random.shuffle(self.idx)  # scripts seed this generator
             self._order = self.idx.copy() if self._order is None else self._order[self.idx]
 
     def iter_next(self) -> bool:
-        """Go on to the next batch, if there is one."""
+        """Moves to the next batch; returns whether there is one."""
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
@@ -128,7 +128,7 @@ class NDArrayIter(DataIter):
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
+                StopIteration: there are no more batches.
         """
         if not self.iter_next():
             raise StopIteration
@@ -151,7 +151,7 @@ class NDArrayIter(DataIter):
         return [array_of(one) for one in self._batch(1)]
 
     def getpad(self) -> int:
-        """How many examples of this batch are there twice."""
+        """The number of repeated examples in this batch."""
         end = self.cursor + self.batch_size
         if self.last_batch_handle == "pad" and end > self.num_data:
             return end - self.num_data
@@ -186,7 +186,7 @@ class NDArrayIter(DataIter):
 
 
 def _named(given: Any, name: str) -> list[tuple[str, np.ndarray]]:
-    """Names and arrays, in the order of the names; numbers are float32 unless they are NDArrays."""
+    """Names and arrays, sorted by name; numbers become float32 unless they are NDArrays."""
     if given is None:
         given = []
     if isinstance(given, (np.ndarray, NDArray)) or hasattr(given, "__array__"):
@@ -206,18 +206,18 @@ def _plain(array: Any) -> np.ndarray:
 
 
 class CSVIter(NDArrayIter):
-    """Batches of the rows of files with comma-separated numbers; the last one is filled up.
+    """Iterates over batches of the rows of comma-separated files; pads the last batch.
 
     Args:
         data_csv: the file of the data.
         data_shape: the shape of one example.
-        label_csv: the file of the labels; zeros without one.
+        label_csv: the file of the labels; zeros if omitted.
         label_shape: the shape of one label.
-        batch_size: examples in a batch.
-        round_batch: has no effect: the last batch is filled up with the first examples.
+        batch_size: the number of examples in a batch.
+        round_batch: has no effect: the last batch is padded with the first examples.
         data_name: the name of the data.
         label_name: the name of the labels.
-        **others: what tunes reading in MXNet; without effect.
+        **others: MXNet's options for tuning reads; they have no effect.
     """
 
     def __init__(

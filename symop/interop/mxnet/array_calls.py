@@ -1,12 +1,13 @@
-"""Operators of MXNet called on arrays: the catalogue's functions run on the inner ones."""
+"""MXNet's operators called on arrays, by functions of the catalogue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import symop as so
 from registry.errors import SymopError
-from registry.operator import Operator as Registered
-from symop.array_calls import array_function
+from registry.operator.operator import Operator as Registered
+from registry.types import is_floating
+from symop.eager.array_calls import array_function
 from symop.interop.mxnet.calls import bound
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
@@ -15,11 +16,11 @@ from symop.interop.mxnet.operators import Operator, find
 from symop.interop.mxnet.ops.values import sources_are
 
 _PLANS = 4096
-"""So many different calls of an operator are remembered."""
+"""The maximal number of cached plans of an operator."""
 
 
 class _Array:
-    """Stands for the array at a place among those of a call."""
+    """A placeholder for an array, by its index among the arrays of a call."""
 
     __slots__ = ("place",)
 
@@ -28,14 +29,14 @@ class _Array:
 
 
 class _Plan(NamedTuple):
-    """What calls that differ in nothing but their arrays have in common.
+    """The common part of calls that differ only in their arrays.
 
     Attributes:
         run: computes the outputs.
-        order: for each input of the operator, which of the arrays of the call it is; None where
-            they are all of them, in their order.
-        visible: how many outputs users see; behind them come new values of states.
-        states: which of the arrays of the call they are.
+        order: the index of the call's array for each input of the operator; None if the inputs are
+            all arrays in order.
+        visible: the number of visible outputs; new values of states follow them.
+        states: the indices of the call's arrays that are states.
     """
 
     run: Callable[[Sequence[Any]], tuple[Any, ...]]
@@ -45,13 +46,14 @@ class _Plan(NamedTuple):
 
 
 def function_of(called: str) -> Callable[..., Any]:
-    """The operator called so, as a function of arrays and attributes.
+    """The operator ``called``, as a function of arrays and attributes.
 
-    The function takes ``out``, an array, or one for each output, that the result is written into,
-    and ``ctx``, where an operator without inputs puts its result. Several outputs come as a list.
+    The function takes ``out``, an array or a list with an array for each output, to write the
+    result to, and ``ctx``, the device for results of operators without inputs. Several outputs are
+    returned as a list.
 
     Raises:
-        MXNetError: there is none.
+        MXNetError: there is no such operator.
     """
     return caller(find(called), called)
 
@@ -70,7 +72,7 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
         if operator.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
             args = tuple(args[0])
         given = (*args, *kwargs.values()) if kwargs else args
-        # All arrays are alike; 1, 1.0 and True are equal, and written otherwise.
+        # All arrays compare equal as marks; 1, 1.0 and True are equal, but written differently.
         marks = [_Array if isinstance(one, NDArray) else (one.__class__, one) for one in given]
         holders = [one for one in given if isinstance(one, NDArray)]
         plan = _plan(plans, operator, args, kwargs, (len(args), *kwargs, *marks))
@@ -95,23 +97,23 @@ def caller(operator: Operator, called: str) -> Callable[..., Any]:
 
 
 def _direct(operator: Operator, own: Registered, whole: Callable[..., Any]) -> Callable[..., Any]:
-    """``whole``, short for arrays of one shape and one floating dtype."""
+    """``whole`` with a fast path for a single array of floating dtype."""
     compute = array_function(own)
 
     def of_one(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and args[0].__class__ is NDArray:
             x = args[0].inner
-            if x.dtype.kind == "f":
+            if is_floating(x.dtype):
                 try:
                     return NDArray(compute(x))
-                except SymopError:  # as the whole call tells it
+                except SymopError:  # reported by the whole call
                     pass
         return whole(*args, **kwargs)
 
     def of_two(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and not kwargs and args[0].__class__ is args[1].__class__ is NDArray:
             x, y = args[0].inner, args[1].inner
-            if x.dtype.kind == "f" and x.dtype == y.dtype and x.shape == y.shape:
+            if is_floating(x.dtype) and x.dtype == y.dtype and x.shape == y.shape:
                 try:
                     return NDArray(compute(x, y))
                 except SymopError:
@@ -128,10 +130,10 @@ def _plan(
     kwargs: Mapping[str, Any],
     key: tuple[Any, ...],
 ) -> _Plan:
-    """The plan of a call, which is made the first time that there is one like it."""
+    """The plan of a call, made for the first call of its kind."""
     try:
         plan = plans.get(key)
-    except TypeError:  # a list, say
+    except TypeError:  # an unhashable argument such as a list
         return _planned(operator, args, kwargs)
     if plan is None:
         if len(plans) > _PLANS:
@@ -141,10 +143,10 @@ def _plan(
 
 
 def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Plan:
-    """What a call says beside its arrays.
+    """Makes the plan of a call.
 
     Raises:
-        MXNetError: an input is missing, or an argument is none of the operator's.
+        MXNetError: an input is missing, or an argument is unknown.
     """
     count = 0
 
@@ -170,7 +172,7 @@ def _planned(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def _as_out(operator: Operator, out: Any, kwargs: dict[str, Any]) -> None:
-    """Where an array is to be made without a shape or a dtype, they are those of ``out``."""
+    """Sets missing shape and dtype of a newly created array to those of ``out``."""
     if operator.inputs or operator.variadic or not isinstance(out, NDArray):
         return
     if "shape" in operator.attributes and kwargs.get("shape") is None:
@@ -181,14 +183,14 @@ def _as_out(operator: Operator, out: Any, kwargs: dict[str, Any]) -> None:
 
 @raising
 def _sources(plan: _Plan, context: Any) -> tuple[Any, ...]:
-    """What an operator without inputs makes, where ``context`` says."""
+    """The results of an operator without inputs, on the device ``context``."""
     with sources_are(so.NDArray):
         found = plan.run(())
     return tuple(so.NDArray(placed(getattr(one, "value", one), context)) for one in found)
 
 
 def _own(made: so.NDArray, arrays: Sequence[so.NDArray]) -> so.NDArray:
-    """``made``; a copy of what an operator hands on as it is, to be changed on its own."""
+    """``made``, copied if it is one of ``arrays``, so that it can be changed independently."""
     for one in arrays:
         if made is one:
             return so.nd.identity(made)  # type: ignore[no-any-return]
@@ -198,7 +200,7 @@ def _own(made: so.NDArray, arrays: Sequence[so.NDArray]) -> so.NDArray:
 def _returned(
     operator: Operator, made: Sequence[Any], arrays: Sequence[so.NDArray], out: Any
 ) -> Any:
-    """What a call returns: arrays of its own, or ``out``, into which they are written."""
+    """The result of a call: new arrays, or ``out``, to which they are written."""
     eager = [one if isinstance(one, so.NDArray) else so.NDArray(one) for one in made]
     found = [_own(one, arrays) for one in eager]
     if out is None:

@@ -1,4 +1,4 @@
-"""Functions of ``mx.nd.contrib`` that are no operators: control flow, by Python, and more."""
+"""Functions of ``mx.nd.contrib`` that are not operators: control flow in Python, and others."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,15 +17,15 @@ Function = Callable[..., Any]
 
 
 def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
-    """Call ``body(slice, states)`` for each slice of ``data`` along the first axis.
+    """Calls ``body(slice, states)`` for each slice of ``data`` along the first axis.
 
     Args:
-        body: returns an output, or several, and the states that follow.
-        data: an array, or several.
-        init_states: the first states.
+        body: returns one or several outputs, and the next states.
+        data: one or several arrays.
+        init_states: the initial states.
 
     Returns:
-        The outputs, stacked, and the last states.
+        The stacked outputs, and the last states.
     """
     several = isinstance(data, (list, tuple))
     count = len(leaves(data)[0])
@@ -44,19 +44,19 @@ def _stacked(outputs: Sequence[Any]) -> Any:
 def while_loop(
     cond: Function, func: Function, loop_vars: Any, max_iterations: int | None = None
 ) -> tuple[Any, Any]:
-    """Call ``func(*loop_vars)`` as long as ``cond(*loop_vars)`` holds.
+    """Calls ``func(*loop_vars)`` while ``cond(*loop_vars)`` holds.
 
     Args:
-        cond: gives an array of one entry.
-        func: returns an output, or several, and the variables that follow.
-        loop_vars: the first variables.
-        max_iterations: how often at most.
+        cond: returns an array with one entry.
+        func: returns one or several outputs, and the next variables.
+        loop_vars: the initial variables.
+        max_iterations: the maximal number of iterations.
 
     Returns:
-        The outputs, stacked and filled up with zeros, and the last variables.
+        The stacked outputs, padded with zeros, and the last variables.
 
     Raises:
-        MXNetError: there is no limit, or the number of variables changes.
+        MXNetError: ``max_iterations`` is missing, or the number of variables changes.
     """
     if max_iterations is None:
         raise MXNetError("while_loop: max_iterations must be given, got none")
@@ -81,7 +81,7 @@ def while_loop(
 
 
 def _filled(rows: NDArray, count: int) -> NDArray:
-    """``rows`` and zeros behind them, ``count`` together."""
+    """``rows`` padded with zeros to ``count`` rows."""
     if len(rows) == count:
         return rows
     rest = called("_zeros")(shape=(count - len(rows), *rows.shape[1:]), dtype=rows.dtype)
@@ -90,25 +90,25 @@ def _filled(rows: NDArray, count: int) -> NDArray:
 
 
 def cond(pred: Any, then_func: Function, else_func: Function) -> Any:
-    """What ``then_func()`` gives where ``pred`` holds, else what ``else_func()`` gives."""
+    """Returns ``then_func()`` if ``pred`` holds, otherwise ``else_func()``."""
     return then_func() if bool(pred) else else_func()
 
 
-# Questions, draws and updates ------------------------------------------------------------------
+# Predicates, draws and updates -----------------------------------------------------------------
 
 
 def isnan(data: NDArray) -> Any:
-    """Ones where entries are no numbers, zeros elsewhere."""
+    """One where an entry is NaN, zero elsewhere."""
     return binary("not_equal")(data, data)
 
 
 def isinf(data: NDArray) -> Any:
-    """Ones where entries are infinite, zeros elsewhere."""
+    """One where an entry is infinite, zero elsewhere."""
     return binary("equal")(data.abs(), np.inf)
 
 
 def isfinite(data: NDArray) -> Any:
-    """Ones where entries are finite numbers, zeros elsewhere."""
+    """One where an entry is finite, zero elsewhere."""
     return binary("lesser")(data.abs(), np.inf)
 
 

@@ -1,33 +1,34 @@
-"""Methods of arrays that are operators, and the functions of ``mx.nd`` that they share."""
+"""Operators as methods of arrays, and the functions of ``mx.nd`` with the same code."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import symop as so
+from registry.caches import memoized
+from registry.hooks import define
 from symop.interop.mxnet.array_calls import function_of
-from symop.interop.mxnet.fluent import attach, moved_axes, split_parts
+from symop.interop.mxnet.fluent import fluent_methods, moved_axes, split_parts
 from symop.interop.mxnet.ndarray import NDArray
 
 Lengths = tuple[int, ...]
 
 
-@functools.lru_cache(maxsize=1024)
+@memoized(1024)
 def called(name: str) -> Callable[..., Any]:
     """The operator ``name`` on arrays."""
     return function_of(name)
 
 
 def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
-    """The entries in another shape, which are shared, unless calls are recorded.
+    """Returns the array in another shape; it shares memory unless calls are recorded.
 
-    In the shape 0 copies a length, -1 is what is left, -2 copies all further ones, -3 merges two,
-    and -4 splits one into the next two.
+    In the shape, 0 copies a length, -1 infers one, -2 copies all remaining lengths, -3 merges two
+    lengths, and -4 splits one into the following two.
 
     Args:
         self: the array.
-        *shape: a tuple, or length by length; ``shape=`` is as good.
-        **kwargs: ``reverse``, whether the codes count from the last axis on.
+        *shape: a tuple, or one length per argument; ``shape=`` is also accepted.
+        **kwargs: ``reverse``, whether the codes are matched from the last axis.
 
     Raises:
         MXNetError: the shape does not fit.
@@ -41,12 +42,12 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
 
 
 def transposed(self: NDArray) -> NDArray:
-    """The axes in reverse order; itself if it is a list."""
+    """The array with its axes reversed; a vector is returned unchanged."""
     return self if self.ndim < 2 else called("transpose")(self)
 
 
 def broadcast_to(self: NDArray, shape: Lengths) -> NDArray:
-    """The entries repeated along axes of length one, and along new ones in front."""
+    """The array broadcast along axes of length one, and along new leading axes."""
     extra = len(shape) - self.ndim
     data = self if extra <= 0 else called("Reshape")(self, shape=(1,) * extra + self.shape)
     found: NDArray = called("broadcast_to")(data, shape=tuple(shape))
@@ -54,7 +55,7 @@ def broadcast_to(self: NDArray, shape: Lengths) -> NDArray:
 
 
 def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
-    """The entries repeated to the shape of ``other``."""
+    """The array broadcast to the shape of ``other``."""
     if not kwargs:
         return broadcast_to(self, other.shape)
     found: NDArray = called("broadcast_like")(self, other, **kwargs)
@@ -67,10 +68,10 @@ def split_v2(
     axis: int = 0,
     squeeze_axis: bool = False,
 ) -> list[NDArray]:
-    """Parts along an axis: as many equal ones, or those that begin where it is told.
+    """Splits an array along an axis, into equal sections or at the given indices.
 
     Raises:
-        ValueError: the length is not divisible by their number.
+        ValueError: the length is not divisible by the number of sections.
     """
     indices, sections = split_parts(indices_or_sections)
     if sections and ary.shape[axis] % sections:
@@ -83,29 +84,28 @@ def split_v2(
 
 
 def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
-    """Write ``rhs`` into a slice."""
+    """Writes ``rhs`` into a slice."""
     steps = step or (None,) * len(begin)
     self[tuple(slice(*one) for one in zip(begin, end, steps, strict=True))] = rhs
     return self
 
 
 def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths) -> NDArray:
-    """The array with some axes elsewhere.
+    """The array with some axes moved.
 
     Raises:
-        ValueError: one is no axis, or there are more of one than of the other.
+        ValueError: an axis is invalid, or the numbers of sources and destinations differ.
     """
     order = moved_axes(tensor.ndim, source, destination)
     found: NDArray = called("transpose")(tensor, axes=order)
     return found
 
 
-def _attach() -> None:
-    attach(NDArray, called)
-    own = {one.__name__: one for one in (reshape, broadcast_to, broadcast_like, split_v2)}
-    own |= {"slice_assign": slice_assign, "slice_assign_scalar": slice_assign}
-    for name, method in {**own, "T": property(transposed)}.items():
-        setattr(NDArray, name, method)
-
-
-_attach()
+_OWN = {one.__name__: one for one in (reshape, broadcast_to, broadcast_like, split_v2)}
+define(
+    NDArray,
+    **{**fluent_methods(NDArray, called), **_OWN},
+    slice_assign=slice_assign,
+    slice_assign_scalar=slice_assign,
+    T=property(transposed),
+)

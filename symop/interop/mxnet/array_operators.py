@@ -1,13 +1,15 @@
-"""Python's operators on arrays, and the functions of two operands in ``mx.nd``."""
+"""Python's operators on arrays, and the binary functions of ``mx.nd``."""
 
-import functools
 import operator as python
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from registry.caches import memoized
 from registry.errors import SymopError
+from registry.hooks import define
+from registry.types import is_floating
 from symop.interop.mxnet.array_calls import function_of
 from symop.interop.mxnet.base import numeric_types
 from symop.interop.mxnet.errors import MXNetError
@@ -20,17 +22,17 @@ _DIRECT = {
     "multiply": python.mul,
     "divide": python.truediv,
 }
-"""Functions that symop's own operators are, where all operands are of one floating dtype."""
+"""Functions implemented by symop's own operators if all operands share a floating dtype."""
 
 
-@functools.lru_cache(maxsize=256)
+@memoized(256)
 def _called(name: str) -> Callable[..., Any]:
     return function_of(name)
 
 
-@functools.lru_cache(maxsize=64)
+@memoized(64)
 def binary(name: str) -> Callable[[Any, Any], Any]:
-    """The function ``name`` of two operands, each an array or a number.
+    """The binary function ``name``; each operand is an array or a number.
 
     Two arrays are broadcast. The result has the dtype of the arrays.
     """
@@ -58,13 +60,13 @@ def _require_number(name: str, operand: Any) -> None:
 
 
 def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
-    """Python's operator; what takes the time in a loop of eager code is short here."""
+    """A Python operator, with a fast path for loops in eager code."""
     compute, direct = binary(name), _DIRECT.get(name)
 
     def method(self: NDArray, other: Any) -> Any:
         x = self.inner
         y = other.inner if isinstance(other, NDArray) else other
-        if direct is not None and x.dtype.kind == "f":
+        if direct is not None and is_floating(x.dtype):
             kind = y.__class__
             if kind is float or kind is int or (y is not other and y.dtype == x.dtype):
                 try:
@@ -77,7 +79,7 @@ def _method(name: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
 
 
 def _comparison(name: str) -> Callable[[NDArray, Any], Any]:
-    """A comparison, which of anything but an array or a number is left to Python."""
+    """A comparison operator; it leaves operands other than arrays and numbers to Python."""
     compute = binary(name)
 
     def method(self: NDArray, other: Any) -> Any:
@@ -91,7 +93,7 @@ def _comparison(name: str) -> Callable[[NDArray, Any], Any]:
 
 
 def _in_place(name: str) -> Callable[[NDArray, Any], NDArray]:
-    """``x += y`` and its kin; shape and dtype stay."""
+    """An in-place operator such as ``x += y``; shape and dtype are kept."""
     compute = _method(name)
 
     def method(self: NDArray, other: Any) -> NDArray:
@@ -109,16 +111,18 @@ def __abs__(self: NDArray) -> Any:  # noqa: N807
     return _called("abs")(self)
 
 
-def _attach() -> None:
-    for name, names in BINARY.items():
-        if names.method in COMPARISONS:
-            setattr(NDArray, f"__{names.method}__", _comparison(name))
-        elif names.method is not None:
-            setattr(NDArray, f"__{names.method}__", _method(name))
-            setattr(NDArray, f"__r{names.method}__", _method(name, swapped=True))
-            setattr(NDArray, f"__i{names.method}__", _in_place(name))
-    for method in (__neg__, __abs__):
-        setattr(NDArray, method.__name__, method)
+def _methods(name: str, method: str) -> dict[str, Callable[..., Any]]:
+    """Returns Python's operators for the binary function ``name``."""
+    if method in COMPARISONS:
+        return {f"__{method}__": _comparison(name)}
+    return {
+        f"__{method}__": _method(name),
+        f"__r{method}__": _method(name, swapped=True),
+        f"__i{method}__": _in_place(name),
+    }
 
 
-_attach()
+define(NDArray, __neg__=__neg__, __abs__=__abs__)
+for _name, _names in BINARY.items():
+    if _names.method is not None:
+        define(NDArray, **_methods(_name, _names.method))

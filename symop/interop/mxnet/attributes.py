@@ -1,4 +1,4 @@
-"""Attributes of MXNet's operators: strings in files, values of a declared type in calls."""
+"""Attributes of MXNet's operators: strings in files, typed values in calls."""
 
 import ast
 import types
@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from registry.attributes import dtype_named
+from registry.operator.attributes import dtype_named
 from registry.types import DType
 
 Shape = tuple[int, ...]
 _TRUE, _FALSE = ("True", "true", "1"), ("False", "false", "0")
 _NAMES = "float32 float64 float16 uint8 int32 int8 int64 bool int16 uint16 uint32 uint64 bfloat16"
 DTYPES: tuple[DType, ...] = tuple(map(dtype_named, _NAMES.split()))
-"""The dtypes, each at the place of its number in files and in ``__dtype__``."""
+"""The dtypes, indexed by their numbers in files and in ``__dtype__``."""
 _DTYPE_NAMES = {"bool_": "bool"}
 
 
 def written(value: Any) -> str:
-    """``value`` as MXNet writes it into a file: ``"(3, 3)"``, ``"True"``, ``"float32"``.
+    """``value`` as MXNet writes it to a file: ``"(3, 3)"``, ``"True"``, ``"float32"``.
 
     Example:
         >>> written((3, 3)), written(0.5), written(None)
@@ -42,15 +42,15 @@ def written(value: Any) -> str:
 
 
 def read(kind: Any, text: str) -> Any:
-    """The value of type ``kind`` that ``text`` writes.
+    """Parses ``text`` as a value of type ``kind``.
 
     Args:
         kind: ``int``, ``float``, ``bool``, ``str``, a ``Literal`` of strings, a tuple of one of
-            them, or one of these or None.
-        text: as in a file.
+            these, or an optional form of one of these.
+        text: the value as written in a file.
 
     Raises:
-        ValueError: it writes no such value.
+        ValueError: ``text`` is not such a value.
 
     Example:
         >>> read(tuple[int, ...], "(3L, 3L)"), read(bool, "1"), read(int | None, "None")
@@ -72,7 +72,7 @@ def read(kind: Any, text: str) -> Any:
 
 
 def _parts(text: str) -> list[str]:
-    """The members of a tuple or a list; one number alone is a tuple of one."""
+    """The members of a tuple or a list; a single number is a tuple of length one."""
     inner = text.strip()
     if inner[:1] in ("(", "[") and inner[-1:] in (")", "]"):
         inner = inner[1:-1]
@@ -80,7 +80,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _int(text: str) -> int:
-    """A whole number; Python 2 wrote long ones with an L, and some layers write ``2.0``."""
+    """Parses an integer; Python 2 appended L to long ones, and some layers write ``2.0``."""
     inner = text.strip().rstrip("L")
     try:
         return int(inner)
@@ -115,7 +115,7 @@ def _bool(text: str) -> bool:
 
 
 def _literal(text: str) -> Any:
-    """A value of any other type, as Python writes it; nothing is executed."""
+    """Parses a value of any other type as a Python literal; nothing is executed."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -126,5 +126,5 @@ _READERS: dict[Any, Callable[[str], Any]] = {int: _int, float: _float, bool: _bo
 
 
 def is_hidden(name: str) -> bool:
-    """Whether an attribute is a remark of the user's or of the system's, not the operator's."""
+    """Whether an attribute is a user's or the system's annotation, not the operator's."""
     return name.startswith("__") and name.endswith("__")

@@ -1,4 +1,4 @@
-"""``mx.autograd``: recording of code on arrays, and its gradients of every order.
+"""``mx.autograd``: recording of array code, and its gradients of every order.
 
 Example:
     >>> import symop.interop.mxnet as mx
@@ -27,7 +27,7 @@ from symop.autograd import (
 )
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, raising
-from symop.symbol import Symbol
+from symop.symbol.symbol import Symbol
 
 __all__ = [
     "Function",
@@ -60,7 +60,7 @@ def _inner(arrays: Arrays) -> list[so.NDArray]:
 
 
 def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | None] | None:
-    """The gradients of heads, each in its head's dtype; None for ones."""
+    """The gradients of heads, each in its head's dtype; None if all are ones."""
     if given is None:
         return None
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -79,15 +79,15 @@ def _cotangents(heads: Sequence[so.NDArray], given: Any) -> list[so.NDArray | No
 def mark_variables(
     variables: Arrays, gradients: Arrays, grad_reqs: str | Sequence[str] = "write"
 ) -> None:
-    """Give arrays gradients of their own, in arrays that a backward pass writes into.
+    """Attaches gradients to arrays: a backward pass writes into the given arrays.
 
     Args:
         variables: the arrays.
-        gradients: for each an array of its shape and dtype.
+        gradients: for each, an array of its shape and dtype.
         grad_reqs: ``"write"``, ``"add"`` or ``"null"``, for all or one by one.
 
     Raises:
-        MXNetError: there are not as many of each, or types differ.
+        MXNetError: the numbers of arrays or their types differ.
     """
     so.autograd.mark_variables(_inner(variables), _inner(gradients), grad_reqs)
 
@@ -99,16 +99,16 @@ def backward(
     retain_graph: bool = False,
     train_mode: bool = True,
 ) -> None:
-    """Put the gradients of ``heads`` into the ``grad`` of every array that has one.
+    """Writes the gradients of ``heads`` to the ``grad`` of every array that has one.
 
     Args:
         heads: one array or several, recorded inside ``record()``.
-        head_grads: for each an array or None, which stands for ones, as leaving them out does.
-        retain_graph: keep the record for another backward pass.
-        train_mode: has no effect: what was recorded tells the mode.
+        head_grads: for each head an array, or None for ones; defaults to ones.
+        retain_graph: whether to keep the recording for another backward pass.
+        train_mode: has no effect: the recording determines the mode.
 
     Raises:
-        MXNetError: nothing was recorded, or the record was freed.
+        MXNetError: nothing was recorded, or the recording was freed.
     """
     inner = _inner(heads)
     so.autograd.backward(inner, _cotangents(inner, head_grads), retain_graph, train_mode)
@@ -123,15 +123,15 @@ def grad(
     create_graph: bool = False,
     train_mode: bool = True,
 ) -> list[NDArray]:
-    """The gradients of ``heads`` with respect to ``variables``, as new arrays, always in a list.
+    """The gradients of ``heads`` with respect to ``variables``, as a list of new arrays.
 
     Args:
         heads: one array or several, recorded inside ``record()``.
         variables: arrays on which they depend.
-        head_grads: for each head an array or None, which stands for ones.
-        retain_graph: keep the record; by default just where ``create_graph`` is set.
-        create_graph: record the gradients, so that they can be differentiated again.
-        train_mode: has no effect: what was recorded tells the mode.
+        head_grads: for each head an array, or None for ones.
+        retain_graph: whether to keep the recording; defaults to ``create_graph``.
+        create_graph: whether to record the gradients, so that they can be differentiated again.
+        train_mode: has no effect: the recording determines the mode.
 
     Raises:
         MXNetError: a head does not depend on a variable, or nothing was recorded.
@@ -161,23 +161,23 @@ def get_symbol(x: NDArray) -> Symbol:
     Its variables are called ``var0``, ``var1``, ...
 
     Raises:
-        MXNetError: nothing was recorded, or a ``Function`` lies on the way.
+        MXNetError: nothing was recorded, or the computation contains a ``Function``.
     """
     return so.autograd.get_symbol(_inner(x))
 
 
-# Functions of one's own ------------------------------------------------------------------------
+# Custom functions ------------------------------------------------------------------------------
 
 
 class Function:
-    """A function whose gradient is a function, too: both are code on arrays.
+    """A function with a custom gradient; both are code on arrays.
 
     A subclass defines ``forward(*inputs)`` and ``backward(*output_grads)``, which returns a
-    gradient for each input. An object serves one call. Where ``backward`` is made of operators and
-    takes what it needs through ``save_for_backward``, the gradient can be differentiated again.
+    gradient for each input. An object is called once. If ``backward`` consists of operators and
+    reads its residuals through ``save_for_backward``, the gradient can be differentiated again.
 
     Attributes:
-        saved_tensors: what ``forward`` kept.
+        saved_tensors: the arrays kept by ``forward``.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -202,22 +202,22 @@ class Function:
     _used = False
 
     def save_for_backward(self, *args: Any) -> None:
-        """Keep arrays for ``backward``: inputs and results of ``forward``, as they are."""
+        """Keeps arrays for ``backward``: inputs and results of ``forward``, uncopied."""
         self.saved_tensors = args
 
     def forward(self, *inputs: Any) -> Any:
         """The results for ``inputs``."""
-        # Abstract, as in MXNet: what a user's function must define.
+        # Abstract, as in MXNet: defined by the user's subclass.
         raise NotImplementedError(f"{type(self).__name__}: forward must be defined")
 
     def backward(self, *output_grads: Any) -> Any:
         """A gradient for each input of ``forward``."""
-        # Abstract, as in MXNet: only needed where it is differentiated.
+        # Abstract, as in MXNet: only needed if the function is differentiated.
         raise NotImplementedError(f"{type(self).__name__}: backward must be defined")
 
     @raising
     def __call__(self, *inputs: Any) -> Any:
-        """Run ``forward``, and put ``backward`` on the record.
+        """Runs ``forward``, and records ``backward``.
 
         Raises:
             MXNetError: the object was called before.
@@ -229,7 +229,7 @@ class Function:
 
 
 class _Bridge(so.autograd.Function):
-    """A function of symop's that asks one of MXNet's form."""
+    """A function of symop that delegates to one of MXNet's form."""
 
     def __init__(self, asked: Function) -> None:
         super().__init__()
@@ -251,12 +251,12 @@ class _Bridge(so.autograd.Function):
         if len(listed) != len(self._types):
             return tuple(
                 map(_inner_of, listed)
-            )  # which is refused, with the number that is expected
+            )  # this raises an error that names the expected number
         return tuple(map(_fitting, map(_inner_of, listed), self._types))
 
 
 def _fitting(gradient: Any, of: Any) -> Any:
-    """A gradient in its input's dtype."""
+    """A gradient cast to its input's dtype."""
     if of is None or not isinstance(gradient, so.NDArray):
         return gradient
     return gradient.astype(of.dtype, copy=False)

@@ -1,16 +1,19 @@
-"""``mx.base``: the error of this interface, and the types that MXNet's scripts test against."""
+"""``mx.base``: the error of this interface, and types that MXNet's scripts check against."""
 
 import numpy as np
 
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, NotImplementedForSymbol
 
-__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
+__all__ = [
+    "MXNetError", "NotImplementedForSymbol", "integer_types", "mx_real_t", "numeric_types",
+    "py_str", "string_types",
+]  # fmt: skip
 
 integer_types = (int, np.integer)
 numeric_types = (float, int, np.generic)
 string_types = (str,)
 mx_real_t = np.float32
-"""The dtype of what is made without one."""
+"""The default dtype of new arrays."""
 
 
 def py_str(text: bytes | str) -> str:

@@ -1,4 +1,4 @@
-"""Initializer: what fills an array, by its name; and descriptions of initializers."""
+"""The base class of initializers, which fill arrays by name, and descriptions of initializers."""
 
 import json
 import logging
@@ -16,10 +16,10 @@ from symop.interop.mxnet.ndarray import NDArray
 
 
 class InitDesc(str):
-    """A parameter's name, with what its variable says about it.
+    """A parameter's name, with the attributes of its variable.
 
     Attributes:
-        attrs: attributes of the variable; ``__init__`` among them describes its initializer.
+        attrs: attributes of the variable; ``__init__`` describes its initializer.
         global_init: the initializer of the whole model.
     """
 
@@ -40,14 +40,14 @@ class InitDesc(str):
 
 
 def filled(array: NDArray, value: Any) -> None:
-    """Write ``value`` into the whole of ``array``, repeated and cast as needed."""
+    """Fills ``array`` with ``value``, broadcast and cast as needed."""
     array.hold(jnp.asarray(np.broadcast_to(np.asarray(value), array.shape), array.dtype))
 
 
 def generator() -> np.random.Generator:
-    """Random numbers for one array, from the seed that ``mx.random.seed`` sets.
+    """A generator of random numbers for one array, from the seed set by ``mx.random.seed``.
 
-    NumPy draws them: JAX would compile a program for each shape of a parameter.
+    It is NumPy's: JAX would compile a program for each parameter shape.
     """
     return np.random.default_rng(np.asarray(jax.random.key_data(random.next_key("initializer"))))
 
@@ -59,7 +59,7 @@ _BY_ENDING = {
     "beta": "_init_beta",
     "min": "_init_zero",
     "max": "_init_one",
-    # What MXNet's operators say of these states in attributes of their variables.
+    # MXNet's operators set these as attributes of their state variables.
     "moving_mean": "_init_zero",
     "moving_var": "_init_one",
     "running_mean": "_init_zero",
@@ -70,10 +70,10 @@ _BY_ENDING = {
 
 
 class Initializer:
-    """Fills arrays, depending on their names; a subclass says how weights are filled.
+    """Fills arrays according to their names; subclasses define how weights are filled.
 
-    A variable's own initializer comes first. Otherwise names ending in ``bias`` and ``beta`` start
-    at zero, those in ``gamma`` at one, moving means at zero, moving variances at one.
+    A variable's own initializer takes precedence. Otherwise arrays whose names end in ``bias`` or
+    ``beta`` start at zero, in ``gamma`` at one, moving means at zero, moving variances at one.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -86,19 +86,19 @@ class Initializer:
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """``kwargs`` are what describes it."""
+        """``kwargs`` are the arguments written by ``dumps``."""
         self._kwargs = kwargs
         self._print: Callable[[NDArray], str] | None = None
 
     def set_verbosity(
         self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None
     ) -> "Initializer":
-        """Log how each array is filled: its name and ``print_func`` of it."""
+        """Logs for each filled array its name and the result of ``print_func``."""
         self._print = (print_func or _size_of) if verbose else None
         return self
 
     def dumps(self) -> str:
-        """Its description, which ``create`` reads."""
+        """The description of this initializer, which ``create`` reads."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __eq__(self, other: object) -> bool:
@@ -109,16 +109,16 @@ class Initializer:
     __hash__ = object.__hash__
 
     def __call__(self, desc: str, arr: NDArray) -> None:
-        """Fill ``arr``, called ``desc``.
+        """Fills ``arr``, called ``desc``.
 
         Raises:
-            MXNetError: the name does not tell what it is.
+            MXNetError: the name does not determine the kind of the array.
         """
         own = ""
         if isinstance(desc, InitDesc):
             desc.global_init = desc.global_init or self
             own = desc.attrs.get("__init__", "")
-        elif desc.startswith("upsampling"):  # a bare name says more, for old scripts
+        elif desc.startswith("upsampling"):  # for old scripts, which pass bare names
             own = '["bilinear", {}]'
         if own:
             create(own)._init_weight(desc, arr)
@@ -128,10 +128,10 @@ class Initializer:
         if self._print is not None:
             logging.info("Initialized %s as %s: %s", desc, own or self.dumps(), self._print(arr))
 
-    # What a subclass may say
+    # Methods for subclasses
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
-        # Abstract, as in MXNet: a subclass defines it; the other kinds have defaults.
+        # Abstract, as in MXNet: defined by subclasses; other kinds of arrays have defaults.
         raise NotImplementedError(f"{type(self).__name__} must say how weights are filled")
 
     def _init_bias(self, name: str, arr: NDArray) -> None:

@@ -1,7 +1,9 @@
-"""Optimizer: rates, decays and counts of parameters by their indices, as MXNet keeps them."""
+"""Base classes of optimizers: MXNet's rates, decays and update counts of parameters by index."""
 
+import contextlib
 import logging
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -10,32 +12,33 @@ import numpy as np
 
 from symop.interop.mxnet.classes import Classes
 from symop.interop.mxnet.errors import MXNetError
-from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.interop.mxnet.ndarray import NDArray, array_of, hold_together
 
 Index = int | str
 Numbers = Sequence[Any]
 How = dict[str, Any]
-"""Attributes that every operator of a step has: ``lr``, ``wd``, ``rescale_grad``,
+"""Attributes shared by the operators of all steps: ``lr``, ``wd``, ``rescale_grad``,
 ``clip_gradient``."""
 Found = tuple[Any, Any]
 Plan = tuple[Hashable, tuple[float, ...]]
 
 
 class Optimizer:
-    """Updates parameters by their gradients; a subclass says how, in ``update``.
+    """Updates parameters by their gradients; subclasses implement ``update``.
 
-    Biases and the like do not decay: ``wd_mult`` of every name that does not end as ``decaying``
-    says is zero unless told.
+    Biases and similar parameters do not decay: ``wd_mult`` defaults to zero for names that do not
+    end in one of ``decaying``.
 
     Attributes:
-        rescale_grad: multiplies all gradients first; ``Module`` sets it to one over the batch.
-        lr: the learning rate, where no scheduler says it.
+        rescale_grad: a factor applied to all gradients; ``Module`` sets it to one over the batch
+            size.
+        lr: the learning rate, if there is no scheduler.
         wd: the weight decay.
-        clip_gradient: the bound of each entry of a gradient, or None.
+        clip_gradient: the bound on each entry of a gradient, or None.
         lr_scheduler: a function from the number of updates to the rate, or None.
-        num_update: how often the parameter was updated that was updated most often.
+        num_update: the largest update count of any parameter.
         idx2name: names of parameters by index.
-        decaying: how the names of parameters end that decay unless told otherwise.
+        decaying: the endings of names of parameters that decay by default.
     """
 
     decaying: ClassVar[tuple[str, ...]] = ("_weight", "_gamma")
@@ -53,19 +56,19 @@ class Optimizer:
         multi_precision: bool = False,
         param_dict: Mapping[Index, Any] | None = None,
     ) -> None:
-        """Prepare to update.
+        """Initializes the optimizer.
 
         Args:
             rescale_grad: see the class.
             param_idx2name: names of parameters by index.
             wd: see the class.
             clip_gradient: see the class.
-            learning_rate: the rate, or that from which a scheduler's follow; 0.01 unless given.
+            learning_rate: the rate, or the base rate of a scheduler; defaults to 0.01.
             lr_scheduler: see the class.
-            sym: whose variables say factors of their own rates and decays.
-            begin_num_update: how many updates there were before.
-            multi_precision: whether parameters in half precision are kept in single precision, too.
-            param_dict: what has ``lr_mult`` and ``wd_mult``, by index.
+            sym: the symbol whose variables may set factors of their rates and decays.
+            begin_num_update: the initial update count.
+            multi_precision: whether half-precision parameters are also kept in single precision.
+            param_dict: objects with ``lr_mult`` and ``wd_mult``, by index.
         """
         self.rescale_grad, self.clip_gradient, self.wd = rescale_grad, clip_gradient, wd
         self.lr_scheduler = lr_scheduler
@@ -87,7 +90,7 @@ class Optimizer:
 
     @staticmethod
     def register(klass: type["Optimizer"]) -> type["Optimizer"]:
-        """Know a class by its name; a decorator."""
+        """Registers a class by its name; a decorator."""
         return _classes.register(klass)
 
     @staticmethod
@@ -103,10 +106,10 @@ class Optimizer:
         return self.lr if self.lr_scheduler is None else float(self.lr_scheduler(self.num_update))
 
     def set_learning_rate(self, lr: float) -> None:
-        """Put ``lr`` in the place of the rate.
+        """Sets the learning rate.
 
         Raises:
-            MXNetError: a scheduler says it.
+            MXNetError: a scheduler determines the rate.
         """
         if self.lr_scheduler is not None:
             raise MXNetError(
@@ -115,11 +118,11 @@ class Optimizer:
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
-        """Factors of the rate, by name or index; variables' ``__lr_mult__`` come before."""
+        """Sets factors of the rate by name or index; these override variables' ``__lr_mult__``."""
         self.lr_mult: dict[Any, float] = {**self._said("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
-        """Factors of the decay, by name or index; variables' ``__wd_mult__`` come before."""
+        """Sets factors of the decay by name or index; these override variables' ``__wd_mult__``."""
         still = [n for n in self.idx2name.values() if not n.endswith(self.decaying)]
         self.wd_mult: dict[Any, float] = {
             **dict.fromkeys(still, 0.0),
@@ -128,7 +131,7 @@ class Optimizer:
         }
 
     def _said(self, key: str) -> dict[str, float]:
-        """What variables say of themselves under ``key``."""
+        """The values of the variables' attribute ``key``."""
         if not self.sym_info:
             return {}
         attributes, names = self.sym_info
@@ -154,46 +157,59 @@ class Optimizer:
         return [self.wd * self._factor(index, self.wd_mult, "wd_mult") for index in indices]
 
     def _get_lr(self, index: Index) -> float:
-        """The rate of a parameter, for subclasses."""
+        """The rate of a parameter, for use by subclasses."""
         return self._get_lrs([index])[0]
 
     def _get_wd(self, index: Index) -> float:
-        """The decay of a parameter, for subclasses."""
+        """The decay of a parameter, for use by subclasses."""
         return self._get_wds([index])[0]
 
     def _update_count(self, index: Any) -> None:
-        """Count an update of one or more parameters, for subclasses."""
+        """Counts an update of one or more parameters, for use by subclasses."""
         counts, most = self._index_update_count, self.num_update
         for one in index if isinstance(index, (list, tuple)) else [index]:
             count = counts[one] = counts.get(one, self.begin_num_update) + 1
             most = max(most, count)
         self.num_update = most
 
+    @contextlib.contextmanager
+    def counted_if_changed(self, arrays: Sequence[NDArray]) -> Iterator[None]:
+        """A context that updates ``arrays``; restores counts if an error leaves them unchanged."""
+        # Strong references to values would force copies instead of donation.
+        old = [weakref.ref(one.value) for one in arrays[:1]]
+        before = {**vars(self), "_index_update_count": dict(self._index_update_count)}
+        try:
+            yield
+        except BaseException:
+            if all(ref() is one.value for ref, one in zip(old, arrays, strict=False)):
+                vars(self).update(before)
+            raise
+
     # Updates
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """What is kept for a parameter: an array, a tuple of them, or None."""
+        """Creates the state of a parameter: an array, a tuple of arrays, or None."""
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
-        """The same beside the parameter in single precision, where ``multi_precision`` asks it."""
+        """Creates the state, with a single-precision copy if ``multi_precision`` requires it."""
         if not self.is_mixed(weight.dtype):
             return self.create_state(index, weight)
         master = array_of(weight.value.astype(jnp.float32))
         return master, self.create_state(index, master)
 
     def is_mixed(self, dtype: Any) -> bool:
-        """Whether a parameter of ``dtype`` is kept in single precision, too."""
+        """Whether parameters of ``dtype`` are also kept in single precision."""
         return self.multi_precision and np.dtype(dtype).itemsize == 2
 
     def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Write the updated parameter into ``weight``, and what is kept into ``state``."""
-        # Abstract, as in MXNet: a subclass of a user's defines it.
+        """Writes the updated parameter to ``weight``, and the updated state to ``state``."""
+        # Abstract, as in MXNet: defined by subclasses.
         raise NotImplementedError(f"{type(self).__name__} must say how it updates")
 
     def update_multi_precision(
         self, index: Index, weight: NDArray, grad: NDArray, state: Any
     ) -> None:
-        """As ``update``, of a parameter that may be kept in single precision."""
+        """``update`` for a parameter that may be kept in single precision."""
         if not self.is_mixed(weight.dtype):
             self.update(index, weight, grad, state)
             return
@@ -210,69 +226,69 @@ register = _classes.register
 
 
 def create(name: Any, **kwargs: Any) -> Optimizer:
-    """The optimizer called ``name``.
+    """Creates the optimizer called ``name``.
 
     Raises:
-        MXNetError: there is none.
+        MXNetError: there is no such optimizer.
     """
     return _classes.create(name, **kwargs)
 
 
-# Steps that are compiled -------------------------------------------------------------------------
+# Compiled steps ----------------------------------------------------------------------------------
 
 _SCALE = 1
-"""The first number of a plan is the factor of the gradients."""
+"""The number of leading entries of a plan: the factor of the gradients."""
 
 
 class Formula(Optimizer):
-    """An optimizer whose step is an operator of MXNet's, compiled for all parameters at once.
+    """An optimizer whose step is an MXNet operator, compiled for all parameters at once.
 
-    Rates and what depends on counts are numbers that the compiled step takes; decays and
-    ``settings`` are part of it.
+    Rates and numbers that depend on counts are arguments of the compiled step; decays and
+    ``settings`` are constants in it.
 
     Attributes:
         settings: names of the attributes that ``step`` reads.
-        slots: how many arrays are kept for a parameter; one stands alone, more in a tuple.
-        master_last: whether the parameter in single precision stands behind what is kept.
+        slots: the number of state arrays of a parameter; several form a tuple.
+        master_last: whether the single-precision parameter follows the state.
     """
 
     settings: ClassVar[tuple[str, ...]] = ()
     slots: ClassVar[int] = 1
     master_last: ClassVar[bool] = False
 
-    # What a subclass says
+    # Methods for subclasses
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """The rate and what else ``step`` takes for the parameter ``index``, just counted."""
+        """The rate and other arguments of ``step`` for the parameter ``index``, after counting."""
         return (rate,)
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """The updated parameter and state, of arrays of JAX in single precision at least.
+        """The updated parameter and state, computed on JAX arrays in at least single precision.
 
         Args:
             weight: the parameter.
             grad: its gradient, not yet rescaled.
-            state: what is kept for it.
+            state: its state.
             how: attributes of the operator.
-            more: what ``numbers`` gives behind the rate.
+            more: the results of ``numbers`` after the rate.
         """
-        # Abstract: every optimizer with a formula defines it.
+        # Abstract: defined by every optimizer with a formula.
         raise NotImplementedError(f"{type(self).__name__} must say its step")
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """Zeros."""
+        """Creates a state of zeros."""
         made = [array_of(jnp.zeros(weight.shape, weight.dtype)) for _ in range(self.slots)]
         return made[0] if self.slots == 1 else tuple(made)
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
-        """Zeros, beside the parameter in single precision where that is kept."""
+        """Creates a state of zeros, with the single-precision parameter if it is kept."""
         state = super().create_state_multi_precision(index, weight)
         return state[::-1] if self.master_last and self.is_mixed(weight.dtype) else state
 
     # All parameters at once
 
     def plan(self, indices: Sequence[Index]) -> Plan:
-        """Count an update of ``indices``; what its compiled step is told apart by, and takes."""
+        """Counts an update of ``indices``; returns the key and arguments of the compiled step."""
         self._update_count(indices)
         found, rates = [self.rescale_grad], self._get_lrs(indices)
         if type(self).numbers is Formula.numbers:
@@ -287,14 +303,14 @@ class Formula(Optimizer):
     def apply(
         self, key: Any, numbers: Any, weights: Sequence[Any], grads: Sequence[Any], states: Any
     ) -> tuple[list[Any], list[Any]]:
-        """The updated parameters and states, for a step that is being compiled.
+        """The updated parameters and states, computed inside a compiled step.
 
         Args:
-            key: of the plan.
-            numbers: of the plan, as one array.
+            key: the key of the plan.
+            numbers: the numbers of the plan, as one array.
             weights: parameters.
             grads: their gradients.
-            states: what is kept for each.
+            states: their states.
         """
         decays, count = key[0], (len(numbers) - _SCALE) // max(len(weights), 1)
         scalars = [numbers[i] for i in range(len(numbers))]
@@ -324,19 +340,21 @@ class Formula(Optimizer):
         return made
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update one parameter, or several, given as lists."""
+        """Updates one parameter, or several, given as lists."""
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        key, numbers = self.plan(index)
-        given = [one.value for one in weight], [one.value for one in grad]
-        old = [jax.tree.map(lambda one: one.value, own) for own in state]
-        new_weights, new_states = self._compiled(key)(told(numbers), *given, old)
-        for array, value in zip(weight, new_weights, strict=True):
-            array.hold(value)
-        jax.tree.map(lambda array, value: array.hold(value), list(state), new_states)
+        arrays = [*weight, *jax.tree.leaves(list(state))]
+        for array in arrays:
+            array.require_changeable()
+        with self.counted_if_changed(arrays):
+            key, numbers = self.plan(index)
+            given = [one.value for one in weight], [one.value for one in grad]
+            old = [jax.tree.map(lambda one: one.value, own) for own in state]
+            new = self._compiled(key)(told(numbers), *given, old)
+            hold_together(arrays, jax.tree.leaves(new))
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """As ``update``, or as a subclass says it, in single precision where that is kept."""
+        """``update``, or a subclass's own, in single precision if the parameter is kept so."""
         if type(self).update is Formula.update:
             self.update(index, weight, grad, state)
             return
@@ -344,7 +362,7 @@ class Formula(Optimizer):
         super().update_multi_precision(index, weight, grad, state[::-1] if turned else state)
 
     def _compiled(self, key: Hashable) -> Callable[..., Any]:
-        """The compiled step; attributes that it reads are part of ``key``."""
+        """The compiled step; the attributes it reads are part of ``key``."""
         known = self.__dict__.setdefault("_known", {})
         if key not in known:
 
@@ -360,5 +378,5 @@ class Formula(Optimizer):
 
 
 def told(numbers: Sequence[float]) -> Any:
-    """The numbers of a plan as the compiled step takes them."""
+    """The numbers of a plan as an array for the compiled step."""
     return jnp.asarray(numbers, jax.dtypes.canonicalize_dtype(np.float64))

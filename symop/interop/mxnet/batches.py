@@ -1,4 +1,4 @@
-"""Batches and what gives them: their descriptions, and iterators over other iterators."""
+"""Batches, their descriptions, and base classes of their iterators."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ Shape = tuple[int, ...]
 
 
 class DataDesc(tuple[str, Shape]):
-    """A name and a shape, as a pair; with a dtype and a layout.
+    """A pair of name and shape, with a dtype and a layout.
 
     Attributes:
-        dtype: as a class of NumPy.
-        layout: a letter for each axis; ``N`` is that of the batch.
+        dtype: the dtype, as a NumPy class.
+        layout: a letter for each axis; ``N`` is the batch axis.
 
     Example:
         >>> data = DataDesc("data", (32, 3, 8, 8))
@@ -29,7 +29,7 @@ class DataDesc(tuple[str, Shape]):
     def __new__(
         cls, name: str, shape: Sequence[int], dtype: Any = np.float32, layout: str | None = "NCHW"
     ) -> "DataDesc":
-        """The description of the array ``name``."""
+        """Creates the description of the array ``name``."""
         made = super().__new__(cls, (name, tuple(shape)))
         made.dtype, made.layout = dtype, layout
         return made
@@ -52,7 +52,7 @@ class DataDesc(tuple[str, Shape]):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """The axis of the batch, -1 if there is none."""
+        """The batch axis, -1 if there is none."""
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
@@ -65,16 +65,16 @@ class DataDesc(tuple[str, Shape]):
 
 
 class DataBatch:
-    """One batch.
+    """A batch of examples.
 
     Attributes:
         data: arrays.
         label: arrays, or None.
-        pad: how many examples at the end only fill it up.
-        index: numbers of the examples, or None.
-        bucket_key: which bucket it belongs to.
-        provide_data: descriptions of ``data``, where they differ from the iterator's.
-        provide_label: likewise.
+        pad: the number of padding examples at the end.
+        index: indices of the examples, or None.
+        bucket_key: the key of its bucket.
+        provide_data: descriptions of ``data``, if they differ from the iterator's.
+        provide_label: the same for ``label``.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class DataBatch:
         """See the class.
 
         Raises:
-            MXNetError: ``data`` or ``label`` is no list.
+                MXNetError: ``data`` or ``label`` is not a list.
         """
         for name, given in (("data", data), ("label", label)):
             if not isinstance(given, (list, tuple, type(None))):
@@ -106,12 +106,12 @@ class DataBatch:
 
 
 class DataIter:
-    """Gives batches until ``reset``; subclasses say which, by ``next`` or by the parts of one.
+    """Yields batches until ``reset``; subclasses define ``next`` or the parts of a batch.
 
     Attributes:
-        batch_size: examples in a batch.
+        batch_size: the number of examples in a batch.
         provide_data: descriptions of the data.
-        provide_label: of the labels.
+        provide_label: descriptions of the labels.
     """
 
     provide_data: Any
@@ -125,13 +125,13 @@ class DataIter:
         return self
 
     def reset(self) -> None:
-        """Start anew."""
+        """Starts over."""
 
     def next(self) -> DataBatch:
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
+                StopIteration: there are no more batches.
         """
         if not self.iter_next():
             raise StopIteration
@@ -141,7 +141,7 @@ class DataIter:
         return self.next()
 
     def iter_next(self) -> bool:
-        """Go on to the next batch, if there is one."""
+        """Moves to the next batch; returns whether there is one."""
         return False
 
     def getdata(self) -> Any:
@@ -151,19 +151,19 @@ class DataIter:
         """The labels of this batch."""
 
     def getindex(self) -> Any:
-        """The numbers of the examples of this batch."""
+        """The indices of the examples of this batch."""
         return None
 
     def getpad(self) -> int | None:
-        """How many examples at the end of this batch only fill it up."""
+        """The number of padding examples at the end of this batch."""
         return 0
 
 
 class ResizeIter(DataIter):
-    """Another iterator's batches, ``size`` of them in a pass, however many that has in one."""
+    """Yields ``size`` batches of another iterator per pass, whatever its own number of batches."""
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
-        """See the class; with ``reset_internal`` the other one starts anew with each pass."""
+        """See the class; ``reset_internal`` resets the other iterator with each pass."""
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur, self.current_batch = 0, None
@@ -172,7 +172,7 @@ class ResizeIter(DataIter):
             self.default_bucket_key = data_iter.default_bucket_key
 
     def reset(self) -> None:
-        """Start the next pass."""
+        """Starts the next pass."""
         self.cur = 0
         if self.reset_internal:
             self.data_iter.reset()
@@ -181,7 +181,7 @@ class ResizeIter(DataIter):
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
+                StopIteration: there are no more batches.
         """
         if self.cur == self.size:
             raise StopIteration
@@ -194,9 +194,9 @@ class ResizeIter(DataIter):
 
 
 class PrefetchingIter(DataIter):
-    """Several iterators side by side, their arrays together in each batch.
+    """Combines several iterators; each batch contains the arrays of all of them.
 
-    Nothing is fetched ahead: a step runs while the next batch is made, without threads.
+    Nothing is prefetched: a step runs asynchronously while the next batch is made.
     """
 
     def __init__(
@@ -209,8 +209,8 @@ class PrefetchingIter(DataIter):
 
         Args:
             iters: an iterator or a list of them.
-            rename_data: for each iterator, other names of its data.
-            rename_label: for each iterator, other names of its labels.
+                rename_data: for each iterator, new names of its data.
+                rename_label: for each iterator, new names of its labels.
         """
         self.iters: list[DataIter] = iters if isinstance(iters, list) else [iters]
         self.rename_data, self.rename_label = rename_data, rename_label
@@ -240,7 +240,7 @@ class PrefetchingIter(DataIter):
         ]
 
     def reset(self) -> None:
-        """Start the next pass."""
+        """Starts the next pass."""
         for one in self.iters:
             one.reset()
 
@@ -248,7 +248,7 @@ class PrefetchingIter(DataIter):
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
+                StopIteration: there are no more batches.
         """
         batches = [one.next() for one in self.iters]
         return DataBatch(

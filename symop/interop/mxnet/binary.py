@@ -1,6 +1,6 @@
-"""The bytes of MXNet's arrays: read in every version of its format, written as 1.9.1 writes them.
+"""The binary format of MXNet's arrays: reads every version of the format, writes that of 1.9.1.
 
-Whatever a file says about lengths is compared with what is left of it before anything is made.
+All lengths in a file are checked against its remaining size before anything is allocated.
 """
 
 import math
@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from registry.types import DType, Shape
+from registry.types import DType, Shape, is_boolean, is_integer
 from registry.values import SelectedRows
 from symop.interop.mxnet.attributes import DTYPES
 from symop.interop.mxnet.errors import MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, Fault, csr_fault, rows_fault
 
 Array = np.ndarray | SelectedRows | CSRArray | None
-"""What a file holds; None stands for an array that was declared and never filled."""
+"""The contents of a file; None stands for an array that was declared but never filled."""
 
 _CODES = tuple(range(len(DTYPES)))
-_INTEGER_CODES = tuple(code for code in _CODES if DTYPES[code].kind in "iu")
+_INTEGER_CODES = tuple(code for code in _CODES if is_integer(DTYPES[code]))
 MAX_RANK = 32
-"""How many axes an array may have: as many as every NumPy takes."""
+"""The maximal rank of an array, supported by every version of NumPy."""
 
 _MAX_BYTES = 2**63 - 1
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
@@ -32,13 +32,13 @@ _DEVICES = {_CPU: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
 
 
 class Reader:
-    """Reads a file's content from its start to its end.
+    """A sequential reader of a file's content.
 
     Attributes:
         data: the content.
-        name: what messages call the file.
-        at: the byte that is read next.
-        part: what messages say is being read.
+        name: the name of the file in messages.
+        at: the offset of the next byte.
+        part: the part being read, for messages.
     """
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -46,18 +46,18 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes were not read yet."""
+        """The number of unread bytes."""
         return len(self.data) - self.at
 
     def error(self, must: str, got: object, at: int) -> MXNetFormatError:
-        """The error that says what ``must`` hold at byte ``at``."""
+        """The error for a violated requirement ``must`` at byte ``at``."""
         return MXNetFormatError(f"{self.name}: {self.part}{must} at byte {at}, got {got}")
 
     def take(self, length: int, what: str) -> int:
-        """Where the next ``length`` bytes start, which count as read.
+        """Skips the next ``length`` bytes and returns their offset.
 
         Raises:
-            MXNetFormatError: so many do not follow.
+            MXNetFormatError: fewer bytes are left.
         """
         at = self.at
         if length > self.left:
@@ -66,16 +66,16 @@ class Reader:
         return at
 
     def numbers(self, code: str, count: int, what: str) -> tuple[int, ...]:
-        """``count`` numbers, each of the type that ``code`` stands for in ``struct``."""
+        """Reads ``count`` numbers of the ``struct`` type ``code``."""
         at = self.take(count * struct.calcsize(f"<{code}"), what)
         return struct.unpack_from(f"<{count}{code}", self.data, at)
 
     def number(self, code: str, what: str) -> int:
-        """One number."""
+        """Reads one number."""
         return self.numbers(code, 1, what)[0]
 
     def one_of(self, allowed: tuple[int, ...], what: str) -> int:
-        """A number of 4 bytes that is one of those ``allowed``."""
+        """Reads a 4-byte number that must be one of ``allowed``."""
         at = self.at
         found = self.number("i", what)
         if found not in allowed:
@@ -83,7 +83,7 @@ class Reader:
         return found
 
     def shape(self, what: str, least: int = 0) -> Shape | None:
-        """A shape, in which nothing is less than ``least``; None where a length is -1, unknown."""
+        """Reads a shape with entries of at least ``least``; None if it is unknown or has a -1."""
         at = self.at
         rank = self.number("i", f"the rank of {what}")
         if not least <= rank <= MAX_RANK:
@@ -94,11 +94,11 @@ class Reader:
         return None if rank < 0 or -1 in lengths else lengths
 
     def dtype(self, codes: tuple[int, ...]) -> DType:
-        """The dtype that is written as one of ``codes``."""
+        """Reads a dtype, given as one of ``codes``."""
         return DTYPES[self.one_of(codes, "the dtype")]
 
     def entries(self, dtype: DType, shape: Shape, what: str) -> np.ndarray:
-        """An array of its own with the next bytes as its entries."""
+        """Reads the next bytes as the entries of a new array."""
         if math.prod([max(length, 1) for length in shape]) * dtype.itemsize > _MAX_BYTES:
             raise self.error(f"{what} must be fewer than 2**63 bytes", f"shape {shape}", self.at)
         length = math.prod(shape) * dtype.itemsize
@@ -106,7 +106,7 @@ class Reader:
         array = np.empty(shape, dtype)
         if length:
             raw = np.frombuffer(self.data, np.uint8, length, start)
-            if dtype.kind == "b" and raw.max() > 1:
+            if is_boolean(dtype) and raw.max() > 1:
                 at = int((raw > 1).argmax())
                 raise self.error(f"{what} must be 0 or 1", raw[at], start + at)
             array.reshape(-1).view(np.uint8)[:] = raw
@@ -117,10 +117,10 @@ class Reader:
 
 
 def read_array(reader: Reader) -> Array:
-    """The array that starts at the next byte.
+    """Reads an array.
 
     Raises:
-        MXNetFormatError: there is none.
+        MXNetFormatError: the next bytes are not an array.
     """
     at = reader.at
     magic = reader.number("I", "the version")
@@ -128,7 +128,7 @@ def read_array(reader: Reader) -> Array:
         return _read_current(reader, with_numpy_shape=magic == _V3)
     if magic == _V1:
         shape = reader.shape("the shape")
-    elif magic <= MAX_RANK:  # the first version had no number: this is the rank
+    elif magic <= MAX_RANK:  # the first version has no version number: this is the rank
         shape = reader.numbers("I", magic, "the shape")
     else:
         must = f"the version must be {_V1:#x}, {_V2:#x}, {_V3:#x} or a rank up to {MAX_RANK}"
@@ -137,14 +137,14 @@ def read_array(reader: Reader) -> Array:
 
 
 def _read_dtype(reader: Reader) -> DType:
-    """The dtype; the device before it, on which the array was, is of no use here."""
+    """Reads the dtype; skips the array's original device before it."""
     reader.one_of(tuple(_DEVICES), "the device type")
     reader.number("i", "the device id")
     return reader.dtype(_CODES)
 
 
 def _read_current(reader: Reader, with_numpy_shape: bool) -> Array:
-    """An array of the second or third version; in the third, any shape is legal."""
+    """Reads an array of the second or third version; the third allows any shape."""
     at = reader.at
     storages = (_UNDEFINED, _DENSE) if with_numpy_shape else (_UNDEFINED, _DENSE, _ROW_SPARSE, _CSR)
     storage = reader.one_of(storages, "the storage type")
@@ -163,7 +163,7 @@ def _read_current(reader: Reader, with_numpy_shape: bool) -> Array:
 
 
 class _Sparse(NamedTuple):
-    """What the head of a sparse array says: ``held`` is the shape of the values that are there."""
+    """The header of a sparse array; ``held`` is the shape of the stored values."""
 
     dtype: DType
     shape: Shape
@@ -172,7 +172,7 @@ class _Sparse(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The head of an array of indices."""
+    """The header of an array of indices."""
 
     dtype: DType
     shape: Shape
@@ -188,7 +188,7 @@ def _read_part(reader: Reader, what: str) -> _Part:
 
 
 def _require_held(reader: Reader, made: _Sparse, expected: Shape) -> None:
-    """The shape of the values must follow from the rest, except that any that is empty is."""
+    """Checks the shape of the stored values, unless there are none."""
     if made.held != expected and not (0 in made.held and expected[0] == 0):
         raise reader.error(f"the stored shape must be {expected}", made.held, made.held_at)
 
@@ -226,7 +226,7 @@ def _refuse(
     shapes: dict[str, int],
     arrays: dict[str, tuple[int, np.ndarray]],
 ) -> None:
-    """Raise the error that tells of ``fault``, by where the shapes and the arrays start."""
+    """Raises the error of ``fault``, if any, located by the offsets of shapes and arrays."""
     if fault is None:
         return
     if fault.place is None:
@@ -241,10 +241,10 @@ def _refuse(
 
 
 def write_array(array: Array, with_numpy_shape: bool) -> Iterator[bytes | memoryview]:
-    """The bytes of ``array`` in pieces: of the third version, or else of the second.
+    """Yields the bytes of ``array``, in the third version of the format or else in the second.
 
-    Where an array was never filled, MXNet takes an unknown length for it; in the second version,
-    that there is none.
+    MXNet represents an array that was never filled by an unknown length, and in the second version
+    by a shape without axes.
     """
     magic = _V3 if with_numpy_shape else _V2
     if array is None:
@@ -262,7 +262,7 @@ def write_array(array: Array, with_numpy_shape: bool) -> Iterator[bytes | memory
 def _sparse(
     storage: int, shape: Shape, values: np.ndarray, parts: list[Any]
 ) -> Iterator[bytes | memoryview]:
-    """A sparse array; its indices become int64, the only ones that MXNet itself makes."""
+    """Yields the bytes of a sparse array; its indices become int64, as in MXNet's own arrays."""
     parts = [part.astype(np.int64) for part in parts]
     yield struct.pack("<Ii", _V2, storage)
     yield from (_shape(values.shape), _shape(shape), _device_and_dtype(values.dtype))
@@ -280,5 +280,5 @@ def _device_and_dtype(dtype: DType) -> bytes:
 
 
 def _raw(array: np.ndarray) -> memoryview:
-    """The entries as they lie in memory."""
+    """The entries in memory order."""
     return np.asarray(array, order="C").reshape(-1).view(np.uint8).data

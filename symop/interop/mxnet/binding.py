@@ -1,4 +1,4 @@
-"""Binding: executors over arrays that are given, or over zeros of shapes that are inferred."""
+"""Binding: executors over given arrays, or over zeros of inferred shapes."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ _REQUESTS = ("null", "write", "write_inplace", "add")
 def bind(
     heads: Sequence[Entry], args: Any, args_grad: Any, grad_req: Any, aux_states: Any
 ) -> Executor:
-    """An executor over given arrays; see ``Symbol.bind``.
+    """Creates an executor over given arrays; see ``Symbol.bind``.
 
     Raises:
-        MXNetError: an array is missing, or is not as it must be.
+        MXNetError: an array is missing or invalid.
     """
     names, states = argument_names(heads), state_names(heads)
     arguments = _by_name("args", args, names)
@@ -51,10 +51,10 @@ def simple_bind(
     type_dict: Mapping[str, Any] | None,
     shapes: Mapping[str, Sequence[int]],
 ) -> Executor:
-    """An executor over zeros; see ``Symbol.simple_bind``.
+    """Creates an executor over zeros; see ``Symbol.simple_bind``.
 
     Raises:
-        MXNetError: a shape does not follow from those that are given.
+        MXNetError: a shape cannot be inferred from the given ones.
     """
     given = {name: as_shape(name, shape) for name, shape in shapes.items()}
     types = Inference(heads, given, type_dict)
@@ -85,7 +85,7 @@ def evaluated(heads: Sequence[Entry], given: Mapping[str, Any]) -> list[NDArray]
 
 
 def _warn_unknown(what: str, given: Iterable[str], names: Sequence[str], level: int) -> None:
-    """Warn of names that no variable has, which MXNet does not look at."""
+    """Warns of names that no variable has, which MXNet ignores."""
     for name in given:
         if name not in names:
             warnings.warn(
@@ -95,7 +95,7 @@ def _warn_unknown(what: str, given: Iterable[str], names: Sequence[str], level: 
 
 
 def _require_shapes(types: Inference, unknown: Sequence[str]) -> None:
-    """Refuse to bind variables whose shapes do not follow, with what was given in vain."""
+    """Raises if shapes of variables cannot be inferred; lists unused names that were given."""
     names = [node.name for node in types.variables()]
     for node in types.variables():
         try:
@@ -108,7 +108,7 @@ def _require_shapes(types: Inference, unknown: Sequence[str]) -> None:
 def _by_name(
     what: str, given: Any, names: Sequence[str], *, partial: bool = False
 ) -> dict[str, NDArray]:
-    """Arrays by name, of a dict or of a list in the order of ``names``."""
+    """Arrays by name, from a dict or from a list in the order of ``names``."""
     if isinstance(given, (list, tuple)):
         if len(given) > len(names):
             raise MXNetError(f"bind: {what} must be at most {len(names)}, got {len(given)}")
@@ -126,7 +126,7 @@ def _by_name(
 
 
 def _require_like(name: str, gradient: NDArray, argument: NDArray) -> None:
-    """Refuse the array of a gradient that is not of its argument's type."""
+    """Raises if the array of a gradient is not of its argument's type."""
     if (gradient.shape, gradient.dtype) != (argument.shape, argument.dtype):
         raise MXNetError(
             f"bind: the gradient of {name!r} must be of shape {argument.shape} and dtype "
@@ -135,7 +135,7 @@ def _require_like(name: str, gradient: NDArray, argument: NDArray) -> None:
 
 
 def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
-    """The request for each argument."""
+    """The gradient request of each argument."""
     if isinstance(given, str):
         found = dict.fromkeys(names, given)
     elif isinstance(given, Mapping):

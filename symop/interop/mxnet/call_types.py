@@ -1,15 +1,16 @@
-"""Types of what a call computes, and the graphs that control flow calls."""
+"""Types of the results of calls, and graphs called by control flow."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from registry.caches import memoized
 from registry.types import DType
-from symop.building import var
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, topological
 from symop.interop.mxnet.operators import Operator
+from symop.symbol.building import var
 
 Type = tuple[Shape, DType]
 Body = Callable[[Sequence[Any]], list[Any]]
@@ -24,7 +25,7 @@ def outputs_of(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
     return _outputs(node.operator, attributes, tuple(types))
 
 
-@functools.lru_cache(maxsize=4096)
+@memoized(4096)
 def _outputs(
     operator: Operator, attributes: tuple[tuple[str, str], ...], types: tuple[Type, ...]
 ) -> tuple[Type, ...]:
@@ -53,12 +54,12 @@ def _computed(
 
 
 def bodies_of(node: Node) -> list[Body]:
-    """The graphs that a call of control flow has, as functions of their variables in order."""
+    """The bodies of a control-flow call, as functions of their variables in order."""
     return [functools.partial(_run, heads) for heads in node.subgraphs]
 
 
 def _run(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
-    """What a graph computes of values of known shapes, one for each variable."""
+    """Computes a graph on values of known shapes, one for each variable."""
     nodes = topological(heads)
     variables = [node for node in nodes if node.is_variable]
     made = {id(node): (one,) for node, one in zip(variables, given, strict=True)}
@@ -70,5 +71,5 @@ def _run(heads: Sequence[Entry], given: Sequence[Any]) -> list[Any]:
 
 
 def forget_types() -> None:
-    """Infer anew what was inferred before: an operator means something else now."""
+    """Clears the cache of inferred types, since an operator was replaced."""
     _outputs.cache_clear()

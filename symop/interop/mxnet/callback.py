@@ -1,4 +1,4 @@
-"""What is called during training: ``mx.callback``."""
+"""``mx.callback``: callbacks of training loops."""
 
 import logging
 import math
@@ -12,21 +12,21 @@ AfterEpoch = Callable[..., None]
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> AfterEpoch:
-    """Write a checkpoint after every ``period`` epochs; see ``mx.model.save_checkpoint``."""
+    """Writes a checkpoint after every ``period`` epochs; see ``mx.model.save_checkpoint``."""
     return every(period, lambda epoch, sym, arg, aux: save_checkpoint(prefix, epoch, sym, arg, aux))
 
 
 def module_checkpoint(
     mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
 ) -> AfterEpoch:
-    """Write the module ``mod`` after every ``period`` epochs; see ``Module.save_checkpoint``."""
+    """Writes the module ``mod`` after every ``period`` epochs; see ``Module.save_checkpoint``."""
     return every(
         period, lambda epoch, *_: mod.save_checkpoint(prefix, epoch, save_optimizer_states)
     )
 
 
 def every(period: int, save: Callable[[int, Any, Any, Any], None]) -> AfterEpoch:
-    """A callback that calls ``save`` with the number of epochs, after every ``period`` of them."""
+    """A callback that calls ``save`` with the epoch count after every ``period`` epochs."""
 
     def call(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
         if (iter_no + 1) % max(1, int(period)) == 0:
@@ -36,7 +36,7 @@ def every(period: int, save: Callable[[int, Any, Any, Any], None]) -> AfterEpoch
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEndParam], None]:
-    """Log the metric after every ``period`` batches; with ``auto_reset`` it starts anew then."""
+    """Logs the metric after every ``period`` batches; ``auto_reset`` then resets it."""
 
     def call(param: BatchEndParam) -> None:
         if param.nbatch % period or param.eval_metric is None:
@@ -50,12 +50,12 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
 
 
 class Speedometer:
-    """Logs examples per second and the metric, after every ``frequent`` batches.
+    """Logs examples per second and the metric after every ``frequent`` batches.
 
     Args:
-        batch_size: examples in a batch.
-        frequent: how many batches.
-        auto_reset: whether the metric starts anew then.
+        batch_size: the number of examples in a batch.
+        frequent: the number of batches between logs.
+        auto_reset: whether the metric is reset after each log.
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
@@ -64,7 +64,7 @@ class Speedometer:
         self.init, self.tic, self.last_count = False, 0.0, 0
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Log, if it is time."""
+        """Logs if ``frequent`` batches have passed."""
         count = param.nbatch
         self.init = self.init and self.last_count <= count
         self.last_count = count
@@ -92,14 +92,14 @@ class Speedometer:
 
 
 class ProgressBar:
-    """Logs a bar of ``length`` letters, full after ``total`` batches."""
+    """Logs a bar of ``length`` characters, full after ``total`` batches."""
 
     def __init__(self, total: int, length: int = 80) -> None:
         """See the class."""
         self.total, self.bar_len = total, length
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Log the bar."""
+        """Logs the bar."""
         part = param.nbatch / self.total
         bar = ("=" * round(self.bar_len * part)).ljust(self.bar_len, "-")
         logging.info("[%s] %s%%\r", bar, math.ceil(100 * part))
@@ -109,7 +109,7 @@ class LogValidationMetricsCallback:
     """Logs the metric of a validation."""
 
     def __call__(self, param: BatchEndParam) -> None:
-        """Log it."""
+        """Logs the metric."""
         if param.eval_metric:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

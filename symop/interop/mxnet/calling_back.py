@@ -1,7 +1,7 @@
-"""Programs that call code of the user's on the host: they are waited for.
+"""Synchronous execution of programs that call user code on the host.
 
-Such code computes, too. With many programs under way, of which each waits for it, JAX on the CPU
-has no room left for what it computes: all would wait for ever.
+Such code also runs computations. If many programs are in flight and each waits for its callback,
+JAX on the CPU has no threads left for these computations, and all of them deadlock.
 """
 
 import functools
@@ -12,14 +12,14 @@ import jax
 
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, topological
+from symop.runtime.jax_messages import raised_on_host
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MARK = "MXNetError: "
 
 
 def calls_back(heads: Iterable[Entry]) -> bool:
-    """Whether a graph calls code of the user's."""
+    """Whether a graph calls user code."""
     return any(
         node.operator is not None
         and (node.operator.calls_back or any(map(calls_back, node.subgraphs)))
@@ -28,9 +28,9 @@ def calls_back(heads: Iterable[Entry]) -> bool:
 
 
 def awaited(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, which returns when the arrays that it returns are computed.
+    """``function``, made to return only after its results are computed.
 
-    It raises MXNetError where the user's code fails.
+    It raises MXNetError if the user's code fails.
     """
 
     @functools.wraps(function)
@@ -40,7 +40,8 @@ def awaited(function: Callable[P, R]) -> Callable[P, R]:
                 function(*args, **kwargs)
             )
         except jax.errors.JaxRuntimeError as error:
-            raise MXNetError(str(error).rpartition(_MARK)[2]) from error
+            told = raised_on_host(error, MXNetError)
+            raise MXNetError(str(error) if told is None else told) from error
         return found
 
     return call

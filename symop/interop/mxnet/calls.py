@@ -1,4 +1,4 @@
-"""Calls by MXNet's names: arguments are told apart into inputs and attributes, as it does."""
+"""Calls by MXNet's names: arguments are separated into inputs and attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
@@ -12,12 +12,12 @@ IsValue = Callable[[Any], bool]
 
 
 class Bound(NamedTuple):
-    """What a call says.
+    """The bound arguments of a call.
 
     Attributes:
-        inputs: by name, those that were given.
+        inputs: the given inputs by name.
         attributes: strings by name.
-        names: of all inputs that the call has.
+        names: the names of all inputs of the call.
     """
 
     inputs: dict[str, Any]
@@ -28,16 +28,16 @@ class Bound(NamedTuple):
 def bound(
     operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], is_value: IsValue
 ) -> Bound:
-    """Tell inputs from attributes.
+    """Separates inputs from attributes.
 
     Args:
-        operator: what is called.
-        args: inputs in their order, then attributes in theirs.
-        kwargs: both by name; None for an attribute that cannot be None is its default.
-        is_value: whether something is an input.
+        operator: the called operator.
+        args: inputs in order, then attributes in order.
+        kwargs: both by name; None selects the default of an attribute that cannot be None.
+        is_value: whether an object is an input.
 
     Raises:
-        MXNetError: an argument is given twice, or is none of the operator's.
+        MXNetError: an argument is given twice, or is unknown.
     """
     if operator.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
@@ -73,7 +73,7 @@ def _require_once(operator: Operator, one: Mapping[str, Any], other: Mapping[str
 def _positional(
     operator: Operator, args: Sequence[Any], is_value: IsValue
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Positional arguments by name: inputs, and attributes behind them."""
+    """Positional arguments by name: inputs, followed by attributes."""
     inputs: dict[str, Any] = {}
     slots = iter(operator.inputs)
     for at, one in enumerate(args):
@@ -98,10 +98,10 @@ def _positional_attributes(operator: Operator, args: Sequence[Any]) -> dict[str,
 def by_place(
     what: str, names: Sequence[str], args: Sequence[Any], others: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values by name, the first ones in the order of ``names``.
+    """Values by name; positional values take ``names`` in order.
 
     Raises:
-        MXNetError: there are more than names, or one is given twice.
+        MXNetError: there are more values than names, or one is given twice.
     """
     if len(args) > len(names):
         raise MXNetError(f"{what}: at most {len(names)} must be given, got {len(args)}")
@@ -112,10 +112,10 @@ def by_place(
 
 
 def as_shape(name: str, given: Any) -> Shape:
-    """``given`` as the shape of ``name``, in which a zero is unknown.
+    """``given`` as the shape of ``name``, in which zero means unknown.
 
     Raises:
-        MXNetError: it is none.
+        MXNetError: it is not a shape.
     """
     try:
         shape = tuple(map(index, given))

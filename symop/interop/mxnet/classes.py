@@ -1,4 +1,4 @@
-"""Classes by name: initializers, metrics and optimizers are made from names and descriptions."""
+"""Registries of classes: initializers, metrics and optimizers by name or description."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ C = TypeVar("C", bound=type)
 
 
 class Classes(Generic[T]):
-    """The classes of one kind.
+    """A registry of classes of one kind.
 
     Example:
         >>> numbers = Classes("number", int)
@@ -26,18 +26,18 @@ class Classes(Generic[T]):
     """
 
     def __init__(self, kind: str, base: type[T]) -> None:
-        """None is known yet; ``kind`` is for messages, and the name of a description's first part.
+        """Creates an empty registry; ``kind`` is used in messages and in descriptions.
 
-        All derive from ``base``.
+        All registered classes must derive from ``base``.
         """
         self.kind, self.base = kind, base
         self.known: dict[str, Callable[..., T]] = {}
 
     def register(self, made: C, name: str | None = None) -> C:
-        """Know the class ``made`` by ``name``, or by its own, in lower case; a decorator.
+        """Registers the class ``made`` by ``name``, or its own name, in lower case; a decorator.
 
         Raises:
-            MXNetError: it is not of this kind.
+            MXNetError: it does not derive from ``base``.
         """
         classes: tuple[type, ...] = made.__mro__
         if self.base not in classes:
@@ -48,7 +48,7 @@ class Classes(Generic[T]):
         return made
 
     def alias(self, *names: str) -> Callable[[C], C]:
-        """A decorator that makes a class known by further names."""
+        """A decorator that registers a class under further names."""
 
         def decorate(made: C) -> C:
             for name in names:
@@ -58,16 +58,16 @@ class Classes(Generic[T]):
         return decorate
 
     def create(self, given: Any, *args: Any, **kwargs: Any) -> T:
-        """One of them.
+        """Creates an instance of a registered class.
 
         Args:
-            given: its name; an instance, which is returned itself; or a description in JSON:
-                ``["name", {arguments}]`` or an object of arguments with the name among them.
-            *args: arguments for one that is named.
-            **kwargs: likewise.
+            given: its name; an instance, which is returned unchanged; or a description in JSON:
+                ``["name", {arguments}]`` or an object of arguments that includes the name.
+            *args: positional arguments for a named class.
+            **kwargs: keyword arguments for a named class.
 
         Raises:
-            MXNetError: there is none of this name.
+            MXNetError: there is no class of this name.
         """
         if isinstance(given, self.base):
             if args or kwargs:

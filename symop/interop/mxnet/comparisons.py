@@ -1,4 +1,4 @@
-"""Comparison of arrays in tests, and tests that may fail now and then."""
+"""Comparison of arrays in tests, and repetition of unreliable tests."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ _ATOL = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-20}
 
 
 def plain(value: Any) -> np.ndarray:
-    """``value`` as an array of NumPy."""
+    """``value`` as a NumPy array."""
     return value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two arrays are equal, entry by entry."""
+    """Whether two arrays are equal."""
     return np.array_equal(plain(a), plain(b))
 
 
 def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
-    """The tolerances of a comparison: the larger one of what suits each dtype, unless told."""
+    """The tolerances of a comparison; by default the larger default of both dtypes."""
     found = []
     for given, known in ((rtol, _RTOL), (atol, _ATOL)):
         names = [np.asarray(plain(one)).dtype for one in (x, y)]
@@ -45,12 +45,12 @@ def default_atols() -> dict[Any, float]:
 
 
 def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
-    """``rtol``, or what suits the dtype."""
+    """``rtol``, or the default of the dtype."""
     return _RTOL[np.dtype(dtype).name] if rtol is None else rtol
 
 
 def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
-    """``atol``, or what suits the dtype."""
+    """``atol``, or the default of the dtype."""
     return _ATOL[np.dtype(dtype).name] if atol is None else atol
 
 
@@ -70,7 +70,7 @@ def almost_equal(
     """Whether ``|a - b| <= atol + rtol |b|`` everywhere.
 
     Raises:
-        AssertionError: shapes differ, without ``use_broadcast``.
+        AssertionError: shapes differ and ``use_broadcast`` is not set.
     """
     one, other = plain(a), plain(b)
     if not use_broadcast and one.shape != other.shape:
@@ -89,20 +89,20 @@ def assert_almost_equal(
     use_broadcast: bool = True,
     mismatches: tuple[int, int] = (10, 10),
 ) -> None:
-    """Fail unless ``|a - b| <= atol + rtol |b|`` everywhere.
+    """Asserts that ``|a - b| <= atol + rtol |b|`` everywhere.
 
     Args:
         a: an array.
-        b: another one.
-        rtol: relative tolerance, or one for each dtype; what suits the dtypes unless given.
-        atol: absolute tolerance, likewise.
-        names: what the arrays are called.
-        equal_nan: whether a NaN is equal to another.
+        b: another array.
+        rtol: the relative tolerance, or one for each dtype; defaults depend on the dtypes.
+        atol: the absolute tolerance, in the same form.
+        names: the names of the arrays in messages.
+        equal_nan: whether NaNs compare equal.
         use_broadcast: whether shapes may differ.
         mismatches: has no effect.
 
     Raises:
-        AssertionError: an entry differs more; the message shows the worst one.
+        AssertionError: an entry exceeds the tolerance; the message shows the worst one.
 
     Example:
         >>> assert_almost_equal(np.ones(2), np.array([1.0, 1.1]), rtol=1e-3, atol=0.0)
@@ -139,7 +139,7 @@ def assert_allclose(
 def assert_almost_equal_ignore_nan(
     a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None, names: Any = ("a", "b")
 ) -> None:
-    """As ``assert_almost_equal``, where neither is a NaN."""
+    """``assert_almost_equal``, ignoring entries where either array is NaN."""
     unknown = np.isnan(plain(a)) | np.isnan(plain(b))
     one, other = [np.where(unknown, 0, plain(each)) for each in (a, b)]
     assert_almost_equal(one, other, rtol, atol, names)
@@ -155,7 +155,7 @@ def assert_almost_equal_with_err(
     equal_nan: bool = False,
     mismatches: tuple[int, int] = (10, 10),
 ) -> None:
-    """As ``assert_almost_equal``, where a share ``etol`` of the entries may differ."""
+    """``assert_almost_equal``, allowing a fraction ``etol`` of the entries to differ."""
     one, other = plain(a), plain(b)
     tolerances = get_tols(one, other, rtol, atol)
     wrong = ~np.isclose(one, other, *tolerances, equal_nan=equal_nan)
@@ -164,7 +164,7 @@ def assert_almost_equal_with_err(
 
 
 def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolerance = None) -> None:
-    """Fail unless arrays, in nested tuples, are almost equal; None is equal to anything."""
+    """Asserts that nested tuples of arrays are almost equal; None is equal to anything."""
     if t1 is None or t2 is None:
         return
     if isinstance(t1, (tuple, list)):
@@ -175,7 +175,7 @@ def compare_ndarray_tuple(t1: Any, t2: Any, rtol: Tolerance = None, atol: Tolera
 
 
 def same_array(array1: NDArray, array2: NDArray) -> bool:
-    """Whether what is written into one array is in the other one, too."""
+    """Whether two arrays share memory: writes to one are visible in the other."""
     before = array1.asnumpy()
     array1[:] = before + 1
     is_shared = same(array1, array2)
@@ -189,7 +189,7 @@ def np_reduce(
     keepdims: bool,
     numpy_reduce_func: Callable[..., Any],
 ) -> Any:
-    """A function of NumPy along one axis, several or all, one after the other from the last one."""
+    """Applies a NumPy reduction along one, several or all axes, starting from the last."""
     every = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
     axes = sorted(one % dat.ndim for one in every)
     found = dat
@@ -200,7 +200,7 @@ def np_reduce(
 
 
 def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The sums of ``a`` along the axes that broadcasting to its shape made or stretched."""
+    """Sums ``a`` over the axes that broadcasting ``shape`` to its shape added or stretched."""
     shape = tuple(shape)
     new = a.ndim - len(shape)
     kept = enumerate(zip(a.shape[new:], shape, strict=True), new)
@@ -212,7 +212,7 @@ def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def assert_exception(
     f: Callable[..., Any], exception_type: type[BaseException], *args: Any, **kwargs: Any
 ) -> None:
-    """Fail unless a call raises an error of a type.
+    """Asserts that a call raises an exception of a type.
 
     Raises:
         AssertionError: it does not.

@@ -1,4 +1,4 @@
-"""Metrics of how often each class is taken for each: F1, and correlations."""
+"""Metrics computed from confusion matrices: F1 and correlation coefficients."""
 
 import math
 from typing import Any, ClassVar, Literal
@@ -10,9 +10,10 @@ from symop.interop.mxnet.eval_metric import Declared, Named, Names, both, regist
 
 
 class _Binary(Declared):
-    """A score of how often each of two classes is taken for each.
+    """A score computed from the confusion matrix of two classes.
 
-    ``average="macro"`` is the mean of the scores of the batches, ``"micro"`` that of all at once.
+    ``average="macro"`` is the mean of the scores of the batches, ``"micro"`` the score of all
+    examples together.
     """
 
     arguments: ClassVar[dict[str, Any]] = {}
@@ -30,17 +31,17 @@ class _Binary(Declared):
         super().__init__(name, output_names, label_names)
 
     def reset(self) -> None:
-        """Forget all."""
+        """Resets the metric."""
         self._all = numpy.zeros((2, 2), int)
         super().reset()
 
     def reset_local(self) -> None:
-        """Forget what was seen since the last local reset."""
+        """Resets the counts since the last local reset."""
         self._recent = numpy.zeros((2, 2), int)
         super().reset_local()
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels, zeros and ones, and outputs of shape ``(batch, 2)``."""
+        """Adds labels, zeros and ones, and outputs of shape ``(batch, 2)``."""
         counts = numpy.zeros((2, 2), int)
         for label, pred in both(labels, preds):
             given = numpy.asarray(label).astype(int).ravel()
@@ -58,14 +59,14 @@ class _Binary(Declared):
         self.global_sum_metric = self._score(self._all) * self.global_num_inst
 
     def _score(self, counts: numpy.ndarray) -> float:
-        """The score; ``counts[label, found]``."""
-        # Abstract: the scores below define it; this class only counts.
+        """The score of the matrix ``counts[label, prediction]``."""
+        # Abstract: defined by the subclasses below; this class only counts.
         raise NotImplementedError
 
 
 @register
 class F1(_Binary):
-    """The harmonic mean of precision and recall of the class 1."""
+    """The harmonic mean of precision and recall of class 1."""
 
     called = "f1"
 
@@ -76,7 +77,7 @@ class F1(_Binary):
 
 @register
 class MCC(_Binary):
-    """The correlation of label and class found (Matthews)."""
+    """The Matthews correlation coefficient of labels and predictions."""
 
     called = "mcc"
 
@@ -88,22 +89,22 @@ class MCC(_Binary):
 
 @register
 class PCC(Declared):
-    """The correlation of label and class found, of any number of classes; of two it is ``MCC``."""
+    """The correlation of labels and predictions of any number of classes; ``MCC`` for two."""
 
     called = "pcc"
 
     def reset(self) -> None:
-        """Forget all."""
+        """Resets the metric."""
         self._all = numpy.zeros((2, 2))
         super().reset()
 
     def reset_local(self) -> None:
-        """Forget what was seen since the last local reset."""
+        """Resets the counts since the last local reset."""
         self._recent = numpy.zeros((2, 2))
         super().reset_local()
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels, and outputs of shape ``(batch, classes)`` or classes."""
+        """Adds labels, and outputs of shape ``(batch, classes)`` or predicted classes."""
         for label, pred in both(labels, preds):
             wide, given = numpy.asarray(pred), numpy.asarray(label).astype(int).ravel()
             found = wide if wide.shape == label.shape else numpy.argmax(wide, axis=1)
@@ -129,7 +130,7 @@ def _grown(counts: numpy.ndarray, size: int) -> numpy.ndarray:
 
 
 def _correlation(counts: numpy.ndarray) -> float:
-    """Of the two marks, each a vector that is one at its class."""
+    """The correlation of one-hot labels and predictions, from their confusion matrix."""
     total, found, given = counts.sum(), counts.sum(1), counts.sum(0)
     spreads = [float(numpy.sum(one * (total - one))) for one in (found, given)]
     if 0.0 in spreads:

@@ -1,12 +1,12 @@
-"""Contexts: MXNet's names of devices, and the scope in which new arrays are put onto one."""
+"""Contexts: MXNet's device names, and the default device of new arrays."""
 
-import threading
 from typing import Any
 
 import jax
 
 from registry.errors import ArgumentError
-from symop.array_protocols import device_of
+from symop.eager.array_protocols import device_of
+from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 
 _HOST = ("cpu", "cpu_pinned", "cpu_shared")
@@ -15,14 +15,14 @@ _PLATFORMS = {"cuda": "gpu", "rocm": "gpu"}
 
 
 class Context:
-    """A device by MXNet's name; in a ``with`` block, where new arrays are put.
+    """A device by MXNet's name; as a context manager, the device of new arrays.
 
-    There need not be such a device until an array is put there. All of the host's memory is one,
-    so ``cpu(3)`` is a device that every machine has; ``Context("tpu")`` is one that MXNet lacked.
+    The device need not exist until an array is placed on it. All host memory is one device, so
+    ``cpu(3)`` exists on every machine. ``Context("tpu")`` is an extension to MXNet.
 
     Attributes:
         device_type: ``"cpu"``, ``"gpu"``, ``"cpu_pinned"``, ``"cpu_shared"`` or ``"tpu"``.
-        device_id: its number.
+        device_id: its index.
 
     Example:
         >>> with Context("cpu", 1):
@@ -30,10 +30,10 @@ class Context:
         cpu(1)
     """
 
-    __slots__ = ("_outer", "device_id", "device_type")
+    __slots__ = ("device_id", "device_type")
 
     def __init__(self, device_type: "Context | str", device_id: int = 0) -> None:
-        """The device of type ``device_type`` with the number ``device_id``.
+        """Creates the device of type ``device_type`` with the index ``device_id``.
 
         Raises:
             MXNetError: there is no such type.
@@ -45,7 +45,6 @@ class Context:
             )
         self.device_type: str = kind
         self.device_id = int(getattr(device_type, "device_id", device_id))
-        self._outer: list[Context | None] = []
 
     @property
     def device_typeid(self) -> int:
@@ -64,22 +63,21 @@ class Context:
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self) -> "Context":
-        self._outer.append(_current.context)
-        _current.context = self
+        _entered.enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.context = self._outer.pop()
+        _entered.leave_last(self)
 
     def empty_cache(self) -> None:
-        """Has no effect: XLA looks after its memory."""
+        """Has no effect: XLA manages its memory."""
 
     @property
     def device(self) -> jax.Device:
-        """The device of JAX.
+        """The JAX device.
 
         Raises:
-            MXNetError: there is none; the message names those that there are.
+            MXNetError: it does not exist; the message lists the existing ones.
         """
         host = self.device_type in _HOST
         try:
@@ -93,13 +91,7 @@ class Context:
             raise MXNetError(f"Context: it must be one of {known}, got {self}") from None
 
 
-class _Current(threading.local):
-    """The innermost context of a thread, None outside of all."""
-
-    context: Context | None = None
-
-
-_current = _Current()
+_entered: Scopes[Context | None] = Scopes("mxnet_context", None)
 
 
 def _all_devices() -> list[jax.Device]:
@@ -108,27 +100,27 @@ def _all_devices() -> list[jax.Device]:
 
 
 def cpu(device_id: int = 0) -> Context:
-    """The host."""
+    """The host device."""
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """The host: XLA chooses the memory."""
+    """The host device; XLA chooses the kind of memory."""
     return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """A GPU, which need not be there unless an array is put there."""
+    """A GPU, which need not exist until an array is placed on it."""
     return Context("gpu", device_id)
 
 
 def num_gpus() -> int:
-    """How many GPUs JAX sees."""
+    """The number of GPUs visible to JAX."""
     return sum(context_of(one).device_type == "gpu" for one in jax.devices())
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Bytes that are free and bytes that there are for JAX on a GPU.
+    """The free and the total number of bytes available to JAX on a GPU.
 
     Raises:
         MXNetError: there is no such GPU.
@@ -139,8 +131,8 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def current_context() -> Context:
-    """The innermost context of a ``with`` block, or else that of JAX's default device."""
-    return _current.context or context_of(_default_device())
+    """The innermost active context, or the context of JAX's default device."""
+    return _entered.current() or context_of(_default_device())
 
 
 def _default_device() -> jax.Device:
@@ -151,7 +143,7 @@ def _default_device() -> jax.Device:
 
 
 def context_of(device: Any) -> Context:
-    """The context that a device of JAX is; of several that an array lies on, that of the first."""
+    """The context of a JAX device; for an array on several devices, that of the first."""
     if not isinstance(device, jax.Device):
         device = min(device.device_set, key=lambda one: one.id)
     kind = _PLATFORMS.get(device.platform, device.platform)
@@ -159,12 +151,12 @@ def context_of(device: Any) -> Context:
 
 
 def placed(value: Any, context: Any = None) -> Any:
-    """``value``, an array of JAX, on the device that is told, or that of a ``with`` block.
+    """Moves ``value``, a JAX array, to the given device, or to that of the active context.
 
     Raises:
         MXNetError: there is no such device.
     """
-    chosen = _current.context if context is None else as_context(context)
+    chosen = _entered.current() if context is None else as_context(context)
     if chosen is None:
         return value
     device = chosen.device
@@ -172,10 +164,10 @@ def placed(value: Any, context: Any = None) -> Any:
 
 
 def as_context(context: Any) -> Context:
-    """``context``, which may be written as ``"gpu(1)"``.
+    """Converts ``context``, which may be a string such as ``"gpu(1)"``.
 
     Raises:
-        MXNetError: it is none.
+        MXNetError: it is not a context.
     """
     if isinstance(context, Context):
         return context

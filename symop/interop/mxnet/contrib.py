@@ -1,4 +1,4 @@
-"""``mx.contrib``: older paths to ``mx.nd.contrib`` and ``mx.sym.contrib``."""
+"""``mx.contrib``: old names of ``mx.nd.contrib`` and ``mx.sym.contrib``."""
 
 from symop.interop.mxnet import nd as _nd
 from symop.interop.mxnet import sym as _sym

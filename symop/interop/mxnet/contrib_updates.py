@@ -1,4 +1,4 @@
-"""Update operators under the names of ``mx.nd.contrib`` and ``mx.sym.contrib``."""
+"""Update operators under their names in ``mx.nd.contrib`` and ``mx.sym.contrib``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ ScaleOf = Callable[[Any], Any]
 
 
 def updates(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
-    """AdamW's functions by name.
+    """The functions of AdamW by name.
 
     Args:
-        called: gives an operator by its name.
-        scale_of: what is given for ``rescale_grad`` as a value.
+        called: returns an operator by its name.
+        scale_of: converts ``rescale_grad`` to a value.
     """
     both = _adamw(called, scale_of), _mp_adamw(called, scale_of)
     return {one.__name__: one for one in both}
@@ -60,7 +60,7 @@ def _mp_adamw(called: Find, scale_of: ScaleOf) -> Function:
         clip_gradient: float = -1.0,
         **others: Any,
     ) -> Any:
-        """The same for a weight of half precision with a copy in single precision."""
+        """``adamw_update`` of a half-precision weight with a single-precision copy."""
         how = {"lr": lr, "eta": eta, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "wd": wd}
         arrays = [weight, grad, mean, var, weight32, scale_of(rescale_grad)]
         return called("_mp_adamw_update")(*arrays, clip_gradient=clip_gradient, **how, **others)
@@ -69,9 +69,9 @@ def _mp_adamw(called: Find, scale_of: ScaleOf) -> Function:
 
 
 def updates_of_several(called: Find, scale_of: ScaleOf) -> dict[str, Function]:
-    """Functions that update several weights, by name; see ``updates``.
+    """The functions that update several weights, by name; see ``updates``.
 
-    They take a list of weights, one of gradients, and one for each state.
+    They take lists of weights, gradients, and states of each kind.
     """
     every = (*_adamw_of_several(called, scale_of), *_lamb_of_several(called))
     return {one.__name__: one for one in every}
@@ -90,7 +90,7 @@ def _adamw_of_several(called: Find, scale_of: ScaleOf) -> list[Function]:
         size: int = 0,
         **others: Any,
     ) -> Any:
-        """A step of AdamW of each weight; ``rescale_grad`` may be a number."""
+        """A step of AdamW for each weight; ``rescale_grad`` may be a number."""
         inputs = [*_in_turn(weights, grads, mean, var), scale_of(rescale_grad)]
         how: dict[str, Any] = {"lrs": tuple(lrs), "wds": tuple(wds), "etas": tuple(etas)}
         how["num_weights"] = size or len(weights)
@@ -109,7 +109,7 @@ def _adamw_of_several(called: Find, scale_of: ScaleOf) -> list[Function]:
         size: int = 0,
         **others: Any,
     ) -> Any:
-        """The same for weights of half precision with copies in single precision."""
+        """``multi_adamw_update`` of half-precision weights with single-precision copies."""
         inputs = [*_in_turn(weights, grads, mean, var, weights32), scale_of(rescale_grad)]
         how: dict[str, Any] = {"lrs": tuple(lrs), "wds": tuple(wds), "etas": tuple(etas)}
         how["num_weights"] = size or len(weights)
@@ -135,7 +135,7 @@ def _lamb_of_several(called: Find) -> list[Function]:
         num_tensors: int = 0,
         **others: Any,
     ) -> Any:
-        """A step of LAMB of each weight."""
+        """A step of LAMB for each weight."""
         how = {"step_count": step_count, "lrs": lrs, "wds": wds, **others}
         return lamb("_multi_lamb_update", (weights, grads, mean, var), how, num_tensors)
 
@@ -151,7 +151,7 @@ def _lamb_of_several(called: Find) -> list[Function]:
         num_tensors: int = 0,
         **others: Any,
     ) -> Any:
-        """The same for weights of half precision with copies in single precision."""
+        """``multi_lamb_update`` of half-precision weights with single-precision copies."""
         how = {"step_count": step_count, "lrs": lrs, "wds": wds, **others}
         lists = (weights, grads, mean, var, weights32)
         return lamb("_multi_mp_lamb_update", lists, how, num_tensors)
@@ -163,5 +163,5 @@ _LISTS = ("learning_rates", "wds", "step_count")
 
 
 def _in_turn(*lists: Sequence[Any]) -> list[Any]:
-    """What belongs to the first weight, what belongs to the second one, and so on."""
+    """Interleaves lists: all items of the first weight, then of the second, and so on."""
     return [one for own in zip(*lists, strict=True) for one in own]

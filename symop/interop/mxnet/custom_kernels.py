@@ -1,9 +1,9 @@
-"""Operators of symop that run a custom operator of MXNet's, as kernels that call back.
+"""Operators of symop that run custom MXNet operators through host callbacks.
 
-``mxnet_custom`` takes inputs and states and gives outputs and new states;
-``mxnet_custom_gradient`` is its gradient, ``mxnet_custom_state`` updates a state. An attribute
-``instance`` tells calls apart: each has an object of the user's class, which may keep something
-from ``forward`` to ``backward`` and from one run to the next.
+``mxnet_custom`` maps inputs and states to outputs and new states; ``mxnet_custom_gradient`` is its
+gradient, ``mxnet_custom_state`` updates a state. The attribute ``instance`` distinguishes calls:
+each has its own object of the user's class, which may keep data from ``forward`` to ``backward``
+and between runs.
 """
 
 import collections
@@ -18,33 +18,33 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
-from registry.operator import Grads, Operator
-from registry.signature import Array, Optional, State, Training
+from registry.operator.operator import Grads, Operator
+from registry.operator.signature import Array, Optional, State, Training
 from registry.table import find, register
 from registry.var import Var
+from symop.eager.segments import State as Recording
+from symop.eager.segments import local
 from symop.interop.mxnet.context import Context, cpu, placed
 from symop.interop.mxnet.custom_props import Arguments, CustomOp, Form, Types, called, form_of
 from symop.interop.mxnet.ndarray import NDArray
-from symop.segments import State as Recording
-from symop.segments import local
 
 Places = tuple[int, ...]
 _like: Any = jax.ShapeDtypeStruct
 Some = Annotated[jax.Array, Optional()]
 instances = itertools.count()
-"""Numbers for calls."""
+"""A counter that numbers calls."""
 NO_DERIVATIVE = "the backward of a custom operator is Python code, of which none is known"
 _LIMIT = 4096
-"""So many objects of calls are kept."""
+"""The maximal number of cached objects of calls."""
 _live: "collections.OrderedDict[Any, CustomOp]" = collections.OrderedDict()
 _lock = threading.Lock()
 
 
-# What users wrote, on arrays ---------------------------------------------------------------------
+# User code on arrays -----------------------------------------------------------------------------
 
 
 def context_for(inputs: Sequence[NDArray]) -> Context:
-    """Where an operator with these inputs works."""
+    """The device of an operator with these inputs."""
     return inputs[0].context if inputs else cpu()
 
 
@@ -55,7 +55,7 @@ def _zeros(shape: Sequence[int], dtype: Any, ctx: Context) -> NDArray:
 def run_forward(
     form: Form, op: CustomOp, is_train: bool, given: Sequence[so.NDArray], types: Types
 ) -> list[so.NDArray]:
-    """Outputs and new states, for inputs and states, which are left as they are."""
+    """Outputs and new states for inputs and states, which are left unchanged."""
     count, arrays = len(form.arguments), [NDArray(one) for one in given]
     ctx = context_for(arrays)
     outs = [_zeros(shape, dtype, ctx) for shape, dtype in types.outputs]
@@ -76,11 +76,11 @@ def run_backward(
     """Gradients of the inputs ``wrt``.
 
     Args:
-        form: of the operator.
+        form: the form of the operator.
         op: the operator.
-        heads: gradients of the outputs that it needs.
-        given: inputs, outputs, and states as the forward pass left them.
-        wrt: numbers of inputs.
+        heads: the required gradients of outputs.
+        given: inputs, outputs, and states as left by the forward pass.
+        wrt: indices of inputs.
     """
     count, end = len(form.arguments), len(form.arguments) + len(form.outputs)
     arrays = [NDArray(one) for one in given]
@@ -103,12 +103,12 @@ def run_backward(
     return [grads[i].inner for i in wrt]
 
 
-# Calling back ------------------------------------------------------------------------------------
+# Callbacks ---------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _apart() -> Iterator[None]:
-    """What a thread records that is called back in the midst of it is none of the user's code."""
+    """Isolates a callback from the recording of the thread it interrupts."""
     before, local.state = local.state, Recording()
     try:
         yield
@@ -119,7 +119,7 @@ def _apart() -> Iterator[None]:
 def _called_back(
     run: Callable[[list[so.NDArray]], Sequence[so.NDArray]], like: Sequence[Any], given: Any
 ) -> tuple[Any, ...]:
-    """What ``run`` gives on the host for ``given``; arrays as ``like`` describes."""
+    """The results of ``run`` on the host for ``given``; arrays as described by ``like``."""
     has_x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # set by jax at run time
 
     def call(*values: Any) -> list[np.ndarray]:
@@ -130,7 +130,7 @@ def _called_back(
 
 
 def _instance(form: Form, key: Any, given: Sequence[so.NDArray]) -> CustomOp:
-    """The object of a call with these inputs and states; a new one if there is none yet."""
+    """The object of a call with these inputs and states, created on first use."""
     types = tuple((tuple(one.shape), one.dtype) for one in given)
     with _lock:
         found = _live.get((key, types))
@@ -152,9 +152,9 @@ def _forward(
     version: int,
     instance: int,
 ) -> tuple[Array, ...]:
-    """Outputs and new states of the operator that was registered as ``op_type``.
+    """Outputs and new states of the operator registered as ``op_type``.
 
-    The inputs are those of the operator, and its states.
+    The inputs are the operator's inputs and states.
     """
     form, key = form_of(op_type, arguments, version), (op_type, arguments, version, instance)
     types = form.types([one.shape for one in inputs], [one.dtype for one in inputs])
@@ -175,7 +175,7 @@ def _backward(
     instance: int,
     wrt: Places,
 ) -> tuple[Array, ...]:
-    """Gradients of the inputs ``wrt``, of cotangents, inputs, outputs and new states."""
+    """Gradients of the inputs ``wrt`` from cotangents, inputs, outputs and new states."""
     form, key = form_of(op_type, arguments, version), (op_type, arguments, version, instance)
     count, end = len(form.arguments), len(form.arguments) + len(form.outputs)
 
@@ -189,7 +189,7 @@ def _backward(
 
 
 def _update(data: Array, state: State, new: Array, training: Training) -> tuple[Array, Array]:
-    """``data``, and with it a state that becomes ``new`` in training."""
+    """Passes ``data`` through, and sets a state to ``new`` in training."""
     return data, new if training else state
 
 
@@ -231,7 +231,7 @@ def _gradient(
     instance: int,
 ) -> Grads:
     form = form_of(op_type, arguments, version)
-    asked = wanted[1:]  # behind the training flag
+    asked = wanted[1:]  # after the training flag
     wrt = tuple(i for i in range(len(form.arguments)) if asked[i])
     grads: list[Any] = [None] * len(inputs)
     if wrt:
@@ -256,6 +256,6 @@ def _update_gradient(d_out: Var) -> Grads:
 
 
 def declare() -> None:
-    """Enter the operators into the table, if they are not there: graphs are saved by names."""
+    """Registers the operators if they are not registered: graphs are saved by names."""
     if find(FORWARD.name) is None:
         register(FORWARD, BACKWARD, UPDATE)

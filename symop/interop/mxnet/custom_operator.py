@@ -1,4 +1,4 @@
-"""``mx.operator``: operators that users write in Python, and ``Custom``, which calls them.
+"""``mx.operator``: operators written in Python by users, and ``Custom``, which calls them.
 
 Example:
     >>> import symop.interop.mxnet as mx
@@ -62,10 +62,10 @@ _MOST = 64
 
 
 def register(reg_name: str) -> Callable[[Prop], Prop]:
-    """Register the class below as the operator ``reg_name``, in place of an earlier one.
+    """A decorator that registers a class as the operator ``reg_name``, replacing an earlier one.
 
     Raises:
-        MXNetError: it is no subclass of ``CustomOpProp``, or the name is no str.
+        MXNetError: it is not a subclass of ``CustomOpProp``, or the name is not a str.
     """
     if not isinstance(reg_name, str) or not reg_name:
         raise MXNetError(f"register: the name must be a str, got {reg_name!r}")
@@ -77,14 +77,14 @@ def register(reg_name: str) -> Callable[[Prop], Prop]:
             )
         declare()
         enter(reg_name, prop_cls)
-        call_types.forget_types()  # the types of an earlier one's outputs
+        call_types.forget_types()  # output types of the replaced class
         return prop_cls
 
     return entered
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of all operators of MXNet that there are."""
+    """Names of all available MXNet operators."""
     return sorted(TABLE)
 
 
@@ -92,7 +92,7 @@ def get_all_registered_operators() -> list[str]:
 
 
 class _Call(so.autograd.Function):
-    """An eager call: gradients go to the inputs, states are beside them."""
+    """An eager call: inputs get gradients; states are held separately."""
 
     def __init__(self, form: Form, states: Sequence[so.NDArray]) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class _Call(so.autograd.Function):
 
 
 class _Slope(so.autograd.Function):
-    """The gradient of an eager call, which has none itself."""
+    """The gradient of an eager call, which is not differentiable."""
 
     def __init__(self, of: _Call) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ def _is_here(one: Any) -> bool:
 
 
 def _in_graph(form: Form, inputs: Sequence[Any], arguments: Arguments) -> list[Any]:
-    """The outputs of a call of which the values are not known yet."""
+    """The outputs of a call on values that are not known yet."""
     how = {
         "op_type": form.op_type,
         "arguments": arguments,
@@ -186,7 +186,7 @@ def _require_registered(op_type: str, arguments: Mapping[str, str]) -> None:
 
 
 def _inputs(op_type: str, arguments: Mapping[str, str], count: int) -> list[str]:
-    """Names of inputs and states; numbers, until somebody registers the operator."""
+    """Names of inputs and states; numbered names until the operator is registered."""
     if version_of(op_type) is None:
         return [f"arg{i}" for i in range(count)]
     form = form_of(op_type, _sorted(arguments))
@@ -194,7 +194,7 @@ def _inputs(op_type: str, arguments: Mapping[str, str], count: int) -> list[str]
 
 
 def _outputs(op_type: str, arguments: Mapping[str, str]) -> Sequence[str]:
-    """Names of the outputs; of an operator that nobody registered yet, as many as one may use."""
+    """Names of the outputs; for an unregistered operator, the maximal number of them."""
     if version_of(op_type) is None:
         return ["output", *[f"output{i}" for i in range(1, _MOST)]]
     return form_of(op_type, _sorted(arguments)).outputs
@@ -213,14 +213,14 @@ def _shapes(given: Shapes, found: Shapes, op_type: str, arguments: Mapping[str, 
     except MXNetError:
         if all(map(is_known, known)):
             raise
-        return  # it may need those that are not known yet
+        return  # it may need shapes that are not known yet
     for shapes, told in ((given, [*inputs, *states]), (found, outputs)):
         for i, shape in enumerate(told):
             enter_shape(shapes, i, shape or None)
 
 
 def _dtypes(given: Dtypes, found: Dtypes) -> None:
-    del found  # its infer_type tells them, once the shapes are known
+    del found  # infer_type determines them, once the shapes are known
     first = next((one for one in given if one is not None), None)
     given[:] = [first if one is None else one for one in given]
 
@@ -245,7 +245,7 @@ def _require_count(form: Form, count: int) -> None:
     note="a second derivative is refused; the gradient is the user's code",
 )
 def custom(*data: Any, op_type: str, **arguments: str) -> Any:
-    """What users registered as ``op_type``, made with the other attributes as strings."""
+    """Calls the operator registered as ``op_type``; other attributes are passed as strings."""
     form = form_of(op_type, _sorted(arguments))
     _require_count(form, len(data))
     types = form.types([tuple(one.shape) for one in data], [one.dtype for one in data])

@@ -1,4 +1,4 @@
-"""Custom operators: the classes that users derive from, and what they registered by name."""
+"""Custom operators: base classes for users, and the registered classes by name."""
 
 import contextlib
 import functools
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from registry.caches import memoized
 from registry.shapes import canonical
 from registry.types import DType, Shape
 from symop.interop.mxnet.errors import MXNetError, near
@@ -14,17 +15,17 @@ from symop.interop.mxnet.ndarray import NDArray
 
 Arrays = list[NDArray]
 Arguments = tuple[tuple[str, str], ...]
-"""What a property class is made with: strings by name."""
+"""The arguments of a property class: strings by name."""
 
 
 class CustomOp:
     """An operator in Python: a subclass defines ``forward`` and ``backward``.
 
-    Both are called with ``mx.nd`` arrays and write what they compute into arrays that are there.
-    They run on the host each time that the operator does, in compiled programs, too. Executors and
-    modules wait for such programs. Whoever calls a function of ``Symbol.to_jax`` in a loop on the
-    CPU must do so, too (``jax.block_until_ready``): where many of them are under way, JAX has no
-    room left for what the user's code computes, and comes to a standstill.
+    Both are called with ``mx.nd`` arrays and write their results into given arrays. They run on the
+    host each time the operator runs, also in compiled programs. Executors and modules wait for such
+    programs. A caller that runs a function of ``Symbol.to_jax`` in a loop on the CPU must wait, too
+    (``jax.block_until_ready``): with many of them in flight, JAX has no threads left for the
+    computations of the user's code, and deadlocks.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -42,14 +43,14 @@ class CustomOp:
     def forward(
         self, is_train: bool, req: list[str], in_data: Arrays, out_data: Arrays, aux: Arrays
     ) -> None:
-        """Write the outputs.
+        """Writes the outputs.
 
         Args:
-            is_train: whether a forward pass for training calls.
-            req: for each output, what ``assign`` is to do.
+            is_train: whether this is a forward pass for training.
+            req: for each output, the request passed to ``assign``.
             in_data: the inputs.
             out_data: arrays for the outputs.
-            aux: the auxiliary states, which may be written as well.
+            aux: the auxiliary states, which may also be written.
         """
 
     def backward(
@@ -61,20 +62,19 @@ class CustomOp:
         in_grad: Arrays,
         aux: Arrays,
     ) -> None:
-        """Write the gradients of the inputs.
+        """Writes the gradients of the inputs.
 
         Args:
-            req: for each input, what ``assign`` is to do: ``"null"`` where nobody asks for it.
-            out_grad: the gradients of the outputs; zeros where the property says that they are not
-                needed.
+            req: for each input, the request passed to ``assign``: ``"null"`` if it is not needed.
+            out_grad: the gradients of the outputs; zeros if the property declares them unneeded.
             in_data: the inputs.
             out_data: the outputs.
             in_grad: arrays for the gradients.
-            aux: the auxiliary states as ``forward`` left them; what is written here is lost.
+            aux: the auxiliary states as left by ``forward``; writes to them are lost.
         """
 
     def assign(self, dst: NDArray, req: str, src: Any) -> None:
-        """Write ``src`` into ``dst`` as ``req`` says.
+        """Writes ``src`` to ``dst`` according to ``req``.
 
         Raises:
             MXNetError: there is no such request.
@@ -88,16 +88,16 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What there is to know of an operator before it runs: names, shapes, dtypes.
+    """The properties of an operator: names, shapes, dtypes.
 
-    It is made with the attributes of a call, which are strings, by name.
+    It is created with the attributes of a call as keyword arguments, which are strings.
 
     Attributes:
         need_top_grad_: whether ``backward`` reads the gradients of the outputs.
     """
 
     def __init__(self, need_top_grad: bool = True) -> None:
-        """``need_top_grad`` is False for a loss, whose gradient is its own."""
+        """``need_top_grad`` is False for a loss, which defines its own gradient."""
         self.need_top_grad_ = need_top_grad
 
     def list_arguments(self) -> list[str]:
@@ -113,19 +113,19 @@ class CustomOpProp:
         return []
 
     def infer_shape(self, in_shape: list[list[int]]) -> Any:
-        """Shapes of inputs, outputs and, if there are any, states; here all are the first one's.
+        """Shapes of inputs, outputs and, if any, states; by default all equal the first input's.
 
         Args:
-            in_shape: shapes of the inputs, with 0 for a length and [] for a shape that is not
-                known; what is returned for them may complete them.
+            in_shape: shapes of the inputs, with 0 for an unknown length and [] for an unknown
+                shape; the returned shapes may complete them.
         """
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list[Any]) -> Any:
-        """Dtypes of inputs, outputs and states; here all are the first input's.
+        """Dtypes of inputs, outputs and states; by default all equal the first input's.
 
         Args:
-            in_type: those of the inputs, as classes of NumPy.
+            in_type: dtypes of the inputs, as NumPy classes.
         """
         outputs, states = len(self.list_outputs()), len(self.list_auxiliary_states())
         return in_type, [in_type[0]] * outputs, [in_type[0]] * states
@@ -133,21 +133,21 @@ class CustomOpProp:
     def declare_backward_dependency(
         self, out_grad: list[int], in_data: list[int], out_data: list[int]
     ) -> list[int]:
-        """Which of these numbers of arrays ``backward`` reads.
+        """The numbers of the arrays that ``backward`` reads.
 
-        Only what it says of ``out_grad`` matters; the others are always there.
+        Only the selection from ``out_grad`` matters; the other arrays are always available.
         """
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def create_operator(
         self, ctx: Any, in_shapes: list[list[int]], in_dtypes: list[Any]
     ) -> CustomOp:
-        """The operator for arrays of these shapes and dtypes, states behind inputs.
+        """Creates the operator for arrays of these shapes and dtypes, states after inputs.
 
         Args:
-            ctx: where the arrays lie that it gets.
-            in_shapes: of the inputs and the states.
-            in_dtypes: likewise, as classes of NumPy.
+            ctx: the device of its arrays.
+            in_shapes: shapes of the inputs and the states.
+            in_dtypes: their dtypes, as NumPy classes.
         """
         del ctx, in_shapes, in_dtypes
         return CustomOp()
@@ -159,19 +159,19 @@ _registered: dict[str, list[Made]] = {}
 
 
 def enter(op_type: str, made: Made) -> None:
-    """Let ``op_type`` mean ``made`` from now on; what was bound with another one keeps it."""
+    """Sets the meaning of ``op_type`` to ``made``; bound executors keep the earlier one."""
     _registered.setdefault(op_type, []).append(made)
 
 
 def version_of(op_type: str) -> int | None:
-    """The number of the class that ``op_type`` means at the moment; None if it means none."""
+    """The number of the current class of ``op_type``; None if it is not registered."""
     known = _registered.get(op_type)
     return len(known) - 1 if known else None
 
 
 @contextlib.contextmanager
 def called(op_type: str, method: str) -> Iterator[None]:
-    """While a method of the user's is called: its errors are MXNet's, and say which one it is."""
+    """Converts errors of a user's method to MXNetError, with the name of the method."""
     try:
         yield
     except Exception as error:
@@ -179,10 +179,10 @@ def called(op_type: str, method: str) -> Iterator[None]:
 
 
 class Types(NamedTuple):
-    """What a call computes.
+    """The types of a call.
 
     Attributes:
-        inputs: dtypes that the inputs are to have.
+        inputs: required dtypes of the inputs.
         outputs: shapes and dtypes of the outputs.
     """
 
@@ -191,16 +191,16 @@ class Types(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What calls of a registered operator with given arguments have in common.
+    """The common properties of calls of a registered operator with given arguments.
 
     Attributes:
-        op_type: the name under which it was registered.
-        make: makes an object of its property class.
+        op_type: the registered name.
+        make: creates an object of the property class.
         prop: such an object.
         arguments: names of the inputs.
         outputs: names of the outputs.
         states: names of the auxiliary states.
-        heads: numbers of the outputs whose gradients ``backward`` reads.
+        heads: indices of the outputs whose gradients ``backward`` reads.
     """
 
     op_type: str
@@ -212,18 +212,18 @@ class Form(NamedTuple):
     heads: tuple[int, ...]
 
     def shapes(self, inputs: Sequence[Sequence[int]]) -> list[list[Shape]]:
-        """What ``infer_shape`` says of inputs, outputs and states; () is a shape not known.
+        """The result of ``infer_shape`` for inputs, outputs and states; () is an unknown shape.
 
         Raises:
-            MXNetError: it fails, or tells too few shapes or too many.
+            MXNetError: it fails, or returns too few or too many shapes.
         """
         return _inferred_shapes(self, self.prop, inputs)
 
     def types(self, shapes: Sequence[Shape], dtypes: Sequence[DType]) -> Types:
-        """Types of the outputs, for those of inputs and states.
+        """Types of the outputs, given those of inputs and states.
 
         Raises:
-            MXNetError: a method of the user's fails, or leaves a shape open.
+            MXNetError: a user's method fails, or leaves a shape unknown.
         """
         count = len(self.arguments)
         found = self.shapes(shapes[:count])[1]
@@ -236,13 +236,13 @@ class Form(NamedTuple):
         return Types(given, list(zip(found, outputs, strict=True)))
 
     def create(self, ctx: Any, shapes: Sequence[Shape], dtypes: Sequence[DType]) -> CustomOp:
-        """A new operator, made as a call of it makes one.
+        """Creates a new operator, with the same sequence of method calls as in a call.
 
         Raises:
-            MXNetError: a method of the user's fails, or what it makes is no operator.
+            MXNetError: a user's method fails, or does not return an operator.
         """
         count, prop = len(self.arguments), self.make()
-        _inferred_shapes(self, prop, shapes[:count])  # which may leave notes for what follows
+        _inferred_shapes(self, prop, shapes[:count])  # may store data for the following methods
         _inferred_types(self, prop, dtypes[:count])
         with called(self.op_type, "create_operator"):
             made = prop.create_operator(ctx, [*map(list, shapes)], [one.type for one in dtypes])
@@ -254,15 +254,15 @@ class Form(NamedTuple):
 
 
 def form_of(op_type: str, arguments: Arguments, version: int | None = None) -> Form:
-    """What there is to know of calls of the operator that was registered as ``op_type``.
+    """The form of calls of the operator registered as ``op_type``.
 
     Args:
         op_type: its name.
-        arguments: what its property class is made with.
-        version: the number of the class, among those of this name; the last one by default.
+        arguments: the arguments of its property class.
+        version: the number of the class among those of this name; defaults to the last.
 
     Raises:
-        MXNetError: there is none, or it cannot be made with these arguments.
+        MXNetError: it is not registered, or cannot be created with these arguments.
     """
     known = _registered.get(op_type)
     if not known:
@@ -274,7 +274,7 @@ def form_of(op_type: str, arguments: Arguments, version: int | None = None) -> F
     return _form(op_type, known[last if version is None else min(version, last)], arguments)
 
 
-@functools.lru_cache(maxsize=1024)
+@memoized(1024)
 def _form(op_type: str, made: Made, arguments: Arguments) -> Form:
     make: Callable[[], CustomOpProp] = functools.partial(_made, op_type, made, arguments)
     prop = make()
@@ -296,7 +296,7 @@ def _names(op_type: str, method: str, listed: Callable[[], list[str]]) -> tuple[
 
 
 def _heads(op_type: str, prop: CustomOpProp, inputs: int, outputs: int) -> tuple[int, ...]:
-    """Numbers of the outputs whose gradients ``backward`` reads."""
+    """Indices of the outputs whose gradients ``backward`` reads."""
     numbers = list(range(inputs + 2 * outputs))
     with called(op_type, "declare_backward_dependency"):
         needed = prop.declare_backward_dependency(
@@ -306,7 +306,7 @@ def _heads(op_type: str, prop: CustomOpProp, inputs: int, outputs: int) -> tuple
 
 
 def _parts(op_type: str, method: str, said: Any, counts: Sequence[int]) -> list[list[Any]]:
-    """What a method says of inputs, outputs and, unless it leaves them out, states."""
+    """The lists that a method returns for inputs, outputs and, optionally, states."""
     parts = [list(one) for one in said] if isinstance(said, (tuple, list)) else []
     if len(parts) == 2:
         parts.append([None] * counts[2] if method == "infer_type" else [])

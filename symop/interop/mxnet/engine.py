@@ -1,7 +1,7 @@
-"""``mx.engine``: how many operators run as one, which here is not for the script to say.
+"""``mx.engine``: MXNet's bulk size of operators, which has no effect.
 
-Eager calls are gathered and compiled together until a value is asked for, and graphs are compiled
-as a whole. So the size is kept, and has no effect.
+Eager calls are collected and compiled together until a value is needed, and graphs are compiled as
+a whole.
 """
 
 import contextlib
@@ -13,14 +13,14 @@ _size = [15]
 
 
 def set_bulk_size(size: int) -> int:
-    """Keep ``size``, without effect; the one before."""
+    """Stores ``size``, without further effect; returns the previous size."""
     before, _size[0] = _size[0], int(size)
     return before
 
 
 @contextlib.contextmanager
 def bulk(size: int) -> Iterator[None]:
-    """Keep ``size`` for a while, without effect."""
+    """Stores ``size`` within a context, without further effect."""
     before = set_bulk_size(size)
     try:
         yield

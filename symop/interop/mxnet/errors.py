@@ -1,4 +1,4 @@
-"""MXNetError: what MXNet raises, and every error of this interface with it."""
+"""The errors of MXNet's interface: MXNetError and its subclasses."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,19 +6,27 @@ from collections.abc import Iterable
 from registry.errors import FormatError, SymopError
 
 _NEAR = 0.8
-"""So much of two names must be alike for one to be meant by the other."""
+"""The similarity from which a name is suggested for another."""
 
 
 class MXNetError(SymopError, RuntimeError):
-    """An operator, an attribute or a shape is not as MXNet has it."""
+    """An invalid operator, attribute or shape."""
+
+
+class MXNetIndexError(MXNetError, IndexError):
+    """An index outside of its axis, or an index with too many axes."""
+
+
+class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
+    """Raised for methods of arrays that symbols do not support."""
 
 
 class MXNetFormatError(MXNetError, FormatError):
-    """A file of MXNet is damaged, truncated or of a kind that is not known."""
+    """An MXNet file that is damaged, truncated or of an unknown kind."""
 
 
 def near(name: str, legal: Iterable[str]) -> str:
-    """``"; did you mean 'a' or 'b'?"`` for names that differ in little or in order, or nothing.
+    """``"; did you mean 'a' or 'b'?"`` for names similar up to order; empty if there are none.
 
     Example:
         >>> near("fullyconected", ["FullyConnected", "Concat"]), near("linear", ["Concat"])
@@ -32,12 +40,12 @@ def near(name: str, legal: Iterable[str]) -> str:
 
 
 def require_known(what: str, given: Iterable[str], legal: Iterable[str]) -> None:
-    """Refuse a name that is not among ``legal``.
+    """Raises MXNetError for a name that is not among ``legal``.
 
     Args:
-        what: what the message is about, such as ``"forward: names"``.
+        what: the subject of the message, such as ``"forward: names"``.
         given: the names.
-        legal: those that may be given.
+        legal: the permitted names.
     """
     known = list(legal)
     for name in given:

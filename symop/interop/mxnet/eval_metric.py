@@ -1,4 +1,4 @@
-"""EvalMetric: a mean over batches, how it is made by name, and what holds several."""
+"""EvalMetric, the base class of metrics; creation of metrics by name, and composite metrics."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +17,13 @@ Named = tuple[str | list[str], Any]
 
 
 class EvalMetric:
-    """A mean over all that ``update`` saw since ``reset``; subclasses say of what.
+    """A mean over all updates since ``reset``; subclasses define the averaged quantity.
 
     Attributes:
-        name: of the metric.
-        num_inst: how many were seen since the last local reset.
+        name: the name of the metric.
+        num_inst: the number of values since the last local reset.
         sum_metric: their sum.
-        global_num_inst: how many were seen since the last reset.
+        global_num_inst: the number of values since the last reset.
         global_sum_metric: their sum.
 
     Example:
@@ -37,13 +37,13 @@ class EvalMetric:
     def __init__(
         self, name: str, output_names: Names = None, label_names: Names = None, **kwargs: Any
     ) -> None:
-        """A metric of some outputs and labels, by name; of all unless told.
+        """Creates a metric of the named outputs and labels; of all by default.
 
         Args:
-            name: what it is called.
-            output_names: names of the outputs that it takes.
-            label_names: names of the labels.
-            **kwargs: what else it was made with.
+            name: the name of the metric.
+            output_names: names of its outputs.
+            label_names: names of its labels.
+            **kwargs: further arguments, kept for ``get_config``.
         """
         self.name, self.output_names, self.label_names = str(name), output_names, label_names
         kwargs.pop("has_global_stats", None)
@@ -54,7 +54,7 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self) -> dict[str, Any]:
-        """What ``create`` makes it from."""
+        """The description from which ``create`` makes it."""
         return {
             **self._kwargs,
             "metric": type(self).__name__,
@@ -64,12 +64,12 @@ class EvalMetric:
         }
 
     def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
-        """Take labels and outputs by name."""
+        """Adds labels and outputs by name."""
         self.update(_chosen(label, self.label_names), _chosen(pred, self.output_names))
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs, one or a list of each."""
-        # Abstract, as in MXNet: every metric defines it.
+        """Adds labels and outputs, one or a list of each."""
+        # Abstract, as in MXNet: defined by every metric.
         raise NotImplementedError(f"{type(self).__name__} must say how it is updated")
 
     def _add(self, total: float, count: int = 1) -> None:
@@ -79,12 +79,12 @@ class EvalMetric:
         self.global_num_inst += count
 
     def reset(self) -> None:
-        """Forget all."""
+        """Resets the metric."""
         self.global_num_inst, self.global_sum_metric = 0, 0.0
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Forget what was seen since the last local reset."""
+        """Resets the values since the last local reset."""
         self.num_inst, self.sum_metric = 0, 0.0
 
     def _mean(self, total: float, count: float) -> float:
@@ -99,16 +99,16 @@ class EvalMetric:
         return self.name, self._mean(self.global_sum_metric, self.global_num_inst)
 
     def get_name_value(self) -> list[tuple[str, Any]]:
-        """As ``get``, in a list of pairs."""
+        """``get`` as a list of pairs."""
         return _pairs(self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
-        """As ``get_global``, in a list of pairs."""
+        """``get_global`` as a list of pairs."""
         return _pairs(self.get_global())
 
 
 class Declared(EvalMetric):
-    """A metric whose arguments come before the names, with defaults."""
+    """A metric whose own arguments precede the names, with defaults."""
 
     called: ClassVar[str]
     arguments: ClassVar[dict[str, Any]] = {}
@@ -140,13 +140,13 @@ def _chosen(given: Mapping[str, Any], names: Names) -> list[Any]:
 def check_label_shapes(
     labels: Any, preds: Any, wrap: bool = False, shape: bool = False
 ) -> tuple[Any, Any]:
-    """Refuse labels and outputs that differ in number, or in ``shape``.
+    """Raises if labels and outputs differ in number, or in ``shape``.
 
     Args:
         labels: the labels.
         preds: the outputs.
-        wrap: whether single arrays are put into lists.
-        shape: whether shapes must be the same.
+        wrap: whether to wrap single arrays in lists.
+        shape: whether to compare shapes instead of numbers.
 
     Raises:
         MXNetError: they differ.
@@ -160,13 +160,13 @@ def check_label_shapes(
 
 
 def both(labels: Any, preds: Any) -> list[tuple[Any, Any]]:
-    """Arrays of JAX, in pairs."""
+    """Pairs of labels and outputs as JAX arrays."""
     labels, preds = check_label_shapes(labels, preds, True)
     return [(value_of(a), value_of(b)) for a, b in zip(labels, preds, strict=True)]
 
 
 def value_of(array: Any) -> Any:
-    """An array of JAX."""
+    """The value as a JAX array."""
     return array.value if isinstance(array, NDArray) else jnp.asarray(array)
 
 
@@ -175,7 +175,7 @@ register, alias = _classes.register, _classes.alias
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
-    """A metric from its name, a function of labels and outputs, or a list of such."""
+    """Creates a metric from its name, a function of labels and outputs, or a list of these."""
     if isinstance(metric, list):
         return CompositeEvalMetric([create(one, *args, **kwargs) for one in metric])
     if callable(metric):
@@ -195,20 +195,20 @@ class CompositeEvalMetric(EvalMetric):
         output_names: Names = None,
         label_names: Names = None,
     ) -> None:
-        """See ``EvalMetric``; ``metrics`` is what ``create`` takes."""
+        """See ``EvalMetric``; each of ``metrics`` is passed to ``create``."""
         self.metrics = [create(one) for one in metrics or ()]
         super().__init__(name, output_names, label_names)
 
     def add(self, metric: Any) -> None:
-        """One more, or what it is made from."""
+        """Adds a metric, or what ``create`` makes of ``metric``."""
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
-        """One of them."""
+        """The metric at ``index``."""
         return self.metrics[index]
 
     def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
-        """Take labels and outputs by name."""
+        """Adds labels and outputs by name."""
         labels, preds = dict(label), dict(pred)
         if self.label_names is not None:
             labels = {name: one for name, one in label.items() if name in self.label_names}
@@ -218,17 +218,17 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(labels, preds)
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs."""
+        """Adds labels and outputs."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
     def reset(self) -> None:
-        """Forget all."""
+        """Resets the metrics."""
         for metric in self.metrics:
             metric.reset()
 
     def reset_local(self) -> None:
-        """Forget what was seen since the last local reset."""
+        """Resets the values since the last local reset."""
         for metric in self.metrics:
             metric.reset_local()
 
@@ -241,7 +241,7 @@ class CompositeEvalMetric(EvalMetric):
         return _unzipped([pair for one in self.metrics for pair in one.get_global_name_value()])
 
     def get_config(self) -> dict[str, Any]:
-        """What ``create`` makes it from."""
+        """The description from which ``create`` makes it."""
         return {**super().get_config(), "metrics": [one.get_config() for one in self.metrics]}
 
 
@@ -251,14 +251,14 @@ def _unzipped(pairs: Sequence[tuple[str, Any]]) -> Named:
 
 @register
 class CustomMetric(EvalMetric):
-    """A mean of what a function of label and output, arrays of NumPy, returns.
+    """A mean of the values of a function of label and output, which are NumPy arrays.
 
     Args:
-        feval: the function; it returns a number, or a sum and how many it is of.
-        name: the function's, unless given.
+        feval: the function; it returns a number, or a sum and the number of its summands.
+        name: the name; defaults to that of the function.
         allow_extra_outputs: whether there may be more outputs than labels.
-        output_names: names of the outputs that it takes.
-        label_names: names of the labels.
+        output_names: names of its outputs.
+        label_names: names of its labels.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class CustomMetric(EvalMetric):
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs."""
+        """Adds labels and outputs."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -286,7 +286,7 @@ class CustomMetric(EvalMetric):
             self._add(float(total), int(count))
 
     def get_config(self) -> dict[str, Any]:
-        """Nothing describes a function.
+        """Raises an error: a function cannot be described.
 
         Raises:
             MXNetError: always.

@@ -1,4 +1,4 @@
-"""Executor: MXNet's, over arrays that it reads and writes in place."""
+"""MXNet's Executor, over arrays that it reads and writes in place."""
 
 import functools
 import math
@@ -10,10 +10,17 @@ from symop.interop.mxnet.calls import as_shape
 from symop.interop.mxnet.errors import MXNetError, require_known
 from symop.interop.mxnet.graph import Entry, topological
 from symop.interop.mxnet.inferring import Inference
-from symop.interop.mxnet.ndarray import NDArray, array_named, array_of, raising, zeros_of
+from symop.interop.mxnet.ndarray import (
+    NDArray,
+    array_named,
+    array_of,
+    hold_together,
+    raising,
+    zeros_of,
+)
 from symop.interop.mxnet.translating import translated
 from symop.interop.mxnet.writing import written
-from symop.symbol import Symbol as Graph
+from symop.symbol.symbol import Symbol as Graph
 
 Monitor = Callable[[str, NDArray], None]
 
@@ -22,12 +29,13 @@ class Executor:
     """A symbol bound to arrays.
 
     Attributes:
-        arg_dict: arrays of the arguments, by name; write into them with ``array[:] = value``.
-        grad_dict: arrays that ``backward`` writes gradients into, None where none is wanted.
-        aux_dict: arrays of the auxiliary states, which a forward pass for training updates. What
-            operators such as ``sgd_mom_update`` change in place, any forward pass changes.
+        arg_dict: arrays of the arguments by name; assign with ``array[:] = value``.
+        grad_dict: arrays to which ``backward`` writes gradients, None for those not requested.
+        aux_dict: arrays of the auxiliary states, which a forward pass for training updates.
+            Arrays that operators such as ``sgd_mom_update`` change in place are updated by every
+            forward pass.
         graph: the symbol of the catalogue that it runs.
-        calls_back: whether that calls code of the user's, which passes then wait for.
+        calls_back: whether the graph calls user code, in which case passes are synchronous.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -49,7 +57,7 @@ class Executor:
         requests: Mapping[str, str],
         states: Mapping[str, NDArray],
     ) -> None:
-        """Bind the outputs ``heads``; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
+        """Binds the outputs ``heads``; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         self.arg_dict, self.aux_dict = dict(arguments), dict(states)
         self.grad_dict = dict(gradients)
         self._outputs: list[NDArray] | None = None
@@ -86,7 +94,7 @@ class Executor:
 
     @property
     def arg_arrays(self) -> list[NDArray]:
-        """Arrays of the arguments, in their order."""
+        """Arrays of the arguments, in order."""
         return list(self.arg_dict.values())
 
     @property
@@ -96,7 +104,7 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """What ``forward`` computed last; zeros before."""
+        """The results of the last ``forward``; zeros before the first."""
         if self._outputs is None:
             self._outputs = [zeros_of(one.type.shape, one.type.dtype) for one in self.graph.nodes]
         return self._outputs
@@ -112,16 +120,16 @@ class Executor:
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
-        """What ``forward`` computed last, by name."""
+        """The results of the last ``forward``, by name."""
         return dict(zip(self._names, self.outputs, strict=False))
 
     # Running
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
-        """Compute the outputs; arrays by name are written into the arguments first.
+        """Computes the outputs, after writing the named arrays to the arguments.
 
         Raises:
-            MXNetError: there is no such argument, or a shape does not fit.
+            MXNetError: an argument does not exist, or a shape does not fit.
         """
         require_known("forward: names", kwargs, self.arg_dict)
         for name, one in kwargs.items():
@@ -131,22 +139,24 @@ class Executor:
         inner.aux_dict.update({name: one.value for name, one in self.aux_dict.items()})
         found = self._forward(is_train)
         outputs = self._outputs = [array_of(one) for one in found]
-        for name in self.aux_dict if is_train else self._written:
-            self.aux_dict[name].hold(inner.aux_dict[name])
+        written = list(self.aux_dict if is_train else self._written)
+        hold_together(
+            [self.aux_dict[name] for name in written], [inner.aux_dict[name] for name in written]
+        )
         if self._monitor is not None:
             self._watch(is_train)
         return outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Write the gradients of the last forward pass for training.
+        """Writes the gradients of the last forward pass for training.
 
         Args:
-            out_grads: cotangents of the outputs, one, a list, or a dict by the outputs' names; ones
-                unless given, which loss layers ignore.
-            is_train: has no effect: the forward pass tells the mode.
+            out_grads: cotangents of the outputs: one, a list, or a dict by the names of outputs;
+                defaults to ones, which loss layers ignore.
+            is_train: has no effect: the forward pass determines the mode.
 
         Raises:
-            MXNetError: no forward pass for training came before, or a cotangent does not fit.
+            MXNetError: there was no forward pass for training, or a cotangent does not fit.
         """
         del is_train
         given = out_grads
@@ -162,8 +172,7 @@ class Executor:
         for name in wanted:
             self._inner.grad_dict[name] = self._gradient(name).value
         found = self._backward(given)
-        for name in wanted:
-            self._gradient(name).hold(found[name])
+        hold_together([self._gradient(name) for name in wanted], [found[name] for name in wanted])
 
     def _gradients(self, heads: Any) -> Mapping[str, Any]:
         self._inner.backward(heads)
@@ -177,7 +186,7 @@ class Executor:
         aux_params: Mapping[str, Any] | None = None,
         allow_extra_params: bool = False,
     ) -> None:
-        """Write parameters and auxiliary states by name.
+        """Writes parameters and auxiliary states by name.
 
         Raises:
             MXNetError: a name is unknown, unless ``allow_extra_params``, or a shape does not fit.
@@ -192,15 +201,15 @@ class Executor:
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> "Executor":
-        """An executor for inputs of other shapes, over the same parameters.
+        """Creates an executor for inputs of other shapes, over the same parameters.
 
         Args:
-            partial_shaping: whether arrays that are not named may get another shape, and zeros.
+            partial_shaping: whether unnamed arrays may be replaced by zeros of another shape.
             allow_up_sizing: whether an array may become larger.
             **kwargs: shapes by name.
 
         Raises:
-            MXNetError: an array would change that may not.
+            MXNetError: an array would change without permission.
         """
         require_known("reshape: names", kwargs, [*self.arg_dict, *self.aux_dict])
         kept = {name: as_shape(name, shape) for name, shape in kwargs.items()}
@@ -232,9 +241,9 @@ class Executor:
         )
 
     def set_monitor_callback(self, callback: Monitor | None, monitor_all: bool = False) -> None:
-        """Call ``callback`` with name and value of every output of every node, after a pass.
+        """Sets a function called after each pass with the name and value of every node's outputs.
 
-        Random operators draw anew for it. None calls nothing.
+        Random operators draw new numbers for it. None removes the function.
         """
         del monitor_all
         self._monitor = callback
@@ -257,10 +266,10 @@ class Executor:
 
 
 def _write(name: str, own: NDArray, value: Any) -> None:
-    """Write ``value`` into ``own``, cast to its dtype.
+    """Writes ``value`` to ``own``, cast to its dtype.
 
     Raises:
-        MXNetError: it is no array, or of another shape.
+        MXNetError: ``value`` is not an array, or has another shape.
     """
     given = array_named(name, value).value
     if given.shape != own.shape:

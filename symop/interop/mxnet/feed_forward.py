@@ -1,4 +1,4 @@
-"""FeedForward: a symbol, its parameters and its training in one object, as scripts before 1.0."""
+"""FeedForward: a model with its parameters and training, as used by scripts before MXNet 1.0."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -29,14 +29,14 @@ Callbacks = Any
 
 
 class FeedForward:
-    """A model that is trained by ``fit``; newer scripts use ``mx.mod.Module``.
+    """A model trained by ``fit``; newer scripts use ``mx.mod.Module``.
 
     Attributes:
-        symbol: the graph; one that a function makes is that of the last ``fit``.
-        arg_params: parameters by name, None before there are some.
-        aux_params: auxiliary states likewise.
-        num_epoch: number of the epoch after the last one.
-        begin_epoch: number of the first one.
+        symbol: the graph; if a function makes graphs, that of the last ``fit``.
+        arg_params: parameters by name, or None before training.
+        aux_params: auxiliary states by name, or None before training.
+        num_epoch: the number of the epoch after the last one.
+        begin_epoch: the number of the first epoch.
 
     Example:
         >>> import numpy as np, symop.interop.mxnet as mx
@@ -64,21 +64,21 @@ class FeedForward:
         begin_epoch: int = 0,
         **kwargs: Any,
     ) -> None:
-        """A model that is not trained yet.
+        """Creates an untrained model.
 
         Args:
-            symbol: the graph, or a function that makes it from a bucket's key.
-            ctx: a context, or a list of them, of which the first one counts.
-            num_epoch: number of the epoch after the last one.
-            epoch_size: batches in an epoch; by default until the data end.
-            optimizer: a name or an optimizer.
-            initializer: fills parameters that are not given.
-            numpy_batch_size: length of the batches of arrays.
+            symbol: the graph, or a function that makes it from a bucket key.
+            ctx: a context, or a list of contexts, of which the first is used.
+            num_epoch: the number of the epoch after the last one.
+            epoch_size: the number of batches in an epoch; defaults to all data.
+            optimizer: an optimizer or its name.
+            initializer: initializes parameters that are not given.
+            numpy_batch_size: the batch size for arrays.
             arg_params: parameters by name.
             aux_params: auxiliary states by name.
-            allow_extra_params: whether there may be some that the graph has not.
-            begin_epoch: number of the first epoch.
-            **kwargs: for an optimizer that is named.
+            allow_extra_params: whether to accept parameters that the graph does not have.
+            begin_epoch: the number of the first epoch.
+            **kwargs: arguments of an optimizer given by name.
         """
         self.symbol = symbol if isinstance(symbol, Symbol) else None
         self.sym_gen = None if isinstance(symbol, Symbol) else symbol
@@ -111,24 +111,24 @@ class FeedForward:
         eval_end_callback: Callbacks = None,
         eval_batch_end_callback: Callbacks = None,
     ) -> None:
-        """Train, from the parameters that there are.
+        """Trains the model, starting from its current parameters.
 
         Args:
             X: batches, or an array.
             y: labels, if ``X`` is an array.
             eval_data: batches, or a pair of arrays, to score after each epoch.
-            eval_metric: what is reported.
+            eval_metric: the reported metric.
             epoch_end_callback: called with epoch, symbol, parameters and auxiliary states.
             batch_end_callback: called with a ``BatchEndParam``.
             kvstore: see ``Module.init_optimizer``.
-            logger: where the loop reports.
+            logger: the logger of the loop.
             work_load_list: has no effect.
-            monitor: what looks at all arrays.
-            eval_end_callback: called after scoring, which is logged without it, too.
-            eval_batch_end_callback: called after each batch that is scored.
+            monitor: a monitor of all arrays.
+            eval_end_callback: called after scoring, in addition to logging.
+            eval_batch_end_callback: called after each scored batch.
 
         Raises:
-            MXNetError: ``num_epoch`` is missing, or the data are none.
+            MXNetError: ``num_epoch`` is missing, or the data are invalid.
         """
         del work_load_list
         data = self._batches(X, y, is_train=True)
@@ -158,7 +158,7 @@ class FeedForward:
         self._executor = None
 
     def _module(self, data: DataIter, logger: Any) -> Module | BucketingModule:
-        """What trains the graph, or the graphs of all buckets."""
+        """The module that trains the graph, or the graphs of all buckets."""
         names = [one.name for one in described(data.provide_data)]
         labels = [one.name for one in described(data.provide_label)]
         if self.sym_gen is None:
@@ -176,7 +176,7 @@ class FeedForward:
         return [name for name in names if name in self.symbol.list_arguments()]
 
     def _choose(self, symbol: Symbol) -> None:
-        """Leave out parameters that the graph has not, if there may be some."""
+        """Drops parameters that the graph does not have, if ``allow_extra_params`` is set."""
         if not self.allow_extra_params:
             return
         own, states = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -188,7 +188,7 @@ class FeedForward:
     # Data
 
     def _batches(self, X: Any, y: Any, *, is_train: bool) -> DataIter:
-        """Batches, of arrays if these are given."""
+        """Batches, made from arrays if those are given."""
         if isinstance(X, DataIter):
             return X
         if not isinstance(X, (np.ndarray, NDArray)):
@@ -246,13 +246,13 @@ class FeedForward:
     def predict(
         self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True
     ) -> Any:
-        """Outputs as arrays of NumPy, one or a list.
+        """Predicts outputs as NumPy arrays, one or a list.
 
         Args:
             X: batches, or an array.
-            num_batch: how many batches; all unless given.
-            return_data: whether the data and the labels are returned, too.
-            reset: whether the batches start anew.
+            num_batch: the number of batches; defaults to all.
+            return_data: whether to return the data and the labels, too.
+            reset: whether to reset the batches first.
         """
         data = self._batches(X, None, is_train=False)
         if reset:
@@ -276,14 +276,14 @@ class FeedForward:
         batch_end_callback: Callbacks = None,
         reset: bool = True,
     ) -> Any:
-        """The value of a metric of some batches.
+        """The value of a metric over batches.
 
         Args:
             X: batches.
-            eval_metric: a metric, or what ``mx.metric.create`` takes.
-            num_batch: how many batches; all unless given.
+            eval_metric: a metric, or an argument of ``mx.metric.create``.
+            num_batch: the number of batches; defaults to all.
             batch_end_callback: called with a ``BatchEndParam``.
-            reset: whether the batches start anew.
+            reset: whether to reset the batches first.
         """
         metric, data = metrics.create(eval_metric), self._batches(X, None, is_train=False)
         if reset:
@@ -299,10 +299,10 @@ class FeedForward:
     # Files
 
     def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
-        """Write ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet reads.
+        """Writes ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet reads.
 
         Raises:
-            MXNetError: there is neither ``epoch`` nor ``num_epoch``, or nothing to write.
+            MXNetError: neither ``epoch`` nor ``num_epoch`` is set, or there are no parameters.
         """
         number = self.num_epoch if epoch is None else epoch
         if number is None or self.arg_params is None:
@@ -313,7 +313,7 @@ class FeedForward:
 
     @staticmethod
     def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> "FeedForward":
-        """The model of a checkpoint; other arguments are those of the class."""
+        """Loads the model of a checkpoint; other arguments are those of the class."""
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
         own: Any = {"arg_params": arg_params, "aux_params": aux_params}
         return FeedForward(symbol, ctx, begin_epoch=epoch, **own, **kwargs)
@@ -339,7 +339,7 @@ class FeedForward:
         eval_batch_end_callback: Callbacks = None,
         **kwargs: Any,
     ) -> "FeedForward":
-        """A model, trained; the arguments are those of the class and of ``fit``."""
+        """Creates and trains a model; the arguments are those of the class and of ``fit``."""
         model = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
         model.fit(
             X,
@@ -359,6 +359,6 @@ class FeedForward:
 
 
 def _merged(batches: Sequence[Sequence[np.ndarray]]) -> Any:
-    """Arrays of all batches joined: one, or a list."""
+    """Concatenates the arrays of all batches: one, or a list."""
     joined = [np.concatenate(one) for one in zip(*batches, strict=True)]
     return joined[0] if len(joined) == 1 else joined

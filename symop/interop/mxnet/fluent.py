@@ -1,4 +1,4 @@
-"""Names that arrays and symbols share: operators that are methods, and Python's own operators."""
+"""Names shared by arrays and symbols: operators as methods, and Python's operators."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,15 +15,15 @@ METHODS = (
     "slice_like", "softmax", "softmin", "sort", "space_to_depth", "split", "sqrt", "square",
     "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
 )  # fmt: skip
-"""Operators that are methods: they take the array or symbol as their first input."""
+"""Operators that are methods; the array or symbol is their first input."""
 
 
-def attach(kind: type, find: Find) -> None:
-    """Give ``kind`` the methods that arrays and symbols share.
+def fluent_methods(kind: type, find: Find) -> dict[str, Callable[..., Any]]:
+    """Returns the methods shared by arrays and symbols, by name.
 
     Args:
-        kind: the class.
-        find: gives the function that calls an operator.
+        kind: the class that they are for.
+        find: returns the function that calls an operator.
     """
 
     def fluent(name: str) -> Callable[..., Any]:
@@ -37,7 +37,7 @@ def attach(kind: type, find: Find) -> None:
             kwargs["axes"] = axes if isinstance(axes[0], int) else axes[0]
         return find("transpose")(self, **kwargs)
 
-    # A result of its own is what ``inplace`` asks for as well: entries are shared nowhere else.
+    # ``inplace`` is ignored: a new result is equivalent, since no other array shares its entries.
     def flatten(self: Any, inplace: bool = False, **kwargs: Any) -> Any:
         return find("Flatten")(self, **kwargs)
 
@@ -53,20 +53,20 @@ def attach(kind: type, find: Find) -> None:
     for name, method in made.items():
         method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
         method.__doc__ = f"The operator ``{name}`` on this {kind.__name__}."
-        setattr(kind, name, method)
+    return made
 
 
 class Binary(NamedTuple):
-    """A function of two operands, by the names of its operators.
+    """A binary function, by the names of its operators.
 
     Attributes:
-        arrays: of two arrays that are broadcast.
-        number: of an array and a number.
-        swapped: of a number and an array, with the array first; None where that is the same.
-        method: the part between underscores of the names of Python's methods, if there are some.
-        symbols: of two symbols of one shape.
-        symbol_number: of a symbol and a number.
-        symbol_swapped: of a number and a symbol, with the symbol first.
+        arrays: for two arrays, which are broadcast.
+        number: for an array and a number.
+        swapped: for a number and an array, with the array first; None if the function commutes.
+        method: the stem of Python's method names, if there are any.
+        symbols: for two symbols of the same shape.
+        symbol_number: for a symbol and a number.
+        symbol_swapped: for a number and a symbol, with the symbol first.
     """
 
     arrays: str
@@ -79,7 +79,7 @@ class Binary(NamedTuple):
 
 
 def _arithmetic(name: str, swapped: str | None, method: str | None, title: str) -> Binary:
-    """A function whose operators on symbols have names of their own."""
+    """A function whose operators on symbols have separate names."""
     reflected = None if swapped is None else f"_R{title}Scalar"
     scalar = {"add": "plus", "sub": "minus"}.get(name, name)
     return Binary(
@@ -94,7 +94,7 @@ def _arithmetic(name: str, swapped: str | None, method: str | None, title: str) 
 
 
 def _question(name: str, swapped: str | None = None, method: str | None = None) -> Binary:
-    """A comparison: of a number and an array it is another one."""
+    """A comparison; with a number on the left it is the reversed comparison."""
     array, number = f"_{name}", f"_{name}_scalar"
     return Binary(f"broadcast_{name}", number, swapped, method, array, number, swapped)
 
@@ -121,8 +121,18 @@ BINARY = {
     "logical_or": _question("logical_or"),
     "logical_xor": _question("logical_xor"),
 }
-"""Functions of arrays, symbols and numbers by their names in ``mx.nd``."""
+"""Binary functions of arrays, symbols and numbers, by their names in ``mx.nd``."""
 COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
+_STEMS = [one.method for one in BINARY.values() if one.method is not None]
+IN_PLACE = frozenset(f"__i{one}__" for one in _STEMS if one not in COMPARISONS)
+"""Python's in-place operators."""
+HOOKS = frozenset(METHODS).union(
+    ("transpose", "flatten", "expand_dims", "squeeze", "reshape", "split_v2"),
+    ("__neg__", "__abs__"),
+    (f"__{one}__" for one in _STEMS),
+    (f"__r{one}__" for one in _STEMS if one not in COMPARISONS),
+)
+"""The methods of arrays and symbols that call operators."""
 NUMBERS_ONLY: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
@@ -143,14 +153,14 @@ NUMBERS_ONLY: dict[str, Callable[[Any, Any], Any]] = {
     "logical_or": lambda x, y: int(bool(x or y)),
     "logical_xor": lambda x, y: int(bool(x) != bool(y)),
 }
-"""The same functions of two numbers, which are numbers."""
+"""The same functions of two numbers."""
 
 
 def split_parts(parts: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The attributes ``indices`` and ``sections`` of a split into parts.
+    """The attributes ``indices`` and ``sections`` of a split.
 
     Args:
-        parts: how many, or where all but the first begin.
+        parts: the number of parts, or the start of each part but the first.
     """
     return ((), parts) if isinstance(parts, int) else ((0, *parts), 0)
 
@@ -158,10 +168,10 @@ def split_parts(parts: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
 def moved_axes(
     count: int, source: int | tuple[int, ...], destination: int | tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The order of ``count`` axes in which some stand elsewhere.
+    """The order of ``count`` axes after moving some of them.
 
     Raises:
-        ValueError: one is no axis, or there are more of one than of the other.
+        ValueError: an axis is invalid, or the numbers of sources and destinations differ.
     """
 
     def axes(given: int | tuple[int, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Checks of what draws random numbers: mean, variance, and how often each range is met."""
+"""Statistical checks of random generators: mean, variance, and frequencies of buckets."""
 
 import itertools
 import math
@@ -14,13 +14,13 @@ Generator = Callable[[int], Any]
 
 
 def mean_check(generator: Generator, mu: float, sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the mean of draws is within three deviations of ``mu``."""
+    """Whether the mean of draws is within three standard errors of ``mu``."""
     found = plain(generator(nsamples)).mean()
     return bool(abs(found - mu) < 3 * sigma / math.sqrt(nsamples))
 
 
 def var_check(generator: Generator, sigma: float, nsamples: int = 1_000_000) -> bool:
-    """Whether the variance of normal draws is that of ``sigma``, within three deviations."""
+    """Whether the variance of normal draws is within three standard errors of ``sigma**2``."""
     found = plain(generator(nsamples)).var(ddof=1)
     return bool(abs(found - sigma**2) < 3 * math.sqrt(2 * sigma**4 / (nsamples - 1)))
 
@@ -28,11 +28,11 @@ def var_check(generator: Generator, sigma: float, nsamples: int = 1_000_000) -> 
 def gen_buckets_probs_with_ppf(
     ppf: Callable[[float], float], nbuckets: int
 ) -> tuple[list[tuple[float, float]], list[float]]:
-    """Ranges that are met equally often, and how likely each is.
+    """Buckets of equal probability, and their probabilities.
 
     Args:
         ppf: the quantile function.
-        nbuckets: how many ranges.
+        nbuckets: the number of buckets.
     """
     bounds = [ppf(i / nbuckets) for i in range(nbuckets + 1)]
     return list(itertools.pairwise(bounds)), [1.0 / nbuckets] * nbuckets
@@ -44,13 +44,13 @@ def chi_square_check(
     probs: Sequence[float],
     nsamples: int = 1_000_000,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """How likely a worse fit is (Pearson), how often each bucket was met, and how often it should.
+    """Pearson's chi-square test: the p-value, and observed and expected counts per bucket.
 
     Args:
-        generator: gives so many draws.
+        generator: returns a given number of draws.
         buckets: ranges in ascending order, or numbers.
-        probs: how likely each is.
-        nsamples: how many draws.
+        probs: the probability of each bucket.
+        nsamples: the number of draws.
     """
     drawn = plain(generator(nsamples)).ravel()
     if isinstance(buckets[0], (list, tuple)):
@@ -73,10 +73,10 @@ def verify_generator(
     success_rate: float = 0.2,
     alpha: float = 0.05,
 ) -> list[float]:
-    """Fail unless enough chi-square checks are likelier than ``alpha``; how likely each was.
+    """Asserts that enough chi-square p-values exceed ``alpha``; returns the p-values.
 
     Raises:
-        AssertionError: too few are.
+        AssertionError: too few do.
     """
     found = [chi_square_check(generator, buckets, probs, nsamples)[0] for _ in range(nrepeat)]
     if sum(one > alpha for one in found) < nrepeat * success_rate:

@@ -1,7 +1,7 @@
-"""The graph of an MXNet symbol: nodes with string attributes, as its files and scripts have them.
+"""The graph of an MXNet symbol: nodes with string attributes, as in MXNet's files and scripts.
 
-Such a graph knows no shapes. Once those of its variables are known it becomes a graph of the
-catalogue (``translating``).
+Such a graph has no shapes. Once the shapes of its variables are known, it can be translated to a
+graph of the catalogue (``translating``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ class Node:
     """A variable, or a call of an operator.
 
     Attributes:
-        operator: None for a variable.
-        name: unique within a graph, as far as its author took care.
-        attributes: strings by name: the operator's, and those of users between double underscores.
-        inputs: what it is called with.
-        subgraphs: heads of the graphs that control flow calls.
+        operator: the operator, or None for a variable.
+        name: the name, unique within a graph if its author made it so.
+        attributes: strings by name: the operator's, and the user's between double underscores.
+        inputs: the inputs of the call.
+        subgraphs: heads of the graphs called by control flow.
     """
 
     __slots__ = ("attributes", "inputs", "name", "operator", "subgraphs")
@@ -35,11 +35,11 @@ class Node:
         inputs: Sequence[Entry] = (),
         subgraphs: Sequence[Sequence[Entry]] = (),
     ) -> None:
-        """A node; what its operator cannot take is refused.
+        """Creates a node, checking attributes and inputs.
 
         Raises:
-            MXNetError: an attribute is unknown, missing or written wrong, or there are too many
-                inputs or too few.
+            MXNetError: an attribute is unknown, missing or malformed, or the number of inputs is
+                wrong.
         """
         self.operator, self.name = operator, name
         self.attributes, self.inputs = dict(attributes or {}), list(inputs)
@@ -63,27 +63,27 @@ class Node:
 
     @property
     def is_variable(self) -> bool:
-        """Whether the node stands for what is fed or kept."""
+        """Whether the node is a variable, which is fed or kept."""
         return self.operator is None
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The operator's attributes, read."""
+        """The operator's attributes, parsed."""
         assert self.operator is not None
         return self.operator.read(self.attributes, len(self.inputs))
 
     @property
     def visible(self) -> int:
-        """The number of outputs that users see."""
+        """The number of visible outputs."""
         return 1 if self.operator is None else self.operator.visible(self.values)
 
     @property
     def total(self) -> int:
-        """The number of all outputs."""
+        """The number of all outputs, including hidden ones."""
         return 1 if self.operator is None else len(self.operator.outputs(self.values))
 
     def output_name(self, index: int) -> str:
-        """The name of an output: a variable's is its own."""
+        """The name of an output; that of a variable is the variable's name."""
         if self.operator is None:
             return self.name
         return f"{self.name}_{self.operator.outputs(self.values)[index]}"
@@ -99,14 +99,14 @@ class Node:
 
 
 def describe_initial(operator: Operator, names: Sequence[str], inputs: Sequence[Entry]) -> None:
-    """Attach to variables the initializer that ``operator`` wants of its input."""
+    """Attaches to variables the initializers that ``operator`` requires for its inputs."""
     for name, (node, _) in zip(names, inputs, strict=False):
         if node.is_variable and name in operator.initial:
             node.attributes.setdefault("__init__", operator.initial[name])
 
 
 def topological(heads: Iterable[Entry]) -> list[Node]:
-    """All nodes below ``heads``, inputs before what reads them, depth first as MXNet walks."""
+    """All nodes below ``heads``, inputs before their readers, in MXNet's depth-first order."""
     order: list[Node] = []
     seen: set[int] = set()
     stack: list[tuple[Node, int]] = [(node, 0) for node, _ in reversed(list(heads))]
@@ -127,16 +127,16 @@ def topological(heads: Iterable[Entry]) -> list[Node]:
 
 
 def state_ids(nodes: Iterable[Node]) -> set[int]:
-    """Identities of the variables that are auxiliary states of some call."""
+    """The ids of the variables that are auxiliary states of a call."""
     return {id(one) for node in nodes for one in node.states()}
 
 
 def copied(heads: Sequence[Entry], replaced: Mapping[int, Entry] | None = None) -> list[Entry]:
-    """A graph of its own, with other entries in place of some variables.
+    """Copies a graph, replacing some variables by other entries.
 
     Args:
-        heads: of the graph.
-        replaced: what takes a variable's place, by its identity.
+        heads: the heads of the graph.
+        replaced: replacements of variables, by the variable's id.
     """
     taken, made = replaced or {}, dict[int, Node]()
 
@@ -151,7 +151,7 @@ def copied(heads: Sequence[Entry], replaced: Mapping[int, Entry] | None = None) 
 
 
 def without_casts(heads: Sequence[Entry]) -> list[Entry]:
-    """The graph without the casts that automatic mixed precision put in, as MXNet saves it."""
+    """The graph without the casts inserted by automatic mixed precision, as saved by MXNet."""
     casts = ("amp_cast", "amp_multicast")
     nodes = topological(heads)
     if not any(node.operator is not None and node.operator.name in casts for node in nodes):
@@ -172,7 +172,7 @@ def without_casts(heads: Sequence[Entry]) -> list[Entry]:
 
 
 def argument_names(heads: Iterable[Entry]) -> list[str]:
-    """Names of the variables that are no auxiliary states."""
+    """Names of the variables that are not auxiliary states."""
     nodes = topological(heads)
     states = state_ids(nodes)
     return [node.name for node in nodes if node.is_variable and id(node) not in states]

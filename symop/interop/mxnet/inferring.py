@@ -1,4 +1,4 @@
-"""Shapes and dtypes of a graph, inferred in both directions until nothing is left to tell."""
+"""Shapes and dtypes of a graph, inferred in both directions up to a fixed point."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,12 +25,12 @@ _FLOAT = as_dtype("float32")
 
 
 class Inference:
-    """What is known of the types in a graph.
+    """The known types of a graph.
 
     Attributes:
-        nodes: of the graph, inputs first.
-        shapes: by a node's identity, those of its outputs.
-        dtypes: likewise.
+        nodes: the nodes of the graph, inputs first.
+        shapes: the shapes of each node's outputs, by the node's id.
+        dtypes: the dtypes of each node's outputs, by the node's id.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -49,17 +49,17 @@ class Inference:
         *,
         partial: bool = False,
     ) -> None:
-        """Infer from the shapes and dtypes of some variables, by name.
+        """Infers types from the shapes and dtypes of some variables, by name.
 
         Args:
             heads: outputs of the graph.
-            shapes: of variables, as far as they are told.
-            dtypes: likewise.
-            partial: whether a variable's dtype that nothing tells stays open; else it is float32.
+            shapes: known shapes of variables.
+            dtypes: known dtypes of variables.
+            partial: whether undetermined dtypes of variables stay unknown; otherwise they are
+                float32.
 
         Raises:
-            MXNetError: two things that are told contradict each other; the message names operator
-                and node.
+            MXNetError: given types contradict each other; the message names operator and node.
         """
         self.nodes = topological(heads)
         self.shapes: dict[int, Shapes] = {}
@@ -71,7 +71,7 @@ class Inference:
                 self.shapes[id(node)] = [_declared_shape(node, shapes.get(node.name))]
                 self.dtypes[id(node)] = [_declared_dtype(node, (dtypes or {}).get(node.name))]
         self._told: set[int] = set()
-        """Calls that have nothing more to tell of dtypes."""
+        """Calls whose dtypes are fully determined."""
         self._until_settled(self._step_dtypes)
         self._until_settled(self._step_shapes)
         self._until_settled(self._step_dtypes)
@@ -83,17 +83,17 @@ class Inference:
         self._until_settled(self._step_dtypes)
 
     def _enter_defaults(self) -> None:
-        """A variable's dtype that nothing tells is float32."""
+        """Sets undetermined dtypes of variables to float32."""
         for node in self.variables():
             if self.dtype((node, 0)) is None:
                 self.dtypes[id(node)] = [_FLOAT]
 
     def variables(self) -> list[Node]:
-        """What is fed or kept, in order."""
+        """The variables, in order."""
         return [node for node in self.nodes if node.is_variable]
 
     def shape(self, entry: Entry) -> Partial:
-        """What is known of the shape of ``entry``."""
+        """The known part of the shape of ``entry``."""
         return self.shapes[id(entry[0])][entry[1]]
 
     def dtype(self, entry: Entry) -> DType | None:
@@ -118,7 +118,7 @@ class Inference:
         return shape, self.dtype((node, 0)) or _FLOAT
 
     def _until_settled(self, step: Any) -> None:
-        """Walk up and down until a walk tells nothing new."""
+        """Walks down and up the graph until nothing changes."""
         down = [node for node in self.nodes if not node.is_variable]
         changed = True
         while changed:
@@ -129,7 +129,7 @@ class Inference:
     # Shapes
 
     def _step_shapes(self, node: Node) -> bool:
-        """Infer what one call tells; whether that is new."""
+        """Infers shapes at one call; returns whether any is new."""
         assert node.operator is not None
         given: Shapes = [self.shape(one) for one in node.inputs]
         found = list(self.shapes[id(node)])
@@ -154,13 +154,13 @@ class Inference:
         ]
         for i, (shape, _) in enumerate(outputs_of(node, types)):
             found[i] = merged(found[i], shape)
-            # What an operator without inputs makes may have a length that is not known yet.
+            # The results of operators without inputs may have unknown lengths.
             (require_output if given else require_size)(shape)
 
     # Dtypes
 
     def _step_dtypes(self, node: Node) -> bool:
-        """Infer what one call tells of dtypes; whether that is new."""
+        """Infers dtypes at one call; returns whether any is new."""
         if id(node) in self._told:
             return False
         try:
@@ -188,7 +188,7 @@ class Inference:
             self.dtypes[id(below)][index] = dtype
 
     def _outputs_of(self, node: Node, given: Dtypes) -> Dtypes:
-        """Dtypes of a call's outputs, from its inputs alone; None where shapes are wanting."""
+        """Dtypes of a call's outputs from its inputs; None where this requires unknown shapes."""
         assert node.operator is not None
         told: Dtypes = [None] * node.total
         node.operator.fill_dtypes(list(given), told, node.values)
@@ -202,7 +202,7 @@ class Inference:
         ]
         try:
             outputs = [dtype for _, dtype in outputs_of(node, types)]
-        except Exception:  # whatever an operator says of shapes that are not its own
+        except Exception:  # an operator may raise any error for placeholder shapes
             if known:
                 raise
             return told
@@ -210,7 +210,7 @@ class Inference:
         return [one or other for one, other in zip(told, [*outputs, *hidden], strict=True)]
 
     def _step_guess(self, node: Node) -> bool:
-        """For want of shapes, outputs are taken to be like the inputs; whether that is new."""
+        """Assumes that outputs have the dtype of the inputs; returns whether any is new."""
         given, found = [self.dtype(one) for one in node.inputs], self.dtypes[id(node)]
         like = set(names(given))
         if id(node) in self._told or None in like or len(like) != 1:
@@ -221,14 +221,14 @@ class Inference:
 
 
 def _at(node: Node, error: MXNetError) -> MXNetError:
-    """The error, which names the operator and the node."""
+    """``error`` with the names of the operator and the node."""
     assert node.operator is not None
     own = f"{node.operator.name}: "
     return MXNetError(f"{'' if str(error).startswith(own) else own}{error} (node {node.name!r})")
 
 
 def _declared_shape(node: Node, shape: Partial) -> Partial:
-    """What is told of a variable's shape, by a call and by the variable itself."""
+    """The declared shape of a variable, combined from the call and the variable itself."""
     own = node.attributes.get("__shape__")
     try:
         told = None if own in (None, "None") else read(tuple[int, ...], str(own))
@@ -243,7 +243,7 @@ def _declared_shape(node: Node, shape: Partial) -> Partial:
 
 
 def _declared_dtype(node: Node, dtype: Any) -> DType | None:
-    """What is told of a variable's dtype; of 64 bits as JAX has them, by its x64 flag."""
+    """The declared dtype of a variable; 64-bit dtypes follow JAX's x64 flag."""
     if dtype is not None:
         try:
             return canonical(np.dtype(dtype) if isinstance(dtype, type) else as_dtype(dtype))

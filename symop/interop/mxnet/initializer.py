@@ -1,4 +1,4 @@
-"""Initial values of parameters by their names: ``mx.init``."""
+"""``mx.init``: initializers of parameters by name."""
 
 import logging
 import re
@@ -46,7 +46,7 @@ __all__ = [
 @register
 @alias("zeros")
 class Zero(Initializer):
-    """Zeros."""
+    """Fills arrays with zeros."""
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         filled(arr, 0.0)
@@ -55,7 +55,7 @@ class Zero(Initializer):
 @register
 @alias("ones")
 class One(Initializer):
-    """Ones."""
+    """Fills arrays with ones."""
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         filled(arr, 1.0)
@@ -63,10 +63,10 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """One number, or an array of the parameter's shape."""
+    """Fills arrays with a number, or an array of the parameter's shape."""
 
     def __init__(self, value: Any) -> None:
-        """``value`` everywhere."""
+        """``value`` is the number or array."""
         array = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
         super().__init__(value=array.tolist())
         self.value = value
@@ -77,7 +77,7 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Evenly distributed in ``[-scale, scale)``."""
+    """Draws from the uniform distribution on ``[-scale, scale)``."""
 
     def __init__(self, scale: float = 0.07) -> None:
         """See the class."""
@@ -90,7 +90,7 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Normally distributed around zero, with the deviation ``sigma``."""
+    """Draws from the normal distribution with mean zero and standard deviation ``sigma``."""
 
     def __init__(self, sigma: float = 0.01) -> None:
         """See the class."""
@@ -108,7 +108,7 @@ class Orthogonal(Initializer):
     def __init__(
         self, scale: float = 1.414, rand_type: Literal["uniform", "normal"] = "uniform"
     ) -> None:
-        """``rand_type`` is the distribution of the matrix that is made orthogonal."""
+        """``rand_type`` is the distribution of the matrix that is orthogonalized."""
         super().__init__(scale=scale, rand_type=rand_type)
         self.scale, self.rand_type = scale, rand_type
 
@@ -123,9 +123,10 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Random with the variance ``magnitude / fan`` (Glorot and Bengio, 2010).
+    """Draws numbers of variance ``magnitude / fan`` (Glorot and Bengio, 2010).
 
-    The fan is that of inputs, of outputs, or their average. Uniform numbers have a third of it.
+    The fan is that of inputs, of outputs, or their average. Uniform draws have a third of this
+    variance.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class Xavier(Initializer):
         """See the class.
 
         Raises:
-            MXNetError: an argument is none of these.
+                MXNetError: an argument is invalid.
         """
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         if rnd_type not in ("uniform", "gaussian") or factor_type not in ("avg", "in", "out"):
@@ -161,19 +162,19 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """Normal with the variance ``2 / ((1 + slope^2) fan)`` (He et al., 2015)."""
+    """Draws normal numbers of variance ``2 / ((1 + slope^2) fan)`` (He et al., 2015)."""
 
     def __init__(
         self, factor_type: Literal["avg", "in", "out"] = "avg", slope: float = 0.25
     ) -> None:
-        """``slope`` is that of the PReLU."""
+        """``slope`` is the slope of the PReLU."""
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
         self._kwargs = {"factor_type": factor_type, "slope": slope}
 
 
 @register
 class Bilinear(Initializer):
-    """The weights with which a transposed convolution interpolates."""
+    """Fills weights such that a transposed convolution interpolates bilinearly."""
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         width, height = arr.shape[3], arr.shape[2]
@@ -185,7 +186,7 @@ class Bilinear(Initializer):
 
 @register
 class LSTMBias(Initializer):
-    """Zeros, but for the forget gate, which is the second quarter."""
+    """Fills biases with zeros, except for the forget gate, the second quarter."""
 
     def __init__(self, forget_bias: float = 1.0) -> None:
         """See the class."""
@@ -199,15 +200,15 @@ class LSTMBias(Initializer):
 
 @register
 class FusedRNN(Initializer):
-    """Fills the parameters of the operator ``RNN`` as those of single cells would be filled.
+    """Fills the parameters of the operator ``RNN`` like those of unfused cells.
 
     Args:
-        init: fills the weights; that of the whole model unless given.
-        num_hidden: units of a layer.
-        num_layers: how many layers.
+        init: the initializer of weights; defaults to that of the whole model.
+        num_hidden: the number of units of a layer.
+        num_layers: the number of layers.
         mode: ``"lstm"``, ``"gru"``, ``"rnn_relu"`` or ``"rnn_tanh"``.
-        bidirectional: whether each layer has a part for each direction.
-        forget_bias: of LSTM.
+        bidirectional: whether layers are bidirectional.
+        forget_bias: the bias of an LSTM's forget gate.
     """
 
     def __init__(
@@ -246,12 +247,12 @@ class FusedRNN(Initializer):
 
 
 class Load:
-    """Fills arrays with those of a file, or of a dict, and others by ``default_init``."""
+    """Fills arrays from a file or a dict, and others by ``default_init``."""
 
     def __init__(
         self, param: Any, default_init: Callable[..., Any] | None = None, verbose: bool = False
     ) -> None:
-        """``param`` holds arrays by name, with or without ``arg:`` and ``aux:``."""
+        """``param`` contains arrays by name, with or without the prefixes ``arg:`` and ``aux:``."""
         loaded = param if isinstance(param, Mapping) else load_params(param)
         if not isinstance(loaded, Mapping):
             raise MXNetError("Load: the arrays must have names, got a list")
@@ -259,10 +260,10 @@ class Load:
         self.default_init, self.verbose = default_init, verbose
 
     def __call__(self, name: str, arr: NDArray) -> None:
-        """Fill ``arr``, called ``name``.
+        """Fills ``arr``, called ``name``.
 
         Raises:
-            MXNetError: there is none and no default, or it is of another shape.
+            MXNetError: there is neither an array nor a default, or the shape differs.
         """
         found = self.param.get(str(name))
         if found is not None and tuple(found.shape) != arr.shape:
@@ -290,7 +291,7 @@ class Mixed:
         self.map = list(zip(map(re.compile, patterns), initializers, strict=True))
 
     def __call__(self, name: str, arr: NDArray) -> None:
-        """Fill ``arr``, called ``name``.
+        """Fills ``arr``, called ``name``.
 
         Raises:
             MXNetError: no pattern matches.

@@ -1,4 +1,4 @@
-"""Data in batches: ``mx.io``."""
+"""``mx.io``: iterators over batches of data."""
 
 from typing import Any, NoReturn
 
@@ -25,10 +25,10 @@ __all__ = [
 
 
 def MNISTIter(*args: Any, **kwargs: Any) -> NoReturn:  # noqa: N802  # MXNet's name
-    """MXNet's reader of the files of MNIST, which is not here.
+    """MXNet's reader of MNIST files, which is not supported.
 
     Raises:
-        MXNetError: always; the message says what to use.
+        MXNetError: always; the message names the alternative.
     """
     raise MXNetError(
         "MNISTIter: files of MNIST are not read here; read the arrays and give them to "

@@ -1,26 +1,25 @@
-"""Key-value stores of one process: ``mx.kvstore``."""
+"""``mx.kvstore``: key-value stores of one process."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from symop.files import write_atomically
 from symop.interop.mxnet.base_optimizer import Optimizer
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.updater import Updater, get_updater
+from symop.io.files import write_atomically
 
 Key = int | str
 _LOCAL = ("local", "device", "nccl")
 
 
 class KVStore:
-    """Arrays by key: what is pushed is added up, and replaces or updates what is stored.
+    """Stores arrays by key; pushed arrays are summed, and replace or update the stored array.
 
     Attributes:
-        type: what it was asked for.
-        rank: number of this process.
-        num_workers: how many there are.
+        type: the requested type.
+        rank: the index of this process.
+        num_workers: the number of processes.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -41,40 +40,46 @@ class KVStore:
         self._updater: Callable[[Any, NDArray, NDArray], None] | None = None
 
     def init(self, key: Any, value: Any) -> None:
-        """Store copies of arrays, one or a list.
+        """Stores copies of arrays, one or a list.
 
         Raises:
-            MXNetError: there is one already.
+            MXNetError: a key exists already.
         """
-        for one, array in _pairs(key, value):
+        pairs = _pairs(key, value)
+        for one, _ in pairs:
             if one in self._stored:
                 raise MXNetError(f"init: a key must be new, got {one!r}")
-            self._stored[one] = array_of(array[0].value)
+        self._stored |= {one: array_of(arrays[0].value) for one, arrays in pairs}
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Replace or update what is stored by the sum of arrays.
+        """Replaces or updates stored arrays, each by the sum of arrays.
+
+        All keys are replaced or, by MXNet's optimizers, updated in one step; an updater of the
+        user's is called for one key after the other.
 
         Raises:
-            MXNetError: there is no such key.
+            MXNetError: a key does not exist.
         """
         del priority
-        for one, arrays in _pairs(key, value):
-            total = arrays[0].value
-            for more in arrays[1:]:
-                total = total + more.value
-            stored = self._of(one)
-            if self._updater is None:
-                self._stored[one] = array_of(total)
-            else:
-                self._updater(one, array_of(total), stored)
+        pairs = _pairs(key, value)
+        stored = [self._of(one) for one, _ in pairs]
+        keys = [one for one, _ in pairs]
+        totals = [_total(arrays) for _, arrays in pairs]
+        if self._updater is None:
+            self._stored |= dict(zip(keys, totals, strict=True))
+        elif isinstance(self._updater, Updater) and len(set(keys)) == len(keys):
+            self._updater(keys, totals, stored)
+        else:
+            for each in zip(keys, totals, stored, strict=True):
+                self._updater(*each)
 
     def pull(
         self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Write what is stored into arrays.
+        """Writes stored arrays to the given arrays.
 
         Raises:
-            MXNetError: there is no such key.
+            MXNetError: a key does not exist.
         """
         del priority, ignore_sparse
         for one, arrays in _pairs(key, out):
@@ -82,12 +87,12 @@ class KVStore:
                 array.hold(self._of(one).value.astype(array.dtype))
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
-        """``push``, and ``pull`` into ``out`` or else where the values were."""
+        """Calls ``push``, then ``pull`` to ``out``, or to the pushed arrays by default."""
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """``init``, and ``pull``."""
+        """Calls ``init``, then ``pull``."""
         self.init(key, value)
         self.pull(key, out, priority)
 
@@ -97,23 +102,23 @@ class KVStore:
         return self._stored[key]
 
     def set_optimizer(self, optimizer: Optimizer) -> None:
-        """Let what is pushed be gradients, by which ``optimizer`` updates what is stored."""
+        """Treats pushed arrays as gradients, by which ``optimizer`` updates the stored arrays."""
         self._updater = get_updater(optimizer)
 
     def _set_updater(self, updater: Callable[[Any, NDArray, NDArray], None]) -> None:
-        """Let ``updater(key, pushed, stored)`` change what is stored."""
+        """Makes ``push`` call ``updater(key, pushed, stored)``."""
         self._updater = updater
 
     def set_gradient_compression(self, compression_params: Any) -> None:
-        """Has no effect: nothing is sent."""
+        """Has no effect: no data is transferred."""
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Write what the optimizer keeps into a file."""
+        """Writes the optimizer's states to a file."""
         write_atomically(fname, self._own("save").get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read it again."""
-        self._own("load").set_states(Path(fname).read_bytes())
+        """Reads states written by ``save_optimizer_states``."""
+        self._own("load").load_states(fname)
 
     def _own(self, what: str) -> Updater:
         if not isinstance(self._updater, Updater):
@@ -122,7 +127,7 @@ class KVStore:
 
 
 def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
-    """Keys, each with its arrays."""
+    """Keys with their arrays."""
     if not isinstance(key, (list, tuple)):
         key, value = [key], [value]
     return [
@@ -131,11 +136,19 @@ def _pairs(key: Any, value: Any) -> list[tuple[Key, Sequence[NDArray]]]:
     ]
 
 
+def _total(arrays: Sequence[NDArray]) -> NDArray:
+    """The sum of arrays."""
+    total = arrays[0].value
+    for more in arrays[1:]:
+        total = total + more.value
+    return array_of(total)
+
+
 def create(name: str = "local") -> KVStore:
-    """A store of one process.
+    """Creates a store of one process.
 
     Raises:
-        MXNetError: ``name`` is that of one for several machines, or of none.
+        MXNetError: ``name`` is a distributed type, or unknown.
     """
     if not isinstance(name, str) or not name.startswith(_LOCAL):
         raise MXNetError(

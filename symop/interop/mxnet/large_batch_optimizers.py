@@ -1,4 +1,4 @@
-"""Optimizers for large batches: the rates of layers follow the lengths of their parameters."""
+"""Optimizers for large batches, with layerwise rates that depend on norms of parameters."""
 
 import logging
 import math
@@ -25,17 +25,17 @@ _LEAST, _MOST = 0.01, 100.0
 
 @register
 class LARS(Formula):
-    """Gradient descent with rates that follow lengths of parameters and gradients (You, 2017).
+    """Gradient descent with rates scaled by norms of parameters and gradients (You, 2017).
 
-    Parameters whose names end in gamma, beta or bias have the plain rate; of all that are no
-    ``_weight`` the decay is zero unless told. With a scheduler the velocity is scaled as the rate
-    changes, that of every parameter, where MXNet leaves out those beyond the first few.
+    Parameters whose names end in gamma, beta or bias use the plain rate; the decay of parameters
+    other than ``_weight`` is zero by default. With a scheduler, the velocity is scaled as the rate
+    changes, for all parameters, while MXNet skips all but the first few.
 
     Args:
-        momentum: how much of a velocity stays.
+        momentum: the decay factor of the velocity.
         lazy_update: has no effect: gradients are dense.
-        eta: multiplies the rates that follow lengths.
-        eps: is added to the length of the gradient.
+        eta: a factor of the scaled rates.
+        eps: a constant added to the norm of the gradient.
         momentum_correction: whether the velocity is scaled.
         **kwargs: see ``Optimizer``.
     """
@@ -60,11 +60,11 @@ class LARS(Formula):
         self._last_rates: dict[Index, float] = {}
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The velocity, if there is one."""
+        """Creates the velocity if momentum is used."""
         return super().create_state(index, weight) if self.momentum else None
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """The rate, whether it follows lengths, and how much of the velocity stays."""
+        """The rate, whether it is scaled by norms, and the factor of the velocity."""
         name, now = self.idx2name.get(index, str(index)), self.learning_rate
         last = self._last_rates.get(index, now)
         self._last_rates[index] = now
@@ -72,7 +72,7 @@ class LARS(Formula):
         return rate, float(not name.endswith(_UNSCALED)), self.momentum * kept
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """``multi_lars``, and then a step of gradient descent."""
+        """``multi_lars``, followed by a step of gradient descent."""
         follows, momentum = more
         rate = so.reshape(how["lr"], shape=(1,))
         squares = [
@@ -90,17 +90,17 @@ class LARS(Formula):
 
 @register
 class LBSGD(Optimizer):
-    """Gradient descent that adds up the gradients of several batches, with rates that warm up.
+    """Gradient descent on the accumulated gradients of several batches, with warmup.
 
     Args:
-        momentum: how much of a velocity stays.
-        multi_precision: whether parameters in half precision are kept in single precision, too.
-        warmup_strategy: ``"linear"``, ``"power2"`` or ``"sqrt"``, how the factor of the rate grows
-            to ``batch_scale``; or ``"lars"``, by which it follows lengths.
-        warmup_epochs: for how many epochs it grows.
-        batch_scale: so many gradients are added up.
-        updates_per_epoch: how many updates an epoch has.
-        begin_epoch: number of the first epoch.
+        momentum: the decay factor of the velocity.
+        multi_precision: whether half-precision parameters are also kept in single precision.
+        warmup_strategy: ``"linear"``, ``"power2"`` or ``"sqrt"``, the growth of the rate's factor
+            to ``batch_scale``; or ``"lars"``, which scales rates by norms.
+        warmup_epochs: the number of epochs of growth.
+        batch_scale: the number of gradients to accumulate.
+        updates_per_epoch: the number of updates in an epoch.
+        begin_epoch: the number of the first epoch.
         num_epochs: has no effect.
         **kwargs: see ``Optimizer``.
     """
@@ -127,12 +127,12 @@ class LBSGD(Optimizer):
         self._sums: dict[Index, tuple[Any, int]] = {}
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The velocity, if there is one."""
+        """Creates the velocity if momentum is used."""
         made: NDArray = called("zeros_like")(weight)
         return made if self.momentum else None
 
     def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Add up a gradient, and step by the mean of as many as there must be."""
+        """Accumulates a gradient; steps by the mean once ``batch_scale`` are accumulated."""
         rate, decay = self._get_lr(index), self._get_wd(index)
         self._update_count(index)
         total, count = self._sums.get(index, (0.0, self.init_updates))
@@ -153,7 +153,7 @@ class LBSGD(Optimizer):
             called("sgd_mom_update")(*arrays, state, out=weight, momentum=self.momentum, **how)
 
     def _warmth(self, count: int) -> float:
-        """The factor of the rate after ``count`` gradients."""
+        """The warmup factor of the rate after ``count`` gradients."""
         last, most = self.warmup_epochs * self.updates_per_epoch, float(self.batch_scale)
         if count >= last:
             return most
@@ -162,6 +162,6 @@ class LBSGD(Optimizer):
         return 1.0 + (most - 1.0) * grown.get(self.warmup_strategy, 0.0)
 
     def _by_length(self, weight: Any, grad: Any, decay: float) -> float:
-        """The factor of the rate that follows lengths."""
+        """The layerwise factor of the rate, computed from norms."""
         length, slope = (float(so.sum(so.square(one))) for one in (weight, grad))
         return min(max(math.sqrt(length / (slope + decay * length + 1e-18)), _LEAST), _MOST)

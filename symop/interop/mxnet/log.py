@@ -1,4 +1,4 @@
-"""``mx.log``: loggers with a level and a place."""
+"""``mx.log``: loggers with a level and an output."""
 
 import logging
 
@@ -14,13 +14,13 @@ def get_logger(
     filemode: str | None = None,
     level: int = WARNING,
 ) -> logging.Logger:
-    """A logger that writes into a file, or to the standard error.
+    """A logger that writes to a file, or to the standard error stream.
 
     Args:
-        name: of the logger; that without a name is left as it is.
-        filename: of the file.
-        filemode: how it is opened; what is there stays unless told.
-        level: what is less is not written.
+        name: its name; the root logger is returned unchanged.
+        filename: the name of the file.
+        filemode: the mode of the file; defaults to appending.
+        level: the minimal level of messages.
     """
     logger = logging.getLogger(name)
     if name is None or logger.handlers:

@@ -1,4 +1,4 @@
-"""Learning rates that depend on the number of updates: ``mx.lr_scheduler``."""
+"""``mx.lr_scheduler``: learning rates that depend on the number of updates."""
 
 import logging
 import math
@@ -9,12 +9,12 @@ from symop.interop.mxnet.errors import MXNetError
 
 
 class LRScheduler:
-    """A function from the number of updates to the learning rate; subclasses say which.
+    """A function from the number of updates to the learning rate; subclasses define it.
 
-    They pass on what says how to warm up: ``warmup_steps``, ``warmup_begin_lr``, ``warmup_mode``.
+    They pass on the warmup arguments ``warmup_steps``, ``warmup_begin_lr`` and ``warmup_mode``.
 
     Attributes:
-        base_lr: the rate from which the others follow; an optimizer puts its own here.
+        base_lr: the base rate; an optimizer may replace it.
     """
 
     def __init__(
@@ -24,16 +24,16 @@ class LRScheduler:
         warmup_begin_lr: float = 0,
         warmup_mode: Literal["linear", "constant"] = "linear",
     ) -> None:
-        """Prepare to warm up.
+        """Configures the warmup.
 
         Args:
-            base_lr: the rate after warming up.
-            warmup_steps: how many updates that takes.
-            warmup_begin_lr: the rate of the first of them.
-            warmup_mode: whether it grows linearly, or stays until warming up is over.
+            base_lr: the rate after the warmup.
+            warmup_steps: the number of updates of the warmup.
+            warmup_begin_lr: the initial rate.
+            warmup_mode: whether the rate grows linearly, or is constant during the warmup.
 
         Raises:
-            MXNetError: the rate would fall while warming up, or an argument is none of these.
+            MXNetError: the rate would decrease during the warmup, or an argument is invalid.
         """
         if warmup_begin_lr > base_lr or warmup_steps < 0:
             raise MXNetError(
@@ -49,14 +49,14 @@ class LRScheduler:
         self.warmup_final_lr, self.warmup_mode = base_lr, warmup_mode
 
     def get_warmup_lr(self, num_update: int) -> float:
-        """The rate while warming up."""
+        """The rate during the warmup."""
         if self.warmup_mode == "constant":
             return self.warmup_begin_lr
         rise = self.warmup_final_lr - self.warmup_begin_lr
         return self.warmup_begin_lr + rise * num_update / self.warmup_steps
 
     def __call__(self, num_update: int) -> float:
-        """The rate of the update ``num_update``, the first one being 1."""
+        """The rate of the update ``num_update``, counted from 1."""
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         return self._rate(num_update)
@@ -72,7 +72,7 @@ def _require(what: str, fits: bool, got: object) -> None:
 
 
 class FactorScheduler(LRScheduler):
-    """The rate is multiplied by ``factor`` every ``step`` updates.
+    """Multiplies the rate by ``factor`` every ``step`` updates.
 
     Example:
         >>> rate = FactorScheduler(step=2, factor=0.5, base_lr=1.0)
@@ -89,14 +89,14 @@ class FactorScheduler(LRScheduler):
         *warmup: Any,
         **more: Any,
     ) -> None:
-        """See the class; the rate does not fall below ``stop_factor_lr``."""
+        """See the class; ``stop_factor_lr`` is the minimal rate."""
         super().__init__(base_lr, *warmup, **more)
         _require("FactorScheduler: step must be at least 1", step >= 1, step)
         _require("FactorScheduler: factor must be at most 1", factor <= 1, factor)
         self.step, self.factor, self.stop_factor_lr, self.count = step, factor, stop_factor_lr, 0
 
     def _rate(self, num_update: int) -> float:
-        # An optimizer may set base_lr after this was made, so it is multiplied step by step.
+        # An optimizer may set base_lr later, so it is multiplied step by step.
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
@@ -105,7 +105,7 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """The rate is multiplied by ``factor`` after each of the updates in ``step``.
+    """Multiplies the rate by ``factor`` after each of the updates in ``step``.
 
     Example:
         >>> rate = MultiFactorScheduler(step=[2, 3], factor=0.5, base_lr=1.0)
@@ -143,7 +143,7 @@ def _log(num_update: int, rate: float) -> None:
 
 
 class _Falling(LRScheduler):
-    """The rate falls from ``base_lr`` to ``final_lr`` until the update ``max_update``."""
+    """Lowers the rate from ``base_lr`` to ``final_lr`` until the update ``max_update``."""
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class _Falling(LRScheduler):
         return self.base_lr
 
     def _left(self, passed: float) -> float:
-        # Abstract: the two schedules below define it; this class is their common part.
+        # Abstract: defined by the two schedules below.
         raise NotImplementedError
 
 
 class PolyScheduler(_Falling):
-    """The rate falls as a power of the updates that are left.
+    """Lowers the rate as a power of the remaining updates.
 
     Example:
         >>> rate = PolyScheduler(max_update=4, base_lr=1.0, pwr=2)
@@ -198,7 +198,7 @@ class PolyScheduler(_Falling):
 
 
 class CosineScheduler(_Falling):
-    """The rate falls as half a period of the cosine.
+    """Lowers the rate along half a period of the cosine.
 
     Example:
         >>> rate = CosineScheduler(max_update=4, base_lr=1.0)

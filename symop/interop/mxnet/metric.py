@@ -1,4 +1,4 @@
-"""What training reports: ``mx.metric``."""
+"""``mx.metric``: metrics reported by training."""
 
 import math
 from collections.abc import Callable
@@ -63,13 +63,13 @@ _best = jax.jit(jnp.argmax, static_argnums=1)
 @register
 @alias("acc")
 class Accuracy(Declared):
-    """How often the label is the class with the largest output, on ``axis`` (1)."""
+    """The fraction of labels equal to the class with the largest output on ``axis`` (1)."""
 
     called, arguments = "accuracy", {"axis": 1}
     axis: int
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels, and outputs or classes."""
+        """Adds labels, and outputs or classes."""
         for label, pred in both(labels, preds):
             found = pred if pred.shape == label.shape else _best(pred, self.axis)
             check_label_shapes(label.ravel(), found.ravel())
@@ -79,7 +79,7 @@ class Accuracy(Declared):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(Declared):
-    """How often the label is among the ``top_k`` classes with the largest outputs."""
+    """The fraction of labels among the ``top_k`` classes with the largest outputs."""
 
     called, arguments = "top_k_accuracy", {"top_k": 1}
     top_k: int
@@ -92,7 +92,7 @@ class TopKAccuracy(Declared):
         self.name += f"_{self.top_k}"
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs of shape ``(batch, classes)``."""
+        """Adds labels and outputs of shape ``(batch, classes)``."""
         for label, pred in both(labels, preds):
             if pred.ndim != 2:
                 raise MXNetError(f"TopKAccuracy: outputs must have 2 axes, got {pred.shape}")
@@ -119,7 +119,7 @@ class CrossEntropy(Declared):
     eps: float
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and probabilities of shape ``(batch, classes)``."""
+        """Adds labels and probabilities of shape ``(batch, classes)``."""
         for label, pred in both(labels, preds):
             check_label_shapes(label.ravel(), pred)
             self._add(float(_surprise(pred, label, self.eps)), label.size)
@@ -145,7 +145,7 @@ def _ignorant(pred: Any, label: Any, ignored: Any) -> tuple[Any, Any]:
 class Perplexity(Declared):
     """The exponential of the mean of ``-log(probability of the label)``.
 
-    Labels ``ignore_label`` do not count; ``axis`` (-1) is that of the classes.
+    Labels equal to ``ignore_label`` are ignored; ``axis`` (-1) is the class axis.
     """
 
     called, arguments = "perplexity", {"ignore_label": ..., "axis": -1}
@@ -153,7 +153,7 @@ class Perplexity(Declared):
     axis: int
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and probabilities."""
+        """Adds labels and probabilities."""
         for label, pred in both(labels, preds):
             classes = jnp.moveaxis(pred, self.axis, -1)
             flat = classes.reshape(-1, classes.shape[-1])
@@ -169,17 +169,17 @@ class Perplexity(Declared):
 
 
 class _Distance(Declared):
-    """A mean over batches of some distance of outputs from labels."""
+    """A mean over batches of a distance between outputs and labels."""
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs of one shape; vectors are columns."""
+        """Adds labels and outputs of the same shape; vectors are columns."""
         for pair in both(labels, preds):
             wide = [numpy.asarray(one) for one in pair]
             label, pred = [one[:, None] if one.ndim == 1 else one for one in wide]
             self._add(float(self._distance(label - pred)))
 
     def _distance(self, difference: numpy.ndarray) -> Any:
-        # Abstract: the metrics of a distance define it.
+        # Abstract: defined by the metrics of a distance.
         raise NotImplementedError
 
 
@@ -218,7 +218,7 @@ class RMSE(_Distance):
 class PearsonCorrelation(Declared):
     """The correlation of labels and outputs.
 
-    ``average="macro"`` is the mean over batches, ``"micro"`` that of all at once.
+    ``average="macro"`` is the mean over batches, ``"micro"`` the correlation of all entries.
     """
 
     called = "pearsonr"
@@ -235,12 +235,12 @@ class PearsonCorrelation(Declared):
         super().__init__(name, output_names, label_names)
 
     def reset(self) -> None:
-        """Forget all."""
+        """Resets the metric."""
         self._seen: list[numpy.ndarray] = []
         super().reset()
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take labels and outputs of one shape."""
+        """Adds labels and outputs of the same shape."""
         for label, pred in both(labels, preds):
             check_label_shapes(label, pred, shape=True)
             pair = numpy.stack([numpy.asarray(one, float).ravel() for one in (label, pred)])
@@ -265,12 +265,12 @@ def _correlation(pair: numpy.ndarray) -> float:
 
 @register
 class Loss(Declared):
-    """The mean of the outputs, which are losses; labels do not count."""
+    """The mean of the outputs, which are losses; labels are ignored."""
 
     called = "loss"
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Take outputs."""
+        """Adds outputs."""
         for pred in [preds] if hasattr(preds, "shape") else preds:
             value = value_of(pred)
             self._add(float(jnp.sum(value)), value.size)
@@ -278,14 +278,14 @@ class Loss(Declared):
 
 @register
 class Torch(Loss):
-    """``Loss``, by another name."""
+    """An alias of ``Loss``."""
 
     called = "torch"
 
 
 @register
 class Caffe(Loss):
-    """``Loss``, by another name."""
+    """An alias of ``Loss``."""
 
     called = "caffe"
 
@@ -295,5 +295,5 @@ def np(
     name: str | None = None,
     allow_extra_outputs: bool = False,
 ) -> CustomMetric:
-    """A metric of a function of arrays of NumPy; see ``CustomMetric``."""
+    """A metric of a function of NumPy arrays; see ``CustomMetric``."""
     return CustomMetric(numpy_feval, name, allow_extra_outputs)

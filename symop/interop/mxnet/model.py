@@ -1,4 +1,4 @@
-"""``mx.model``: a model's two files, and models that are trained at once."""
+"""``mx.model``: checkpoint files, and FeedForward models."""
 
 from symop.interop.mxnet.feed_forward import FeedForward
 from symop.interop.mxnet.model_files import (

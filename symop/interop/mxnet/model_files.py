@@ -1,29 +1,29 @@
-"""A model's two files, and what callbacks are told: much of ``mx.model``."""
+"""Checkpoint files of models, and the arguments of callbacks: part of ``mx.model``."""
 
 import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from registry.values import SelectedRows
+from symop.eager.ndarray import array_of as eager
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.ndarray import NDArray, array_of
 from symop.interop.mxnet.parameters import load_params as read_params
 from symop.interop.mxnet.parameters import save_params as write_params
 from symop.interop.mxnet.parameters import split_params
 from symop.interop.mxnet.symbol import Symbol, load
-from symop.ndarray import array_of as eager
 
 Params = dict[str, NDArray]
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback is told after a batch.
+    """The argument of a callback after a batch.
 
     Attributes:
-        epoch: number of the pass over the data.
-        nbatch: number of the batch in it.
+        epoch: the number of the epoch.
+        nbatch: the number of the batch in the epoch.
         eval_metric: the metric, or None.
-        locals: the variables of the loop that calls.
+        locals: the local variables of the calling loop.
     """
 
     epoch: int
@@ -33,7 +33,7 @@ class BatchEndParam(NamedTuple):
 
 
 def save_arrays(path: str, arg_params: Mapping[str, Any], aux_params: Mapping[str, Any]) -> None:
-    """Write parameters and auxiliary states into a ``.params`` file."""
+    """Writes parameters and auxiliary states to a ``.params`` file."""
     named = {f"arg:{name}": one for name, one in arg_params.items()}
     named |= {f"aux:{name}": one for name, one in aux_params.items()}
     plain = {k: one.value if isinstance(one, NDArray) else one for k, one in named.items()}
@@ -41,12 +41,12 @@ def save_arrays(path: str, arg_params: Mapping[str, Any], aux_params: Mapping[st
 
 
 def load_arrays(path: str) -> tuple[Params, Params]:
-    """Read what ``save_arrays`` wrote; arrays that were never filled are left out.
+    """Reads a file written by ``save_arrays``; skips arrays that were never filled.
 
     Raises:
-        MXNetError: a name has no ``arg:`` or ``aux:``, or an array is csr.
+        MXNetError: a name lacks the prefix ``arg:`` or ``aux:``, or an array is csr.
         MXNetFormatError: the file is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     arg_params, aux_params = split_params(read_params(path))
     return _held(path, arg_params), _held(path, aux_params)
@@ -74,12 +74,12 @@ def save_checkpoint(
     aux_params: Mapping[str, Any],
     remove_amp_cast: bool = True,
 ) -> None:
-    """Write ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet reads.
+    """Writes ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet reads.
 
     Args:
-        prefix: the start of the names of both files.
-        epoch: the number in the name of the second one.
-        symbol: the graph; without one, no file is written for it.
+        prefix: the common prefix of the file names.
+        epoch: the number in the name of the second file.
+        symbol: the graph; if None, the first file is not written.
         arg_params: parameters by name.
         aux_params: auxiliary states by name.
         remove_amp_cast: as in ``Symbol.save``.

@@ -1,4 +1,4 @@
-"""Adam and its kin: optimizers that keep averages of gradients and of their squares."""
+"""Adam and related optimizers, which keep averages of gradients and of their squares."""
 
 from typing import Any, ClassVar
 
@@ -9,17 +9,17 @@ from symop.interop.mxnet.ops.lamb import lamb_update
 from symop.interop.mxnet.ops.optimizers import decayed, with_decay
 
 _LATE = 2**30
-"""After so many steps no moment needs a correction: MXNet has the corrections in the rate."""
+"""A step count after which moments need no correction: MXNet includes corrections in the rate."""
 _TINY = 1e-30
 
 
 def _slope(weight: Any, grad: Any, how: How) -> Any:
-    """The gradient with that of the decay, rescaled and clipped."""
+    """The rescaled and clipped gradient, including the decay."""
     return with_decay(weight, grad, how["rescale_grad"], how["clip_gradient"], how["wd"])
 
 
 class _Moments(Formula):
-    """What keeps averages of gradients and of their squares."""
+    """Base class of optimizers that keep averages of gradients and of their squares."""
 
     settings: ClassVar[tuple[str, ...]] = ("beta1", "beta2", "epsilon")
     slots = 2
@@ -36,7 +36,7 @@ class _Moments(Formula):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def corrections(self, index: Index) -> tuple[float, float]:
-        """How much of the weights the averages have."""
+        """The total weight of each average, by which it is divided."""
         count = self._index_update_count[index]
         return 1 - self.beta1**count, 1 - self.beta2**count
 
@@ -67,7 +67,7 @@ class Adam(_Moments):
 
 @register
 class Adamax(_Moments):
-    """Adamax; a parameter that has seen no gradient stays, where MXNet makes it a NaN."""
+    """Adamax; a parameter without gradients so far is unchanged, while MXNet makes it NaN."""
 
     settings = ("beta1", "beta2")
 
@@ -86,7 +86,7 @@ class Adamax(_Moments):
         return (rate / self.corrections(index)[0],)
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """``adamax`` of the catalogue: MXNet has no operator of it."""
+        """``adamax`` of the catalogue; MXNet has no such operator."""
         slope, own = _slope(weight, grad, how), {"b1": self.beta1, "b2": self.beta2}
         weight, *state = so.adamax(weight, slope, *state, _LATE, how["lr"], eps=_TINY, **own)
         return weight, tuple(state)
@@ -94,13 +94,13 @@ class Adamax(_Moments):
 
 @register
 class Nadam(_Moments):
-    """Adam with Nesterov's momentum, which grows (Dozat, 2015).
+    """Adam with Nesterov's momentum and a momentum schedule (Dozat, 2015).
 
-    As in MXNet the product of the momenta goes on with each parameter, not with each step.
+    As in MXNet, the product of momenta advances with each parameter, not with each step.
     """
 
     def __init__(self, *args: Any, schedule_decay: float = 0.004, **kwargs: Any) -> None:
-        """See ``Optimizer``; ``schedule_decay`` says how fast the momentum grows."""
+        """See ``Optimizer``; ``schedule_decay`` controls the growth of the momentum."""
         if len(args) > 4:
             *args, schedule_decay = args  # type: ignore[assignment]
         super().__init__(*args, **kwargs)
@@ -117,7 +117,7 @@ class Nadam(_Moments):
         return rate, (1 - now) / (1 - self.m_schedule), ahead, 1 / self.corrections(index)[1]
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """A step along the gradient and its average; MXNet has no operator of it."""
+        """A step along the gradient and its average; MXNet has no such operator."""
         by_grad, by_mean, correction = more
         slope = _slope(weight, grad, how)
         mean = decayed(state[0], slope, self.beta1)
@@ -129,15 +129,15 @@ class Nadam(_Moments):
 
 @register
 class LAMB(_Moments):
-    """LAMB: Adam's step, made as long as the parameter is.
+    """LAMB: Adam's step, scaled to the norm of the parameter.
 
     Args:
-        learning_rate: multiplies that length.
-        beta1: how much of the average of gradients stays.
-        beta2: how much of the average of squares stays.
-        epsilon: is added to the root.
-        lower_bound: of the length of the parameter that counts.
-        upper_bound: likewise.
+        learning_rate: a factor of that norm.
+        beta1: the decay factor of the average of gradients.
+        beta2: the decay factor of the average of squares.
+        epsilon: a constant added to the root.
+        lower_bound: the lower bound on the norm of the parameter.
+        upper_bound: the upper bound on the norm of the parameter.
         bias_correction: whether averages are corrected.
         **kwargs: see ``Optimizer``.
     """

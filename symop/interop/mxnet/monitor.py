@@ -1,4 +1,4 @@
-"""Monitor: what flows through a model, logged every few batches."""
+"""Monitor: logs statistics of a model's arrays every few batches."""
 
 import logging
 import math
@@ -15,14 +15,14 @@ Entry = tuple[int, str, str]
 
 
 class Monitor:
-    """Computes a number of every array whose name matches, every ``interval`` batches.
+    """Computes a statistic of every array whose name matches, every ``interval`` batches.
 
     Args:
-        interval: how many batches.
-        stat_func: the number, or several, as arrays; ``|x| / sqrt(size)`` unless given.
-        pattern: a regular expression that names start with.
-        sort: whether the results are sorted by name.
-        monitor_all: has no effect: parameters are always among the results.
+        interval: the number of batches.
+        stat_func: the statistic, one or several arrays; defaults to ``|x| / sqrt(size)``.
+        pattern: a regular expression that matches the start of names.
+        sort: whether to sort results by name.
+        monitor_all: has no effect: parameters are always included.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class Monitor:
         self.exes: list[Executor] = []
 
     def install(self, exe: Executor) -> None:
-        """Look at the passes of ``exe``, too."""
+        """Monitors the passes of ``exe``."""
         self.exes.append(exe)
 
     def stat_helper(self, name: str, array: NDArray) -> None:
-        """Take down the number of an array, if it is time and its name matches."""
+        """Records the statistic of an array if the monitor is active and the name matches."""
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def tic(self) -> None:
-        """A batch begins."""
+        """Marks the start of a batch."""
         if self.step % self.interval == 0:
             self.queue, self.activated = [], True
             for one in self.exes:
@@ -58,7 +58,7 @@ class Monitor:
         self.step += 1
 
     def toc(self) -> list[Entry]:
-        """A batch is over: number, name and text of what was taken down."""
+        """Marks the end of a batch; returns step, name and text of each recorded statistic."""
         if not self.activated:
             return []
         for one in self.exes:
@@ -71,7 +71,7 @@ class Monitor:
         return [(step, name, _text(value)) for step, name, value in found]
 
     def toc_print(self) -> None:
-        """As ``toc``, but logged."""
+        """Calls ``toc`` and logs the results."""
         for step, name, text in self.toc():
             logging.info("Batch: %7d %30s %s", step, name, text)
 

@@ -1,4 +1,4 @@
-"""Namespaces: operators that share a prefix by the rest of their names, and functions by theirs."""
+"""Namespaces of operators that share a name prefix, and of further functions."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -10,18 +10,18 @@ Make = Callable[[Operator, str], Callable[..., Any]]
 
 
 class Namespace(types.ModuleType):
-    """``mx.nd.linalg`` and its kin: the operator ``_linalg_gemm`` is ``linalg.gemm``."""
+    """A namespace such as ``mx.nd.linalg``: the operator ``_linalg_gemm`` is ``linalg.gemm``."""
 
     def __init__(
         self, name: str, prefix: str, make: Make, functions: Mapping[str, Any] | None = None
     ) -> None:
-        """A namespace.
+        """Creates a namespace.
 
         Args:
             name: its full name.
-            prefix: what the operators' names begin with.
-            make: gives the function that calls an operator under a name.
-            functions: what it has beside them.
+            prefix: the common prefix of the operators' names.
+            make: returns the function that calls an operator.
+            functions: further functions by name.
         """
         super().__init__(name, f"Operators of MXNet by the names that they have in ``{name}``.")
         self._prefix, self._make = prefix, make

@@ -1,7 +1,7 @@
-"""``mx.nd``: arrays, and every operator by MXNet's name as a function that computes at once.
+"""``mx.nd``: arrays, and every operator of MXNet as an eager function.
 
-What is missing under its name here is an operator: ``mx.nd.relu(x)``. Where a dtype has 64 bits,
-JAX must be told to have them (``jax_enable_x64``), else it is one of 32 bits.
+Names not defined here are operators: ``mx.nd.relu(x)``. 64-bit dtypes require JAX's 64-bit mode
+(``jax_enable_x64``); otherwise they become 32-bit dtypes.
 """
 
 from collections.abc import Callable as _Callable
@@ -14,7 +14,6 @@ import numpy as _np
 
 import symop as _so
 from registry.values import SelectedRows as _SelectedRows
-from symop.files import PathLike as _PathLike
 from symop.interop.mxnet import sparse_arrays as _sparse
 from symop.interop.mxnet.array_calls import caller as _caller
 from symop.interop.mxnet.array_contrib import FUNCTIONS as _CONTRIB
@@ -33,6 +32,7 @@ from symop.interop.mxnet.parameters import save_params as _save_params
 from symop.interop.mxnet.samplers import samplers as _samplers
 from symop.interop.mxnet.sparse import CSRArray as _CSRArray
 from symop.interop.mxnet.sparse_arrays import CSRNDArray, RowSparseNDArray
+from symop.io.files import PathLike as _PathLike
 
 __all__ = [
     "CSRNDArray", "NDArray", "RowSparseNDArray", "arange", "array", "cast_storage", "concatenate",
@@ -43,19 +43,19 @@ __all__ = [
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
 
-# Making ----------------------------------------------------------------------------------------
+# Creation --------------------------------------------------------------------------------------
 
 
 def array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
-    """An array of numbers, nested lists, or another array.
+    """Creates an array from numbers, nested lists, or another array.
 
     Args:
         source_array: the entries.
-        ctx: where to put it.
-        dtype: the dtype; by default that of an array of ``mx.nd``, and float32 for anything else.
+        ctx: the device.
+        dtype: the dtype; defaults to that of an ``mx.nd`` array, and float32 for other sources.
 
     Raises:
-        TypeError: they are no numbers.
+        TypeError: the entries are not numbers.
 
     Example:
         >>> array([1, 2, 3])
@@ -84,18 +84,18 @@ def _made(value: _jax.Array, ctx: _Any) -> NDArray:
 def zeros(
     shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None, **others: _Any
 ) -> NDArray:
-    """Zeros, float32 unless told otherwise."""
+    """Zeros; float32 by default."""
     made: NDArray = _called("_zeros")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return made if stype is None else _sparse.as_stored(made, stype)
 
 
 def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None = None) -> NDArray:
-    """An array whose entries nobody relies on: zeros."""
+    """An array with arbitrary entries, here zeros."""
     return zeros(shape, ctx, dtype, stype)
 
 
 def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> NDArray:
-    """Ones, float32 unless told otherwise."""
+    """Ones; float32 by default."""
     made: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
     return made
 
@@ -103,7 +103,7 @@ def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> 
 def full(
     shape: Shape, val: _Any, ctx: _Any = None, dtype: _Any = None, out: NDArray | None = None
 ) -> NDArray:
-    """One number everywhere, or ``val``, an array, broadcast."""
+    """An array filled with a number, or with the broadcast array ``val``."""
     made = zeros(shape, ctx, dtype) if out is None else out
     made[:] = val
     return made
@@ -118,7 +118,7 @@ def arange(
     ctx: _Any = None,
     dtype: _Any = None,
 ) -> NDArray:
-    """Numbers at equal distances, up to ``stop`` and without it, each ``repeat`` times."""
+    """Evenly spaced numbers up to ``stop``, exclusive, each repeated ``repeat`` times."""
     del infer_range
     options = {"repeat": repeat, "ctx": ctx, "dtype": dtype}
     made: NDArray = _called("_arange")(start=start, stop=stop, step=step, **options)
@@ -133,7 +133,7 @@ def linspace(
     ctx: _Any = None,
     dtype: _Any = None,
 ) -> NDArray:
-    """``num`` numbers at equal distances."""
+    """``num`` evenly spaced numbers."""
     options = {"endpoint": endpoint, "ctx": ctx, "dtype": dtype}
     made: NDArray = _called("_linspace")(start=start, stop=stop, num=num, **options)
     return made
@@ -153,19 +153,19 @@ def eye(
 
 
 def from_numpy(ndarray: _np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array with the entries and the dtype of one of NumPy, always a copy."""
+    """An array with the entries and the dtype of a NumPy array; always a copy."""
     del zero_copy
     made: NDArray = array(ndarray, dtype=ndarray.dtype)
     return made
 
 
 def from_dlpack(dlpack: _Any) -> NDArray:
-    """An array of what another library hands out, without a copy where that is possible."""
+    """An array from another library's array, without a copy where possible."""
     return _array_of(_jax.dlpack.from_dlpack(dlpack))
 
 
 def to_dlpack_for_read(data: NDArray) -> _Any:
-    """The value as an array of JAX, which other libraries' ``from_dlpack`` take."""
+    """The value as a JAX array, which other libraries' ``from_dlpack`` accept."""
     return data.value
 
 
@@ -173,16 +173,16 @@ to_dlpack_for_write = to_dlpack_for_read
 
 
 def waitall() -> None:
-    """Return when all that was computed is there."""
+    """Waits for all computations."""
     _so.nd.waitall()
     _jax.effects_barrier()  # type: ignore[no-untyped-call]  # of JAX
 
 
-# Joining and asking ----------------------------------------------------------------------------
+# Joining and inspection ------------------------------------------------------------------------
 
 
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Arrays of one dtype joined along an axis."""
+    """Concatenates arrays of one dtype along an axis."""
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
     made: NDArray = _called("Concat")(*arrays, dim=axis)
@@ -190,13 +190,13 @@ def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) 
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write ones into ``out`` where ``indices`` name columns, zeros elsewhere."""
+    """Writes the one-hot rows of ``indices`` to ``out``."""
     out.become(_called("one_hot")(indices, depth=out.shape[1]).inner)
     return out
 
 
 def histogram(a: NDArray, bins: int | NDArray = 10, range: _Any = None) -> tuple[NDArray, NDArray]:
-    """How many entries lie in each bin, and the bounds of the bins."""
+    """The number of entries in each bin, and the bin bounds."""
     if isinstance(bins, NDArray):
         counts, bounds = _called("_histogram")(a, bins)
         return counts, bounds
@@ -208,7 +208,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: _Any = None) -> tuple
 
 
 def cast_storage(data: NDArray, stype: str) -> NDArray:
-    """The array stored as ``"default"``, ``"row_sparse"`` or ``"csr"``."""
+    """The array in the storage type ``"default"``, ``"row_sparse"`` or ``"csr"``."""
     return _sparse.as_stored(data, stype)
 
 
@@ -220,10 +220,10 @@ __all__ += list(_BINARY)
 
 
 def save(fname: _PathLike, data: NDArray | list[NDArray] | _Mapping[str, NDArray]) -> None:
-    """Write arrays into a file that MXNet reads.
+    """Writes arrays to a file that MXNet reads.
 
     Raises:
-        TypeError: something is no array.
+        TypeError: an item is not an array.
     """
     given = [data] if isinstance(data, NDArray) else data
     values = list(given.values()) if isinstance(given, _Mapping) else list(given)
@@ -235,22 +235,22 @@ def save(fname: _PathLike, data: NDArray | list[NDArray] | _Mapping[str, NDArray
 
 
 def _part(one: NDArray) -> _Any:
-    """What a file holds of an array."""
+    """The stored form of an array."""
     return one.parts() if isinstance(one, (RowSparseNDArray, CSRNDArray)) else one.value
 
 
 def load(fname: _PathLike) -> list[NDArray] | dict[str, NDArray]:
-    """The arrays in a file, by name or in a list; one that was never filled is None.
+    """Loads the arrays of a file, by name or as a list; an array never filled is None.
 
     Raises:
         MXNetFormatError: the file is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     return _loaded(_load_params(fname))
 
 
 def load_frombuffer(buf: bytes) -> list[NDArray] | dict[str, NDArray]:
-    """What ``load`` gives of a file with these bytes."""
+    """Loads arrays as ``load`` does, from the bytes of a file."""
     return _loaded(_load_params(buf))
 
 
@@ -274,7 +274,7 @@ def _unpacked(one: _Any) -> _Any:
 
 
 def _sparse_array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _Any:
-    """An array stored as ``source_array`` is, a sparse one of ``mx.nd`` or of SciPy."""
+    """An array with the storage type of ``source_array``, a sparse ``mx.nd`` or SciPy array."""
     if isinstance(source_array, RowSparseNDArray):
         return _sparse.row_sparse_array(source_array, ctx=ctx, dtype=dtype)
     return _sparse.csr_matrix(source_array, ctx=ctx, dtype=dtype)
@@ -283,12 +283,12 @@ def _sparse_array(source_array: _Any, ctx: _Any = None, dtype: _Any = None) -> _
 def _sparse_zeros(
     stype: str, shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any
 ) -> NDArray:
-    """Zeros that are stored as ``stype`` says."""
+    """Zeros in the storage type ``stype``."""
     return zeros(shape, ctx, dtype, stype, **others)
 
 
 def _retain(data: RowSparseNDArray, indices: NDArray) -> RowSparseNDArray:
-    """The rows ``indices`` of ``data`` and no others."""
+    """The rows ``indices`` of ``data``."""
     return data.retain(indices)
 
 
@@ -326,7 +326,7 @@ def __getattr__(name: str) -> _Callable[..., _Any]:
         function = _called(name)
     except _MXNetError as error:
         raise AttributeError(f"mx.nd: {error}") from None
-    if name in _TABLE:  # a user's own operator may be declared anew
+    if name in _TABLE:  # not cached for user operators, which may be declared again
         globals()[name] = function
     return function
 

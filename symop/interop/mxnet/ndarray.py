@@ -1,7 +1,8 @@
-"""NDArray: MXNet's eager array, over an eager array of symop."""
+"""MXNet's NDArray, over an eager array of symop."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import jax
@@ -9,12 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
-from registry.errors import SymopError
+from registry.errors import BoundsError, SymopError
 from registry.values import SelectedRows
+from symop.eager.array_protocols import answers_for
 from symop.interop.mxnet.array_indices import assigned, entries_of
 from symop.interop.mxnet.context import Context, as_context, context_of
-from symop.interop.mxnet.errors import MXNetError
+from symop.interop.mxnet.errors import MXNetError, MXNetIndexError
+from symop.interop.mxnet.fluent import HOOKS, IN_PLACE
 from symop.interop.mxnet.views import Index, Viewed, is_contiguous
+from symop.runtime.donation import deferring_signals, set_together
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -22,7 +26,7 @@ _EVERYTHING = (slice(None), Ellipsis, ())
 
 
 def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """``function``, whose errors are MXNet's."""
+    """``function`` with its errors converted to MXNet's."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -30,6 +34,8 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return function(*args, **kwargs)
         except MXNetError:
             raise
+        except BoundsError as error:
+            raise MXNetIndexError(str(error)) from error
         except (SymopError, jax.errors.JaxRuntimeError) as error:
             raise MXNetError(str(error)) from error
 
@@ -37,14 +43,13 @@ def raising(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 class NDArray(Viewed):
-    """An array that can be changed in place and recorded, as MXNet's.
+    """An array that can be changed in place and recorded, like MXNet's.
 
-    It has one axis at least, where a number stands alone. A piece of it that lies in one stretch of
-    memory, and what ``reshape`` returns, share its entries, unless they are taken while calls are
-    recorded. Operators are methods, too.
+    It has at least one axis, even for a single number. Contiguous slices and results of ``reshape``
+    share its memory, unless they are taken while calls are recorded. Operators are also methods.
 
     Attributes:
-        inner: the eager array of symop that holds the value.
+        inner: symop's eager array that holds the value.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -55,9 +60,13 @@ class NDArray(Viewed):
     """
 
     __slots__ = ()
+    HOOKS = HOOKS.union(
+        IN_PLACE,
+        {"T", "broadcast_to", "broadcast_like", "slice_assign", "slice_assign_scalar", "tostype"},
+    )
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
-    if TYPE_CHECKING:  # operators, which array_operators and array_methods attach
+    if TYPE_CHECKING:  # operators attached by array_operators and array_methods
 
         def __getattr__(self, name: str) -> Any: ...
         def __neg__(self) -> "NDArray": ...
@@ -68,24 +77,28 @@ class NDArray(Viewed):
         __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = __mod__ = __rmod__ = __add__
         __imod__ = __pow__ = __rpow__ = __ipow__ = __gt__ = __ge__ = __lt__ = __le__ = __add__
 
-    # Its value
+    # Value
 
     @property
     def value(self) -> Any:
-        """The array of JAX that it holds now."""
+        """The JAX array that it currently holds."""
         return self.inner.value
 
     def hold(self, value: jax.Array | SelectedRows) -> None:
-        """Hold ``value`` from now on; its shape and dtype are those held before."""
+        """Replaces the value; shape and dtype must not change."""
         self.inner.take_over(so.NDArray(value))
         self.tell()
 
+    def require_changeable(self) -> None:
+        """Raises if the array is recorded and thus cannot be changed in place."""
+        self.inner._require_changeable("out=")
+
     @raising
     def become(self, found: so.NDArray) -> None:
-        """Hold the value of ``found``, which nobody else holds, as ``out=`` and ``x += y`` do.
+        """Takes over the unshared value of ``found``, as in ``out=`` and ``x += y``.
 
         Raises:
-            MXNetError: the shape differs, or this array is being recorded.
+            MXNetError: the shape differs, or this array is recorded.
         """
         if found.dtype != self.inner.dtype:
             found = found.astype(self.inner.dtype)
@@ -105,7 +118,7 @@ class NDArray(Viewed):
                 "gradient would be lost; use x = x + y"
             )
 
-    # What it is
+    # Properties
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,47 +127,47 @@ class NDArray(Viewed):
 
     @property
     def dtype(self) -> type[np.generic]:
-        """Its dtype, as a class of NumPy."""
+        """The dtype, as a NumPy class."""
         return self.inner.dtype.type
 
     @property
     def size(self) -> int:
-        """Number of entries."""
+        """The number of entries."""
         return self.inner.size
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return self.inner.ndim
 
     @property
     def stype(self) -> str:
-        """How it is stored: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
+        """The storage type: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
         return "row_sparse" if isinstance(self.value, SelectedRows) else "default"
 
     @property
     def context(self) -> Context:
-        """Where it lies."""
+        """The device of the array."""
         value = self.value
         return context_of((value.values if isinstance(value, SelectedRows) else value).device)
 
     @property
     def ctx(self) -> Context:
-        """Where it lies."""
+        """The device of the array."""
         return self.context
 
-    # As numbers, and as text
+    # Conversion
 
     @raising
     def asnumpy(self) -> np.ndarray:
-        """A copy as an array of NumPy."""
+        """A copy as a NumPy array."""
         return self.inner.asnumpy()
 
     def asscalar(self) -> Any:
         """The only entry.
 
         Raises:
-            ValueError: there are several.
+            ValueError: the array has several entries.
         """
         if self.size != 1:
             raise ValueError(f"asscalar: the array must have one entry, got shape {self.shape}")
@@ -162,14 +175,16 @@ class NDArray(Viewed):
 
     @raising
     def wait_to_read(self) -> None:
-        """Return when the value is computed."""
+        """Waits until the value is computed."""
         self.inner.wait_to_read()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.inner.__array__(dtype, copy)
 
     def __jax_array__(self) -> Any:
-        return self.value
+        """The JAX array; see ``answers_for`` for operators with a JAX array on the left."""
+        lost = self.inner.is_recorded_now  # and this class's operators reject JAX arrays
+        return self if lost and answers_for(self, recorded=True) else self.value
 
     def __dlpack__(self, **how: Any) -> Any:
         return self.value.__dlpack__(**how)
@@ -178,7 +193,7 @@ class NDArray(Viewed):
         return self.value.__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
-        """The value as an array of JAX, which other libraries' ``from_dlpack`` take."""
+        """The value as a JAX array, which other libraries' ``from_dlpack`` accept."""
         return self.value
 
     to_dlpack_for_write = to_dlpack_for_read
@@ -215,14 +230,14 @@ class NDArray(Viewed):
 
     @raising
     def astype(self, dtype: Any, copy: bool = True) -> "NDArray":
-        """The entries in another dtype."""
+        """The array cast to another dtype."""
         if not copy and np.dtype(dtype) == self.inner.dtype:
             return self
         return NDArray(so.nd.cast(self.inner, dtype=np.dtype(dtype)))
 
     @raising
     def copy(self) -> "NDArray":
-        """An array of its own with the same entries."""
+        """A copy of the array."""
         return NDArray(so.nd.identity(self.inner))
 
     def __copy__(self) -> "NDArray":
@@ -233,11 +248,11 @@ class NDArray(Viewed):
 
     @raising
     def copyto(self, other: "NDArray | Context") -> "NDArray":
-        """Write the entries into ``other``, or make a copy in a context.
+        """Writes the entries to ``other``, or copies the array to a context.
 
         Raises:
-            MXNetError: the shapes differ, or there is no such device.
-            TypeError: ``other`` is neither.
+            MXNetError: the shapes differ, or the device does not exist.
+            TypeError: ``other`` is neither an array nor a context.
         """
         if isinstance(other, NDArray):
             if other is not self:
@@ -250,16 +265,16 @@ class NDArray(Viewed):
         return NDArray(self.inner.to_device(other.device))
 
     def as_in_context(self, context: Any) -> "NDArray":
-        """The array in a context; itself where it lies there.
+        """The array on the device ``context``; itself if it is already there.
 
         Raises:
-            MXNetError: there is no such device.
+            MXNetError: the device does not exist.
         """
         chosen = as_context(context)
         return self if chosen.device in self.value.devices() else self.copyto(chosen)
 
     def as_nd_ndarray(self) -> "NDArray":
-        """Itself."""
+        """The array itself."""
         return self
 
     # Parts
@@ -289,12 +304,12 @@ class NDArray(Viewed):
             self._require_unrecorded()
             self.inner = assigned(self.inner, entries, value)
         elif len(entries) == 1 and isinstance(entries[0], slice) and entries[0] == slice(None):
-            self.inner[...] = value  # which need not be computed for that
+            self.inner[...] = value  # does not require the old value to be computed
         else:
             self.inner[entries] = value
 
     def receive(self, piece: Viewed, index: Index | None) -> None:
-        """Write what a piece holds."""
+        """Writes the contents of a view back."""
         if index is None:
             self._put((...,), so.nd.reshape(piece.inner, self.shape))
         else:
@@ -304,35 +319,35 @@ class NDArray(Viewed):
 
     @raising
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Make room for a gradient: ``"write"``, ``"add"`` or ``"null"``; it is dense.
+        """Attaches a dense gradient with the request ``"write"``, ``"add"`` or ``"null"``.
 
         Raises:
-            MXNetError: the dtype has no derivatives, or there is no such request.
+            MXNetError: the dtype is not differentiable, or the request is unknown.
         """
         del stype
         self.inner.attach_grad(grad_req)
 
     @property
     def grad(self) -> "NDArray | None":
-        """The gradient that the last backward pass left; None without ``attach_grad()``."""
+        """The gradient from the last backward pass; None without ``attach_grad()``."""
         found = self.inner.grad
         return None if found is None else NDArray(found)
 
     def detach(self) -> "NDArray":
-        """The same value, of which no record knows how it was computed."""
+        """The same value without its recorded history."""
         return NDArray(self.inner.detach())
 
     @raising
     def backward(
         self, out_grad: "NDArray | None" = None, retain_graph: bool = False, train_mode: bool = True
     ) -> None:
-        """``mx.autograd.backward`` of this array."""
+        """Calls ``mx.autograd.backward`` on this array."""
         given = None if out_grad is None else out_grad.inner.astype(self.inner.dtype, copy=False)
         self.inner.backward(given, retain_graph, train_mode)
 
 
 def array_of(value: Any, dtype: Any = None) -> NDArray:
-    """An array of ``value``, shared if it is one of JAX, which never changes."""
+    """An array of ``value``; shares the memory of a JAX array, which is immutable."""
     if isinstance(value, NDArray):
         value = value.value
     if isinstance(value, so.NDArray):
@@ -341,10 +356,10 @@ def array_of(value: Any, dtype: Any = None) -> NDArray:
 
 
 def array_named(name: str, value: Any) -> NDArray:
-    """``value`` itself if it is an array, else an array of it.
+    """``value`` if it is an array, otherwise an array made from it.
 
     Raises:
-        MXNetError: it holds no numbers.
+        MXNetError: ``value`` does not consist of numbers.
     """
     if isinstance(value, NDArray):
         return value
@@ -357,12 +372,28 @@ def array_named(name: str, value: Any) -> NDArray:
 
 
 def zeros_of(shape: Sequence[int], dtype: Any, name: str = "zeros") -> NDArray:
-    """Zeros, on JAX's default device.
+    """Zeros on JAX's default device.
 
     Raises:
-        MXNetError: they do not fit into memory.
+        MXNetError: they exceed the memory.
     """
     try:
         return array_of(jnp.zeros(tuple(shape), dtype))
     except jax.errors.JaxRuntimeError as error:
         raise MXNetError(f"{name}: {error}") from error
+
+
+def hold_together(arrays: Sequence[NDArray], values: Iterable[Any]) -> None:
+    """Replaces the values of ``arrays``; shapes and dtypes must not change.
+
+    A single interpreter operation consumes and stores the values, so that an interrupt occurs
+    before or after it. Values that are not computed yet must be computed before the call.
+    """
+    shared = [one for one in arrays if one.is_shared]
+    with deferring_signals() if shared else contextlib.nullcontext():
+        inners = [one.inner for one in arrays]
+        set_together(inners, "_value", values)
+        for inner in inners:
+            inner._link = None
+        for one in shared:
+            one.tell()

@@ -1,10 +1,10 @@
-"""Nested lists of arrays or symbols, as bodies of loops take and return them."""
+"""Nested lists of arrays or symbols, as in arguments and results of loop bodies."""
 
 from typing import Any
 
 
 def leaves(nested: Any) -> list[Any]:
-    """What is in nested lists, in order.
+    """The leaves of nested lists, in order.
 
     Example:
         >>> leaves([1, (2, [3])])
@@ -16,7 +16,7 @@ def leaves(nested: Any) -> list[Any]:
 
 
 def like(nested: Any, given: list[Any]) -> Any:
-    """The entries of ``given``, which is used up, in the lists of ``nested``."""
+    """Nests the items of ``given`` like ``nested``; ``given`` is consumed."""
     if isinstance(nested, (list, tuple)):
         return [like(one, given) for one in nested]
     return given.pop(0)

@@ -1,4 +1,4 @@
-"""Optimizers that draw from a posterior, or make up for what was updated in the meantime."""
+"""Optimizers that sample from a posterior, or compensate for delayed gradients."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ _HALF_WORD = 2**16
 
 @register
 class SGLD(Formula):
-    """Stochastic gradient Langevin dynamics: half a step, and noise as large as its root."""
+    """Stochastic gradient Langevin dynamics: half a step, and noise whose variance is the rate."""
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """Nothing is kept."""
+        """Creates no state."""
 
     def numbers(self, index: Index, rate: float) -> tuple[float, ...]:
-        """The rate, and a random key in pieces that are exact in any floating dtype."""
+        """The rate, and a random key split into parts that are exact in any floating dtype."""
         words = np.asarray(jax.random.key_data(random.next_key("SGLD"))).ravel()
         return rate, *[float(one) for word in words for one in divmod(int(word), _HALF_WORD)]
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """Half a step of gradient descent, and normal noise; MXNet has no operator of it."""
+        """Half a step of gradient descent, and normal noise; MXNet has no such operator."""
         rate, slope = how["lr"], scaled(grad, how["rescale_grad"], how["clip_gradient"])
         noise = so.random_normal(
             so.zeros_like(rate),
@@ -41,7 +41,7 @@ class SGLD(Formula):
 
 
 def _key(pieces: Numbers) -> Any:
-    """The random key that ``numbers`` took apart."""
+    """The random key that ``numbers`` split."""
     halves = [one.astype(jnp.uint32) for one in pieces]
     words = [high * _HALF_WORD + low for high, low in zip(halves[::2], halves[1::2], strict=True)]
     return jax.random.wrap_key_data(jnp.stack(words))
@@ -49,11 +49,11 @@ def _key(pieces: Numbers) -> Any:
 
 @register
 class DCASGD(Formula):
-    """Gradient descent that makes up for a delay: the gradient at what the parameter was before.
+    """Gradient descent that compensates for gradients computed at an earlier parameter.
 
     Args:
-        momentum: how much of a velocity stays; in MXNet, it must be 0 for all but single entries.
-        lamda: how much the delay counts.
+        momentum: the decay factor of the velocity; MXNet supports momentum for single entries only.
+        lamda: the strength of the compensation.
         **kwargs: see ``Optimizer``.
     """
 
@@ -65,12 +65,12 @@ class DCASGD(Formula):
         self.momentum, self.lamda = momentum, lamda
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The velocity, if there is one, and the parameter."""
+        """Creates the velocity, if momentum is used, and a copy of the parameter."""
         velocity = super().create_state(index, weight) if self.momentum else None
         return velocity, array_of(jnp.copy(weight.value))
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """A step by a gradient that is moved; MXNet has no operator of it."""
+        """A step along the compensated gradient; MXNet has no such operator."""
         velocity, before = state
         slope = scaled(grad, how["rescale_grad"], how["clip_gradient"])
         delayed = self.lamda * slope * slope * (weight - before)

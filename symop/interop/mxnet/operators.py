@@ -1,23 +1,23 @@
-"""Operator: one name of MXNet as a function over the catalogue, with its attributes and shapes.
+"""Operators of MXNet as functions over the catalogue, with their attributes and shapes.
 
-The function's positional parameters are the inputs, under MXNet's names, its keyword-only ones the
-attributes, whose types say how they are read and whose defaults are MXNet's. It is called with
-values whose shapes are known (symbols, arrays, variables of programs) and composes them by calls of
-the catalogue: no kernel and no gradient stands here.
+The positional parameters of such a function are the inputs, under MXNet's names; the keyword-only
+parameters are the attributes, with MXNet's types and defaults. The function is called with values
+of known shapes (symbols, arrays, variables of programs) and composes operators of the catalogue; it
+contains no kernels and no gradients.
 """
 
 import dataclasses
-import functools
 import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from registry.attributes import Attribute
+from registry.caches import memoized
 from registry.errors import SymopError
-from registry.operator import Operator as Registered
-from registry.signature import Slot
+from registry.operator.attributes import Attribute
+from registry.operator.operator import Operator as Registered
+from registry.operator.signature import Slot
 from registry.table import find as registered
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import is_hidden, read, written
@@ -28,19 +28,28 @@ from symop.interop.mxnet.unmapped import reason
 
 Rule = Callable[..., Any]
 ZERO, ONE = '["zero", {}]', '["one", {}]'
-"""Initializers as MXNet writes them."""
-CALL_ERRORS = (SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
-"""What a call may raise whose attributes or shapes make no sense."""
-_COUNTS = ("num_args", "num_arrays", "num_outputs", "num_weights", "num_tensors", "num_out_data")
+"""Initializers in MXNet's notation."""
+CALL_ERRORS = (
+    *(SymopError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError),
+    MemoryError,
+)
+"""The exceptions that a call may raise for invalid attributes or shapes."""
 _MANY = 65_536
-"""An operator has no more inputs or outputs."""
+"""The maximal number of inputs or outputs of an operator."""
+_MOST = {
+    **dict.fromkeys(("num_args", "num_arrays", "num_outputs", "num_weights"), _MANY),
+    **dict.fromkeys(("num_tensors", "num_out_data", "sections"), _MANY),
+    "num_layers": 1024,
+}
+"""The largest values of attributes that count what a call consists of: a file must not create
+millions of parts by a few bytes. A layer consists of several operators."""
 _KNOWN = 1024
-"""So many settings of the attributes of an operator are remembered."""
+"""The maximal number of cached attribute settings of an operator."""
 
 
 @dataclasses.dataclass(frozen=True)
 class State:
-    """Marks an input that training updates: an auxiliary state."""
+    """Marks an input updated by training: an auxiliary state."""
 
 
 Aux = Annotated[Any, State()]
@@ -48,13 +57,13 @@ Aux = Annotated[Any, State()]
 
 
 class StateName(str):
-    """The name of an auxiliary state, as a ``present`` rule gives it where calls differ in them."""
+    """The name of an auxiliary state, returned by a ``present`` rule if states vary by call."""
 
     __slots__ = ()
 
 
 class _States(frozenset[str]):
-    """Names of auxiliary states, where a rule gives some: these tell it themselves."""
+    """Names of auxiliary states if a rule determines them: such names are ``StateName``s."""
 
     def __bool__(self) -> bool:
         return True  # a call may have some
@@ -65,28 +74,28 @@ class _States(frozenset[str]):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What a declaration says beside its function.
+    """The parts of an operator's declaration other than its function.
 
     A rule is a function of some of the attributes, by name.
 
     Attributes:
-        present: gives the names of the inputs of a call; without it, those without a default. Of
-            an operator that takes any number it may give ``StateName``.
-        outputs: gives the names of the outputs; without it, there is one, ``"output"``.
-        visible: gives the number of outputs that users see; without it, all.
-        shapes: completes in place two lists, its first parameters: what is known of the shapes of
-            inputs and of outputs, where one tells the other before all inputs are known.
-        dtypes: completes dtypes likewise, a rule of ``partial_dtypes``, or ``"free"`` for the one
-            of this name. Without it, the output has that of an attribute ``dtype``, and where
-            there is none, all inputs and outputs are of one dtype.
-        check: raises where a call must not be made, which a file may hold nevertheless.
-        bodies: how many subgraphs a call has.
-        initial: for variables that become some input, the initializer that MXNet attaches.
-        ignored: attributes that change no result.
-        note: in what it differs from MXNet, for the table of operators.
-        calls_back: whether it runs code of the user's on the host.
-        direct: the operator of the catalogue that it is, where all inputs are of one shape and one
-            floating dtype; what eager calls of it take the short way by.
+        present: returns the names of the inputs of a call; defaults to those without a default.
+            For an operator with any number of inputs, it may return ``StateName``s.
+        outputs: returns the names of the outputs; defaults to a single ``"output"``.
+        visible: returns the number of visible outputs; defaults to all.
+        shapes: completes in place two lists, its first parameters: the known shapes of inputs and
+            of outputs, if some can be inferred from others before all inputs are known.
+        dtypes: completes dtypes in the same way: a rule of ``partial_dtypes``, or ``"free"`` for
+            the one of this name. By default the output has the dtype of an attribute ``dtype``,
+            and without such an attribute all inputs and outputs have the same dtype.
+        check: raises for calls that must be rejected although a file may contain them.
+        bodies: the number of subgraphs of a call.
+        initial: the initializers that MXNet attaches to variables used as inputs.
+        ignored: attributes that do not affect results.
+        note: the differences from MXNet, for the table of operators.
+        calls_back: whether it runs user code on the host.
+        direct: the equivalent operator of the catalogue for inputs of one shape and one floating
+            dtype, used for the fast path of eager calls.
     """
 
     present: Rule | None = None
@@ -108,20 +117,20 @@ class Operator:
 
     Attributes:
         name: MXNet's name.
-        function: what it computes, by calls of the catalogue.
-        inputs: names of all inputs; those that a call has follow from its attributes.
+        function: computes the operator by calls of the catalogue.
+        inputs: names of all inputs; the attributes determine those of a call.
         states: names of the inputs that are auxiliary states.
-        attributes: for each attribute its type and its default; no default, no entry to leave out.
-        others: where the function has ``**others``, that name: it takes any further attributes, as
-            the strings that they are.
-        variadic: whether the number of inputs is that of the call.
-        note: in what it differs from MXNet, for the table of operators.
-        calls_back: whether it runs code of the user's on the host.
+        attributes: the type and default of each attribute; no default if it is required.
+        others: the name of the parameter ``**others``, if the function has one: any further
+            attributes are accepted as strings.
+        variadic: whether the number of inputs varies by call.
+        note: the differences from MXNet, for the table of operators.
+        calls_back: whether it runs user code on the host.
         direct: see ``Rules``.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], rules: "Rules") -> None:
-        """Read the declaration; see ``operator``."""
+        """Reads the declaration; see ``operator``."""
         self.name, self.function, self.note = name, function, rules.note
         self.calls_back, self.direct = rules.calls_back, rules.direct
         parameters = inspect.signature(function).parameters.values()
@@ -151,7 +160,7 @@ class Operator:
         self._dtype_rule = self._rule(dtypes or default, leading=2)
 
     def _rule(self, rule: Rule | None, leading: int = 0) -> Any:
-        """``rule`` as a function of what leads and of all attributes, of which it takes some."""
+        """``rule`` as a function of its leading arguments and of all attributes."""
         if rule is None:
             return None
         names = list(inspect.signature(rule).parameters)[leading:]
@@ -170,10 +179,10 @@ class Operator:
     # Attributes
 
     def written(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """Attributes of a call as a file has them.
+        """Attributes of a call in the form used by files.
 
-        None is left out where it is no value of the attribute, but a word for its default. Those
-        that it takes beside its own are written as ``str`` does, as MXNet hands them on.
+        None is omitted if it is not a value of the attribute but stands for its default. Further
+        attributes are written by ``str``, as in MXNet.
         """
         own = given.keys() if self.others is None else {*self.attributes, *self.ignored}
         return {
@@ -187,14 +196,15 @@ class Operator:
         return types.NoneType in typing.get_args(kind)
 
     def read(self, attributes: Mapping[str, str], count: int = 0) -> Mapping[str, Any]:
-        """Values of all attributes, from strings; those of equal ones are read once.
+        """Parses all attributes from strings, with a cache for equal strings.
 
         Args:
-            attributes: as in a file; those between double underscores are none of the operator's.
-            count: how many inputs the call has, for an operator that takes any number.
+            attributes: as in a file; those between double underscores do not belong to the
+                operator.
+            count: the number of inputs of the call, for a variadic operator.
 
         Raises:
-            MXNetError: one is unknown, missing or written wrong.
+            MXNetError: an attribute is unknown, missing or malformed.
         """
         key = count, frozenset(attributes.items())
         found = self._known.get(key)
@@ -221,10 +231,10 @@ class Operator:
                 values[name] = count
             else:
                 raise MXNetError(f"{self.name}: {name} must be given, got none")
-        for name in _COUNTS:
-            if name in self.attributes and not 0 <= (values[name] or 0) <= _MANY:
+        for name, most in _MOST.items():
+            if name in self.attributes and not 0 <= (values[name] or 0) <= most:
                 raise MXNetError(
-                    f"{self.name}: {name} must be between 0 and {_MANY}, got {values[name]}"
+                    f"{self.name}: {name} must be between 0 and {most}, got {values[name]}"
                 )
         return values
 
@@ -234,10 +244,10 @@ class Operator:
         except ValueError as error:
             raise MXNetError(f"{self.name}: {name} must be {error}, got {text!r}") from None
 
-    # What follows from them
+    # Properties that depend on attributes
 
     def present(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Names of the inputs that a call with these attributes has."""
+        """Names of the inputs of a call with these attributes."""
         if self._present is not None:
             return tuple(self._present(values))
         if self.variadic:
@@ -246,16 +256,16 @@ class Operator:
         return tuple(name for name in self.inputs if name not in self.optional)
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Refuse a call with these attributes, if that is known before it runs."""
+        """Rejects a call with these attributes if it must not be made."""
         if self._check is not None:
             self._check(values)
 
     def outputs(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Names of all outputs, hidden ones at the end."""
+        """Names of all outputs, hidden ones last."""
         return ("output",) if self._outputs is None else tuple(self._outputs(values))
 
     def visible(self, values: Mapping[str, Any]) -> int:
-        """How many outputs users see."""
+        """The number of visible outputs."""
         return len(self.outputs(values)) if self._visible is None else self._visible(values)
 
     def call(
@@ -264,12 +274,12 @@ class Operator:
         values: Mapping[str, Any],
         bodies: Sequence[Callable[..., Any]] = (),
     ) -> tuple[Any, ...]:
-        """The visible outputs, of values whose shapes are known.
+        """Computes the visible outputs from values of known shapes.
 
         Args:
-            inputs: those that are present.
+            inputs: the present inputs.
             values: the attributes.
-            bodies: the graphs that control flow calls, as functions of a list.
+            bodies: the graphs called by control flow, as functions of a list.
         """
         return self.prepared(values, bodies)(inputs)
 
@@ -301,18 +311,18 @@ class Operator:
         return run
 
     def fill(self, given: Shapes, found: Shapes, values: Mapping[str, Any]) -> None:
-        """Enter into ``given`` and ``found`` what each tells of the other.
+        """Completes ``given`` and ``found`` by inference in both directions.
 
         Args:
-            given: shapes of the inputs as far as they are known.
-            found: shapes of the outputs as far as they are known.
+            given: known shapes of the inputs.
+            found: known shapes of the outputs.
             values: the attributes.
         """
         if self._shape_rule is not None:
             self._tell(self._shape_rule, given, found, values)
 
     def fill_dtypes(self, given: Dtypes, found: Dtypes, values: Mapping[str, Any]) -> None:
-        """The same of dtypes."""
+        """Completes dtypes as ``fill`` completes shapes."""
         self._tell(self._dtype_rule, given, found, values)
 
     def _tell(self, rule: Rule, *args: Any) -> None:
@@ -325,11 +335,11 @@ class Operator:
 
 
 TABLE: dict[str, Operator] = {}
-"""All operators by name, other names of theirs among them."""
+"""All operators by name, including aliases."""
 
 
 def operator(*names: str, **rules: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare what MXNet calls ``names``, the first one being its own name.
+    """Declares an MXNet operator called ``names``, of which the first is its own name.
 
     Args:
         names: its name and its aliases.
@@ -351,7 +361,7 @@ def find(name: str) -> Operator:
     """The operator that MXNet calls ``name``.
 
     Raises:
-        MXNetError: there is none here.
+        MXNetError: it is not mapped.
     """
     found = TABLE.get(name)
     if found is not None:
@@ -363,9 +373,9 @@ def find(name: str) -> Operator:
     return _of_user(own)
 
 
-@functools.lru_cache(maxsize=1024)
+@memoized(1024)
 def _of_user(own: Registered) -> Operator:
-    """An operator that a user declared for symop, such as a ``register_simple_op``, as one here."""
+    """Wraps an operator that a user declared for symop, for example by ``register_simple_op``."""
     kind = inspect.Parameter
 
     def positional(slot: Slot) -> inspect.Parameter:
@@ -389,7 +399,7 @@ def _of_user(own: Registered) -> Operator:
 
 
 def _by_name(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
-    """``function`` of some of its inputs, in the order of ``names``."""
+    """``function`` as a function of the inputs ``names``, in this order."""
 
     def call(*inputs: Any, **attributes: Any) -> Any:
         return function(**dict(zip(names, inputs, strict=True)), **attributes)
@@ -398,5 +408,5 @@ def _by_name(function: Callable[..., Any], names: Sequence[str]) -> Callable[...
 
 
 def said(error: Exception) -> str:
-    """What an error says; an error of Python's own is named."""
+    """The message of an error, with the type of errors that are not symop's."""
     return str(error) if isinstance(error, SymopError) else f"{type(error).__name__}: {error}"

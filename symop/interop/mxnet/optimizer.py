@@ -1,4 +1,4 @@
-"""Optimizers: ``mx.optimizer``. Each step is that of MXNet's operators, as far as it has one."""
+"""``mx.optimizer``: optimizers. Steps are MXNet's update operators where those exist."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -59,10 +59,10 @@ __all__ = [
 
 @register
 class SGD(Formula):
-    """Gradient descent, with momentum where that is not zero.
+    """Gradient descent, with optional momentum.
 
     Args:
-        momentum: how much of a velocity stays.
+        momentum: the decay factor of the velocity; no velocity is kept if it is zero.
         lazy_update: has no effect: gradients are dense.
         **kwargs: see ``Optimizer``.
     """
@@ -77,11 +77,11 @@ class SGD(Formula):
         self.momentum, self.lazy_update = momentum, lazy_update
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The velocity, if there is one."""
+        """Creates the velocity if momentum is used."""
         return super().create_state(index, weight) if self.momentum else None
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """``sgd_update``, or the operator that has a velocity."""
+        """``sgd_update``, or the operator with momentum."""
         if state is None:
             return sgd_update(weight, grad, **how), None
         return self.moving(weight, grad, state, momentum=self.momentum, **how)
@@ -96,17 +96,17 @@ class NAG(SGD):
 
 @register
 class ccSGD(SGD):  # noqa: N801  # MXNet's name
-    """``SGD``, by an older name."""
+    """An old alias of ``SGD``."""
 
 
 @register
 class Signum(Formula):
-    """Steps of one length in each direction: the sign of the averaged gradient.
+    """Steps of a fixed size along the sign of the averaged gradient.
 
     Args:
-        learning_rate: the length.
-        momentum: how much of the average stays; zero is signSGD.
-        wd_lh: a decay apart from the gradient.
+        learning_rate: the size of a step.
+        momentum: the decay factor of the average; zero gives signSGD.
+        wd_lh: a weight decay applied separately from the gradient.
         **kwargs: see ``Optimizer``.
     """
 
@@ -120,7 +120,7 @@ class Signum(Formula):
         self.momentum, self.wd_lh = momentum, wd_lh
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The average, if there is one."""
+        """Creates the average if momentum is used."""
         return super().create_state(index, weight) if self.momentum else None
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
@@ -134,7 +134,7 @@ class Signum(Formula):
 
 @register
 class Test(Formula):
-    """Adds the gradient; what it keeps is the parameter."""
+    """Adds the gradient; its state is the parameter."""
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``weight + rescale_grad * grad``."""

@@ -1,4 +1,4 @@
-"""``mx.optimizer.contrib``."""
+"""``mx.optimizer.contrib``: an optimizer with row-wise rates."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from symop.interop.mxnet.ops.adaptive_optimizers import group_adagrad_update
 
 @register
 class GroupAdaGrad(Formula):
-    """Adagrad with one rate for each row of a parameter, which must not decay."""
+    """Adagrad with one rate for each row of a parameter, which must not have weight decay."""
 
     settings = ("float_stable_eps",)
 
@@ -22,10 +22,10 @@ class GroupAdaGrad(Formula):
         self.float_stable_eps = eps
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """A number for each row.
+        """Creates a number for each row.
 
         Raises:
-            MXNetError: the parameter is no matrix.
+            MXNetError: the parameter is not a matrix.
         """
         if weight.ndim != 2:
             raise MXNetError(f"GroupAdaGrad: parameters must have 2 axes, got {weight.shape}")
@@ -35,7 +35,7 @@ class GroupAdaGrad(Formula):
         """``_contrib_group_adagrad_update``.
 
         Raises:
-            MXNetError: the parameter is to decay.
+                MXNetError: the weight decay is not zero.
         """
         decay = how.pop("wd")
         if decay:

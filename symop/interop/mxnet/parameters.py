@@ -1,25 +1,23 @@
 """MXNet's ``.params`` files: arrays by name, or a list of them."""
 
 import os
-import stat
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from registry.errors import FormatError
 from registry.values import SelectedRows
-from symop.files import PathLike, read_bounded, write_atomically
+from symop.eager.ndarray import NDArray
 from symop.interop.mxnet.attributes import DTYPES
 from symop.interop.mxnet.binary import MAX_RANK, Array, Reader, read_array, write_array
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.sparse import CSRArray, merged_rows, sorted_csr
-from symop.ndarray import NDArray
+from symop.io.files import PathLike, read_bounded, write_atomically
 
 LIMIT = 1 << 32
-"""How many bytes of a file are read at most, unless told."""
+"""The default limit on the size of a file in bytes."""
 _MAGIC = 0x112
 _SMALLEST_ARRAY, _SMALLEST_NAME = 4, 8
 
@@ -30,19 +28,19 @@ _SMALLEST_ARRAY, _SMALLEST_NAME = 4, 8
 def load_params(
     path_or_bytes: PathLike | bytes | bytearray | memoryview, *, limit: int = LIMIT
 ) -> dict[str, Array] | list[Array]:
-    """The arrays that a file of MXNet holds; nothing in it is executed.
+    """Loads the arrays of an MXNet file; nothing in it is executed.
 
-    Files of every MXNet from 0.7 on are read. Dense arrays become NumPy arrays, row-sparse ones
-    ``SelectedRows`` and csr ones ``CSRArray`` with NumPy arrays in them; an array that was never
+    Supports files of all MXNet versions since 0.7. Dense arrays become NumPy arrays, row-sparse
+    arrays ``SelectedRows`` and csr arrays ``CSRArray`` of NumPy arrays; an array that was never
     filled becomes None.
 
     Args:
-        path_or_bytes: the file, or what is in it.
-        limit: how many bytes it may have.
+        path_or_bytes: the file, or its content.
+        limit: the maximal size in bytes.
 
     Returns:
-        Arrays by name, in the order of the file: ``arg:`` and ``aux:`` belong to the names. A list
-        if the file holds no names.
+        Arrays by name, in the order of the file, with the prefixes ``arg:`` and ``aux:``. A list
+        if the file contains no names.
 
     Raises:
         MXNetFormatError: the file is damaged, truncated or too large; nothing is loaded.
@@ -69,32 +67,22 @@ def load_params(
 
 
 def _reader(source: PathLike | bytes | bytearray | memoryview, limit: int) -> Reader:
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        name, length = "params", memoryview(source).nbytes
-    else:
-        name, length = os.fspath(source), _length(source)
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        try:
+            return Reader(read_bounded(source, limit), os.fspath(source))
+        except FormatError as error:
+            raise MXNetFormatError(str(error)) from None
+    length = memoryview(source).nbytes
     if length > limit:
         raise MXNetFormatError(
-            f"{name}: the file must be at most {limit} bytes long, got {length}; "
+            f"params: the file must be at most {limit} bytes long, got {length}; "
             "pass limit= to read it"
         )
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return Reader(bytes(source), name)
-    try:
-        # To read up to a limit makes room for as much at once: no more than the file needs.
-        return Reader(read_bounded(source, length if length >= 0 else limit), name)
-    except FormatError as error:
-        raise MXNetFormatError(str(error)) from None
-
-
-def _length(path: PathLike) -> int:
-    """How long a file is; -1 where that shows only when it is read, as with a pipe."""
-    found = Path(path).stat()
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+    return Reader(bytes(source), "params")
 
 
 def _read_count(reader: Reader, what: str, smallest: int) -> int:
-    """How many ``what`` follow, each of which takes ``smallest`` bytes at least."""
+    """Reads the number of following ``what``, each of at least ``smallest`` bytes."""
     at = reader.at
     count = reader.number("Q", f"the number of {what}")
     if count > reader.left // smallest:
@@ -129,20 +117,21 @@ def _read_names(reader: Reader, arrays: int) -> list[str]:
 
 
 def save_params(path: PathLike, params: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write arrays into a file that MXNet reads: its bytes are those that MXNet 1.9.1 writes.
+    """Writes arrays to a file in MXNet's format, byte for byte as MXNet 1.9.1 does.
 
-    Where an array has no axes or no entries, the file is one that MXNet reads under
-    ``mx.util.np_shape``. MXNet 1 lacks int16, uint16, uint32 and uint64, which MXNet 2 reads.
+    If an array has no axes or no entries, MXNet reads the file under ``mx.util.np_shape`` only.
+    int16, uint16, uint32 and uint64 are supported by MXNet 2, but not by MXNet 1.
 
     Args:
-        path: the file, which is written whole or not at all.
+        path: the file, which is written atomically.
         params: arrays by name, or in a list: NumPy, JAX and symop arrays, ``SelectedRows``,
-            ``CSRArray``, or None for an array that is not filled.
+            ``CSRArray``, or None for an array without values.
 
     Raises:
-        MXNetError: a value is no array or of a dtype that MXNet lacks, a name is no text, or sparse
-            arrays stand beside some without axes or entries, which MXNet cannot have in one file.
-        OSError: the file cannot be written; the old one is as it was.
+        MXNetError: a value is not an array or has an unsupported dtype, a name is not a text, or
+            sparse arrays are mixed with arrays without axes or entries, which MXNet's format
+            does not allow in one file.
+        OSError: the file cannot be written; the old file is unchanged.
     """
     if isinstance(params, Mapping):
         names = [_written_name(name) for name in params]
@@ -173,7 +162,7 @@ def _written_name(name: object) -> bytes:
 
 
 def _written(what: str, value: Any) -> Array:
-    """``value`` with NumPy arrays of dtypes that the format knows."""
+    """``value`` as NumPy arrays of dtypes supported by the format."""
     value = value.value if isinstance(value, NDArray) else value
     if value is None:
         return None
@@ -204,7 +193,7 @@ def _dense(value: Any) -> np.ndarray:
 
 
 def _needs_numpy_shape(arrays: Sequence[tuple[str, Array]]) -> bool:
-    """Whether an array has no axes or no entries, which the second version has no shape for."""
+    """Whether an array has no axes or no entries, which the second version cannot represent."""
     dense = [(what, one) for what, one in arrays if isinstance(one, np.ndarray)]
     small = [what for what, one in dense if one.ndim == 0 or one.size == 0]
     sparse = [what for what, one in arrays if isinstance(one, (SelectedRows, CSRArray))]
@@ -222,9 +211,9 @@ def _needs_numpy_shape(arrays: Sequence[tuple[str, Array]]) -> bool:
 def split_params(
     params: Mapping[str, Any] | Sequence[Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What ``load_params`` returned as arguments and auxiliary states, without the prefixes.
+    """Splits the result of ``load_params`` into arguments and auxiliary states by prefix.
 
-    As in ``mx.model.load_checkpoint``, names with other prefixes are left out.
+    As in ``mx.model.load_checkpoint``, names with other prefixes are dropped.
 
     Raises:
         MXNetError: there are no names, or one has no prefix.

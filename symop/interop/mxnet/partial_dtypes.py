@@ -1,7 +1,7 @@
-"""Dtypes that are known in part, and rules by which inputs and outputs of a call tell each other's.
+"""Partially known dtypes, and rules by which the inputs and outputs of a call determine each other.
 
-None is unknown. A rule completes two lists in place, of dtypes of inputs and of outputs; what it
-leaves open the call itself tells, once all inputs are known.
+None is unknown. A rule completes two lists in place, of dtypes of inputs and of outputs; remaining
+dtypes are determined by the call itself, once all inputs are known.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,14 +15,14 @@ Rule = Callable[[Dtypes, Dtypes], None]
 
 
 def agreed(dtypes: Iterable[DType | None]) -> DType | None:
-    """The one dtype of ``dtypes`` that are the same, if one is known.
+    """The common dtype of ``dtypes``, or None if all are unknown.
 
     Raises:
         MXNetError: they contradict each other.
     """
     found: DType | None = None
     for one in dtypes:
-        # To NumPy None is float64: compare names.
+        # Names are compared because NumPy treats None as float64.
         if found is None:
             found = one
         elif one is not None and one.name != found.name:
@@ -31,36 +31,36 @@ def agreed(dtypes: Iterable[DType | None]) -> DType | None:
 
 
 def names(dtypes: Iterable[DType | None]) -> list[str | None]:
-    """What can be compared."""
+    """The names of dtypes, which can be compared."""
     return [None if one is None else one.name for one in dtypes]
 
 
 def same(given: Dtypes, found: Dtypes) -> None:
-    """All inputs and outputs have one dtype."""
+    """All inputs and outputs have the same dtype."""
     dtype = agreed((*given, *found))
     given[:], found[:] = [dtype] * len(given), [dtype] * len(found)
 
 
 def same_inputs(given: Dtypes, found: Dtypes) -> None:
-    """All inputs have one dtype, and the outputs' are others."""
+    """All inputs have the same dtype, which outputs need not share."""
     del found
     given[:] = [agreed(given)] * len(given)
 
 
 def free(given: Dtypes, found: Dtypes) -> None:
-    """Nothing is told but by the call."""
+    """Only the call determines dtypes."""
     del given, found
 
 
 def told(given: Dtypes, found: Dtypes, dtype: str | None) -> None:
-    """The first output has the dtype that an attribute names."""
+    """The first output has the dtype named by an attribute."""
     del given
     if dtype is not None:
         found[0] = agreed((found[0], canonical(as_dtype(dtype))))
 
 
 def alike(*places: int) -> Rule:
-    """The rule that the inputs at ``places`` and all outputs have one dtype, other inputs any."""
+    """The rule that the inputs at ``places`` and all outputs have the same dtype."""
 
     def rule(given: Dtypes, found: Dtypes) -> None:
         dtype = agreed((*[given[i] for i in places], *found))
@@ -72,11 +72,11 @@ def alike(*places: int) -> Rule:
 
 
 like_data = alike(0)
-"""The first input and all outputs have one dtype, other inputs any."""
+"""The first input and all outputs have the same dtype, other inputs any."""
 
 
 def whole_at(place: int, rule: Rule) -> Rule:
-    """``rule``, and that the input at ``place`` is of int32 unless told otherwise."""
+    """``rule``, with int32 as the default dtype of the input at ``place``."""
 
     def both(given: Dtypes, found: Dtypes) -> None:
         rule(given, found)
@@ -86,6 +86,6 @@ def whole_at(place: int, rule: Rule) -> Rule:
 
 
 def labeled(given: Dtypes, found: Dtypes) -> None:
-    """As ``like_data``; other inputs, such as labels, have that dtype unless told otherwise."""
+    """As ``like_data``, with the same dtype as the default of other inputs, such as labels."""
     like_data(given, found)
     given[1:] = [given[0] if one is None else one for one in given[1:]]

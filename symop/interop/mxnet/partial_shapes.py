@@ -1,26 +1,31 @@
-"""Shapes that are known in part, and rules by which inputs and outputs of a call tell each other's.
+"""Partially known shapes, and rules by which the inputs and outputs of a call determine each other.
 
-A length 0 is unknown, and so is the rank of None: as MXNet has it.
+As in MXNet, a length of 0 is unknown, and the shape None has an unknown rank.
 """
 
 import math
+from typing import Any
+
+import numpy as np
 
 from symop.interop.mxnet.errors import MXNetError
 
 Partial = tuple[int, ...] | None
-"""A shape as far as it is known."""
+"""A partially known shape."""
 Shapes = list[Partial]
 MOST = 2**36
-"""An array has no more entries."""
+"""The maximal number of entries of an array."""
+MOST_CONSTANT = 2**24
+"""The maximal number of entries of a constant created for a graph."""
 
 
 def is_known(shape: Partial) -> bool:
-    """Whether nothing about ``shape`` is unknown."""
+    """Whether ``shape`` is fully known."""
     return shape is not None and 0 not in shape
 
 
 def merged(one: Partial, other: Partial) -> Partial:
-    """What two descriptions of one shape tell together.
+    """Combines two partial descriptions of a shape.
 
     Raises:
         MXNetError: they contradict each other.
@@ -37,13 +42,13 @@ def merged(one: Partial, other: Partial) -> Partial:
 
 
 def enter(shapes: Shapes, at: int, shape: Partial) -> None:
-    """Tell that the shape at ``at`` is ``shape``; nothing where a call has no such input."""
+    """Records the shape at ``at``; has no effect if the call has no such input."""
     if at < len(shapes):
         shapes[at] = merged(shapes[at], shape)
 
 
 def same(given: Shapes, found: Shapes) -> None:
-    """All inputs and outputs have one shape."""
+    """All inputs and outputs have the same shape."""
     shape: Partial = None
     for one in (*given, *found):
         shape = merged(shape, one)
@@ -51,26 +56,49 @@ def same(given: Shapes, found: Shapes) -> None:
 
 
 def like_data(given: Shapes, found: Shapes) -> None:
-    """The first input and the first output have one shape."""
+    """The first input and the first output have the same shape."""
     shape = merged(given[0], found[0])
     given[0] = found[0] = shape
 
 
 def require_size(shape: tuple[int, ...]) -> None:
-    """Refuse the shape of what no memory holds.
+    """Rejects shapes that exceed any memory.
 
     Raises:
-        MXNetError: an array of it has too many entries.
+        MXNetError: an array of this shape has too many entries.
     """
     if math.prod(shape) > MOST:
         raise MXNetError(f"an array must have at most {MOST} entries, got shape {shape}")
 
 
-def require_output(shape: tuple[int, ...]) -> None:
-    """Refuse the shape of an output that is empty, since a length 0 would be unknown, or too large.
+def require_table(*lengths: int) -> None:
+    """Rejects tables of these lengths that would be too large as constants of a graph.
 
     Raises:
-        MXNetError: it is.
+        MXNetError: the table has too many entries.
+    """
+    if math.prod(max(one, 1) for one in lengths) > MOST_CONSTANT:
+        raise MXNetError(
+            f"a constant of a graph must have at most {MOST_CONSTANT} entries, got "
+            f"{' by '.join(map(str, lengths))}"
+        )
+
+
+def numbered(count: int, dtype: Any = None) -> np.ndarray:
+    """The integers from 0 to ``count - 1``, as a constant of a graph.
+
+    Raises:
+        MXNetError: there are too many.
+    """
+    require_table(count)
+    return np.arange(count, dtype=dtype)
+
+
+def require_output(shape: tuple[int, ...]) -> None:
+    """Rejects empty shapes of outputs, whose length 0 would mean unknown, and huge ones.
+
+    Raises:
+        MXNetError: the shape is empty or too large.
     """
     if 0 in shape:
         raise MXNetError(f"an output must have a length of at least 1 along each axis, got {shape}")

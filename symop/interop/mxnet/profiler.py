@@ -1,4 +1,4 @@
-"""``mx.profiler`` over JAX's: traces that TensorBoard and Perfetto show."""
+"""``mx.profiler`` over JAX's profiler: traces for TensorBoard and Perfetto."""
 
 import time
 from pathlib import Path
@@ -28,29 +28,29 @@ __all__ = [
 
 
 class _Profiler:
-    """Where the trace is written, and whether one is recorded."""
+    """The folder of the trace, and whether one is being recorded."""
 
     folder = Path("profile")
     is_running = False
 
 
 def set_config(filename: str = "profile.json", **kwargs: Any) -> None:
-    """Say where traces are written: in a folder called as the file, without its ending.
+    """Sets the folder of traces, named after the file without its extension.
 
-    What is profiled (``profile_all`` and the like) has no effect: JAX traces everything.
+    The choice of profiled parts (``profile_all`` etc.) has no effect: JAX traces everything.
     """
     del kwargs
     _Profiler.folder = Path(filename).with_suffix("")
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """``set_config``, by an older name."""
+    """An old alias of ``set_config``."""
     del mode
     set_config(filename)
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """Begin a trace (``"run"``) or write it (``"stop"``).
+    """Starts a trace (``"run"``) or writes it (``"stop"``).
 
     Raises:
         MXNetError: ``state`` is neither.
@@ -67,12 +67,12 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """``set_state``, by an older name."""
+    """An old alias of ``set_state``."""
     set_state(state)
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Write the trace; without ``finished`` another one begins."""
+    """Writes the trace; starts another unless ``finished``."""
     was_running = _Profiler.is_running
     set_state("stop")
     if was_running and not finished:
@@ -80,15 +80,15 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dump_profile() -> None:
-    """``dump``, by an older name."""
+    """An old alias of ``dump``."""
     dump()
 
 
 def dumps(*args: Any, **kwargs: Any) -> NoReturn:
-    """MXNet's table of times, which is not here.
+    """MXNet's table of times, which is not supported.
 
     Raises:
-        MXNetError: always; the message says what to use.
+        MXNetError: always; the message names the alternative.
     """
     raise MXNetError(
         f"dumps: there are no sums of times by operator, since operators run together; look at the "
@@ -97,50 +97,50 @@ def dumps(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Write the trace so far."""
+    """Writes the trace so far."""
     set_state("stop")
 
 
 def resume(profile_process: str = "worker") -> None:
-    """Begin another trace."""
+    """Starts another trace."""
     set_state("run")
 
 
-# What a script marks ---------------------------------------------------------------------------
+# Annotations by scripts ------------------------------------------------------------------------
 
 
 class Domain:
-    """A name under which marks are grouped."""
+    """A name that groups annotations."""
 
     def __init__(self, name: str) -> None:
-        """A name."""
+        """Creates a domain."""
         self.name = name
 
     def __str__(self) -> str:
         return self.name
 
     def new_task(self, name: str) -> "Task":
-        """A task of the domain."""
+        """Creates a task of the domain."""
         return Task(self, name)
 
     def new_frame(self, name: str) -> "Frame":
-        """A frame of the domain."""
+        """Creates a frame of the domain."""
         return Frame(self, name)
 
     def new_counter(self, name: str, value: float | None = None) -> "Counter":
-        """A counter of the domain."""
+        """Creates a counter of the domain."""
         return Counter(self, name, value)
 
     def new_marker(self, name: str) -> "Marker":
-        """A marker of the domain."""
+        """Creates a marker of the domain."""
         return Marker(self, name)
 
 
 class Event:
-    """A stretch of time that the trace shows, from ``start`` to ``stop``."""
+    """A time span shown in the trace, from ``start`` to ``stop``."""
 
     def __init__(self, name: str) -> None:
-        """A name."""
+        """Creates an event."""
         self.name = name
         self._mark: Any = None
 
@@ -148,13 +148,13 @@ class Event:
         return self.name
 
     def start(self) -> None:
-        """It begins."""
+        """Starts the event."""
         self.stop()
         self._mark = jax.profiler.TraceAnnotation(self.name)
         self._mark.__enter__()
 
     def stop(self) -> None:
-        """It is over, if it began."""
+        """Stops the event, if it was started."""
         if self._mark is not None:
             self._mark.__exit__(None, None, None)
         self._mark = None
@@ -164,35 +164,35 @@ class Task(Event):
     """An event of a domain."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        """A domain and a name."""
+        """Creates a task of ``domain``."""
         super().__init__(f"{domain}/{name}")
         self.domain = domain
 
 
 class Frame(Task):
-    """An event of a domain that comes again and again."""
+    """A recurring event of a domain."""
 
 
 class Counter:
-    """A number; JAX's traces show none."""
+    """A number, which JAX's traces do not show."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
-        """A domain, a name and a first value."""
+        """Creates a counter of ``domain`` with an initial value."""
         self.domain, self.name, self.value = domain, name, value or 0
 
     def __str__(self) -> str:
         return self.name
 
     def set_value(self, value: float) -> None:
-        """Another value."""
+        """Sets the value."""
         self.value = value
 
     def increment(self, delta: float = 1) -> None:
-        """More."""
+        """Increases the value."""
         self.value += delta
 
     def decrement(self, delta: float = 1) -> None:
-        """Less."""
+        """Decreases the value."""
         self.value -= delta
 
     def __iadd__(self, delta: float) -> "Counter":
@@ -205,14 +205,14 @@ class Counter:
 
 
 class Marker:
-    """A moment that the trace shows."""
+    """An instant shown in the trace."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        """A domain and a name."""
+        """Creates a marker of ``domain``."""
         self.domain, self.name = domain, name
 
     def mark(self, scope: str = "process") -> None:
-        """It is now."""
+        """Marks the current time."""
         del scope
         with jax.profiler.TraceAnnotation(f"{self.domain}/{self.name}"):
             time.sleep(0)

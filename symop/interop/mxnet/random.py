@@ -7,14 +7,14 @@ from symop.interop.mxnet import nd
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:
-    """Start the random numbers anew; they are not those of MXNet for this seed.
+    """Seeds the random numbers; they differ from MXNet's for the same seed.
 
     Args:
-        seed_state: a whole number.
+        seed_state: an integer.
         ctx: has no effect: a draw is the same on every device.
 
     Raises:
-        ValueError: it is no whole number.
+        ValueError: ``seed_state`` is not an integer.
     """
     del ctx
     try:

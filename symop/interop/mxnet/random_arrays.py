@@ -16,12 +16,12 @@ _default: list[Context] = []
 
 
 def default_context() -> Context:
-    """The context that functions here take."""
+    """The default context of test functions."""
     return _default[0] if _default else current_context()
 
 
 def set_default_context(ctx: Context) -> None:
-    """Let ``ctx`` be the context that functions here take."""
+    """Sets the default context of test functions."""
     _default[:] = [ctx]
 
 
@@ -34,7 +34,7 @@ def default_dtype() -> type[np.floating]:
 
 
 def random_arrays(*shapes: Shape) -> Any:
-    """Arrays of NumPy with normal numbers: one, or a list."""
+    """NumPy arrays of normal numbers: one, or a list."""
     arrays = [np.asarray(np.random.randn(*shape), default_dtype()) for shape in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
 
@@ -42,13 +42,13 @@ def random_arrays(*shapes: Shape) -> Any:
 def random_uniform_arrays(
     *shapes: Shape, low: float = 0.0, high: float = 1.0, dtype: Any = None
 ) -> list[np.ndarray]:
-    """Arrays of NumPy with evenly distributed numbers."""
+    """NumPy arrays of uniform numbers."""
     made = [np.random.uniform(low, high, size=shape) for shape in shapes]
     return [one.astype(dtype or default_dtype()) for one in made]
 
 
 def random_sample(population: Sequence[T], k: int) -> list[T]:
-    """``k`` of some things, in a random order."""
+    """``k`` items of ``population``, in random order."""
     order = np.random.permutation(len(population))[:k]
     return [population[i] for i in order]
 
@@ -63,17 +63,17 @@ def rand_ndarray(
     distribution: str | None = None,
     ctx: Any = None,
 ) -> NDArray:
-    """An array with normal numbers, or a sparse one as of ``rand_sparse_ndarray``.
+    """An array of normal numbers, or a sparse one as in ``rand_sparse_ndarray``.
 
     Args:
         shape: its shape.
         stype: ``"default"``, ``"row_sparse"`` or ``"csr"``.
-        density: the share of what a sparse array holds.
-        dtype: its dtype; float32 unless given.
+        density: the fraction of stored rows or entries of a sparse array.
+        dtype: its dtype; defaults to float32.
         modifier_func: see ``rand_sparse_ndarray``.
-        shuffle_csr_indices: likewise.
-        distribution: likewise.
-        ctx: where to put it.
+        shuffle_csr_indices: see ``rand_sparse_ndarray``.
+        distribution: see ``rand_sparse_ndarray``.
+        ctx: the device.
     """
     if stype == "default":
         made: NDArray = nd.array(random_arrays(shape), ctx=ctx, dtype=dtype)
@@ -100,26 +100,27 @@ def rand_sparse_ndarray(
     shuffle_csr_indices: bool = False,
     ctx: Any = None,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """A sparse array with random numbers from 0 to 1, and its parts.
+    """A sparse array of random numbers from 0 to 1, and its components.
 
     Args:
         shape: its shape.
         stype: ``"row_sparse"`` or ``"csr"``.
-        density: the share of rows, or of entries; a random one unless given.
-        dtype: its dtype; float32 unless given.
-        distribution: ``"uniform"``, or of a csr array ``"powerlaw"``: a row holds twice as many
-            entries as the one before, as long as there are some left.
-        data_init: what all entries are that it holds.
-        rsp_indices: the rows that it holds.
-        modifier_func: what becomes of each entry.
-        shuffle_csr_indices: has no effect: the columns of a row are in order.
-        ctx: where to put it.
+        density: the fraction of stored rows or entries; random by default.
+        dtype: its dtype; defaults to float32.
+        distribution: ``"uniform"``, or for a csr array ``"powerlaw"``: each row has twice as many
+            entries as the previous one, until the density is reached.
+        data_init: the value of all stored entries.
+        rsp_indices: the stored rows.
+        modifier_func: a function applied to each entry.
+        shuffle_csr_indices: has no effect: the columns of a row are sorted.
+        ctx: the device.
 
     Returns:
-        The array, and of a row-sparse one entries and rows, of a csr one its three parts.
+        The array, and its components: entries and rows of a row-sparse array, or the three
+        components of a csr array.
 
     Raises:
-        MXNetError: there is no such way to store it, or no such distribution.
+        MXNetError: the storage type or the distribution is unknown.
     """
     del shuffle_csr_indices
     density = float(np.random.rand()) if density is None else density
@@ -142,7 +143,7 @@ def rand_sparse_ndarray(
 def _changed(
     data_init: float | None, modifier_func: Callable[[Any], Any] | None
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """What becomes of random entries."""
+    """The function applied to random entries."""
 
     def changed(entries: np.ndarray) -> np.ndarray:
         plain = entries if data_init is None else np.full_like(entries, data_init)
@@ -205,7 +206,7 @@ def create_sparse_array(
 def create_sparse_array_zd(
     shape: Shape, stype: str, density: float, rsp_indices: Any = None, **how: Any
 ) -> Any:
-    """The same, of a row-sparse one with the rows ``rsp_indices`` and no others."""
+    """``create_sparse_array``; a row-sparse array has exactly the rows ``rsp_indices``."""
     share = 0.0 if stype == "row_sparse" else density
     return create_sparse_array(shape, stype, rsp_indices=rsp_indices, density=share, **how)
 
@@ -214,7 +215,7 @@ def create_sparse_array_zd(
 
 
 def assign_each(the_input: Any, function: Callable[[Any], Any] | None) -> np.ndarray:
-    """What ``function`` gives for each entry; a copy without one."""
+    """``function`` applied to each entry; a copy if it is None."""
     given = np.array(the_input)
     return given if function is None else np.vectorize(function, otypes=[float])(given)
 
@@ -222,20 +223,20 @@ def assign_each(the_input: Any, function: Callable[[Any], Any] | None) -> np.nda
 def assign_each2(
     input1: Any, input2: Any, function: Callable[[Any, Any], Any] | None
 ) -> np.ndarray:
-    """What ``function`` gives for each pair of entries; a copy of the first without one."""
+    """``function`` applied to each pair of entries; a copy of the first array if it is None."""
     one = np.array(input1)
     return one if function is None else np.vectorize(function, otypes=[float])(one, input2)
 
 
 def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
-    """An array in whose rows the row's number stands."""
+    """An array whose entries are their row indices."""
     numbers = np.broadcast_to(np.arange(rows)[:, None], (rows, columns))
     made: NDArray = nd.array(numbers, dtype=dtype)
     return made
 
 
 def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
-    """The numbers from 0 on."""
+    """The integers from 0 to ``size - 1``."""
     made: NDArray = nd.array(np.arange(size), dtype=dtype)
     return made
 
@@ -265,5 +266,5 @@ def _lengths(bounds: Sequence[int], zero: bool) -> tuple[int, ...]:
 
 
 def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
-    """Two whole numbers, each within bounds, the upper one of which is none."""
+    """Two random integers within bounds; upper bounds are exclusive."""
     return int(np.random.randint(x_low, x_high)), int(np.random.randint(y_low, y_high))

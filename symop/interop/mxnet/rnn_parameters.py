@@ -1,4 +1,4 @@
-"""Where the weights and biases of single gates lie in the flat parameters of the operator RNN."""
+"""The layout of the weights and biases of each gate in the flat parameters of the operator RNN."""
 
 import math
 from typing import NamedTuple
@@ -11,16 +11,16 @@ GATES = {
     "lstm": ("_i", "_f", "_c", "_o"),
     "gru": ("_r", "_z", "_o"),
 }
-"""Endings of the names of each gate, in their order."""
+"""Name suffixes of the gates, in order."""
 
 
 class Part(NamedTuple):
     """The weight or the bias of one gate.
 
     Attributes:
-        name: such as ``l0_i2h_f_weight``.
-        shape: of the part.
-        place: where it lies.
+        name: its name, such as ``l0_i2h_f_weight``.
+        shape: its shape.
+        place: its position in the flat parameters.
     """
 
     name: str
@@ -40,7 +40,7 @@ def gates_of(mode: str) -> tuple[str, ...]:
 
 
 def size_of(inputs: int, units: int, layers: int, mode: str, bidirectional: bool = False) -> int:
-    """How many parameters a network has whose input has ``inputs`` features."""
+    """The number of parameters of a network whose input has ``inputs`` features."""
     rows = units * len(gates_of(mode)) * (1 + bidirectional)
     above = units * (1 + bidirectional)
     return rows * (inputs + units + 2 + (layers - 1) * (above + units + 2))
@@ -52,7 +52,7 @@ def parts_of(
     """The parts of ``size`` parameters: all weights, then all biases.
 
     Raises:
-        MXNetError: no input has so many parameters.
+        MXNetError: no number of input features gives this size.
 
     Example:
         >>> [(part.name, part.shape) for part in parts_of(12, units=2, layers=1, mode="rnn_tanh")]

@@ -1,7 +1,7 @@
 """Random draws by the names of ``mx.nd.random`` and ``mx.sym.random``.
 
-Where a parameter is an array or a symbol there is a draw for each of its entries; where all are
-numbers it is an array of draws.
+If a parameter is an array or a symbol, there is a draw for each of its entries; if all parameters
+are numbers, the result is an array of draws.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ class _Sampler(NamedTuple):
 
     Attributes:
         defaults: its parameters, with a default or None.
-        stem: what the names of its two operators end in.
+        stem: the common suffix of the names of its two operators.
         many: whether parameters may be arrays.
     """
 
@@ -47,22 +47,22 @@ def samplers(find: Find, least: int | None) -> dict[str, Function]:
     """The functions of ``random`` by name.
 
     Args:
-        find: gives the function that calls an operator.
-        least: the shape of a draw of numbers without a shape; None where it may follow later.
+        find: returns the function that calls an operator.
+        least: the default shape of draws with numeric parameters; None if it may be inferred.
     """
     made = {name: _sampler(name, one, find, least) for name, one in _SAMPLERS.items()}
     normal = made["normal"]
 
     def randn(*shape: int, loc: Any = 0, scale: Any = 1, **options: Any) -> Any:
-        """Normal draws in a shape that is given length by length."""
+        """Normal draws; the shape is given as separate lengths."""
         return normal(loc, scale, shape=shape or None, **options)
 
     def multinomial(data: Any, shape: Any = None, get_prob: bool = False, **options: Any) -> Any:
-        """Classes of the probabilities in the rows of ``data``; with ``get_prob`` their logs."""
+        """Draws classes by the probabilities in rows of ``data``; ``get_prob`` adds their logs."""
         return find("_sample_multinomial")(data, shape=shape, get_prob=get_prob, **options)
 
     def shuffle(data: Any, **options: Any) -> Any:
-        """The entries along the first axis in another order."""
+        """Shuffles the entries along the first axis."""
         return find("_shuffle")(data, **options)
 
     return {**made, "randn": randn, "multinomial": multinomial, "shuffle": shuffle}

@@ -1,4 +1,4 @@
-"""Optimizers that scale each entry by its squares so far: Adagrad, RMSProp, Adadelta, FTRL."""
+"""Optimizers that scale each entry by accumulated squares: Adagrad, RMSProp, Adadelta, FTRL."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ class Ftrl(Formula):
 
     Args:
         lamda1: the L1 penalty.
-        learning_rate: its alpha.
-        beta: is added to the root of the squares.
+        learning_rate: the parameter alpha.
+        beta: a constant added to the root of the squares.
         **kwargs: see ``Optimizer``.
     """
 
@@ -44,7 +44,7 @@ class Ftrl(Formula):
 
 @register
 class AdaGrad(Formula):
-    """Adagrad; parameters decay apart from it."""
+    """Adagrad with decoupled weight decay."""
 
     settings = ("float_stable_eps",)
 
@@ -54,7 +54,7 @@ class AdaGrad(Formula):
         self.float_stable_eps = eps
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """``_sparse_adagrad_update``, and the decay, which that operator has not."""
+        """``_sparse_adagrad_update``, plus weight decay, which that operator lacks."""
         plain, eps = {**how, "wd": 0.0}, self.float_stable_eps
         new, state = adagrad_update(weight, grad, state, epsilon=eps, **plain)
         return new - how["lr"] * how["wd"] * weight, state
@@ -62,15 +62,15 @@ class AdaGrad(Formula):
 
 @register
 class RMSProp(Formula):
-    """RMSProp, or with ``centered`` Graves' variant, which has a velocity.
+    """RMSProp, or if ``centered`` Graves' variant with a velocity.
 
     Args:
         learning_rate: the rate.
-        gamma1: how much of the averages stays.
-        gamma2: how much of the velocity stays.
-        epsilon: is added to the squares.
-        centered: whether the deviation scales, not the mean square.
-        clip_weights: the bound of each entry of a parameter, or None.
+        gamma1: the decay factor of the averages.
+        gamma2: the decay factor of the velocity.
+        epsilon: a constant added to the squares.
+        centered: whether to scale by the standard deviation instead of the root mean square.
+        clip_weights: the bound on each entry of a parameter, or None.
         **kwargs: see ``Optimizer``.
     """
 
@@ -92,7 +92,7 @@ class RMSProp(Formula):
         self.centered, self.clip_weights = centered, clip_weights
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """The mean square; centered also the mean, and the velocity."""
+        """Creates the mean square; if ``centered``, also the mean and the velocity."""
         return tuple(
             Formula.create_state(self, index, weight) for _ in "123"[: 1 + 2 * self.centered]
         )
@@ -110,7 +110,7 @@ class RMSProp(Formula):
 
 @register
 class AdaDelta(Formula):
-    """Adadelta, which has no rate; parameters decay apart from it."""
+    """Adadelta, which has no learning rate, with decoupled weight decay."""
 
     settings = ("rho", "epsilon")
     slots = 2
@@ -121,7 +121,7 @@ class AdaDelta(Formula):
         self.rho, self.epsilon = rho, epsilon
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
-        """``adadelta`` of the catalogue: MXNet has no operator of it."""
+        """``adadelta`` of the catalogue; MXNet has no such operator."""
         slope = scaled(grad, how["rescale_grad"], how["clip_gradient"])
         new, *state = so.adadelta(weight, slope, *state, 1.0, rho=self.rho, eps=self.epsilon)
         return new - how["wd"] * weight, tuple(state)

@@ -1,13 +1,15 @@
-"""What surrounds the making of symbols: automatic names, prefixes, and attributes of a block."""
+"""Scopes of symbol creation: automatic names, prefixes, and attributes."""
 
+import itertools
 import threading
-from typing import Any
+from collections import ChainMap
 
+from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 
 
 class NameManager:
-    """Gives names to symbols that were given none: the operator's with a number.
+    """Names symbols without a name after their operator, with a number.
 
     Example:
         >>> with NameManager() as names:
@@ -16,32 +18,28 @@ class NameManager:
     """
 
     def __init__(self) -> None:
-        """No name is given yet."""
-        self._counter: dict[str, int] = {}
-        self._outer: list[NameManager] = []
+        """Starts counting from zero."""
+        self._counters: dict[str, itertools.count[int]] = {}
 
     def get(self, name: str | None, hint: str) -> str:
-        """``name``, or a new one after ``hint``."""
+        """``name`` if given, otherwise a new name derived from ``hint``."""
         if name:
             return name
-        number = self._counter.get(hint, 0)
-        self._counter[hint] = number + 1
-        return f"{hint}{number}"
+        return f"{hint}{next(self._counters.setdefault(hint, itertools.count()))}"
 
     def __enter__(self) -> "NameManager":
-        self._outer.append(_current.names)
-        _current.names = self
+        _names.enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.names = self._outer.pop()
+        _names.leave_last(self)
 
 
 class Prefix(NameManager):
-    """Puts a prefix before every name."""
+    """Prepends a prefix to every name."""
 
     def __init__(self, prefix: str) -> None:
-        """``prefix`` comes first."""
+        """``prefix`` is prepended to names."""
         super().__init__()
         self._prefix = prefix
 
@@ -51,51 +49,51 @@ class Prefix(NameManager):
 
 
 class AttrScope:
-    """Attributes of all symbols that are made inside; inner scopes add to outer ones."""
+    """Sets attributes of all symbols created inside; inner scopes extend outer ones."""
 
     def __init__(self, **attributes: str) -> None:
-        """Attributes by name, strings.
+        """Creates a scope of attributes, which are strings by name.
 
         Raises:
-            MXNetError: one is no string.
+            MXNetError: an attribute is not a string.
         """
         for name, value in attributes.items():
             if not isinstance(value, str):
                 raise MXNetError(f"AttrScope: {name} must be a str, got {value!r}")
-        self._own, self._all = attributes, attributes
-        self._outer: list[AttrScope] = []
+        self._own = attributes
 
     def get(self, attributes: dict[str, str] | None) -> dict[str, str]:
-        """``attributes`` beside those of the scope."""
-        return {**self._all, **(attributes or {})}
+        """``attributes`` combined with those of this scope and of its enclosing scopes."""
+        entered = _attributes.values()
+        places = [i for i, one in enumerate(entered) if one is self]
+        outer = entered[: places[-1]] if places else []
+        return dict(ChainMap(attributes or {}, self._own, *[one._own for one in reversed(outer)]))
 
     def __enter__(self) -> "AttrScope":
-        self._outer.append(_current.attributes)
-        self._all = {**_current.attributes._all, **self._own}
-        _current.attributes = self
+        _attributes.enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.attributes = self._outer.pop()
+        _attributes.leave_last(self)
 
 
-class _Current(threading.local):
-    """The scopes of a thread."""
+class _Outermost(threading.local):
+    """The name manager of a thread outside of all scopes: each thread counts separately."""
 
     def __init__(self) -> None:
-        self.names, self.attributes = NameManager(), AttrScope()
+        self.names = NameManager()
 
 
-_current: Any = _Current()
+_outermost = _Outermost()
+_names: Scopes[NameManager | None] = Scopes("mxnet_names", None)
+_attributes = Scopes("mxnet_attributes", AttrScope())
 
 
 def current_names() -> NameManager:
-    """The innermost manager of names."""
-    names: NameManager = _current.names
-    return names
+    """The innermost name manager."""
+    return _names.current() or _outermost.names
 
 
 def current_attributes() -> AttrScope:
-    """The innermost scope of attributes."""
-    scope: AttrScope = _current.attributes
-    return scope
+    """The innermost attribute scope."""
+    return _attributes.current()

@@ -1,4 +1,4 @@
-"""MXNet's sparse arrays: CSRArray, and what must hold of row numbers, columns and offsets."""
+"""MXNet's sparse arrays: CSRArray, and validation of row indices, columns and offsets."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from registry.errors import SymopError
-from registry.types import DType, Shape
+from registry.types import DType, Shape, is_integer
 from registry.values import SelectedRows
 from symop.interop.mxnet.errors import MXNetError
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CSRArray:
-    """A matrix of which the entries that are not zero are held, row by row.
+    """A matrix that stores its nonzero entries row by row.
 
     Attributes:
         data: the entries, of shape ``(n,)``.
         indices: their columns, integers of shape ``(n,)``.
-        indptr: where in ``data`` each row starts, and where the last one ends: integers of shape
-            ``(shape[0] + 1,)``; or of shape ``(0,)`` where no entry is held.
-        shape: number of rows, number of columns.
+        indptr: the offset in ``data`` of the start of each row and of the end of the last one:
+            integers of shape ``(shape[0] + 1,)``, or of shape ``(0,)`` if there are no entries.
+        shape: the number of rows and the number of columns.
 
     Example:
         >>> CSRArray(np.array([5, 7]), np.array([2, 0]), np.array([0, 1, 2]), (2, 3)).todense()
@@ -35,15 +35,15 @@ class CSRArray:
 
     @property
     def dtype(self) -> DType:
-        """Dtype of the entries."""
+        """The dtype of the entries."""
         dtype: DType = np.dtype(self.data.dtype)
         return dtype
 
     def todense(self) -> np.ndarray:
-        """The whole matrix; of entries that share a place the last one counts, as in MXNet.
+        """The dense matrix; the last of several entries at the same position counts, as in MXNet.
 
         Raises:
-            MXNetError: the parts do not fit together.
+            MXNetError: the components are inconsistent.
         """
         csr = checked(self)
         dense = np.zeros(csr.shape, csr.data.dtype)
@@ -52,7 +52,7 @@ class CSRArray:
 
 
 class Fault(NamedTuple):
-    """What is wrong with one part of a sparse array: with one of its entries, or with its shape."""
+    """An error in a component of a sparse array: in one of its entries, or in its shape."""
 
     part: str
     place: int | None
@@ -61,14 +61,14 @@ class Fault(NamedTuple):
 
 
 def rows_fault(rows: np.ndarray, height: int) -> Fault | None:
-    """What keeps ``rows`` from being row numbers of an array that is ``height`` rows tall."""
+    """The error if ``rows`` are not valid row indices of an array with ``height`` rows."""
     return _range_fault("indices", rows, height)
 
 
 def csr_fault(csr: CSRArray) -> Fault | None:
-    """What keeps the parts of ``csr``, NumPy arrays, from fitting together."""
+    """The error if the components of ``csr``, NumPy arrays, are inconsistent."""
     data, indices, indptr = csr.data, csr.indices, csr.indptr
-    empty = indptr.shape == indices.shape == (0,)  # so is one that nothing was written to
+    empty = indptr.shape == indices.shape == (0,)  # as in an array that was never written
     if data.ndim != 1:
         return Fault("data", None, "the data must be a list", data.shape)
     if indices.shape != data.shape:
@@ -104,16 +104,16 @@ def _range_fault(part: str, numbers: np.ndarray, length: int) -> Fault | None:
 
 
 def checked(csr: CSRArray) -> CSRArray:
-    """``csr`` with NumPy arrays as its parts.
+    """``csr`` with its components as NumPy arrays.
 
     Raises:
-        MXNetError: they do not fit together.
+        MXNetError: they are inconsistent.
     """
     parts = [np.asarray(one) for one in (csr.data, csr.indices, csr.indptr)]
     made = CSRArray(parts[0], parts[1], parts[2], tuple(int(length) for length in csr.shape))
     if len(made.shape) != 2 or min(made.shape) < 0:
         raise MXNetError(f"CSRArray: the shape must be (rows, columns), got {csr.shape}")
-    if any(one.dtype.kind not in "iu" for one in parts[1:]):
+    if any(not is_integer(one.dtype) for one in parts[1:]):
         raise MXNetError(
             "CSRArray: the indices and the indptr must be integers, got "
             f"{parts[1].dtype} and {parts[2].dtype}"
@@ -125,7 +125,7 @@ def checked(csr: CSRArray) -> CSRArray:
 
 
 def sorted_csr(csr: CSRArray) -> CSRArray:
-    """``csr``, checked, with the columns of each row in ascending order, as MXNet expects them."""
+    """``csr``, checked, with the columns of each row sorted, as MXNet expects."""
     csr = checked(csr)
     rows = _row_of_each(csr)
     order = np.lexsort((csr.indices, rows))
@@ -141,10 +141,10 @@ def _row_of_each(csr: CSRArray) -> np.ndarray:
 
 
 def merged_rows(some: SelectedRows) -> SelectedRows:
-    """``some`` with NumPy arrays, each row within the array named once, in ascending order.
+    """``some`` as NumPy arrays, with unique row indices within the array, in ascending order.
 
     Raises:
-        MXNetError: there is not one value for each row, or the rows are no integers.
+        MXNetError: the numbers of rows and values differ, or the rows are not integers.
     """
     rows, values = np.asarray(some.rows), np.asarray(some.values)
     made = SelectedRows(rows, values, int(some.height))

@@ -1,7 +1,7 @@
-"""Sparse arrays of ``mx.nd.sparse``: their entries lie densely, their places are kept beside them.
+"""Sparse arrays of ``mx.nd.sparse``, stored as dense arrays with separate positions of entries.
 
-Operators take them as the dense arrays that they stand for, and return dense ones. What MXNet
-skips, the places that hold nothing, is computed here.
+Operators treat them as dense arrays, and return dense ones. Positions without entries, which MXNet
+skips, are computed here.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
+from registry.hooks import define
 from registry.values import SelectedRows
 from symop.interop.mxnet.context import placed
 from symop.interop.mxnet.errors import MXNetError
@@ -20,24 +21,24 @@ Shape = tuple[int, ...]
 
 
 class _Sparse(NDArray):
-    """An array whose entries are zero but for some places."""
+    """An array whose entries are zero except at some positions."""
 
     __slots__ = ("_places",)
     _places: Any
 
     def __init__(self, inner: so.NDArray, places: Any = None) -> None:
-        """Hold ``inner``; ``places`` are those that are held, by default those with entries."""
+        """Wraps ``inner``; ``places`` are the stored positions, by default of nonzero entries."""
         super().__init__(inner)
         self._places = places
 
     @property
     def size(self) -> int:
-        """Number of entries that are held."""
+        """The number of stored entries."""
         return int(self.data.size)
 
     @property
     def data(self) -> NDArray:
-        """The entries that are held."""
+        """The stored entries."""
         raise NotImplementedError
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -45,7 +46,7 @@ class _Sparse(NDArray):
         self._places = value._places if isinstance(value, _Sparse) else None
 
     def become(self, found: so.NDArray) -> None:
-        """Hold the value of ``found``."""
+        """Takes over the value of ``found``."""
         super().become(found)
         self._places = None
 
@@ -54,11 +55,11 @@ class _Sparse(NDArray):
         return NDArray(self.inner).asscalar()
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
-        """The entries in another dtype, at the same places."""
+        """The array cast to another dtype, with the same positions."""
         return type(self)(super().astype(dtype).inner, self._places)
 
     def copy(self) -> NDArray:
-        """An array of its own with the same entries at the same places."""
+        """A copy with the same entries and positions."""
         return type(self)(super().copy().inner, self._places)
 
     def __repr__(self) -> str:
@@ -66,11 +67,11 @@ class _Sparse(NDArray):
         return f"\n<{type(self).__name__} {lengths} @{self.context}>"
 
     def check_format(self, full_check: bool = True) -> None:
-        """Has no effect: what does not fit together is never made."""
+        """Has no effect: inconsistent arrays cannot be created."""
 
 
 class RowSparseNDArray(_Sparse):
-    """An array of which some rows are held; the others are zero."""
+    """An array that stores some rows; the others are zero."""
 
     __slots__ = ()
 
@@ -88,22 +89,22 @@ class RowSparseNDArray(_Sparse):
 
     @property
     def indices(self) -> NDArray:
-        """Numbers of the rows that are held."""
+        """The indices of the stored rows."""
         return _whole(self._rows)
 
     @property
     def data(self) -> NDArray:
-        """The rows that are held."""
+        """The stored rows."""
         return NDArray(self.inner[self._rows.astype(np.int32)])
 
     def retain(self, indices: NDArray) -> "RowSparseNDArray":
-        """The same array with the rows ``indices`` and no others."""
+        """The array restricted to the rows ``indices``."""
         kept = np.intersect1d(self._rows, indices.asnumpy().astype(np.int64))
         rows = self.inner[kept.astype(np.int32)]
         return row_sparse_of(SelectedRows(kept, rows.value, self.shape[0]))
 
     def parts(self) -> SelectedRows:
-        """The rows and their numbers."""
+        """The stored rows and their indices."""
         rows = self._rows.astype(np.int64)
         return SelectedRows(rows, self.asnumpy()[rows], self.shape[0])
 
@@ -112,7 +113,7 @@ class RowSparseNDArray(_Sparse):
 
 
 class CSRNDArray(_Sparse):
-    """A matrix of which some entries are held, row by row; the others are zero."""
+    """A matrix that stores some entries row by row; the others are zero."""
 
     __slots__ = ()
 
@@ -122,7 +123,7 @@ class CSRNDArray(_Sparse):
         return "csr"
 
     def parts(self) -> CSRArray:
-        """The entries, their columns, and where each row begins."""
+        """The entries, their columns, and the offsets of rows."""
         dense = self.asnumpy()
         if self._places is None:
             rows, columns = np.nonzero(dense)
@@ -136,17 +137,17 @@ class CSRNDArray(_Sparse):
 
     @property
     def data(self) -> NDArray:
-        """The entries that are held."""
+        """The stored entries."""
         return array_of(self.parts().data)
 
     @property
     def indices(self) -> NDArray:
-        """Their columns."""
+        """The columns of the stored entries."""
         return _whole(self.parts().indices)
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row begins among them."""
+        """The offsets of the rows among the stored entries."""
         return _whole(self.parts().indptr)
 
     def __getitem__(self, index: Any) -> NDArray:
@@ -158,7 +159,7 @@ class CSRNDArray(_Sparse):
         return as_stored(NDArray(self.inner[index]), "csr")
 
     def asscipy(self) -> Any:
-        """The matrix as one of SciPy."""
+        """The matrix as a SciPy matrix."""
         from scipy.sparse import csr_matrix as of_scipy  # noqa: PLC0415  # it is optional
 
         some = self.parts()
@@ -173,10 +174,10 @@ def _whole(numbers: np.ndarray) -> NDArray:
 
 
 def row_sparse_of(some: SelectedRows, context: Any = None) -> RowSparseNDArray:
-    """The array that ``some`` rows make.
+    """The row-sparse array of the given rows.
 
     Raises:
-        MXNetError: they do not fit together.
+        MXNetError: the components are inconsistent.
     """
     made = merged_rows(some)
     dense = np.zeros(made.shape, made.dtype)
@@ -185,10 +186,10 @@ def row_sparse_of(some: SelectedRows, context: Any = None) -> RowSparseNDArray:
 
 
 def csr_of(some: CSRArray, context: Any = None) -> CSRNDArray:
-    """The matrix that the parts make.
+    """The csr matrix of the given components.
 
     Raises:
-        MXNetError: they do not fit together.
+        MXNetError: the components are inconsistent.
     """
     made = sorted_csr(checked(some))
     places = made.indices, made.indptr if made.indptr.size else np.zeros(made.shape[0] + 1, int)
@@ -196,10 +197,10 @@ def csr_of(some: CSRArray, context: Any = None) -> CSRNDArray:
 
 
 def as_stored(array: NDArray, stype: str) -> NDArray:
-    """``array`` stored as ``"default"``, ``"row_sparse"`` or ``"csr"``.
+    """Converts ``array`` to the storage type ``"default"``, ``"row_sparse"`` or ``"csr"``.
 
     Raises:
-        MXNetError: there is no such way, or a csr array is to have other than two axes.
+        MXNetError: the storage type is unknown, or a csr array would not have two axes.
     """
     kinds = {"default": NDArray, "row_sparse": RowSparseNDArray, "csr": CSRNDArray}
     if stype not in kinds:
@@ -212,22 +213,22 @@ def as_stored(array: NDArray, stype: str) -> NDArray:
 
 
 def _tostype(self: NDArray, stype: str) -> NDArray:
-    """The array stored otherwise."""
+    """The array in another storage type."""
     return as_stored(self, stype)
 
 
-setattr(NDArray, "tostype", _tostype)  # noqa: B010  # it makes arrays of classes that derive from it
+define(NDArray, tostype=_tostype)  # it makes arrays of classes that derive from it
 
 
-# Making ----------------------------------------------------------------------------------------
+# Creation --------------------------------------------------------------------------------------
 
 
 def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Any = None, dtype: Any = None) -> Any:
-    """A csr matrix of ``(data, indices, indptr)``, of ``(data, (rows, columns))``, of a shape, or
-    of a matrix.
+    """Creates a csr matrix from ``(data, indices, indptr)``, ``(data, (rows, columns))``, a shape,
+    or a matrix.
 
     Raises:
-        MXNetError: the parts do not fit together, or ``shape`` is not that of a matrix.
+        MXNetError: the components are inconsistent, or ``shape`` is not that of the matrix.
     """
     if isinstance(arg1, tuple) and len(arg1) == 3:
         data, indices, indptr = _entries(arg1[0], dtype), *map(_numbers, arg1[1:])
@@ -245,10 +246,10 @@ def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Any = None, dtype: An
 def row_sparse_array(
     arg1: Any, shape: Shape | None = None, ctx: Any = None, dtype: Any = None
 ) -> Any:
-    """A row-sparse array of ``(data, indices)``, of a shape, or of an array.
+    """Creates a row-sparse array from ``(data, indices)``, a shape, or an array.
 
     Raises:
-        MXNetError: the parts do not fit together, or ``shape`` is not that of the array.
+        MXNetError: the components are inconsistent, or ``shape`` is not that of the array.
     """
     if isinstance(arg1, tuple) and len(arg1) == 2 and not isinstance(arg1[0], int):
         data, rows = _entries(arg1[0], dtype), _numbers(arg1[1])
@@ -258,7 +259,7 @@ def row_sparse_array(
 
 
 def _whole_of(given: Any, stype: str, shape: Any, ctx: Any, dtype: Any) -> NDArray:
-    """A sparse array of a dense one, of one of SciPy, or of a shape."""
+    """A sparse array from a dense one, a SciPy matrix, or a shape."""
     if isinstance(given, tuple):
         made = array_of(jnp.zeros(given, dtype or np.float32))
     else:

@@ -1,4 +1,4 @@
-"""``mx.sym``: every operator by MXNet's name, as a function that makes symbols."""
+"""``mx.sym``: every operator of MXNet, as a function that makes symbols."""
 
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
@@ -25,23 +25,23 @@ __all__ = [
 ]  # fmt: skip
 Shape = int | tuple[int, ...] | list[int]
 
-# Making ----------------------------------------------------------------------------------------
+# Creation --------------------------------------------------------------------------------------
 
 
 def zeros(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
-    """Zeros, float32 unless told otherwise; a length 0 is one that follows."""
+    """Zeros; float32 by default. A length of 0 is inferred."""
     made: Symbol = _called("_zeros")(shape=shape, dtype=dtype or "float32", **others)
     return made
 
 
 def ones(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
-    """Ones, float32 unless told otherwise."""
+    """Ones; float32 by default."""
     made: Symbol = _called("_ones")(shape=shape, dtype=dtype or "float32", **others)
     return made
 
 
 def full(shape: Shape, val: float, dtype: _Any = None, **others: _Any) -> Symbol:
-    """One number everywhere."""
+    """An array filled with a number."""
     options = {"dtype": dtype or "float32", **others}
     made: Symbol = _called("_full")(shape=shape, value=float(val), **options)
     return made
@@ -56,7 +56,7 @@ def arange(
     name: str | None = None,
     dtype: _Any = None,
 ) -> Symbol:
-    """Numbers at equal distances, up to ``stop`` and without it, each ``repeat`` times."""
+    """Evenly spaced numbers up to ``stop``, exclusive, each repeated ``repeat`` times."""
     options = {"repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32"}
     made: Symbol = _called("_arange")(start=start, stop=stop, step=step, name=name, **options)
     return made
@@ -70,7 +70,7 @@ def linspace(
     name: str | None = None,
     dtype: _Any = None,
 ) -> Symbol:
-    """``num`` numbers at equal distances."""
+    """``num`` evenly spaced numbers."""
     options = {"endpoint": endpoint, "name": name, "dtype": dtype or "float32"}
     made: Symbol = _called("_linspace")(start=start, stop=stop, num=num, **options)
     return made
@@ -89,7 +89,7 @@ def eye(
 
 
 def histogram(a: Symbol, bins: int | Symbol = 10, range: _Any = None, **others: _Any) -> Symbol:
-    """How many entries lie in each bin, and the bounds of the bins.
+    """The number of entries in each bin, and the bin bounds.
 
     Raises:
         ValueError: a number of bins is given without a range.
@@ -144,7 +144,7 @@ def __getattr__(name: str) -> _Callable[..., Symbol]:
         function = _called(name)
     except _MXNetError as error:
         raise AttributeError(f"mx.sym: {error}") from None
-    if name in _TABLE:  # a user's own operator may be declared anew
+    if name in _TABLE:  # not cached for user operators, which may be declared again
         globals()[name] = function
     return function
 

@@ -1,15 +1,16 @@
-"""Symbol: MXNet's, composed by its operators' names, bound and run through the catalogue."""
+"""MXNet's Symbol, composed of MXNet's operators, bound and run through the catalogue."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from symop.files import PathLike, read_bounded, write_atomically
+from registry.errors import FormatError
 from symop.interop.mxnet import binding
 from symop.interop.mxnet.attributes import written
 from symop.interop.mxnet.calls import as_shape, by_place
-from symop.interop.mxnet.errors import MXNetError, require_known
+from symop.interop.mxnet.errors import MXNetError, MXNetFormatError, require_known
 from symop.interop.mxnet.executor import Executor
+from symop.interop.mxnet.fluent import HOOKS
 from symop.interop.mxnet.graph import (
     Entry,
     Node,
@@ -24,8 +25,13 @@ from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import Partial, is_known
 from symop.interop.mxnet.symbol_json import HIDDEN, LIMIT, decode, encode
 from symop.interop.mxnet.translating import as_function, translated
-from symop.symbol import Symbol as Graph
+from symop.io.files import PathLike, read_bounded, write_atomically
+from symop.symbol.symbol import Symbol as Graph
 
+ARRAYS_ONLY = (
+    "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
+)  # fmt: skip
+"""Methods of arrays that symbols refuse."""
 _PLACING = ("stype_dict", "group2ctx", "shared_arg_names", "shared_exec", "shared_buffer")
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
@@ -33,9 +39,9 @@ Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 class Symbol:
     """One or more outputs of a graph of MXNet's operators.
 
-    Made by ``var``, by operators and by ``load``. Shapes are inferred when it is bound;
-    ``to_graph`` gives the same computation as a symbol of the catalogue, for ``so.grad`` and the
-    rest.
+    Symbols are made by ``var``, by operators and by ``load``. Shapes are inferred when a symbol is
+    bound; ``to_graph`` converts it to a symbol of the catalogue, for ``so.grad`` and other
+    functions.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -47,18 +53,23 @@ class Symbol:
     """
 
     __slots__ = ("heads",)
+    HOOKS = HOOKS.union(
+        ARRAYS_ONLY,
+        {"_compose", "as_nd_ndarray", "as_np_ndarray", "astype", "debug_str"},
+        {"get_backend_symbol", "gradient", "optimize_for"},
+    )
     __hash__: ClassVar[Callable[..., int]] = object.__hash__
     __array_priority__ = 1000
 
     def __init__(self, heads: Sequence[Entry]) -> None:
-        """The outputs ``heads``; users call operators."""
+        """Creates a symbol of the outputs ``heads``; users call operators."""
         self.heads = list(heads)
 
     # Names
 
     @property
     def name(self) -> str | None:
-        """The name of the node, or None for outputs of several."""
+        """The name of the node, or None if the outputs belong to several nodes."""
         nodes = {id(node): node for node, _ in self.heads}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
@@ -74,7 +85,7 @@ class Symbol:
         return [node.name for node in self._variables()]
 
     def list_arguments(self) -> list[str]:
-        """Names of the variables that are no auxiliary states."""
+        """Names of the variables that are not auxiliary states."""
         return argument_names(self.heads)
 
     def list_auxiliary_states(self) -> list[str]:
@@ -94,11 +105,11 @@ class Symbol:
         return (Symbol([one]) for one in self.heads)
 
     def __getitem__(self, index: int | str | slice) -> "Symbol":
-        """The output at ``index``, or called so.
+        """The output with the given index or name.
 
         Raises:
-            ValueError: none is called so.
-            IndexError: there are fewer.
+            ValueError: no output, or more than one, has this name.
+            IndexError: the index is out of range.
         """
         if isinstance(index, slice):
             return Symbol(self.heads[index])
@@ -110,12 +121,12 @@ class Symbol:
         return Symbol([self.heads[names.index(index)]])
 
     def get_internals(self) -> "Symbol":
-        """All outputs of all nodes, for picking one by its name."""
+        """All outputs of all nodes, from which one can be selected by name."""
         nodes = topological(self.heads)
         return Symbol([(node, i) for node in nodes for i in range(node.visible)])
 
     def get_children(self) -> "Symbol | None":
-        """What the outputs are computed from; None for a variable."""
+        """The inputs of the outputs' nodes; None for a variable."""
         nodes = {id(node): node for node, _ in self.heads}
         below = [entry for node in nodes.values() for entry in node.inputs]
         return Symbol(below) if below else None
@@ -123,22 +134,22 @@ class Symbol:
     # Attributes
 
     def attr(self, key: str) -> str | None:
-        """The attribute ``key`` of the node, if it has it."""
+        """The attribute ``key`` of the node, or None."""
         own = self._node("attr").attributes
         return own.get(key, own.get(f"__{key}__") if key in HIDDEN else None)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """All attributes of the node; MXNet's own remarks also under their plain names.
+        """All attributes of the node; hidden ones of MXNet also under their plain names.
 
         Raises:
-            MXNetError: ``recursive`` is asked for, which MXNet has dropped.
+            MXNetError: ``recursive`` is set, which MXNet no longer supports.
         """
         if recursive:
             raise MXNetError("list_attr: recursive must be False, got True; use attr_dict")
         return _with_plain(self._node("list_attr").attributes)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """Attributes of all nodes that have some, by name."""
+        """Attributes by the names of the nodes that have some."""
         found: dict[str, dict[str, str]] = {}
         for node in topological(self.heads):
             if node.attributes:
@@ -158,10 +169,10 @@ class Symbol:
     # Composition
 
     def __call__(self, *args: "Symbol", name: str | None = None, **kwargs: "Symbol") -> "Symbol":
-        """A copy with other symbols in place of variables, in their order or by name.
+        """A copy with variables replaced by other symbols, by position or name.
 
         Raises:
-            MXNetError: a name is no variable's, or what is given is no symbol.
+            MXNetError: a name is not that of a variable, or a value is not a symbol.
         """
         if args and kwargs:
             raise MXNetError("compose: symbols must be given in order or by name, got both")
@@ -188,11 +199,11 @@ class Symbol:
     # Files
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph as MXNet writes it; without the casts of mixed precision unless told."""
+        """The graph as MXNet's JSON; by default without the casts of mixed precision."""
         return encode(without_casts(self.heads) if remove_amp_cast else self.heads)
 
     def save(self, fname: PathLike, remove_amp_cast: bool = True) -> None:
-        """Write the graph as MXNet reads it; the file is replaced whole or not at all."""
+        """Writes the graph in MXNet's format; the file is replaced atomically."""
         write_atomically(fname, self.tojson(remove_amp_cast).encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -201,24 +212,24 @@ class Symbol:
     # Types
 
     def infer_shape(self, *args: Any, **kwargs: Any) -> Inferred:
-        """Shapes of arguments, outputs and auxiliary states; three times None if some stay open.
+        """Shapes of arguments, outputs and auxiliary states; three times None if any is unknown.
 
         Raises:
-            MXNetError: two shapes contradict each other; the message names operator and node.
+            MXNetError: shapes contradict each other; the message names operator and node.
         """
         found = self.infer_shape_partial(*args, **kwargs)
         return self._complete("shape", found, lambda one: bool(one) and is_known(one))
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """As ``infer_shape``, with ``()`` or zeros for what stays open."""
+        """``infer_shape``, with ``()`` or zeros for what is unknown."""
         types = Inference(self.heads, self._given_shapes(args, kwargs))
         return self._listed(types, lambda entry: types.shape(entry) or ())
 
     def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
-        """Dtypes of arguments, outputs and auxiliary states; three times None if some stay open.
+        """Dtypes of arguments, outputs and auxiliary states; three times None if any is unknown.
 
         Raises:
-            MXNetError: two dtypes contradict each other; the message names operator and node.
+            MXNetError: dtypes contradict each other; the message names operator and node.
 
         Example:
             >>> import symop.interop.mxnet as mx
@@ -230,7 +241,7 @@ class Symbol:
         return self._complete("type", found, lambda one: one is not None)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> Inferred:
-        """As ``infer_type``, with None for what stays open."""
+        """``infer_type``, with None for what is unknown."""
         given = self._given("infer_type", args, kwargs)
         told = {name: one for name, one in given.items() if one is not None}
         types = Inference(self.heads, {}, told, partial=True)
@@ -242,18 +253,18 @@ class Symbol:
         return self._listed(types, scalar)
 
     def _given(self, what: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """What is told of variables, arguments in their order or any by name."""
+        """The given values of variables: arguments in order, or any by name."""
         require_known(f"{what}: names", kwargs, self.list_inputs())
         return by_place(what, self.list_arguments(), args, kwargs)
 
     def _given_shapes(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Partial]:
         given = self._given("infer_shape", args, kwargs)
         told = {name: as_shape(name, one) for name, one in given.items() if one is not None}
-        # A scalar's shape () tells nothing in MXNet, where no array is of rank 0.
+        # The shape () of a scalar means unknown in MXNet, where no array has rank 0.
         return {name: one for name, one in told.items() if one}
 
     def _complete(self, what: str, found: Inferred, is_told: Callable[[Any], bool]) -> Inferred:
-        """``found``, unless some of it stays open."""
+        """``found``, or three times None with a warning if some of it is unknown."""
         names = [*self.list_arguments(), *self.list_outputs(), *self.list_auxiliary_states()]
         every = [one for part in found for one in part or []]
         unknown = [name for name, one in zip(names, every, strict=True) if not is_told(one)]
@@ -279,14 +290,14 @@ class Symbol:
     def to_graph(
         self, dtypes: Mapping[str, Any] | None = None, /, **shapes: Sequence[int]
     ) -> Graph:
-        """The same computation as a symbol of the catalogue, for variables of known shapes.
+        """Converts the graph to a symbol of the catalogue, for variables of known shapes.
 
         Args:
-            dtypes: of variables; float32 unless told or inferred.
-            **shapes: of variables, as many as do not follow from others.
+            dtypes: dtypes of variables; inferred or float32 by default.
+            **shapes: shapes of variables that cannot be inferred.
 
         Raises:
-            MXNetError: a shape does not follow.
+            MXNetError: a shape cannot be inferred.
 
         Example:
             >>> import symop as so, symop.interop.mxnet as mx
@@ -298,10 +309,10 @@ class Symbol:
         return translated(self.heads, self._given_shapes((), shapes), dtypes)
 
     def to_jax(self, *, is_train: bool = False) -> Callable[..., Any]:
-        """The graph as a pure JAX function of arrays by name; types are those of what it gets.
+        """The graph as a pure JAX function of arrays by name; types are those of its arguments.
 
-        As the function of ``so.Symbol.to_jax``: arrays may come by position, arguments first, then
-        auxiliary states; ``key=`` for random operators (``random_key=`` where a variable has
+        As for ``so.Symbol.to_jax``, arrays may be passed by position, arguments first, then
+        auxiliary states; ``key=`` is the key of random operators (``random_key=`` if a variable has
         that name); in training with auxiliary states it returns a pair, the outputs and the new
         states by name.
         """
@@ -319,15 +330,15 @@ class Symbol:
         aux_states: Any = None,
         **others: Any,
     ) -> Executor:
-        """An executor over given arrays, which it reads and writes in place.
+        """Creates an executor over given arrays, which it reads and writes in place.
 
         Args:
-            ctx: where; arrays lie where they are.
-            args: arrays of the arguments, in their order or by name.
-            args_grad: arrays that gradients are written into, likewise.
+            ctx: has no effect: arrays stay on their devices.
+            args: arrays of the arguments, in order or by name.
+            args_grad: arrays for gradients, in order or by name.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             aux_states: arrays of the auxiliary states.
-            **others: what MXNet takes for placing and sharing memory; changes no result.
+            **others: MXNet's options for placement and memory sharing; they have no effect.
         """
         del ctx, others
         return binding.bind(self.heads, args, args_grad, grad_req, aux_states)
@@ -339,14 +350,14 @@ class Symbol:
         type_dict: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Executor:
-        """An executor over zeros of inferred shapes.
+        """Creates an executor over zeros of inferred shapes.
 
         Args:
-            ctx: where; arrays lie on JAX's default device.
+            ctx: has no effect: arrays are on JAX's default device.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
             type_dict: dtypes by name.
-            **kwargs: shapes by name; what MXNet takes for placing and sharing memory changes no
-                result.
+            **kwargs: shapes by name; MXNet's options for placement and memory sharing have no
+                effect.
         """
         del ctx
         shapes = {key: one for key, one in kwargs.items() if key not in _PLACING}
@@ -367,32 +378,36 @@ def _with_plain(attributes: Mapping[str, str]) -> dict[str, str]:
 
 
 def load_json(text: str | bytes, limit: int = LIMIT) -> Symbol:
-    """The symbol that ``text`` writes; nothing in it is executed.
+    """Parses a symbol from MXNet's JSON; nothing in it is executed.
 
     Raises:
-        MXNetFormatError: it is damaged.
-        MXNetError: it has an operator that is not mapped.
+        MXNetFormatError: the text is damaged.
+        MXNetError: an operator is not mapped.
     """
     return Symbol(decode(text, limit))
 
 
 def load(fname: PathLike, limit: int = LIMIT) -> Symbol:
-    """The symbol in the file ``fname``.
+    """Loads the symbol from the file ``fname``.
 
     Raises:
-        MXNetFormatError: it is damaged or too large.
-        OSError: it cannot be read.
+        MXNetFormatError: the file is damaged or too large.
+        OSError: the file cannot be read.
     """
     try:
-        return load_json(read_bounded(fname, limit), limit)
+        text = read_bounded(fname, limit)
+    except FormatError as error:
+        raise MXNetFormatError(str(error)) from None
+    try:
+        return load_json(text, limit)
     except MXNetError as error:
         raise type(error)(f"{fname}: {error}") from error.__cause__
 
 
 def save(fname: PathLike, symbol: Symbol) -> None:
-    """Write ``symbol`` as MXNet reads it; the file is replaced whole or not at all.
+    """Writes ``symbol`` in MXNet's format; the file is replaced atomically.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     symbol.save(fname)

@@ -1,4 +1,4 @@
-"""Checks of symbols in tests: outputs, gradients, and gradients against differences."""
+"""Checks of symbols in tests: outputs, gradients, and gradients against finite differences."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from registry.types import is_floating
 from symop.interop.mxnet import sym as symbols
 from symop.interop.mxnet.comparisons import Tolerance, assert_almost_equal, get_tols, plain
 from symop.interop.mxnet.errors import MXNetError
@@ -16,7 +17,7 @@ from symop.interop.mxnet.symbol import Symbol
 
 Location = Mapping[str, Any] | Sequence[Any]
 _WAY = "__random_proj"
-"""The variable that is the direction along which gradients are looked at, named as in MXNet."""
+"""The variable that holds the random direction of the check, named as in MXNet."""
 _EPS = {"float16": 2.0**-6, "float32": 2.0**-9, "float64": 2.0**-14}
 
 
@@ -24,7 +25,7 @@ def _located(names: Sequence[str], given: Location | None, dtype: Any) -> dict[s
     """Arrays by name.
 
     Raises:
-        ValueError: names are missing or superfluous.
+        ValueError: names are missing or unexpected.
     """
     found = (
         dict(given) if isinstance(given, Mapping) else dict(zip(names, given or (), strict=False))
@@ -42,10 +43,10 @@ def _array(value: Any, dtype: Any) -> NDArray:
 
 
 def _dtype(given: Any) -> Any:
-    """The dtype of a check; float64 needs JAX to have it.
+    """The dtype of a check; float64 requires JAX's 64-bit mode.
 
     Raises:
-        MXNetError: it has not.
+        MXNetError: the mode is disabled.
     """
     chosen = np.float32 if given is None else given
     if chosen is np.float64 and jax.dtypes.canonicalize_dtype(chosen) != np.float64:
@@ -54,7 +55,7 @@ def _dtype(given: Any) -> Any:
 
 
 def simple_forward(sym: Symbol, ctx: Any = None, is_train: bool = False, **inputs: Any) -> Any:
-    """The outputs as arrays of NumPy, one or a list."""
+    """The outputs as NumPy arrays, one or a list."""
     arrays = {name: array_of(np.asarray(one), np.float32) for name, one in inputs.items()}
     found = [one.asnumpy() for one in sym.bind(ctx, arrays).forward(is_train)]
     return found[0] if len(found) == 1 else found
@@ -71,12 +72,12 @@ def numeric_grad(
     """Gradients of the sum of the first output by central differences.
 
     Args:
-        executor: what computes it.
-        location: where, by name; integers have zeros.
+        executor: the executor.
+        location: the arguments by name; gradients by integers are zero.
         aux_states: auxiliary states before each pass.
-        eps: the difference.
+        eps: the step.
         use_forward_train: whether operators behave as in training.
-        dtype: of the gradients.
+        dtype: has no effect.
     """
     del dtype
     held = {name: np.array(one) for name, one in location.items()}
@@ -90,7 +91,7 @@ def numeric_grad(
     gradients = {}
     for name, array in held.items():
         gradient = gradients[name] = np.zeros(array.shape, np.float64)
-        for place in np.ndindex(array.shape) if array.dtype.kind == "f" else ():
+        for place in np.ndindex(array.shape) if is_floating(array.dtype) else ():
             old = array[place]
             sums = []
             for step in (0.5, -0.5):
@@ -98,7 +99,7 @@ def numeric_grad(
                 sums.append(total())
             array[place] = old
             gradient[place] = (sums[0] - sums[1]) / eps
-    total()  # which writes the location again
+    total()  # restores the location
     return gradients
 
 
@@ -115,20 +116,20 @@ def check_numeric_gradient(
     grad_stype_dict: Any = None,
     dtype: Any = None,
 ) -> None:
-    """Fail unless gradients agree with differences, along a random direction of the output.
+    """Asserts that gradients agree with differences, along a random direction of the output.
 
     Args:
-        sym: a symbol of one output.
+        sym: a symbol with one output.
         location: arrays of its arguments.
-        aux_states: of its auxiliary states.
-        numeric_eps: the difference; what suits the dtype unless given.
+        aux_states: arrays of its auxiliary states.
+        numeric_eps: the step; the default depends on the dtype.
         rtol: see ``assert_almost_equal``.
-        atol: likewise.
-        grad_nodes: names of the arguments that are checked, or a request for each; else all.
-        use_forward_train: whether differences are those of training.
+        atol: see ``assert_almost_equal``.
+        grad_nodes: names of the checked arguments, or a request for each; defaults to all.
+        use_forward_train: whether differences are computed in training mode.
         ctx: has no effect.
         grad_stype_dict: has no effect.
-        dtype: of the arrays; float32 unless given.
+        dtype: the dtype of the arrays; defaults to float32.
 
     Raises:
         AssertionError: they differ.
@@ -162,20 +163,20 @@ def check_numeric_gradient(
 
 
 def _difference(told: Tolerance, dtype: np.dtype) -> float:
-    """The difference that is told for a dtype, or that suits it."""
+    """The given step for a dtype, or its default."""
     eps = told.get(dtype) if isinstance(told, Mapping) else told
     return _EPS[dtype.name] if eps is None else eps
 
 
 def _by_argument(names: Sequence[str], given: Any) -> dict[str, Any]:
-    """What is told of arguments: for all, in order or by name."""
+    """Values by argument, given for all, in order or by name."""
     if isinstance(given, str):
         return dict.fromkeys(names, given)
     return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
 
 
 def _requested(request: str, gradient: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """What a gradient array holds after a backward pass."""
+    """The expected content of a gradient array after a backward pass."""
     held: np.ndarray = {"write": gradient, "add": gradient + before, "null": before}[request]
     return held
 
@@ -191,18 +192,18 @@ def check_symbolic_forward(
     equal_nan: bool = False,
     dtype: Any = None,
 ) -> list[NDArray]:
-    """Fail unless the outputs are those that are expected.
+    """Asserts that the outputs are as expected.
 
     Args:
         sym: the symbol.
         location: arrays of its arguments, in order or by name.
-        expected: the outputs, likewise.
+        expected: the expected outputs, in order or by name.
         rtol: see ``assert_almost_equal``.
-        atol: likewise.
+        atol: see ``assert_almost_equal``.
         aux_states: arrays of its auxiliary states.
         ctx: has no effect.
         equal_nan: see ``assert_almost_equal``.
-        dtype: of the arrays; float32 unless given, ``"asnumpy"`` leaves them as they are.
+        dtype: the dtype of the arrays; defaults to float32. ``"asnumpy"`` keeps their dtypes.
 
     Returns:
         The outputs.
@@ -233,21 +234,21 @@ def check_symbolic_backward(
     equal_nan: bool = False,
     dtype: Any = None,
 ) -> dict[str, NDArray]:
-    """Fail unless the gradients are those that are expected.
+    """Asserts that the gradients are as expected.
 
     Args:
         sym: the symbol.
         location: arrays of its arguments, in order or by name.
-        out_grads: gradients of its outputs, in order or by name; None is ones.
-        expected: the gradients, in order or by name.
+        out_grads: gradients of its outputs, in order or by name; None means ones.
+        expected: the expected gradients, in order or by name.
         rtol: see ``assert_almost_equal``.
-        atol: likewise.
+        atol: see ``assert_almost_equal``.
         aux_states: arrays of its auxiliary states.
-        grad_req: what becomes of gradients, for all, in order or by name.
+        grad_req: gradient requests, for all, in order or by name.
         ctx: has no effect.
         grad_stypes: has no effect.
         equal_nan: see ``assert_almost_equal``.
-        dtype: of the arrays; float32 unless given, ``"asnumpy"`` leaves them as they are.
+        dtype: the dtype of the arrays; defaults to float32. ``"asnumpy"`` keeps their dtypes.
 
     Returns:
         The gradients.
@@ -288,25 +289,25 @@ def check_consistency(
     use_uniform: bool = False,
     rand_type: Any = np.float64,
 ) -> dict[str, Any]:
-    """Fail unless a symbol gives the same in several dtypes, or several symbols do.
+    """Asserts that a symbol gives equal results in several dtypes, or that several symbols do.
 
     Args:
         sym: the symbol, or one for each of ``ctx_list``.
         ctx_list: keyword arguments of ``simple_bind``: a context, shapes and a ``type_dict``.
-        scale: of random arguments.
+        scale: the scale of random arguments.
         grad_req: ``"write"``, ``"add"`` or ``"null"``.
-        arg_params: arguments by name; random unless given.
-        aux_params: auxiliary states by name; zeros unless given.
+        arg_params: arguments by name; random by default.
+        aux_params: auxiliary states by name; zeros by default.
         rtol: see ``assert_almost_equal``.
-        atol: likewise.
-        raise_on_err: has no effect: it fails.
-        ground_truth: what all are compared with; the one of most precision unless given.
+        atol: see ``assert_almost_equal``.
+        raise_on_err: has no effect: differences always raise.
+        ground_truth: the reference results; defaults to those of the highest precision.
         equal_nan: see ``assert_almost_equal``.
-        use_uniform: whether random arguments are evenly distributed.
-        rand_type: dtype in which they are drawn.
+        use_uniform: whether random arguments are uniform instead of normal.
+        rand_type: the dtype in which random arguments are drawn.
 
     Returns:
-        Outputs and gradients by name of what all were compared with.
+        The reference outputs and gradients by name.
     """
     del raise_on_err
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
@@ -355,7 +356,7 @@ def check_speed(
     typ: str = "whole",
     **kwargs: Any,
 ) -> float:
-    """Seconds of a forward pass, and unless ``typ`` is ``"forward"`` a backward pass."""
+    """The seconds of a forward pass, plus a backward pass unless ``typ`` is ``"forward"``."""
     shapes = {name: one.shape for name, one in (location or {}).items()} or kwargs
     executor = sym.simple_bind(ctx, grad_req, **shapes)
     for name, array in executor.arg_dict.items():

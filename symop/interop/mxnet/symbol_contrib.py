@@ -1,7 +1,7 @@
-"""Control flow of ``mx.sym.contrib``: what a body computes becomes a graph within a node.
+"""Control flow of ``mx.sym.contrib``: the body's computation becomes a subgraph of a node.
 
-Nodes that a body makes bear the name of its graph. Where they read others, the graph has a variable
-instead, and the node of the loop another input.
+Nodes created by a body are marked with the name of its graph. Where they read other nodes, the
+graph gets a variable, and the control-flow node an additional input.
 """
 
 import itertools
@@ -24,13 +24,13 @@ _numbers = itertools.count()
 
 
 class _Graph(NamedTuple):
-    """What a body computes.
+    """The computation of a body.
 
     Attributes:
         heads: its outputs.
-        reads: for each of its variables, in their order, what it stands for: an entry of the graph
-            around, or a variable of the body's own.
-        found: what the body returned, in its lists.
+        reads: what each of its variables stands for, in order: an entry of the enclosing graph,
+            or a variable of the body.
+        found: the results of the body, in nested lists.
     """
 
     heads: list[Entry]
@@ -38,16 +38,16 @@ class _Graph(NamedTuple):
     found: Any
 
     def places(self, own: Sequence[Symbol]) -> list[int | None]:
-        """Where the body's own variables are among its variables."""
+        """The indices of the body's own variables among its variables."""
         at = {id(node): i for i, (node, _) in enumerate(self.reads)}
         return [at.get(id(one.heads[0][0])) for one in own]
 
 
 def _singles(nested: Any) -> Any:
-    """Nested lists in which no symbol has several outputs.
+    """Nested lists in which symbols with several outputs are split.
 
     Raises:
-        MXNetError: something is no symbol.
+        MXNetError: an item is not a symbol.
     """
     if isinstance(nested, (list, tuple)):
         return [_singles(one) for one in nested]
@@ -57,7 +57,7 @@ def _singles(nested: Any) -> Any:
 
 
 def _graph(name: str, body: Function, *given: Any) -> _Graph:
-    """The graph of what ``body`` makes of its arguments."""
+    """The graph of the results of ``body`` on its arguments."""
     outer = current_attributes().get(None).get(_MARK)
     name = f"{outer}${name}" if outer else name
     name = f"{name}{next(_numbers)}"
@@ -73,7 +73,7 @@ def _is_inside(node: Node, name: str) -> bool:
 
 
 def _own_heads(symbols: Sequence[Symbol], name: str) -> list[Entry]:
-    """The outputs, each by a node of its own that the body made."""
+    """The outputs, each computed by a distinct node created by the body."""
     heads: list[Entry] = []
     for one in symbols:
         node, index = one.heads[0]
@@ -84,7 +84,7 @@ def _own_heads(symbols: Sequence[Symbol], name: str) -> list[Entry]:
 
 
 def _cut(heads: Sequence[Entry], name: str) -> tuple[list[Entry], list[Entry]]:
-    """A copy of what the body made, and what its variables stand for."""
+    """A copy of the nodes created by the body, and what its variables stand for."""
     made: dict[int, Node] = {}
     variables: dict[tuple[int, int], tuple[Node, Entry]] = {}
 
@@ -115,7 +115,7 @@ def _own_variables(prefix: str, nested: Any) -> list[Symbol]:
 def _outputs(
     operator: str, inputs: Sequence[Entry], graphs: Sequence[_Graph], **attributes: Any
 ) -> list[Symbol]:
-    """The outputs of a node of control flow."""
+    """The outputs of a control-flow node."""
     attributes["num_args"] = len(inputs) + len(graphs)
     own = current_attributes().get({key: written(one) for key, one in attributes.items()})
     name = current_names().get(None, operator)
@@ -124,19 +124,19 @@ def _outputs(
 
 
 def foreach(body: Function, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
-    """Call ``body(slice, states)`` for each slice of ``data`` along the first axis.
+    """Calls ``body(slice, states)`` for each slice of ``data`` along the first axis.
 
     Args:
-        body: returns an output, or several, and the states that follow.
-        data: a symbol, or several.
-        init_states: the first states.
-        name: of the graph.
+        body: returns one or several outputs, and the next states.
+        data: one or several symbols.
+        init_states: the initial states.
+        name: the name of the graph.
 
     Returns:
-        The outputs, stacked, and the last states.
+        The stacked outputs, and the last states.
 
     Raises:
-        MXNetError: the body does not use some of what it gets, or the number of states changes.
+        MXNetError: the body does not use all its arguments, or the number of states changes.
     """
     data, init_states = _singles(data), _singles(init_states)
     slices, states = _own_variables("slice", data), _own_variables("state", init_states)
@@ -163,15 +163,15 @@ def foreach(body: Function, data: Any, init_states: Any, name: str = "foreach") 
 
 
 class _Inputs:
-    """The inputs of a node whose graphs share some."""
+    """The inputs of a node, shared by its graphs."""
 
     def __init__(self, own: Sequence[Symbol] = (), first: Sequence[Symbol] = ()) -> None:
-        """``own`` variables of the bodies stand for the inputs ``first``."""
+        """The ``own`` variables of the bodies stand for the inputs ``first``."""
         self.entries = [one.heads[0] for one in first]
         self._at = {(id(one.heads[0][0]), 0): i for i, one in enumerate(own)}
 
     def places(self, graph: _Graph) -> list[int]:
-        """Which inputs the graph reads."""
+        """The indices of the inputs that the graph reads."""
         for node, index in graph.reads:
             if (id(node), index) not in self._at:
                 self._at[id(node), index] = len(self.entries)
@@ -186,20 +186,20 @@ def while_loop(
     max_iterations: int | None = None,
     name: str = "while_loop",
 ) -> tuple[Any, Any]:
-    """Call ``func(*loop_vars)`` as long as ``cond(*loop_vars)`` holds.
+    """Calls ``func(*loop_vars)`` while ``cond(*loop_vars)`` holds.
 
     Args:
-        cond: gives a symbol of one entry.
-        func: returns an output, or several, and the variables that follow.
-        loop_vars: the first variables.
-        max_iterations: how often at most.
-        name: of the graphs.
+        cond: returns a symbol with one entry.
+        func: returns one or several outputs, and the next variables.
+        loop_vars: the initial variables.
+        max_iterations: the maximal number of iterations.
+        name: the name of the graphs.
 
     Returns:
-        The outputs, stacked and filled up with zeros, and the last variables.
+        The stacked outputs, padded with zeros, and the last variables.
 
     Raises:
-        MXNetError: there is no limit, a variable is not used, or their number changes.
+        MXNetError: ``max_iterations`` is missing, a variable is unused, or their number changes.
     """
     if max_iterations is None:
         raise MXNetError("while_loop: max_iterations must be given, got none")
@@ -233,10 +233,10 @@ def while_loop(
 
 
 def cond(pred: Symbol, then_func: Function, else_func: Function, name: str = "cond") -> Any:
-    """What ``then_func()`` gives where ``pred`` holds, else what ``else_func()`` gives.
+    """The result of ``then_func()`` if ``pred`` holds, otherwise of ``else_func()``.
 
     Raises:
-        MXNetError: they give another number of outputs.
+        MXNetError: they return different numbers of outputs.
     """
     question = _graph(f"{name}_pred", lambda: pred)
     then, otherwise = _graph(f"{name}_then", then_func), _graph(f"{name}_else", else_func)

@@ -1,4 +1,4 @@
-"""MXNet's ``-symbol.json``: read in every version since 0.8, written as 1.9.1 writes it."""
+"""MXNet's ``-symbol.json``: reads all versions since 0.8, writes the format of 1.9.1."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from symop.interop.mxnet.operators import Operator, find
 
 VERSION = 10901
 LIMIT = 1 << 28
-"""How many bytes of a file are read at most, unless told."""
+"""The default limit on the size of a file in bytes."""
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
-"""Remarks that were written without underscores once."""
+"""Hidden attributes that old versions wrote without underscores."""
 
 
 class _NodeRecord(msgspec.Struct):
@@ -40,11 +40,11 @@ class _GraphRecord(msgspec.Struct):
 
 
 def decode(text: str | bytes, limit: int = LIMIT) -> list[Entry]:
-    """The heads of the graph that ``text`` writes, upgraded to 1.9.1.
+    """Parses the heads of a graph, upgraded to the format of 1.9.1.
 
     Raises:
-        MXNetFormatError: it is damaged; the message shows where.
-        MXNetError: a node's operator is not mapped, or its attributes are none of it.
+        MXNetFormatError: the text is damaged; the message shows where.
+        MXNetError: a node's operator is not mapped, or its attributes are invalid.
     """
     if len(text) > limit:
         raise MXNetFormatError(f"symbol: at most {limit} bytes must be read, got {len(text)}")
@@ -56,7 +56,7 @@ def decode(text: str | bytes, limit: int = LIMIT) -> list[Entry]:
 
 
 def _version(record: _GraphRecord) -> int:
-    """The number of the MXNet that wrote the graph; 0.8 wrote none."""
+    """The MXNet version that wrote the graph; 0.8 did not record one."""
     found = record.attrs.get("mxnet_version", ["int", 800])
     if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], int)):
         raise MXNetFormatError(f'symbol: mxnet_version must be ["int", number], got {found!r:.80}')
@@ -74,7 +74,7 @@ def _graph(record: _GraphRecord, version: int) -> list[Entry]:
 
 
 def _entry(nodes: Sequence[Node], entry: Sequence[int], what: str) -> Entry:
-    """The output that ``entry`` names: node, output, and a version in later files."""
+    """The output referred to by ``entry``: node, output, and a version in newer files."""
     if len(entry) not in (2, 3) or not 0 <= entry[0] < len(nodes):
         raise MXNetFormatError(
             f"symbol: the {what} must be [node, output, version] of a node before it, got {entry}"
@@ -129,10 +129,10 @@ def _call(record: _NodeRecord, inputs: list[Entry], version: int) -> Node:
 def _upgraded(
     operator: Operator | None, attributes: dict[str, str], inputs: list[Entry], version: int
 ) -> dict[str, str]:
-    """The attributes as 1.9.1 has them."""
+    """The attributes in the form of 1.9.1."""
     if version < VERSION:
         attributes = _with_hidden(operator, attributes, inputs)
-    # Where no axis was meant, -1 was written.
+    # A missing axis was written as -1.
     arguments = operator is not None and operator.name in ("argmax", "argmin")
     if version < 905 and arguments and attributes.get("axis") == "-1":
         del attributes["axis"]
@@ -142,7 +142,7 @@ def _upgraded(
 def _with_hidden(
     operator: Operator | None, attributes: Mapping[str, str], inputs: list[Entry]
 ) -> dict[str, str]:
-    """Remarks get underscores; ``weight_lr_mult`` goes to the variable that is the weight."""
+    """Adds underscores to hidden attributes; moves ``weight_lr_mult`` to the weight's variable."""
     made: dict[str, str] = {}
     for name, value in attributes.items():
         key = next((key for key in HIDDEN if name.endswith(key)), None)
@@ -174,7 +174,7 @@ def _input_named(
 def _completed(
     operator: Operator, name: str, attributes: Mapping[str, str], inputs: list[Entry]
 ) -> list[Entry]:
-    """The inputs, with new variables for those that were not written."""
+    """The inputs, with new variables for those missing in the file."""
     own = {key: one for key, one in attributes.items() if not is_hidden(key)}
     names = operator.present(operator.read(own, len(inputs)))
     new = [Node(None, f"{name}_{one}", attributes) for one in names[len(inputs) :]]
@@ -185,7 +185,7 @@ def _completed(
 
 
 def encode(heads: Sequence[Entry]) -> str:
-    """The graph as MXNet 1.9.1 writes it, byte for byte."""
+    """The graph in the format of MXNet 1.9.1, byte for byte."""
     return _written(_record(heads, top=True))
 
 
@@ -223,7 +223,7 @@ def _node_record(node: Node, inputs: list[list[int]]) -> dict[str, Any]:
 
 
 def _written(value: Any, depth: int = 0) -> str:
-    """JSON with the line breaks of MXNet: members of long lists and of objects on their own."""
+    """JSON with MXNet's line breaks: items of long lists and of objects on separate lines."""
     if isinstance(value, dict):
         parts = [f"{_text(key)}: {_written(one, depth + 1)}" for key, one in value.items()]
         return _joined("{", parts, "}", depth, lines=len(parts) > 1 or depth == 0)

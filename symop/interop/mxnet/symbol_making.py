@@ -1,4 +1,4 @@
-"""The making of symbols: variables, groups, and calls of operators by MXNet's names."""
+"""Creation of symbols: variables, groups, and calls of operators by MXNet's names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,20 +25,20 @@ def var(
     init: Any = None,
     **kwargs: Any,
 ) -> Symbol:
-    """A variable.
+    """Creates a variable.
 
     Args:
         name: its name.
         attr: strings to attach.
-        shape: its shape; 0 for a length that is not known.
-        lr_mult: multiplies the learning rate.
-        wd_mult: multiplies the weight decay.
+        shape: its shape; 0 for an unknown length.
+        lr_mult: a factor of the learning rate.
+        wd_mult: a factor of the weight decay.
         dtype: its dtype.
-        init: what initializes it: an initializer, or its description.
-        **kwargs: more attributes, between double underscores; ``stype``, how it is stored.
+        init: its initializer, or the description of one.
+        **kwargs: further attributes, between double underscores; ``stype``, the storage type.
 
     Raises:
-        MXNetError: the name is no str, or an attribute is not between double underscores.
+        MXNetError: the name is not a str, or an attribute is not between double underscores.
     """
     if not isinstance(name, str):
         raise MXNetError(f"var: name must be a str, got {name!r}")
@@ -101,10 +101,10 @@ def call(operator: Operator, called: str, args: Sequence[Any], kwargs: Mapping[s
 
 
 def function_of(called: str) -> Callable[..., Symbol]:
-    """The operator ``called`` so, as a function of symbols and attributes.
+    """The operator ``called``, as a function of symbols and attributes.
 
     Raises:
-        MXNetError: there is none.
+        MXNetError: there is no such operator.
     """
     operator = find(called)
 

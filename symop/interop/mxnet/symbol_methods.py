@@ -1,26 +1,23 @@
-"""Methods of symbols beside those that compute: text for debugging, composition in place, backends.
+"""Methods of symbols that do not compute: debug text, in-place composition, backends.
 
-XLA compiles a bound graph as a whole, so no part of it is left for a backend to take over.
+XLA compiles a bound graph as a whole, so no part of it is left to another backend.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from symop.interop.mxnet.errors import MXNetError, near
+from registry.hooks import define
+from symop.interop.mxnet.errors import MXNetError, NotImplementedForSymbol, near
 from symop.interop.mxnet.graph import Node, topological
-from symop.interop.mxnet.symbol import Symbol
+from symop.interop.mxnet.symbol import ARRAYS_ONLY, Symbol
 
 _BACKENDS = ("default", "default_v2", "MKLDNN", "MKLDNN_QUANTIZE", "ONEDNN", "TensorRT")
-"""Those that come with builds of MXNet 1.x."""
+"""The backends of MXNet 1.x builds."""
 _RULE = "-" * 20
 
 
-class NotImplementedForSymbol(MXNetError, NotImplementedError):  # noqa: N818  # MXNet's name
-    """What arrays can do and symbols cannot."""
-
-
 def debug_str(self: Symbol) -> str:
-    """The graph as text: outputs, then variables and calls, inputs before what reads them.
+    """The graph as text: outputs, then variables and calls, inputs before their readers.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -47,15 +44,15 @@ def _call_lines(node: Node) -> Iterator[str]:
 
 
 def _compose(self: Symbol, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> None:
-    """Put other symbols in place of variables of this one; ``symbol(...)`` makes a new one."""
+    """Replaces variables of this symbol in place; ``symbol(...)`` returns a new symbol."""
     self.heads = self(*args, name=name, **kwargs).heads
 
 
 def gradient(self: Symbol, wrt: Any) -> Any:
-    """Refuse, as MXNet does: its operators cannot write a gradient.
+    """Raises an error, as in MXNet, where operators do not have symbolic gradients.
 
     Raises:
-        NotImplementedForSymbol: the message tells what has gradients.
+        NotImplementedForSymbol: always; the message names the alternatives.
     """
     raise NotImplementedForSymbol(
         f"gradient: a symbol of MXNet has none by {wrt!r}; bind it and call backward, or take "
@@ -64,7 +61,7 @@ def gradient(self: Symbol, wrt: Any) -> Any:
 
 
 def get_backend_symbol(self: Symbol, backend: str) -> Symbol:
-    """A copy: ``backend`` would change no result.
+    """A copy of the symbol: ``backend`` would not change results.
 
     Raises:
         MXNetError: MXNet has no backend of this name.
@@ -81,18 +78,18 @@ def get_backend_symbol(self: Symbol, backend: str) -> Symbol:
 def optimize_for(
     self: Symbol, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, **others: Any
 ) -> Symbol:
-    """As ``get_backend_symbol``; what tells shapes and dtypes is not needed."""
+    """Calls ``get_backend_symbol``; arguments for shapes and dtypes are not needed."""
     del args, aux, ctx, others
     return get_backend_symbol(self, backend)
 
 
 def as_nd_ndarray(self: Symbol) -> Symbol:
-    """The symbol itself, which is of MXNet's classic namespace."""
+    """The symbol itself, which belongs to MXNet's classic namespace."""
     return self
 
 
 def as_np_ndarray(self: Symbol) -> Symbol:
-    """Refuse: there is no ``mx.sym.np``.
+    """Raises an error: there is no ``mx.sym.np``.
 
     Raises:
         NotImplementedForSymbol: always.
@@ -100,6 +97,23 @@ def as_np_ndarray(self: Symbol) -> Symbol:
     raise NotImplementedForSymbol(f"as_np_ndarray: mx.sym.np is not supported, got {self!r}")
 
 
-METHODS = (
-    debug_str, _compose, gradient, get_backend_symbol, optimize_for, as_nd_ndarray, as_np_ndarray
-)  # fmt: skip
+def _refusal(name: str) -> Callable[..., Any]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedForSymbol(
+            f"{name}: it must be asked of an array, got {self!r}, which has no value; use bind"
+        )
+
+    return method
+
+
+define(Symbol, **{name: _refusal(name) for name in ARRAYS_ONLY})
+define(
+    Symbol,
+    _compose=_compose,
+    as_nd_ndarray=as_nd_ndarray,
+    as_np_ndarray=as_np_ndarray,
+    debug_str=debug_str,
+    get_backend_symbol=get_backend_symbol,
+    gradient=gradient,
+    optimize_for=optimize_for,
+)

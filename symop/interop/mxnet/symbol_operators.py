@@ -1,29 +1,31 @@
-"""Python's operators on symbols and their fluent methods, under MXNet's names for the nodes."""
+"""Python's operators on symbols and fluent methods, with MXNet's names of nodes."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
+from registry.caches import memoized
+from registry.hooks import define
 from symop.interop.mxnet.base import numeric_types
-from symop.interop.mxnet.fluent import BINARY, COMPARISONS, NUMBERS_ONLY, attach, split_parts
+from symop.interop.mxnet.fluent import (
+    BINARY,
+    COMPARISONS,
+    NUMBERS_ONLY,
+    fluent_methods,
+    split_parts,
+)
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.symbol_making import function_of
-from symop.interop.mxnet.symbol_methods import METHODS, NotImplementedForSymbol
-
-_EAGER = (
-    "__bool__", "as_in_context", "asnumpy", "asscalar", "backward", "copy", "detach", "wait_to_read"
-)  # fmt: skip
 
 
-@functools.lru_cache(maxsize=1024)
+@memoized(1024)
 def called(name: str) -> Callable[..., Any]:
     """The operator ``name`` on symbols."""
     return function_of(name)
 
 
-@functools.lru_cache(maxsize=64)
+@memoized(64)
 def binary(name: str) -> Callable[[Any, Any], Any]:
-    """The function ``name`` of two operands, each a symbol or a number."""
+    """The binary function ``name``; each operand is a symbol or a number."""
     names = BINARY[name]
 
     def function(lhs: Any, rhs: Any) -> Any:
@@ -50,7 +52,7 @@ def split_v2(
     squeeze_axis: bool = False,
     **others: Any,
 ) -> Symbol:
-    """Parts along an axis: as many equal ones, or those that begin where it is told."""
+    """Splits a symbol along an axis, into equal sections or at the given indices."""
     indices, sections = split_parts(indices_or_sections)
     options = {"axis": axis, "squeeze_axis": squeeze_axis, "sections": sections, **others}
     made: Symbol = called("_split_v2")(ary, indices=indices, **options)
@@ -58,14 +60,14 @@ def split_v2(
 
 
 def reshape(self: Symbol, *shape: Any, **kwargs: Any) -> Any:
-    """The entries in another shape, given as a tuple or length by length."""
+    """The symbol in another shape, given as a tuple or as separate lengths."""
     if shape:
         kwargs["shape"] = shape if isinstance(shape[0], int) else shape[0]
     return called("reshape")(self, **kwargs)
 
 
 def astype(self: Symbol, *args: Any, **kwargs: Any) -> Any:
-    """The entries in another dtype."""
+    """The symbol cast to another dtype."""
     return called("cast")(self, *args, **kwargs)
 
 
@@ -88,26 +90,14 @@ def _method(name: str, swapped: bool = False) -> Callable[[Symbol, Any], Any]:
     return method
 
 
-def _refusal(name: str) -> Callable[..., Any]:
-    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedForSymbol(
-            f"{name}: it must be asked of an array, got {self!r}, which has no value; use bind"
-        )
-
-    return method
+def _methods(name: str, method: str) -> dict[str, Callable[..., Any]]:
+    """Returns Python's operators for the binary function ``name``."""
+    reflected = {} if method in COMPARISONS else {f"__r{method}__": _method(name, swapped=True)}
+    return {f"__{method}__": _method(name), **reflected}
 
 
-def _attach() -> None:
-    attach(Symbol, called)
-    for method in (split_v2, reshape, astype, __neg__, __abs__, *METHODS):
-        setattr(Symbol, method.__name__, method)
-    for name, names in BINARY.items():
-        if names.method is not None:
-            setattr(Symbol, f"__{names.method}__", _method(name))
-            if names.method not in COMPARISONS:
-                setattr(Symbol, f"__r{names.method}__", _method(name, swapped=True))
-    for name in _EAGER:
-        setattr(Symbol, name, _refusal(name))
-
-
-_attach()
+_OWN = {one.__name__: one for one in (split_v2, reshape, astype, __neg__, __abs__)}
+define(Symbol, **{**fluent_methods(Symbol, called), **_OWN})
+for _name, _names in BINARY.items():
+    if _names.method is not None:
+        define(Symbol, **_methods(_name, _names.method))

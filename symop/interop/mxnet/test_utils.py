@@ -1,4 +1,4 @@
-"""What tests of MXNet's operators use: ``mx.test_utils``."""
+"""``mx.test_utils``: utilities for tests of MXNet's operators."""
 
 import contextlib
 import json
@@ -137,13 +137,13 @@ __all__ = [
 
 
 def list_gpus() -> range:
-    """Numbers of the GPUs."""
+    """The indices of the GPUs."""
     return range(num_gpus())
 
 
 @contextlib.contextmanager
 def environment(*args: Any) -> Iterator[None]:
-    """Set variables for a while, one by name and value or a dict of them; None is unset."""
+    """Sets environment variables, by name and value or as a dict; None unsets a variable."""
     wanted: Mapping[str, str | None] = args[0] if len(args) == 1 else {args[0]: args[1]}
     before = {name: os.environ.get(name) for name in wanted}
     _set(wanted)
@@ -163,13 +163,13 @@ def _set(wanted: Mapping[str, str | None]) -> None:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """Nothing is written to the standard error for a while."""
+    """Discards output to the standard error stream."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
         yield
 
 
 class DummyIter(DataIter):
-    """The first batch of other data, again and again without an end."""
+    """Repeats the first batch of an iterator endlessly."""
 
     def __init__(self, real_iter: DataIter) -> None:
         """See the class."""
@@ -201,19 +201,19 @@ def compare_optimizer(
     compare_states: bool = True,
     ntensors: int = 1,
 ) -> None:
-    """Fail unless two optimizers do the same to random parameters.
+    """Asserts that two optimizers update random parameters equally.
 
     Args:
-        opt1: updates one parameter after the other.
-        opt2: updates them at once, if ``shape`` is a list of shapes.
-        shape: of the parameter, or a list of shapes.
-        dtype: of the parameters.
-        w_stype: how those of ``opt2`` are stored.
-        g_stype: how their gradients are.
+        opt1: updates parameters one by one.
+        opt2: updates all at once, if ``shape`` is a list of shapes.
+        shape: the shape of the parameter, or a list of shapes.
+        dtype: the dtype of the parameters.
+        w_stype: the storage type of the parameters of ``opt2``.
+        g_stype: the storage type of their gradients.
         rtol: see ``assert_almost_equal``.
-        atol: likewise.
-        compare_states: whether what is kept is compared, too.
-        ntensors: how many parameters there are.
+        atol: see ``assert_almost_equal``.
+        compare_states: whether to compare the states, too.
+        ntensors: the number of parameters.
     """
     shapes = shape if isinstance(shape, list) else [shape]
     draws = [[np.random.rand(*one).astype(dtype) for one in shapes] for _ in "wg"]
@@ -239,14 +239,14 @@ def _array(value: np.ndarray) -> Any:
     return nd.array(value, dtype=value.dtype)
 
 
-# What MXNet downloads --------------------------------------------------------------------------
+# Downloads -------------------------------------------------------------------------------------
 
 
 def download(url: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """MXNet's way to fetch a file, which is not here.
+    """MXNet's function to download a file, which is not supported.
 
     Raises:
-        MXNetError: always; the message says what to use.
+        MXNetError: always; the message names the alternative.
     """
     raise MXNetError(f"download: nothing is fetched from the network here; get {url} yourself")
 

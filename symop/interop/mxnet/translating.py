@@ -1,13 +1,12 @@
-"""A graph of MXNet's operators becomes a graph of the catalogue, once its variables have types."""
+"""Translation of MXNet graphs with typed variables into graphs of the catalogue."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from registry.caches import memoized
 from registry.types import DType
-from symop.building import Group, var
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.call_types import bodies_of
 from symop.interop.mxnet.calls import by_place
@@ -16,10 +15,11 @@ from symop.interop.mxnet.graph import Entry, Node, state_ids
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import Partial, is_known
 from symop.interop.mxnet.writing import writing
-from symop.symbol import Symbol
+from symop.symbol.building import Group, var
+from symop.symbol.symbol import Symbol
 
 _TYPES = 64
-"""A function of arrays remembers so many different types of them."""
+"""The maximal number of cached type combinations of a function of arrays."""
 
 
 def translated(
@@ -27,15 +27,15 @@ def translated(
     shapes: Mapping[str, Partial],
     dtypes: Mapping[str, Any] | None = None,
 ) -> Symbol:
-    """The symbol of the catalogue that computes ``heads``, with variables of the same names.
+    """Translates ``heads`` into a symbol of the catalogue, with variables of the same names.
 
     Args:
         heads: outputs of the graph.
-        shapes: of variables, as many as do not follow from others.
-        dtypes: of variables, likewise.
+        shapes: shapes of variables that cannot be inferred.
+        dtypes: dtypes of variables that cannot be inferred.
 
     Raises:
-        MXNetError: a shape does not follow, or does not fit; the message names the node.
+        MXNetError: a shape cannot be inferred, or does not fit; the message names the node.
     """
     types = Inference(heads, shapes, dtypes)
     states = state_ids(types.nodes)
@@ -50,7 +50,7 @@ def translated(
             made[id(node)] = applied(node, inputs, types.shape((node, 0)))
     values = Group([made[id(node)][index] for node, index in heads])
     variables = [made[id(node)][0].node for node in types.variables()]
-    return Symbol(values.nodes, tuple(variables))  # in MXNet's order, also those it can do without
+    return Symbol(values.nodes, tuple(variables))  # in MXNet's order, including unused ones
 
 
 def as_function(heads: Sequence[Entry], names: Sequence[str], is_train: bool) -> Callable[..., Any]:
@@ -58,11 +58,11 @@ def as_function(heads: Sequence[Entry], names: Sequence[str], is_train: bool) ->
 
     Args:
         heads: outputs of the graph.
-        names: of all variables, arguments first.
+        names: names of all variables, arguments first.
         is_train: whether it runs as in training.
     """
 
-    @functools.lru_cache(maxsize=_TYPES)
+    @memoized(_TYPES)
     def made(types: tuple[tuple[Shape, DType], ...]) -> Callable[..., Any]:
         shapes = {name: shape for name, (shape, _) in zip(names, types, strict=True)}
         dtypes = {name: dtype for name, (_, dtype) in zip(names, types, strict=True)}
@@ -92,15 +92,15 @@ def _dtype(value: Any) -> DType:
 
 
 def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...]:
-    """The visible outputs of a call, of values whose shapes are known.
+    """The visible outputs of a call on values of known shapes.
 
-    What the call writes into its states is an effect of any of them.
+    Writes to states are effects of the outputs.
 
     Args:
         node: the call.
-        inputs: what it is called with.
-        shape: that of its first output; a call without inputs may have told it in part, such as
-            the zeros that a recurrent network begins with.
+        inputs: the inputs of the call.
+        shape: the shape of its first output; for a call without inputs whose attribute is a
+            partial shape, such as the zeros of a recurrent network's initial state.
     """
     assert node.operator is not None
     values = node.values
@@ -119,9 +119,11 @@ def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...
 
 
 def _require_names(nodes: Sequence[Node]) -> None:
-    """Refuse two variables of one name, which could not be fed."""
+    """Rejects variables without names, and variables with equal names, which could not be fed."""
     seen: set[str] = set()
     for node in nodes:
+        if node.is_variable and not node.name:
+            raise MXNetError("bind: a variable must have a name, got an empty one")
         if node.is_variable and node.name in seen:
             raise MXNetError(f"bind: names of variables must differ, got two of {node.name!r}")
         seen.update([node.name] if node.is_variable else [])

@@ -1,4 +1,4 @@
-"""Operators of MXNet that are not mapped, by the beginnings of their names, with the reasons."""
+"""Operators of MXNet that are not mapped, by name prefix, with the reasons."""
 
 UNMAPPED = {
     "_contrib_quantize": "arithmetic of 8-bit integers; load the model before it was quantized",
@@ -26,6 +26,6 @@ UNMAPPED = {
 
 
 def reason(name: str) -> str:
-    """Why there is no operator called ``name``, for a message; empty if nothing is known of it."""
+    """The reason why the operator ``name`` is not mapped; empty if none is recorded."""
     told = next((why for start, why in UNMAPPED.items() if name.startswith(start)), None)
     return "" if told is None else f": {told}"

@@ -1,14 +1,21 @@
-"""Updater: an optimizer with what it keeps for each parameter, as bytes where it is saved."""
+"""Updater: an optimizer with its states, which can be saved as bytes."""
 
 from typing import Any
 
-import jax.numpy as jnp
 import msgspec
 import numpy as np
 
+from registry.errors import FormatError
+from registry.operator.attributes import dtype_named
 from symop.interop.mxnet.base_optimizer import Formula, Index, Optimizer
 from symop.interop.mxnet.errors import MXNetError, MXNetFormatError
 from symop.interop.mxnet.ndarray import NDArray, array_of
+from symop.io.files import PathLike, read_bounded
+
+LIMIT = 1 << 32
+"""The maximal number of bytes of states read from a file."""
+_DEPTH_LIMIT = 32
+"""The maximal nesting depth of the state of one parameter."""
 
 
 class _Array(msgspec.Struct):
@@ -29,8 +36,8 @@ class Updater:
     """Updates parameters by index.
 
     Attributes:
-        optimizer: how.
-        states: what is kept, by index.
+        optimizer: the optimizer.
+        states: the states of parameters, by index.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -42,12 +49,12 @@ class Updater:
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
-        """Nothing is kept yet."""
+        """Creates an updater without states."""
         self.optimizer = optimizer
         self.states: dict[Index, Any] = {}
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
-        """Update one parameter, or several, given as lists."""
+        """Updates one parameter, or several, given as lists."""
         if not isinstance(index, (list, tuple)):
             index, grad, weight = [index], [grad], [weight]
         self.prepare(index, weight)
@@ -59,36 +66,50 @@ class Updater:
             self.optimizer.update_multi_precision(*one)
 
     def prepare(self, indices: Any, weights: Any) -> None:
-        """Make what is kept for parameters that are new."""
+        """Creates the states of new parameters."""
         for index, weight in zip(indices, weights, strict=True):
             if index not in self.states:
                 made = self.optimizer.create_state_multi_precision(index, weight)
                 self.states[index] = made
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """What is kept as bytes; with ``dump_optimizer`` also how often each was updated."""
+        """The states as bytes; with ``dump_optimizer`` also the update counts."""
         counts = self.optimizer._index_update_count.items() if dump_optimizer else None
         pairs = [(index, _written(one)) for index, one in self.states.items()]
         return msgspec.msgpack.encode(_States(pairs, None if counts is None else list(counts)))
 
     def set_states(self, states: bytes) -> None:
-        """Go on from what ``get_states`` gave; nothing in it is executed.
+        """Restores states from ``get_states``; nothing in them is executed.
 
         Raises:
-            MXNetFormatError: it is damaged, or MXNet's own, which is a pickle.
+            MXNetFormatError: the bytes are damaged, or MXNet's own, which are a pickle.
         """
         try:
             read = msgspec.msgpack.decode(states, type=_States)
             found = {index: _read(one) for index, one in read.states}
-        except (msgspec.DecodeError, ValueError, TypeError) as error:
+        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
             raise MXNetFormatError(
-                f"set_states: what get_states gave must be given, not a pickle of MXNet's: {error}"
+                "set_states: what get_states gave must be given, not a pickle of MXNet's: "
+                f"{error!s:.500}"
             ) from None
         self.states = found
         if read.counts is not None:
             counts = dict(read.counts)
             self.optimizer._index_update_count = dict(counts)
             self.optimizer.num_update = max([self.optimizer.begin_num_update, *counts.values()])
+
+    def load_states(self, path: PathLike) -> None:
+        """Restores states from a file by ``set_states``.
+
+        Raises:
+            MXNetFormatError: the file is damaged or too large.
+            OSError: the file cannot be read.
+        """
+        try:
+            states = read_bounded(path, LIMIT)
+        except FormatError as error:
+            raise MXNetFormatError(str(error)) from None
+        self.set_states(states)
 
 
 def _written(state: Any) -> Any:
@@ -102,21 +123,25 @@ def _written(state: Any) -> Any:
     return _Array(array.dtype.name, array.shape, array.tobytes())
 
 
-def _read(state: Any) -> Any:
+def _read(state: Any, depth: int = 0) -> Any:
     if state is None:
         return None
+    if depth > _DEPTH_LIMIT:
+        raise ValueError(f"states must nest at most {_DEPTH_LIMIT} deep")
     if isinstance(state, list):
-        return tuple(_read(one) for one in state)
+        return tuple(_read(one, depth + 1) for one in state)
     one = msgspec.convert(state, _Array)
-    array = np.frombuffer(one.data, jnp.dtype(one.dtype)).reshape(one.shape)
+    if min(one.shape, default=0) < 0:
+        raise ValueError(f"the lengths of a shape must not be negative, got {one.shape}")
+    array = np.frombuffer(one.data, dtype_named(one.dtype)).reshape(one.shape)
     return array_of(array)
 
 
 def is_formula(optimizer: Optimizer) -> bool:
-    """Whether the optimizer's step is compiled: it is one of ours, and no subclass says another."""
+    """Whether the step is compiled: the optimizer is a ``Formula`` that keeps its ``update``."""
     return isinstance(optimizer, Formula) and type(optimizer).update is Formula.update
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
-    """An updater that does what ``optimizer`` says."""
+    """Creates an updater that applies ``optimizer``."""
     return Updater(optimizer)

@@ -1,4 +1,4 @@
-"""``mx.util``: devices, the environment, and the semantics of arrays, which are the legacy ones."""
+"""``mx.util``: devices, the environment, and array semantics, which are the legacy ones."""
 
 import contextlib
 import os
@@ -35,17 +35,17 @@ def get_gpu_count() -> int:
 
 
 def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
-    """Free bytes and all bytes of a GPU."""
+    """The free and the total number of bytes of a GPU."""
     return gpu_memory_info(gpu_dev_id)
 
 
 def getenv(name: str) -> str | None:
-    """A variable of the environment, or None."""
+    """An environment variable, or None."""
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set a variable of the environment; None takes it away."""
+    """Sets an environment variable; None removes it."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -53,12 +53,12 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def makedirs(d: str) -> None:
-    """Make a directory, and those it lies in, unless they are there."""
+    """Creates a directory and its parents, unless they exist."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def set_module(module: str) -> Callable[[T], T]:
-    """A decorator that says where a function belongs."""
+    """A decorator that sets the module of a function."""
 
     def decorate(made: T) -> T:
         made.__module__ = module
@@ -67,14 +67,14 @@ def set_module(module: str) -> Callable[[T], T]:
     return decorate
 
 
-# Semantics of NumPy ----------------------------------------------------------------------------
+# NumPy semantics -------------------------------------------------------------------------------
 
 
 def _refuse(what: str, active: bool) -> None:
-    """Arrays without axes or entries, and those of ``mx.np``, are not there.
+    """Rejects NumPy shapes and arrays of ``mx.np``, which are not supported.
 
     Raises:
-        MXNetError: they are asked for.
+        MXNetError: they are requested.
     """
     if active:
         raise MXNetError(
@@ -84,54 +84,54 @@ def _refuse(what: str, active: bool) -> None:
 
 
 def is_np_shape() -> bool:
-    """Whether shapes are NumPy's: no."""
+    """Whether NumPy shapes are active: always False."""
     return False
 
 
 def is_np_array() -> bool:
-    """Whether arrays are those of ``mx.np``: no."""
+    """Whether arrays of ``mx.np`` are active: always False."""
     return False
 
 
 def set_np_shape(active: bool) -> bool:
-    """Leave shapes as they are; whether they were NumPy's before.
+    """Keeps legacy shapes; returns whether NumPy shapes were active, which is False.
 
     Raises:
-        MXNetError: ``active``.
+        MXNetError: ``active`` is set.
     """
     _refuse("set_np_shape", active)
     return False
 
 
 def set_np(shape: bool = True, array: bool = True) -> None:
-    """Leave shapes and arrays as they are.
+    """Keeps legacy shapes and arrays.
 
     Raises:
-        MXNetError: others are asked for.
+        MXNetError: others are requested.
     """
     _refuse("set_np", shape or array)
 
 
 def reset_np() -> None:
-    """Leave shapes and arrays as they are."""
+    """Keeps legacy shapes and arrays."""
 
 
 @contextlib.contextmanager
 def np_shape(active: bool = True) -> Iterator[None]:
-    """Leave shapes as they are for a while; see ``set_np_shape``."""
+    """Keeps legacy shapes within a context; see ``set_np_shape``."""
     _refuse("np_shape", active)
     yield
 
 
 @contextlib.contextmanager
 def np_array(active: bool = True) -> Iterator[None]:
-    """Leave arrays as they are for a while; see ``set_np``."""
+    """Keeps legacy arrays within a context; see ``set_np``."""
     _refuse("np_array", active)
     yield
 
 
 def use_np(func: Any) -> Any:
-    """Refuse what is written for ``mx.np``.
+    """Rejects code written for ``mx.np``.
 
     Raises:
         MXNetError: always.

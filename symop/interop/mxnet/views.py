@@ -1,6 +1,6 @@
-"""Views: arrays that share their entries with another one, as MXNet's pieces of an array do.
+"""Views: arrays that share their entries with another array, like MXNet's slices.
 
-A piece holds a value of its own. What is written into either is carried to the other.
+A view holds its own value; writes to either array are copied to the other.
 """
 
 import math
@@ -13,10 +13,10 @@ Index = tuple[Any, ...]
 
 
 class Viewed:
-    """An array with an inner one, that may be a piece of another array, and have pieces.
+    """An array that may be a view of another array, and may have views.
 
     Attributes:
-        inner: the eager array of symop that holds the value.
+        inner: symop's eager array that holds the value.
     """
 
     __slots__ = ("__weakref__", "_base", "_pieces", "inner")
@@ -24,19 +24,19 @@ class Viewed:
     _pieces: "weakref.WeakSet[Viewed] | None"
 
     def __init__(self, inner: so.NDArray) -> None:
-        """Hold ``inner``; users call ``mx.nd.array``."""
+        """Wraps ``inner``; users call ``mx.nd.array``."""
         self.inner = inner
         self._base = self._pieces = None
 
     def adopt(self, piece: "Viewed", index: Index | None) -> None:
-        """Let ``piece`` share what lies at ``index``, or everything in another shape."""
+        """Makes ``piece`` a view of the entries at ``index``, or of all in another shape."""
         piece._base = self, index
         if self._pieces is None:
             self._pieces = weakref.WeakSet()
         self._pieces.add(piece)
 
     def tell(self, teller: "Viewed | None" = None) -> None:
-        """Carry what was written into this array to all that share it, but for ``teller``."""
+        """Copies the value of this array to all arrays that share it, except ``teller``."""
         if self._base is not None and self._base[0] is not teller:
             base, index = self._base
             base.receive(self, index)
@@ -47,8 +47,13 @@ class Viewed:
                 piece.inner.take_over(_like(self._at(piece._base[1]), piece.inner))
                 piece.tell(self)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether another array shares its entries."""
+        return self._base is not None or bool(self._pieces)
+
     def receive(self, piece: "Viewed", index: Index | None) -> None:
-        """Write what a piece holds."""
+        """Writes the value of a view back."""
         if index is None:
             self.inner.take_over(_like(piece.inner, self.inner))
         else:
@@ -59,17 +64,17 @@ class Viewed:
 
 
 def _like(value: so.NDArray, other: so.NDArray) -> so.NDArray:
-    """``value`` in the shape of ``other``, as an array that nobody else holds."""
+    """``value`` in the shape of ``other``, as an unshared array."""
     made: so.NDArray = so.nd.reshape(value, tuple(other.shape))
     return made
 
 
 def is_contiguous(index: Index, shape: tuple[int, ...]) -> bool:
-    """Whether a piece lies in one stretch of memory, so that MXNet shares it.
+    """Whether a slice is contiguous in memory, so that MXNet shares it.
 
     Args:
-        index: integers, slices, None and dots.
-        shape: of the whole.
+        index: integers, slices, None and Ellipsis.
+        shape: the shape of the whole array.
 
     Example:
         >>> is_contiguous((1, slice(0, 2)), (2, 3)), is_contiguous((slice(None), 0), (2, 3))

@@ -1,4 +1,4 @@
-"""A graph as a table and as a picture: ``mx.viz``."""
+"""``mx.viz``: graphs as tables and as pictures."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ import numpy as np
 from symop.drawing.cards import counted
 from symop.drawing.layout import arrange
 from symop.drawing.svg import MUTED, Card, Chip, Line, Wire, picture
-from symop.files import PathLike, write_atomically
 from symop.interop.mxnet.attributes import is_hidden
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.graph import Entry, Node, state_ids, topological
 from symop.interop.mxnet.inferring import Inference
 from symop.interop.mxnet.partial_shapes import is_known
 from symop.interop.mxnet.symbol import Symbol
+from symop.io.files import PathLike, write_atomically
 
 Shapes = Mapping[str, Sequence[int]]
 _WEIGHTS = (
@@ -38,7 +38,7 @@ def _inferred(symbol: Symbol, shape: Shapes | None) -> Inference:
     return Inference(symbol.heads, given)
 
 
-# A table ---------------------------------------------------------------------------------------
+# Tables ----------------------------------------------------------------------------------------
 
 
 def print_summary(
@@ -47,13 +47,13 @@ def print_summary(
     line_length: int = 120,
     positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
 ) -> None:
-    """Print a line for each layer: its output without the batch, and how many parameters it has.
+    """Prints a line for each layer: its output shape without the batch, and parameter count.
 
     Args:
         symbol: the graph.
-        shape: shapes of its inputs; without them, shapes that do not follow are left open.
-        line_length: letters in a line.
-        positions: where columns end, as parts of that, or in letters.
+        shape: shapes of its inputs; shapes that cannot be inferred are left out.
+        line_length: the number of characters in a line.
+        positions: the ends of the columns, as fractions of a line or in characters.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -102,9 +102,9 @@ def _text(count: int | None) -> str:
 
 
 def _counts(types: Inference, inputs: set[str]) -> dict[int, int | None]:
-    """How many parameters each node has; those that several share count once, at the first.
+    """The parameter count of each node; shared parameters count once, at their first node.
 
-    None where a shape is not known.
+    None if a shape is not known.
     """
     states, seen = state_ids(types.nodes), set[int]()
     found: dict[int, int | None] = {}
@@ -120,15 +120,15 @@ def _counts(types: Inference, inputs: set[str]) -> dict[int, int | None]:
     return found
 
 
-# A picture -------------------------------------------------------------------------------------
+# Pictures --------------------------------------------------------------------------------------
 
 
 class Drawing:
-    """A picture of a graph, SVG that needs no other program to be seen.
+    """A picture of a graph as self-contained SVG.
 
     Attributes:
-        name: of the picture.
-        source: the SVG.
+        name: its name.
+        source: the SVG text.
     """
 
     def __init__(self, name: str, source: str) -> None:
@@ -136,12 +136,12 @@ class Drawing:
         self.name, self.source = name, source
 
     def render(self, filename: PathLike | None = None, *args: Any, **kwargs: Any) -> str:
-        """Write the picture into a file, which is called ``.svg``.
+        """Writes the picture to a ``.svg`` file.
 
         Args:
-            filename: its name; that of the picture unless given.
-            *args: what graphviz takes; without effect.
-            **kwargs: likewise.
+            filename: the name of the file; defaults to that of the picture.
+            *args: arguments of graphviz; they have no effect.
+            **kwargs: arguments of graphviz; they have no effect.
 
         Returns:
             The name of the file.
@@ -155,7 +155,7 @@ class Drawing:
     save = render
 
     def view(self, *args: Any, **kwargs: Any) -> str:
-        """As ``render``: nothing is opened."""
+        """Calls ``render``; no viewer is opened."""
         return self.render(*args, **kwargs)
 
     def _repr_svg_(self) -> str:
@@ -174,19 +174,19 @@ def plot_network(
     node_attrs: Mapping[str, str] | None = None,
     hide_weights: bool = True,
 ) -> Drawing:
-    """Draw a graph: a box for each operator, from top to bottom.
+    """Draws a graph with a box for each operator, from top to bottom.
 
     Args:
         symbol: the graph.
-        title: stands above it, and is the name of the file.
-        save_format: has no effect: it is always SVG.
-        shape: shapes of its inputs, to write shapes at the edges.
-        dtype: dtypes of its inputs, to write dtypes there.
+        title: the heading, and the name of the file.
+        save_format: has no effect: the format is always SVG.
+        shape: shapes of its inputs, for shapes on edges.
+        dtype: dtypes of its inputs, for dtypes on edges.
         node_attrs: has no effect.
         hide_weights: whether parameters have no boxes.
 
     Raises:
-        MXNetError: a shape does not follow.
+        MXNetError: a shape cannot be inferred.
 
     Example:
         >>> import symop.interop.mxnet as mx
@@ -223,7 +223,7 @@ def _is_weight(node: Node) -> bool:
 
 
 def _card(node: Node, is_head: bool, is_state: bool) -> Card:
-    """What is written in a node's box."""
+    """The text in a node's box."""
     chips = [[Chip("→ output", "output")]] if is_head else []
     hover = "\n".join([node.name, *[f"{key} = {one}" for key, one in node.attributes.items()]])
     lines = [Line(node.name, bold=True)]

@@ -1,18 +1,18 @@
-"""Writing: what operators that change inputs in place, as MXNet's updates do, are in a graph."""
+"""State writes in graphs: the form of operators that change inputs, such as MXNet's updates."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from registry.operator import Grads, Operator
-from registry.signature import Array, State
+from registry.operator.operator import Grads, Operator
+from registry.operator.signature import Array, State
 from registry.table import find, register
 from registry.var import Var
-from symop.graph import VARIABLE, Node, topological
-from symop.symbol import Symbol
+from symop.graph.nodes import VARIABLE, Node, topological
+from symop.symbol.symbol import Symbol
 
 
 def _write(data: Array, state: State, new: Array) -> tuple[Array, Array]:
-    """``data``, and with it a state that becomes ``new``, in training or not."""
+    """Passes ``data`` through, and sets a state to ``new``, in training or not."""
     return data, new
 
 
@@ -27,9 +27,9 @@ def _write_gradient(d_out: Var) -> Grads:
 
 
 def writing(values: Sequence[Any], states: Sequence[Any], news: Sequence[Any]) -> tuple[Any, ...]:
-    """``values``, any of which has the effect that ``states`` become ``news``.
+    """``values``, each with the effect that ``states`` become ``news``.
 
-    A state that is no variable is nowhere kept, so nothing happens to it.
+    A state that is not a variable is not kept, so it is not written.
     """
     if find(WRITE.name) is None:
         register(WRITE)

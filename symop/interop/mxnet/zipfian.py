@@ -1,4 +1,4 @@
-"""Draws of classes of which low numbers are likelier: ``contrib.rand_zipfian``."""
+"""``contrib.rand_zipfian``: draws of classes that favor low numbers."""
 
 import math
 from collections.abc import Callable
@@ -6,21 +6,21 @@ from typing import Any
 
 
 def rand_zipfian_by(called: Callable[[str], Callable[..., Any]]) -> Callable[..., Any]:
-    """The function, over operators that ``called`` gives by their names."""
+    """The function ``rand_zipfian``; ``called`` returns operators by name."""
 
     def rand_zipfian(
         true_classes: Any, num_sampled: int, range_max: int, ctx: Any = None
     ) -> tuple[Any, Any, Any]:
-        """Classes of a distribution that favors low numbers, and how often each is expected.
+        """Draws classes from a distribution that favors low numbers, with expected counts.
 
         Args:
-            true_classes: classes whose expectation is wanted.
-            num_sampled: how many are drawn.
-            range_max: how many classes there are.
-            ctx: where to put arrays.
+            true_classes: classes whose expected counts are returned.
+            num_sampled: the number of draws.
+            range_max: the number of classes.
+            ctx: the device.
 
         Returns:
-            The classes drawn, the expectations of ``true_classes``, and those of what was drawn.
+            The drawn classes, the expected counts of ``true_classes``, and those of the draws.
         """
         log_range = math.log(range_max + 1)
         how = {"shape": (num_sampled,), "dtype": "float64"}

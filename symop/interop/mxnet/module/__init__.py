@@ -1,4 +1,4 @@
-"""Modules: ``mx.mod``, a symbol with its parameters, its optimizer and the loop around them."""
+"""``mx.mod``: modules, which combine a symbol, its parameters, an optimizer and training loops."""
 
 from symop.interop.mxnet.module.base_module import BaseModule
 from symop.interop.mxnet.module.bucketing_module import BucketingModule

@@ -1,4 +1,4 @@
-"""BaseModule: the loops of training, scoring and predicting, over what a subclass computes."""
+"""BaseModule: loops for training, scoring and prediction, over passes defined by subclasses."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.ndarray import NDArray, array_of
 
 Callbacks = Any
-"""A function or a list of them."""
+"""A function or a list of functions."""
 
 
 def listed(callbacks: Callbacks) -> Iterable[Callable[..., Any]]:
@@ -26,10 +26,10 @@ def listed(callbacks: Callbacks) -> Iterable[Callable[..., Any]]:
 
 
 class BaseModule(ModuleInterface):
-    """The loops around a module."""
+    """The training, scoring and prediction loops of a module."""
 
     def forward_backward(self, data_batch: Any) -> None:
-        """``forward`` for training, and ``backward``."""
+        """Runs ``forward`` for training, and ``backward``."""
         self.forward(data_batch, is_train=True)
         self.backward()
 
@@ -57,29 +57,29 @@ class BaseModule(ModuleInterface):
         monitor: Monitor | None = None,
         sparse_row_id_fn: Any = None,
     ) -> None:
-        """Train.
+        """Trains the module.
 
         Args:
-            train_data: batches; it is started anew after each epoch.
+            train_data: batches; reset after each epoch.
             eval_data: batches to score after each epoch.
-            eval_metric: what is reported, a metric or what ``mx.metric.create`` takes.
+            eval_metric: the reported metric, or an argument of ``mx.metric.create``.
             epoch_end_callback: called with epoch, symbol, parameters and auxiliary states.
             batch_end_callback: called with a ``BatchEndParam``.
             kvstore: see ``init_optimizer``.
             optimizer: see ``init_optimizer``.
             optimizer_params: see ``init_optimizer``.
             eval_end_callback: called after scoring.
-            eval_batch_end_callback: called after each batch that is scored.
+            eval_batch_end_callback: called after each scored batch.
             initializer: see ``init_params``.
             arg_params: see ``init_params``.
             aux_params: see ``init_params``.
             allow_missing: see ``init_params``.
             force_rebind: see ``bind``.
             force_init: see ``init_params``.
-            begin_epoch: number of the first epoch.
-            num_epoch: number of the epoch after the last one.
-            validation_metric: what scoring reports; ``eval_metric`` unless given.
-            monitor: what looks at all arrays.
+            begin_epoch: the number of the first epoch.
+            num_epoch: the number of the epoch after the last one.
+            validation_metric: the metric of scoring; defaults to ``eval_metric``.
+            monitor: a monitor of all arrays.
             sparse_row_id_fn: has no effect.
 
         Raises:
@@ -116,7 +116,7 @@ class BaseModule(ModuleInterface):
     def _train(
         self, epoch: int, data: Any, metric: Any, callbacks: Callbacks, monitor: Monitor | None
     ) -> None:
-        """One epoch."""
+        """Runs one epoch."""
         start = time.time()
         metric.reset()
         for nbatch, batch in enumerate(data):
@@ -134,7 +134,7 @@ class BaseModule(ModuleInterface):
         self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
 
     def _passes(self, data: Any, num_batch: int | None, reset: bool) -> Iterator[Any]:
-        """Batches, each after it went through in evaluation."""
+        """Yields each batch after a forward pass in evaluation mode."""
         self.require("score")
         if reset:
             data.reset()
@@ -156,16 +156,16 @@ class BaseModule(ModuleInterface):
         epoch: int = 0,
         sparse_row_id_fn: Any = None,
     ) -> list[tuple[str, Any]]:
-        """Metrics of some batches, as pairs of name and value.
+        """Metrics over batches, as pairs of name and value.
 
         Args:
             eval_data: the batches.
-            eval_metric: a metric, or what ``mx.metric.create`` takes.
-            num_batch: how many batches; all unless given.
+            eval_metric: a metric, or an argument of ``mx.metric.create``.
+            num_batch: the number of batches; defaults to all.
             batch_end_callback: called with a ``BatchEndParam``.
-            score_end_callback: called with one at the end.
-            reset: whether the batches start anew.
-            epoch: number that callbacks are told.
+            score_end_callback: called with a ``BatchEndParam`` at the end.
+            reset: whether to reset the batches first.
+            epoch: the epoch number passed to callbacks.
             sparse_row_id_fn: has no effect.
         """
         metric = metrics.create(eval_metric)
@@ -187,7 +187,7 @@ class BaseModule(ModuleInterface):
         reset: bool = True,
         sparse_row_id_fn: Any = None,
     ) -> Iterator[tuple[list[NDArray], int, Any]]:
-        """Outputs, number and batch for each of some batches, without what only fills it up."""
+        """Yields outputs without padding, number and batch for each batch."""
         for nbatch, batch in self._passes(eval_data, num_batch, reset):
             pad = batch.pad or 0
             outputs = [one.value for one in self.get_outputs()]
@@ -202,19 +202,19 @@ class BaseModule(ModuleInterface):
         always_output_list: bool = False,
         sparse_row_id_fn: Any = None,
     ) -> Any:
-        """Outputs for some batches.
+        """Outputs for batches.
 
         Args:
             eval_data: the batches, or one array.
-            num_batch: how many batches; all unless given.
-            merge_batches: whether the outputs of all batches become one array; otherwise there is a
+            num_batch: the number of batches; defaults to all.
+            merge_batches: whether to concatenate the outputs of all batches; otherwise there is a
                 list for each batch.
-            reset: whether the batches start anew.
-            always_output_list: whether a single output stands in a list, too.
+            reset: whether to reset the batches first.
+            always_output_list: whether to return a single output in a list, too.
             sparse_row_id_fn: has no effect.
 
         Raises:
-            MXNetError: ``eval_data`` is none of these, or batches differ in how many outputs.
+            MXNetError: ``eval_data`` is neither, or the number of outputs differs between batches.
         """
         self.require("predict")
         if hasattr(eval_data, "shape"):
@@ -236,9 +236,9 @@ class BaseModule(ModuleInterface):
     # Files
 
     def save_params(self, fname: str) -> None:
-        """Write parameters and auxiliary states into a file that MXNet reads."""
+        """Writes parameters and auxiliary states to a file that MXNet reads."""
         save_arrays(fname, *self.get_params())
 
     def load_params(self, fname: str) -> None:
-        """Read them again."""
+        """Reads parameters and auxiliary states from a file."""
         self.set_params(*load_arrays(fname))

@@ -1,4 +1,4 @@
-"""The arrays of a module, and executors over them for each shapes of its inputs."""
+"""The array store of a module, and its executors by input shapes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,12 +18,12 @@ Arrays = dict[str, NDArray]
 
 
 class Store(NamedTuple):
-    """Arrays by name that modules may share.
+    """Arrays by name, which modules may share.
 
     Attributes:
         params: parameters.
         states: auxiliary states.
-        gradients: of parameters, where they are wanted.
+        gradients: requested gradients of parameters.
     """
 
     params: Arrays
@@ -32,11 +32,11 @@ class Store(NamedTuple):
 
 
 class BoundArrays:
-    """Executors of one symbol over one store, a new one for each new shapes of the inputs.
+    """Executors of one symbol over one array store, created for each combination of input shapes.
 
     Attributes:
         store: the arrays.
-        requests: what becomes of the gradient of each argument.
+        requests: the gradient request of each argument.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class BoundArrays:
         requests: Mapping[str, str],
         shared: "BoundArrays | None" = None,
     ) -> None:
-        """Nothing is bound yet.
+        """Starts without executors.
 
         Args:
             symbol: the graph.
             params: names of the arguments that are parameters.
             requests: see the class.
-            shared: whose arrays are taken.
+            shared: an object whose arrays are shared.
         """
         self._symbol, self._params, self.requests = symbol, list(params), dict(requests)
         self._given = shared is not None
@@ -63,7 +63,7 @@ class BoundArrays:
         """The executor for inputs of these shapes.
 
         Raises:
-            MXNetError: a shape does not follow, or a parameter would have another one.
+            MXNetError: a shape cannot be inferred, or that of a parameter would change.
         """
         key = tuple((one.name, one.shape, np.dtype(one.dtype)) for one in inputs)
         if key not in self._executors:
@@ -113,13 +113,13 @@ class BoundArrays:
 
 
 class ExecutorGroup:
-    """What scripts look at behind a module: its executor and its arrays, in lists of one device.
+    """A module's executor and arrays for inspection by scripts, in lists of one device.
 
     Attributes:
-        execs: the executor for the present shapes.
+        execs: the executor for the current shapes.
         param_names: names of the parameters.
         aux_names: names of the auxiliary states.
-        batch_size: examples in a batch.
+        batch_size: the number of examples in a batch.
     """
 
     def __init__(
@@ -132,27 +132,27 @@ class ExecutorGroup:
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:
-        """Parameters."""
+        """The parameters."""
         return [[self.execs[0].arg_dict[name]] for name in self.param_names]
 
     @property
     def grad_arrays(self) -> list[list[NDArray | None]]:
-        """Gradients of the parameters."""
+        """The gradients of the parameters."""
         return [[self.execs[0].grad_dict[name]] for name in self.param_names]
 
     @property
     def aux_arrays(self) -> list[list[NDArray]]:
-        """Auxiliary states."""
+        """The auxiliary states."""
         return [[one] for one in self.execs[0].aux_arrays]
 
     @property
     def data_arrays(self) -> list[list[tuple[slice, NDArray]]]:
-        """Data and labels, each with the part of the batch that the device has."""
+        """Data and labels, each with the slice of the batch on the device."""
         part, held = slice(0, self.batch_size), self.execs[0].arg_dict
         return [[(part, held[name])] for name in self._inputs]
 
     @property
     def input_grad_arrays(self) -> list[list[NDArray | None]]:
-        """Gradients of the data."""
+        """The gradients of the data."""
         found = self.execs[0].grad_dict
         return [[found[name]] for name in self._inputs if found.get(name) is not None]

@@ -1,4 +1,4 @@
-"""BoundModule: the parameters of a symbol, and its executor for the shapes of its inputs."""
+"""BoundModule: the parameters of a symbol, and its executor for the current input shapes."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _PARAMETERS = ("_weight", "_bias", "_gamma", "_beta")
 
 
 class BoundModule(BaseModule):
-    """What a module is before it computes anything."""
+    """The part of a module that binds shapes and keeps parameters."""
 
     def __init__(
         self,
@@ -40,18 +40,18 @@ class BoundModule(BaseModule):
         state_names: Sequence[str] | None,
         logger: Any,
     ) -> None:
-        """Nothing is bound yet.
+        """Creates an unbound module.
 
         Args:
             symbol: the graph.
             data_names: names of its data.
             label_names: names of its labels.
             fixed_param_names: names of parameters that are not updated.
-            state_names: names of arguments that are kept from pass to pass.
-            logger: where loops report.
+            state_names: names of arguments kept between passes.
+            logger: the logger of loops.
 
         Raises:
-            MXNetError: the symbol has no argument of a name.
+            MXNetError: a name is not that of an argument.
         """
         super().__init__(logger)
         self._symbol = symbol
@@ -80,7 +80,7 @@ class BoundModule(BaseModule):
         self._shapes: list[tuple[int, ...]] = []
 
     def _settle(self) -> None:
-        """Compute what waits, before anything is looked at or changed."""
+        """Runs pending computations, before arrays are inspected or changed."""
 
     # Shapes
 
@@ -112,19 +112,19 @@ class BoundModule(BaseModule):
         shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of data and labels.
+        """Binds the module to shapes of data and labels.
 
         Args:
             data_shapes: pairs of name and shape, or ``DataDesc``.
-            label_shapes: likewise.
-            for_training: whether gradients are computed.
-            inputs_need_grad: whether those of the data are, too.
-            force_rebind: whether what was bound before is forgotten.
-            shared_module: whose parameters this one shares.
+            label_shapes: descriptions of labels, in the same form.
+            for_training: whether to compute gradients.
+            inputs_need_grad: whether to compute gradients of the data, too.
+            force_rebind: whether to discard an earlier binding.
+            shared_module: a module whose parameters are shared.
             grad_req: ``"write"``, ``"add"`` or ``"null"``, for all, in order or by name.
 
         Raises:
-            MXNetError: a shape does not follow, or names are not those of the module.
+            MXNetError: a shape cannot be inferred, or names differ from those of the module.
         """
         if force_rebind and self.binded:
             self._loaded = self.get_params() if self.params_initialized else self._loaded
@@ -161,7 +161,7 @@ class BoundModule(BaseModule):
         return found if isinstance(given, str) else {**found, **given}
 
     def _shape(self, data: list[DataDesc], labels: list[DataDesc]) -> None:
-        """Take the executor for these shapes."""
+        """Switches to the executor for these shapes."""
         assert self._bound is not None
         if sorted(one.name for one in data) != sorted(self.data_names):
             raise MXNetError(f"bind: data must be called {self.data_names}, got {data}")
@@ -177,7 +177,7 @@ class BoundModule(BaseModule):
         self._shapes = [shape for _, shape, _ in self._types[0]]
 
     def reshape(self, data_shapes: Descs, label_shapes: Descs | None = None) -> None:
-        """Go on with other shapes of data and labels."""
+        """Switches to other shapes of data and labels."""
         self.require("reshape", params=False)
         self._settle()
         self._shape(described(data_shapes), described(label_shapes))
@@ -203,15 +203,15 @@ class BoundModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Fill the parameters, unless they are filled.
+        """Initializes the parameters, unless they are initialized.
 
         Args:
-            initializer: fills what is not given.
-            arg_params: parameters by name; None fills all by ``initializer``.
-            aux_params: likewise, auxiliary states.
-            allow_missing: whether some may be missing, to be filled by ``initializer``.
-            force_init: whether they are filled anew.
-            allow_extra: has no effect: names that the symbol lacks are left out.
+            initializer: initializes parameters that are not given.
+            arg_params: parameters by name; if None, ``initializer`` is used for all.
+            aux_params: auxiliary states by name, in the same way.
+            allow_missing: whether missing parameters are left to ``initializer``.
+            force_init: whether to initialize again.
+            allow_extra: has no effect: unknown names are ignored.
 
         Raises:
             MXNetError: it is not bound, or a parameter is missing or of another shape.
@@ -242,10 +242,10 @@ class BoundModule(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Write parameters and auxiliary states.
+        """Writes parameters and auxiliary states.
 
         Raises:
-            MXNetError: one is missing or superfluous, unless that is allowed, or of another shape.
+            MXNetError: a name is missing or unknown without permission, or a shape differs.
         """
         known = {*self._param_names, *self._aux_names}
         extra = [name for name in {**arg_params, **aux_params} if name not in known]
@@ -272,13 +272,13 @@ class BoundModule(BaseModule):
         return _copied(own), _copied(executor.aux_dict)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays of the arguments that are kept from pass to pass, each in a list of one device."""
+        """Arrays of the arguments kept between passes, each in a list of one device."""
         del merge_multi_context
         held = self._own_executor("get_states").arg_dict
         return [[held[name]] for name in self._state_names]
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Write them: arrays, or one number into all."""
+        """Writes the arguments kept between passes: arrays, or one number for all entries."""
         self._settle()
         for i, (own,) in enumerate(self.get_states()):
             given = value if states is None else states[i]
@@ -301,15 +301,15 @@ def _require_names(
 
 
 def arrays_of(arrays: Sequence[Any]) -> list[Any]:
-    """Arrays of JAX."""
+    """The arrays as JAX arrays."""
     return [one.inner.value if isinstance(one, NDArray) else jnp.asarray(one) for one in arrays]
 
 
 def fitting(name: str, value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """``value``, an array of JAX, in ``dtype``.
+    """``value``, a JAX array, cast to ``dtype``.
 
     Raises:
-        MXNetError: it is of another shape.
+        MXNetError: its shape differs.
     """
     if value.shape != shape:
         raise MXNetError(f"{name}: the shape must be {shape}, got {value.shape}")

@@ -1,4 +1,4 @@
-"""BucketingModule: a module for each length of a sequence, all over the same parameters."""
+"""BucketingModule: modules for several sequence lengths, with shared parameters."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -28,16 +28,16 @@ Generated = tuple[Symbol, Sequence[str] | None, Sequence[str] | None]
 
 
 class BucketingModule(BaseModule):
-    """Modules of several symbols over the parameters of one of them, chosen by each batch's key.
+    """Modules of several symbols with shared parameters, selected by the bucket key of a batch.
 
     Args:
-        sym_gen: gives, for a key, the symbol, the names of its data and those of its labels.
-        default_bucket_key: the key of the symbol that has all parameters, the longest one.
-        logger: where loops report.
+        sym_gen: returns the symbol, data names and label names for a key.
+        default_bucket_key: the key of the symbol with all parameters, the longest bucket.
+        logger: the logger of loops.
         context: has no effect.
         work_load_list: has no effect.
         fixed_param_names: names of parameters that are not updated.
-        state_names: names of arguments that are kept from pass to pass.
+        state_names: names of arguments kept between passes.
         group2ctxs: has no effect.
         compression_params: has no effect.
     """
@@ -71,7 +71,7 @@ class BucketingModule(BaseModule):
         self._request: Any = "write"
 
     def _module(self, key: Any) -> Module:
-        """The module of a key, which need not be bound."""
+        """The module of a key, possibly unbound."""
         if key not in self._buckets:
             with NameManager():
                 symbol, data_names, label_names = self._sym_gen(key)
@@ -82,11 +82,11 @@ class BucketingModule(BaseModule):
     def _curr_module(self) -> Module:
         return self._current
 
-    # What the present module says
+    # Properties of the current module
 
     @property
     def symbol(self) -> Symbol:
-        """The symbol of the present bucket."""
+        """The symbol of the current bucket."""
         found: Symbol = self._current.symbol
         return found
 
@@ -120,7 +120,7 @@ class BucketingModule(BaseModule):
         """Names and shapes of the outputs."""
         return self._current.output_shapes
 
-    # Setting up
+    # Setup
 
     def bind(
         self,
@@ -132,7 +132,7 @@ class BucketingModule(BaseModule):
         shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of the default bucket; see ``Module.bind``."""
+        """Binds the default bucket to shapes; see ``Module.bind``."""
         if shared_module is not None:
             raise MXNetError("bind: a BucketingModule shares no other module")
         if self.binded and not force_rebind:
@@ -152,7 +152,7 @@ class BucketingModule(BaseModule):
     def switch_bucket(
         self, bucket_key: Any, data_shapes: Descs | None, label_shapes: Descs | None = None
     ) -> None:
-        """Go on with the module of a key, which is made if there is none."""
+        """Switches to the module of a key, which is created if needed."""
         self.require("switch_bucket", params=False)
         chosen = self._module(bucket_key)
         if chosen is not self._current:
@@ -180,7 +180,7 @@ class BucketingModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Fill the parameters; see ``Module.init_params``."""
+        """Initializes the parameters; see ``Module.init_params``."""
         self._current.init_params(
             initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
         )
@@ -196,7 +196,7 @@ class BucketingModule(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Write parameters and auxiliary states; see ``Module.set_params``."""
+        """Writes parameters and auxiliary states; see ``Module.set_params``."""
         self._current.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra)
         self.params_initialized = True
 
@@ -205,11 +205,11 @@ class BucketingModule(BaseModule):
         return self._current.get_params()
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays of the arguments that are kept from pass to pass."""
+        """Arrays of the arguments kept between passes."""
         return self._current.get_states(merge_multi_context)
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Write them."""
+        """Writes the arguments kept between passes."""
         self._current.set_states(states, value)
 
     def init_optimizer(
@@ -219,7 +219,7 @@ class BucketingModule(BaseModule):
         optimizer_params: Any = RATE,
         force_init: bool = False,
     ) -> None:
-        """Take an optimizer, for all buckets; see ``Module.init_optimizer``."""
+        """Sets the optimizer of all buckets; see ``Module.init_optimizer``."""
         self.require("init_optimizer")
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
@@ -231,7 +231,7 @@ class BucketingModule(BaseModule):
         self.optimizer_initialized = True
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let ``mon`` look at all arrays of all buckets."""
+        """Makes ``mon`` monitor all arrays of all buckets."""
         self._monitor = mon
         for module in self._buckets.values():
             if module.binded:
@@ -240,25 +240,25 @@ class BucketingModule(BaseModule):
     # Passes
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
-        """Go on with the module of a batch."""
+        """Switches to the module of a batch."""
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute the outputs, by the module of the batch's key."""
+        """Computes the outputs with the module of the batch's key."""
         self.prepare(data_batch)
         self._current.forward(data_batch, is_train)
 
     def forward_backward(self, data_batch: Any) -> None:
-        """``forward`` for training, and ``backward``."""
+        """Runs ``forward`` for training, and ``backward``."""
         self.prepare(data_batch)
         self._current.forward_backward(data_batch)
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradients."""
+        """Computes the gradients."""
         self._current.backward(out_grads)
 
     def update(self) -> None:
-        """Update the parameters by their gradients."""
+        """Updates the parameters by their gradients."""
         self._current.update()
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
@@ -270,13 +270,13 @@ class BucketingModule(BaseModule):
         return self._current.get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels and outputs."""
+        """Updates a metric with labels and outputs."""
         self._current.update_metric(eval_metric, labels, pre_sliced)
 
     # Files
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write the parameters, a symbol for each bucket, and the keys, which are numbers."""
+        """Writes the parameters, a symbol for each bucket, and the keys, which must be numbers."""
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast)
@@ -290,7 +290,7 @@ class BucketingModule(BaseModule):
         default_bucket_key: Any,
         **kwargs: Any,
     ) -> "BucketingModule":
-        """The module that ``save_checkpoint`` wrote; ``bind`` it to the shapes of the data."""
+        """Loads a module written by ``save_checkpoint``; ``bind`` must follow."""
         (keys,) = read_params(f"{prefix}.buckets")
         symbols = {int(key): load(f"{prefix}-{key}-symbol.json") for key in np.asarray(keys)}
         params = load_params(prefix, epoch)
@@ -305,7 +305,7 @@ class BucketingModule(BaseModule):
         aux_params: Params,
         **kwargs: Any,
     ) -> "BucketingModule":
-        """A module of given symbols by key, and parameters."""
+        """Creates a module from symbols by key, and parameters."""
 
         def known(key: Any) -> Generated:
             symbol, data_names, label_names = sym_gen(key)

@@ -1,11 +1,9 @@
-"""Module: a symbol that is trained and evaluated, with its optimizer."""
+"""Module: a symbol with its parameters and optimizer, for training and evaluation."""
 
 import logging
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from symop.files import write_atomically
 from symop.interop.mxnet import base_optimizer as optimizers
 from symop.interop.mxnet.batches import DataDesc
 from symop.interop.mxnet.errors import MXNetError
@@ -19,24 +17,25 @@ from symop.interop.mxnet.module.training_step import TrainingStep
 from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.symbol import Symbol
 from symop.interop.mxnet.updater import Updater, get_updater, is_formula
+from symop.io.files import write_atomically
 
 
 class Module(BoundModule):
     """A symbol that is trained and evaluated.
 
-    Where ``forward_backward`` and ``update`` follow each other, as in ``fit``, a step is one
-    compiled function: forward, backward, the optimizer and auxiliary states, in place. What looks
-    in between (outputs, gradients, a monitor) is computed apart, with the same result.
+    If ``update`` directly follows ``forward_backward``, as in ``fit``, a step is one compiled
+    function: forward, backward, the optimizer and auxiliary states, in place. If outputs, gradients
+    or a monitor are read in between, its parts run separately, with the same result.
 
     Args:
         symbol: the graph.
         data_names: names of its data.
         label_names: names of its labels.
-        logger: where loops report.
-        context: has no effect: arrays lie on JAX's default device; several devices are one.
+        logger: the logger of loops.
+        context: has no effect: arrays are on JAX's default device, also for several contexts.
         work_load_list: has no effect.
         fixed_param_names: names of parameters that are not updated.
-        state_names: names of arguments that are kept from pass to pass.
+        state_names: names of arguments kept between passes.
         group2ctxs: has no effect.
         compression_params: has no effect.
 
@@ -68,7 +67,7 @@ class Module(BoundModule):
         """See the class.
 
         Raises:
-            MXNetError: the symbol has no argument of a name.
+                MXNetError: a name is not that of an argument.
         """
         super().__init__(symbol, data_names, label_names, fixed_param_names, state_names, logger)
         self._preload_opt_states: str | None = None
@@ -94,7 +93,7 @@ class Module(BoundModule):
         shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of data and labels; see ``BoundModule.bind``."""
+        """Binds the module to shapes of data and labels; see ``BoundModule.bind``."""
         super().bind(
             data_shapes,
             label_shapes,
@@ -113,12 +112,12 @@ class Module(BoundModule):
     def load(
         prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any
     ) -> "Module":
-        """The module of a checkpoint; ``bind`` it to the shapes of the data.
+        """Loads the module of a checkpoint; ``bind`` must follow.
 
         Args:
             prefix: see ``mx.model.load_checkpoint``.
-            epoch: likewise.
-            load_optimizer_states: whether the optimizer goes on from where it was.
+            epoch: see ``mx.model.load_checkpoint``.
+            load_optimizer_states: whether to restore the optimizer's states.
             **kwargs: see the class.
         """
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
@@ -135,13 +134,13 @@ class Module(BoundModule):
         save_optimizer_states: bool = False,
         remove_amp_cast: bool = True,
     ) -> None:
-        """Write symbol and parameters, which MXNet reads, and what the optimizer keeps."""
+        """Writes symbol and parameters, which MXNet reads, and optionally optimizer states."""
         save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast)
         if save_optimizer_states:
             self.save_optimizer_states(f"{prefix}-{epoch:04d}.states")
 
     def save_optimizer_states(self, fname: str) -> None:
-        """Write what the optimizer keeps into a file; it is not MXNet's, which is a pickle."""
+        """Writes the optimizer's states to a file, not in MXNet's format, which is a pickle."""
         self.require("save_optimizer_states", optimizer=True)
         if self._kvstore is not None:
             self._kvstore.save_optimizer_states(fname)
@@ -149,16 +148,16 @@ class Module(BoundModule):
             write_atomically(fname, self._updater.get_states())
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Read it again."""
+        """Reads the optimizer's states from a file."""
         self.require("load_optimizer_states", optimizer=True)
         if self._kvstore is not None:
             self._kvstore.load_optimizer_states(fname)
         elif self._updater is not None:
-            self._updater.set_states(Path(fname).read_bytes())
+            self._updater.load_states(fname)
 
     @property
     def _exec_group(self) -> ExecutorGroup:
-        """What lies behind; who has it may look at gradients, so steps are taken apart then."""
+        """The executor group; it exposes gradients, so parts of a step run separately then."""
         executor = self._own_executor("_exec_group")
         self._settle()
         self._observed = True
@@ -174,17 +173,18 @@ class Module(BoundModule):
         optimizer_params: Any = RATE,
         force_init: bool = False,
     ) -> None:
-        """Take an optimizer.
+        """Sets the optimizer.
 
         Args:
-            kvstore: ``"local"``, ``"device"`` or None, without effect; or a store that updates.
-            optimizer: its name, or itself.
-            optimizer_params: what makes it, a dict or pairs; gradients are divided by the number of
-                examples unless ``rescale_grad`` is among them.
-            force_init: whether one that was there before is replaced.
+            kvstore: ``"local"``, ``"device"`` or None, which have no effect; or a store that
+                updates.
+            optimizer: an optimizer or its name.
+            optimizer_params: its arguments, a dict or pairs; ``rescale_grad`` defaults to one over
+                the number of examples in a batch.
+            force_init: whether to replace an earlier optimizer.
 
         Raises:
-            MXNetError: there is no such optimizer, or the store is for several machines.
+            MXNetError: there is no such optimizer, or the store is distributed.
         """
         self.require("init_optimizer")
         if self.optimizer_initialized and not force_init:
@@ -208,7 +208,7 @@ class Module(BoundModule):
             self._preload_opt_states = None
 
     def _made_optimizer(self, given: Any, params: Any) -> Any:
-        """An optimizer, which knows the parameters' names, from its name or itself."""
+        """The optimizer, created from its name if needed, with the names of the parameters."""
         scale, names = 1.0 / self._batch_size, dict(enumerate(self._param_names))
         if isinstance(given, str):
             told = {"rescale_grad": scale, **dict(params)}
@@ -223,7 +223,7 @@ class Module(BoundModule):
         return given
 
     def borrow_optimizer(self, shared_module: ModuleInterface) -> None:
-        """Take the optimizer of another module, with what it keeps."""
+        """Shares the optimizer of another module, including its states."""
         if not isinstance(shared_module, Module) or not shared_module.optimizer_initialized:
             raise MXNetError("borrow_optimizer: a Module with an optimizer must be given")
         self._optimizer, self._kvstore = shared_module._optimizer, shared_module._kvstore
@@ -233,18 +233,18 @@ class Module(BoundModule):
     # Passes
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute the outputs; in training also new auxiliary states.
+        """Computes the outputs; in training also new auxiliary states.
 
         Args:
-            data_batch: has ``data`` and ``label``; other shapes than those that are bound are bound
-                now.
-            is_train: whether operators behave as in training; as it was bound unless given.
+            data_batch: an object with ``data`` and ``label``; the module is bound again if their
+                shapes changed.
+            is_train: whether operators behave as in training; defaults to the mode of ``bind``.
         """
         feed = self._fed(data_batch)
         self._pass(feed, self.for_training if is_train is None else is_train)
 
     def forward_backward(self, data_batch: Any) -> None:
-        """``forward`` for training, and ``backward``; both wait for what needs them."""
+        """Runs ``forward`` for training, and ``backward``; both are lazy."""
         feed = self._fed(data_batch)
         step = self._step()
         if step is not None:
@@ -264,7 +264,7 @@ class Module(BoundModule):
         return self._as_before(values) or self._fitted(batch, labels)
 
     def _as_before(self, values: Sequence[Any]) -> dict[str, Any] | None:
-        """``values`` by name, if they are of the types that are bound, as most are."""
+        """``values`` by name if they have the bound types, the most frequent case."""
         data, labels = self._types
         feed = {}
         if len(values) == len(data) + len(labels):
@@ -275,7 +275,7 @@ class Module(BoundModule):
         return feed
 
     def _fitted(self, batch: Any, labels: Sequence[Any]) -> dict[str, Any]:
-        """The arrays of a batch by name, for which other shapes may have to be bound."""
+        """The arrays of a batch by name, after binding new shapes if needed."""
         data = arrays_of(batch.data)
         if [one.shape for one in data] != self._shapes:
             self._reshape_for(batch, data, labels)
@@ -299,7 +299,7 @@ class Module(BoundModule):
         self._passed = is_train
 
     def _step(self) -> TrainingStep | None:
-        """The compiled step for the present shapes, if nothing looks into its middle."""
+        """The compiled step for the current shapes, unless intermediate results are needed."""
         apart = self._monitors or self._observed or self.inputs_need_grad or self._state_names
         if apart or self._updater is None or not is_formula(self._updater.optimizer):
             return None
@@ -317,20 +317,20 @@ class Module(BoundModule):
         return self._steps[id(executor)]
 
     def _settle(self) -> None:
-        """Compute what waits."""
+        """Runs pending computations."""
         if self._pending is not None:
             (feed, _), self._pending = self._pending, None
             self._pass(feed, True)
             self.backward()
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradients.
+        """Computes the gradients.
 
         Args:
-            out_grads: those of the outputs; ones unless given, which loss layers ignore.
+            out_grads: gradients of the outputs; defaults to ones, which loss layers ignore.
 
         Raises:
-            MXNetError: no forward pass for training came before, or it is not bound for training.
+            MXNetError: there was no forward pass for training, or it is not bound for training.
         """
         self._settle()
         executor = self._own_executor("backward")
@@ -341,7 +341,7 @@ class Module(BoundModule):
         executor.backward(out_grads)
 
     def update(self) -> None:
-        """Update the parameters by their gradients."""
+        """Updates the parameters by their gradients."""
         self.require("update", optimizer=True)
         executor = self._own_executor("update")
         if self._pending is not None:
@@ -360,10 +360,10 @@ class Module(BoundModule):
         elif self._updater is not None:
             self._updater(list(grads), list(grads.values()), weights)
 
-    # What was computed
+    # Results
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last forward pass; each in a list of one device unless merged."""
+        """The outputs of the last forward pass; unless merged, each in a list of one device."""
         self._settle()
         found = self._own_executor("get_outputs").outputs
         return list(found) if merge_multi_context else [[one] for one in found]
@@ -378,7 +378,7 @@ class Module(BoundModule):
         return found if merge_multi_context else [[one] for one in found]
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels and outputs."""
+        """Updates a metric with labels and outputs."""
         if pre_sliced:
             (labels,) = labels
         names = [one.name for one in self._label_shapes] or self.label_names
@@ -386,14 +386,14 @@ class Module(BoundModule):
         eval_metric.update_dict(dict(zip(names, labels or (), strict=False)), outputs)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let ``mon`` look at all arrays; steps are taken apart then."""
+        """Makes ``mon`` monitor all arrays; parts of a step run separately afterwards."""
         self._settle()
         mon.install(self._own_executor("install_monitor"))
         self._monitors.append(mon)
 
 
 def _alike(descs: Sequence[DataDesc], arrays: Sequence[Any]) -> list[DataDesc]:
-    """Descriptions of arrays of other shapes."""
+    """Descriptions with the shapes of ``arrays``."""
     return [
         DataDesc(one.name, array.shape, one.dtype, one.layout)
         for one, array in zip(descs, arrays, strict=False)

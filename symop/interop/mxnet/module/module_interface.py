@@ -1,4 +1,4 @@
-"""ModuleInterface: what every module has, and what each says in its own way."""
+"""ModuleInterface: the common methods of modules."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ INITIALIZER = Uniform(0.01)
 
 
 class ModuleInterface:
-    """What can be bound, filled with parameters, run forwards and backwards, and updated.
+    """An object that can be bound, initialized, run forward and backward, and updated.
 
     Attributes:
-        logger: where the loops report.
-        binded: whether shapes are known.
+        logger: the logger of loops.
+        binded: whether shapes are bound.
         for_training: whether it is bound for training.
         inputs_need_grad: whether it computes gradients of its data.
         params_initialized: whether it has parameters.
@@ -37,7 +37,7 @@ class ModuleInterface:
     output_shapes: Any
 
     def __init__(self, logger: Any = logging) -> None:
-        """Nothing is bound yet."""
+        """Creates an unbound module."""
         self.logger = logger
         self.binded = self.for_training = self.inputs_need_grad = False
         self.params_initialized = self.optimizer_initialized = False
@@ -49,10 +49,10 @@ class ModuleInterface:
         return self._symbol
 
     def require(self, what: str, *, params: bool = True, optimizer: bool = False) -> None:
-        """Refuse what comes too early.
+        """Raises if a method is called too early.
 
         Raises:
-            MXNetError: it is not bound, or lacks parameters or an optimizer.
+            MXNetError: the module is not bound, or lacks parameters or an optimizer.
         """
         if not self.binded:
             step = "bind"
@@ -64,7 +64,7 @@ class ModuleInterface:
             return
         raise MXNetError(f"{what}: {step} must come first")
 
-    # What a subclass says
+    # Methods for subclasses
 
     def bind(
         self,
@@ -76,7 +76,7 @@ class ModuleInterface:
         shared_module: "ModuleInterface | None" = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of data and labels."""
+        """Binds the module to shapes of data and labels."""
         raise self._unsaid("bind")
 
     def init_params(
@@ -88,7 +88,7 @@ class ModuleInterface:
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Fill the parameters."""
+        """Initializes the parameters."""
         raise self._unsaid("init_params")
 
     def set_params(
@@ -99,7 +99,7 @@ class ModuleInterface:
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Write parameters and auxiliary states."""
+        """Writes parameters and auxiliary states."""
         self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
 
     def get_params(self) -> Held:
@@ -113,26 +113,26 @@ class ModuleInterface:
         optimizer_params: Any = RATE,
         force_init: bool = False,
     ) -> None:
-        """Take an optimizer."""
+        """Sets the optimizer."""
         raise self._unsaid("init_optimizer")
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let ``mon`` look at all arrays."""
+        """Makes ``mon`` monitor all arrays."""
         raise self._unsaid("install_monitor")
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
-        """Prepare for a batch."""
+        """Prepares for a batch."""
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute the outputs."""
+        """Computes the outputs."""
         raise self._unsaid("forward")
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradients."""
+        """Computes the gradients."""
         raise self._unsaid("backward")
 
     def update(self) -> None:
-        """Update the parameters by their gradients."""
+        """Updates the parameters by their gradients."""
         raise self._unsaid("update")
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
@@ -144,18 +144,18 @@ class ModuleInterface:
         raise self._unsaid("get_input_grads")
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels and outputs."""
+        """Updates a metric with labels and outputs."""
         raise self._unsaid("update_metric")
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """Arrays that are kept from pass to pass."""
+        """Arrays kept between passes."""
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Write them."""
+        """Writes arrays kept between passes."""
 
     def _unsaid(self, what: str) -> NotImplementedError:
-        # For what each kind of module defines; this class only says what there is.
+        # For methods that subclasses define; this class only declares them.
         return NotImplementedError(f"{type(self).__name__} must say how to {what}")
 
 

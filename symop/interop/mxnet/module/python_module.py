@@ -1,4 +1,4 @@
-"""Modules that Python computes: without parameters, and losses whose gradients are functions."""
+"""Modules computed in Python: without parameters, and losses with gradient functions."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ Slope = Callable[[NDArray, NDArray], Any]
 
 
 class PythonModule(BaseModule):
-    """A module without parameters; a subclass says its shapes, and how it runs.
+    """A module without parameters; subclasses define its shapes and passes.
 
     Args:
         data_names: names of its data.
         label_names: names of its labels, or None.
         output_names: names of its outputs.
-        logger: where loops report.
+        logger: the logger of loops.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class PythonModule(BaseModule):
         shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of data and labels.
+        """Binds the module to shapes of data and labels.
 
         Raises:
-            MXNetError: names are others than those of the module, or ``grad_req`` is no "write".
+            MXNetError: names differ from those of the module, or ``grad_req`` is not "write".
         """
         del shared_module
         if self.binded and not force_rebind:
@@ -78,8 +78,8 @@ class PythonModule(BaseModule):
         self.binded = True
 
     def _compute_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the outputs, once those of data and labels are there."""
-        # Abstract, as in MXNet: a subclass defines it.
+        """Names and shapes of the outputs, given those of data and labels."""
+        # Abstract, as in MXNet: defined by subclasses.
         raise self._unsaid("compute its output shapes")
 
     def init_params(
@@ -91,11 +91,11 @@ class PythonModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """There are none to fill; a subclass may have some."""
+        """Marks the parameters as initialized; subclasses may have some."""
         self.params_initialized = True
 
     def get_params(self) -> Held:
-        """None."""
+        """Returns empty dicts."""
         return {}, {}
 
     def init_optimizer(
@@ -105,17 +105,17 @@ class PythonModule(BaseModule):
         optimizer_params: Any = RATE,
         force_init: bool = False,
     ) -> None:
-        """Nothing is updated."""
+        """Marks the optimizer as initialized; nothing is updated."""
         self.optimizer_initialized = True
 
     def update(self) -> None:
-        """Nothing is updated."""
+        """Updates nothing."""
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels and outputs, if the module has labels.
+        """Updates a metric with labels and outputs, if the module has labels.
 
         Raises:
-            MXNetError: labels come sliced.
+            MXNetError: labels are sliced.
         """
         if self.label_shapes is None:
             return
@@ -125,14 +125,14 @@ class PythonModule(BaseModule):
 
 
 class PythonLossModule(PythonModule):
-    """A loss: its outputs are its data, and a function gives their gradient.
+    """A loss whose outputs are its data, with a gradient computed by a function.
 
     Args:
-        name: of the module; its output has ``_output`` behind that.
+        name: the name of the module; that of its output has the suffix ``_output``.
         data_names: the name of the scores.
         label_names: the name of the labels.
-        logger: where loops report.
-        grad_func: gives the gradient of scores and labels, as an array; a subclass may define
+        logger: the logger of loops.
+        grad_func: returns the gradient for scores and labels, as an array; a subclass may define
             ``_backward_impl`` instead.
     """
 
@@ -158,7 +158,7 @@ class PythonLossModule(PythonModule):
         return [(f"{self._name}_output", tuple(scores.shape))]
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Keep scores, and for training labels."""
+        """Keeps the scores, and for training the labels."""
         self._scores = data_batch.data[0]
         if self.for_training if is_train is None else is_train:
             self._labels = data_batch.label[0]
@@ -168,7 +168,7 @@ class PythonLossModule(PythonModule):
         return [self._scores]
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradient of the scores.
+        """Computes the gradient of the scores.
 
         Raises:
             MXNetError: head gradients are given, or it is not bound for training.
@@ -189,10 +189,10 @@ class PythonLossModule(PythonModule):
         return [self._scores_grad]
 
     def install_monitor(self, mon: Monitor) -> None:
-        """There is nothing that a monitor could look at.
+        """Raises an error: there are no arrays to monitor.
 
         Raises:
             NotImplementedError: always.
         """
-        # As in MXNet; a subclass with executors defines it.
+        # As in MXNet; defined by subclasses with executors.
         raise self._unsaid("install_monitor")

@@ -1,4 +1,4 @@
-"""SequentialModule: modules one after another, each on the outputs of the one before."""
+"""SequentialModule: a chain of modules, each applied to the outputs of the previous one."""
 
 import logging
 from typing import Any
@@ -40,22 +40,22 @@ class SequentialModule(BaseModule):
     META_AUTO_WIRING = "auto_wiring"
 
     def __init__(self, logger: Any = logging) -> None:
-        """No module is there yet."""
+        """Creates an empty chain."""
         super().__init__(logger)
         self._modules: list[BaseModule] = []
         self._metas: list[dict[str, Any]] = []
         self._labels: Descs | None = None
 
     def add(self, module: BaseModule, **kwargs: Any) -> "SequentialModule":
-        """One more module at the end.
+        """Appends a module.
 
         Args:
-            module: it.
-            **kwargs: ``take_labels``, whether it gets the labels; ``auto_wiring``, whether its data
-                are the outputs before, whatever they are called.
+            module: the module.
+            **kwargs: ``take_labels``, whether it receives the labels; ``auto_wiring``, whether its
+                data are the previous outputs, whatever their names.
 
         Raises:
-            MXNetError: there is no such option.
+            MXNetError: an option is unknown.
         """
         for key in kwargs:
             if key not in (self.META_TAKE_LABELS, self.META_AUTO_WIRING):
@@ -65,7 +65,7 @@ class SequentialModule(BaseModule):
         self.binded = self.params_initialized = self.optimizer_initialized = False
         return self
 
-    # What the first and the last module say
+    # Properties of the first and the last module
 
     @property
     def data_names(self) -> Any:
@@ -92,7 +92,7 @@ class SequentialModule(BaseModule):
         """Names and shapes of the outputs."""
         return self._modules[-1].output_shapes
 
-    # Setting up
+    # Setup
 
     def bind(
         self,
@@ -104,7 +104,7 @@ class SequentialModule(BaseModule):
         shared_module: ModuleInterface | None = None,
         grad_req: Any = "write",
     ) -> None:
-        """Tell the shapes of data and labels; see ``Module.bind``."""
+        """Binds the modules to shapes of data and labels; see ``Module.bind``."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
@@ -138,10 +138,10 @@ class SequentialModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Fill the parameters of all; see ``Module.init_params``.
+        """Initializes the parameters of all modules; see ``Module.init_params``.
 
         Raises:
-            MXNetError: two modules have parameters of one name.
+            MXNetError: two modules have parameters of the same name.
         """
         self.require("init_params", params=False)
         seen: set[str] = set()
@@ -165,13 +165,13 @@ class SequentialModule(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Write parameters and auxiliary states of all."""
+        """Writes parameters and auxiliary states of all modules."""
         for module in self._modules:
             module.set_params(arg_params, aux_params, allow_missing, force_init, allow_extra=True)
         self.params_initialized = True
 
     def get_params(self) -> Held:
-        """Copies of parameters and auxiliary states of all, by name."""
+        """Copies of parameters and auxiliary states of all modules, by name."""
         arg_params, aux_params = {}, {}
         for module in self._modules:
             own = module.get_params()
@@ -186,21 +186,21 @@ class SequentialModule(BaseModule):
         optimizer_params: Any = RATE,
         force_init: bool = False,
     ) -> None:
-        """Take an optimizer for each; see ``Module.init_optimizer``."""
+        """Sets the optimizer of each module; see ``Module.init_optimizer``."""
         self.require("init_optimizer")
         for module in self._modules:
             module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
         self.optimizer_initialized = True
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let ``mon`` look at all arrays of all."""
+        """Makes ``mon`` monitor all arrays of all modules."""
         for module in self._modules:
             module.install_monitor(mon)
 
     # Passes
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Compute the outputs of one after the other."""
+        """Computes the outputs of the modules in order."""
         self.require("forward")
         labels = getattr(data_batch, "label", None), getattr(data_batch, "provide_label", None)
         batch = data_batch
@@ -212,14 +212,14 @@ class SequentialModule(BaseModule):
             batch = DataBatch(outputs, labels[0], provide_data=shapes, provide_label=labels[1])
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute the gradients, from the last to the first."""
+        """Computes the gradients, from the last module to the first."""
         for i in reversed(range(len(self._modules))):
             self._modules[i].backward(out_grads)
             if i:
                 out_grads = self._modules[i].get_input_grads()
 
     def update(self) -> None:
-        """Update the parameters of all."""
+        """Updates the parameters of all modules."""
         for module in self._modules:
             module.update()
 
@@ -232,7 +232,7 @@ class SequentialModule(BaseModule):
         return self._modules[0].get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Let a metric see labels, and outputs of the modules that take labels."""
+        """Updates a metric with labels, and the outputs of the modules that take labels."""
         for module, meta in zip(self._modules, self._metas, strict=True):
             if meta.get(self.META_TAKE_LABELS):
                 module.update_metric(eval_metric, labels, pre_sliced)

@@ -1,8 +1,9 @@
-"""A training step in one compiled function: forward, backward, the optimizer, auxiliary states."""
+"""A compiled training step: forward, backward, the optimizer and auxiliary states."""
 
 import operator
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import jax
@@ -10,35 +11,52 @@ import jax.numpy as jnp
 
 import symop as so
 from symop import random
-from symop.barrier import in_turn
-from symop.function import GraphFunction
+from symop.eager.ndarray import array_of as eager
+from symop.eager.recording import flush
 from symop.interop.mxnet.base_optimizer import Formula, told
 from symop.interop.mxnet.calling_back import awaited
 from symop.interop.mxnet.executor import Executor
-from symop.interop.mxnet.ndarray import NDArray
+from symop.interop.mxnet.ndarray import NDArray, hold_together
 from symop.interop.mxnet.updater import Updater
-from symop.ndarray import array_of as eager
-from symop.recording import settle
-from symop.symbol import Symbol as Graph
+from symop.runtime.donation import DonatingStep
+from symop.runtime.function import GraphFunction
+from symop.symbol.symbol import Symbol as Graph
+from symop.xla.compiling import in_turn
 
-_OURS = 3
-"""References to a value that only its array holds, while one looks at a list of values."""
+
+class _Holder:
+    """Holds a value, as an array does."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = object()
+
+
+def _counts(values: Sequence[Any]) -> list[int]:
+    """Returns the reference count of each of ``values``."""
+    return list(map(sys.getrefcount, values))
+
+
+_held = [_Holder()]
+_OURS = _counts([one.value for one in _held])[0]
+"""The reference count of a value held only by its array, while a list of values is inspected."""
 
 
 class TrainingStep:
-    """Does what ``forward``, ``backward`` and an updater do to the arrays of an executor.
+    """Applies ``forward``, ``backward`` and an updater to the arrays of an executor.
 
-    Parameters, what the optimizer keeps and auxiliary states are donated: the step takes no memory
-    for new ones. So what something else holds, too, is copied first.
+    Parameters, optimizer states and auxiliary states are donated, so that the step allocates no
+    memory for new ones. Values that are also held elsewhere are copied first.
     """
 
     def __init__(self, executor: Executor, trained: Mapping[int, str], updater: Updater) -> None:
-        """Prepare to train.
+        """Prepares the step.
 
         Args:
-            executor: whose graph and arrays.
+            executor: the executor with graph and arrays.
             trained: names of the parameters, by the optimizer's indices.
-            updater: the optimizer, one with a formula, and what it keeps.
+            updater: an updater whose optimizer has a formula.
         """
         self._executor, self._updater = executor, updater
         self._indices, self._trained = list(trained), list(trained.values())
@@ -58,55 +76,62 @@ class TrainingStep:
         self._rest = [name for name in names if name not in taken]
         self._weights = [executor.arg_dict[name] for name in self._trained]
         self._states = [executor.aux_dict[name] for name in self._updated]
-        self._compiled: dict[Hashable, Callable[..., Any]] = {}
+        self._compiled: dict[Hashable, DonatingStep] = {}
         self._last: tuple[Any, Hashable, Callable[..., Any]] | None = None
         self._numbers: tuple[tuple[float, ...], Any] | None = None
         self._flat: tuple[list[Any], list[NDArray], Any] | None = None
 
     def run(self, feed: Mapping[str, Any]) -> list[NDArray]:
-        """Train on a batch; the outputs, computed by the parameters before.
+        """Trains on a batch; returns the outputs, computed from the old parameters.
 
         Args:
-            feed: arrays of JAX by name, of the shapes and dtypes of the executor's.
+            feed: JAX arrays by name, of the shapes and dtypes of the executor's.
         """
         optimizer, held = self._updater.optimizer, self._executor.arg_dict
         assert isinstance(optimizer, Formula)
         self._updater.prepare(self._indices, self._weights)
-        key, numbers = optimizer.plan(self._indices)
         kept, tree = self._kept()
-        draws = self._schedule.draws
-        root, offset = random.draw(draws) if draws else (None, None)
         moved = self._weights + kept + self._states
-        rest = [feed[name] if name in feed else held[name].value for name in self._rest]
-        step = self._step_for(optimizer, key, tree)
-        new, outputs = step(_taken(moved), rest, self._numbers_of(numbers), root, offset)
-        for array, value in zip(moved, new, strict=True):
-            inner = array.inner  # its type stays, so there is nothing to check
-            inner._value, inner._link = value, None
-            array.tell()
+        with optimizer.counted_if_changed(moved):
+            key, numbers = optimizer.plan(self._indices)
+            draws = self._schedule.draws
+            root, offset = random.draw(draws) if draws else (None, None)
+            rest = [feed[name] if name in feed else held[name].value for name in self._rest]
+            into = self._step_for(optimizer, key, tree)
+            outputs: list[Any] = []
+
+            def store(results: Iterator[Any]) -> None:
+                # The new values come first; exactly one is consumed for each array.
+                values = chain.from_iterable(chain.from_iterable(results))
+                hold_together(moved, values)
+                outputs.extend(values)
+
+            into(store, (_taken(moved), rest, self._numbers_of(numbers), root, offset))
         return [NDArray(eager(one)) for one in outputs]
 
     def _step_for(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
-        """The compiled step, mostly that of the last call: hashing what tells it is slow."""
+        """The compiled step, with a shortcut for repeated calls, since hashing its key is slow."""
         if self._last is None or self._last[0] is not tree or self._last[1] != key:
             step = self._compiled.get((key, tree)) or self._compile(optimizer, key, tree)
-            self._last = tree, key, step
+            # User code may fail: such a step runs synchronously, and nothing is donated.
+            run = awaited(step.keeping) if self._executor.calls_back else step.into
+            self._last = tree, key, run
         return self._last[2]
 
     def _kept(self) -> tuple[list[NDArray], Any]:
-        """The arrays that the optimizer keeps, and how they belong together."""
+        """The arrays of the optimizer's states, and their tree structure."""
         states = [self._updater.states[one] for one in self._indices]
         if self._flat is None or any(map(operator.is_not, states, self._flat[0])):
             self._flat = (states, *jax.tree.flatten(states))
         return self._flat[1:]
 
     def _numbers_of(self, numbers: tuple[float, ...]) -> Any:
-        """``numbers`` on the device, where they stay as long as they are the same."""
+        """``numbers`` on the device, cached while they are equal."""
         if self._numbers is None or self._numbers[0] != numbers:
             self._numbers = numbers, told(numbers)
         return self._numbers[1]
 
-    def _compile(self, optimizer: Formula, key: Hashable, tree: Any) -> Callable[..., Any]:
+    def _compile(self, optimizer: Formula, key: Hashable, tree: Any) -> DonatingStep:
         names = self._function.names
         weights, kept = len(self._trained), tree.num_leaves
 
@@ -125,21 +150,18 @@ class TrainingStep:
             ]
             numbers = in_turn(numbers)
             new_weights, new_states = optimizer.apply(key, numbers, old, grads, states)
-            # JAX gives donated memory to results in their order.
+            # JAX assigns donated memory to results in their order.
             return [*new_weights, *jax.tree.leaves(new_states), *new], found[: self._count]
 
-        made: Callable[..., Any] = jax.jit(run, donate_argnums=0)
-        if self._executor.calls_back:  # it may fail, and nothing must be lost then
-            made = awaited(jax.jit(run))
-        self._compiled[key, tree] = made
-        return made
+        step = self._compiled[key, tree] = DonatingStep(run)
+        return step
 
 
 def _taken(arrays: Sequence[NDArray]) -> list[Any]:
-    """The values of ``arrays``, to be donated; copies of those that something else holds."""
-    settle()  # what was recorded may read them
+    """The values of ``arrays``, to be donated; values that are held elsewhere are copied."""
+    flush()  # recorded calls may read them
     values = [one.inner.value for one in arrays]
-    counts = list(map(sys.getrefcount, values))
+    counts = _counts(values)
     if max(counts, default=0) <= _OURS:
         return values
     pairs = zip(values, counts, strict=True)

@@ -1,4 +1,4 @@
-"""MXNet's operators over the catalogue, a file for each family; importing it fills the table."""
+"""MXNet's operators over the catalogue, one file per family; importing it fills the table."""
 
 import importlib
 import pkgutil

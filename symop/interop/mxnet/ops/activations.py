@@ -26,7 +26,7 @@ _ACTIVATIONS = {
 def activation(
     data: Any, *, act_type: Literal["relu", "sigmoid", "tanh", "softrelu", "softsign"]
 ) -> Any:
-    """The function called ``act_type``."""
+    """The activation function called ``act_type``."""
     return _ACTIVATIONS[act_type](data)
 
 
@@ -52,7 +52,7 @@ def _leaky_shapes(given: Shapes, found: Shapes) -> None:
 
 
 def _prelu(data: Any, gamma: Any) -> Any:
-    """A slope for each channel, for all of them, or for each example and channel."""
+    """A leaky rectifier with a slope per channel, one for all, or per example and channel."""
     slopes = [1] * len(data.shape)
     left = list(gamma.shape)
     for axis in reversed(range(min(2, len(data.shape)))):
@@ -69,7 +69,7 @@ def _prelu(data: Any, gamma: Any) -> Any:
 
 
 def _rrelu(data: Any, low: float, high: float) -> tuple[Any, Any]:
-    """Slopes that are drawn in training, and their mean in prediction."""
+    """A leaky rectifier with random slopes in training, and their mean in prediction."""
     drawn = so.random_uniform(
         so.full_like(data, fill_value=low), so.full_like(data, fill_value=high)
     )
@@ -93,7 +93,7 @@ def leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Any:
-    """``data`` where positive; elsewhere what ``act_type`` tells."""
+    """``data`` where it is positive; elsewhere the function ``act_type``."""
     if act_type == "prelu":
         return _prelu(data, gamma)
     if act_type == "rrelu":
@@ -128,13 +128,13 @@ def _softmax_dtypes(given: Dtypes, found: Dtypes, dtype: str | None) -> None:
 
 
 def _declare_softmax(name: str, full: Any, cut: Any, beyond: float | None) -> None:
-    """Declare one of the three, which differ in what they compute.
+    """Declares one of the three softmax operators, which differ in the computed function.
 
     Args:
-        name: MXNet's.
+        name: MXNet's name.
         full: the function of all entries.
-        cut: that of the first ones.
-        beyond: what stands behind these, if it is not what ``cut`` gives.
+        cut: the function of the leading entries.
+        beyond: the value of the other entries, if it differs from that of ``cut``.
     """
 
     def softmax(
@@ -146,7 +146,7 @@ def _declare_softmax(name: str, full: Any, cut: Any, beyond: float | None) -> No
         dtype: Literal["float16", "float32", "float64"] | None = None,
         use_length: bool | None = False,
     ) -> Any:
-        """Shares along ``axis``, in at least the precision of ``data``."""
+        """Softmax along ``axis``, in at least the precision of ``data``."""
         to = np.dtype(dtype or data.dtype)
         wide = np.promote_types(to, data.dtype)
         x, heat = so.cast(data, dtype=wide), 1.0 if temperature is None else temperature
@@ -169,5 +169,5 @@ _declare_softmax("log_softmax", so.log_softmax, so.log_softmax_with_length, 0.0)
 
 @operator("SoftmaxActivation", shapes=same)
 def softmax_activation(data: Any, *, mode: Literal["instance", "channel"] = "instance") -> Any:
-    """Shares along the last axis, or among channels."""
+    """Softmax along the last axis, or over channels."""
     return so.softmax(data, axis=1 if mode == "channel" else -1)

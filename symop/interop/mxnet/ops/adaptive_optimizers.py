@@ -1,4 +1,4 @@
-"""Steps of optimizers whose rates adapt: new weights, and behind them the new states."""
+"""Steps of adaptive optimizers: new weights, followed by new states."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def adam_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """Adam without correction of the bias, which belongs to ``lr``."""
+    """Adam without bias correction, which is part of ``lr``."""
     slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
     step = first / (so.sqrt(second) + single(epsilon, weight))
@@ -55,7 +55,7 @@ def adamw_step(
     wd: float,
     clip_gradient: float,
 ) -> list[Any]:
-    """Adam with decoupled decay; nothing moves where ``rescale_grad`` is 0 or not finite."""
+    """Adam with decoupled decay; there is no step if ``rescale_grad`` is 0 or not finite."""
     scale = so.reshape(so.cast(rescale_grad, dtype=weight.dtype), shape=(1,) * len(weight.shape))
     slope = clipped(grad * scale, clip_gradient)
     first, second = decayed(mean, slope, beta1), decayed(var, slope * slope, beta2)
@@ -82,7 +82,7 @@ def adamw_update(
     wd: float = 0.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """Adam with decoupled decay; nothing moves where ``rescale_grad`` is 0 or not finite."""
+    """Adam with decoupled decay; there is no step if ``rescale_grad`` is 0 or not finite."""
     how = {"lr": lr, "eta": eta, "wd": wd, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
     how |= {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
     return tuple(of_copy(adamw_step, (weight, grad, mean, var), False, **how))
@@ -105,7 +105,7 @@ def mp_adamw_update(
     wd: float = 0.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """The same for weights of half precision that have a copy in single precision."""
+    """``_adamw_update`` for half-precision weights with a single-precision copy."""
     how = {"lr": lr, "eta": eta, "wd": wd, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
     how |= {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
     return tuple(of_copy(adamw_step, (weight, grad, mean, var, weight32), True, **how))
@@ -125,7 +125,7 @@ def rmsprop_update(
     clip_gradient: float = -1.0,
     clip_weights: float = -1.0,
 ) -> Any:
-    """RMSProp: gradients by the root of their mean square."""
+    """RMSProp: gradients divided by the root of their mean square."""
     slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
     square = decayed(n, slope * slope, gamma1)
     step = slope / so.sqrt(square + single(epsilon, weight))
@@ -149,7 +149,7 @@ def rmspropalex_update(
     clip_gradient: float = -1.0,
     clip_weights: float = -1.0,
 ) -> Any:
-    """RMSProp by the deviation of the gradients, with momentum."""
+    """RMSProp with the standard deviation of the gradients, and momentum."""
     slope = with_decay(weight, grad, rescale_grad, clip_gradient, wd)
     square, mean = decayed(n, slope * slope, gamma1), decayed(g, slope, gamma1)
     spread = so.sqrt(square - mean * mean + single(epsilon, weight))
@@ -171,7 +171,7 @@ def ftrl_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """Follow the regularized leader; small sums give the weight zero."""
+    """Follow the regularized leader; small sums give weight zero."""
     slope, rate = scaled(grad, rescale_grad, clip_gradient), single(lr, weight)
     square = n + slope * slope
     total = z + slope - (so.sqrt(square) - so.sqrt(n)) * weight / rate
@@ -220,7 +220,7 @@ def adagrad_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """Gradients by the root of the sum of their squares."""
+    """Adagrad: gradients divided by the root of the sum of their squares."""
     if wd:
         raise MXNetError(f"_sparse_adagrad_update: wd must be 0, got {wd}")
     slope = scaled(grad, rescale_grad, clip_gradient)
@@ -248,7 +248,7 @@ def group_adagrad_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """Gradients by the root of the sum of the mean squares of their rows."""
+    """Adagrad with the mean squares of rows."""
     slope = scaled(grad, rescale_grad, clip_gradient)
     others = tuple(range(1, len(weight.shape)))
     total = history + so.mean(slope * slope, axis=others, keepdims=True)

@@ -1,4 +1,4 @@
-"""Products of queries, keys and values that stand interleaved, head by head."""
+"""Attention on interleaved projections of queries, keys and values, by head."""
 
 import math
 from typing import Any
@@ -23,7 +23,7 @@ def _scores(queries: Any, keys: Any) -> Any:
 
 
 def _merged(attention: Any, values: Any, heads: int) -> Any:
-    """The values that each query attends to, with the heads beside each other again."""
+    """The attended values of each query, with heads concatenated."""
     batch, length = attention.shape[0] // heads, attention.shape[1]
     seen = so.permute_dims(so.batch_dot(attention, values), axes=(1, 0, 2))
     return so.reshape(seen, shape=(length, batch, heads * values.shape[-1]))
@@ -31,14 +31,14 @@ def _merged(attention: Any, values: Any, heads: int) -> Any:
 
 @operator("_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(queries_keys_values: Any, *, heads: int) -> Any:
-    """Scaled products of queries and keys of one sequence."""
+    """Scaled products of queries and keys of the same sequence."""
     queries, keys, _ = _heads(queries_keys_values, heads, 3)
     return _scores(queries, keys)
 
 
 @operator("_contrib_interleaved_matmul_selfatt_valatt")
 def selfatt_valatt(queries_keys_values: Any, attention: Any, *, heads: int) -> Any:
-    """Values of one sequence, weighed by ``attention``."""
+    """Values of the same sequence, weighted by ``attention``."""
     return _merged(attention, _heads(queries_keys_values, heads, 3)[2], heads)
 
 
@@ -51,5 +51,5 @@ def encdec_qk(queries: Any, keys_values: Any, *, heads: int) -> Any:
 
 @operator("_contrib_interleaved_matmul_encdec_valatt")
 def encdec_valatt(keys_values: Any, attention: Any, *, heads: int) -> Any:
-    """Values of another sequence, weighed by ``attention``."""
+    """Values of another sequence, weighted by ``attention``."""
     return _merged(attention, _heads(keys_values, heads, 2)[1], heads)

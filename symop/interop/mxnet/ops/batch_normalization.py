@@ -1,4 +1,4 @@
-"""Normalization by batches, and dropout: what training does otherwise than prediction."""
+"""Operators that differ in training and prediction: batch normalization and dropout."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -43,7 +43,7 @@ def _dtypes(given: Dtypes, found: Dtypes) -> None:
 def _statistics(
     data: Any, moving: tuple[Any, Any], axis: int, use_global_stats: bool
 ) -> tuple[Any, Any]:
-    """Mean and variance by which ``data`` are normalized, in the dtype of the moving ones."""
+    """Mean and variance used to normalize ``data``, in the dtype of the moving ones."""
     if use_global_stats:
         return moving
     others = tuple(i for i in range(len(data.shape)) if i != axis % len(data.shape))
@@ -63,7 +63,7 @@ def _normalized(
     data, gamma, beta, moving_mean, moving_var = inputs
     if fix_gamma:
         gamma = so.ones_like(gamma)
-    # The flag is left out unless the statistics are fixed: then it is the run's own.
+    # The training flag is that of the run, unless the statistics are fixed.
     fixed = {"training": False} if use_global_stats else {}
     out = so.batch_norm(
         data,
@@ -90,7 +90,7 @@ def _batch_norm(
     output_mean_var: bool,
     spread: Callable[[Any], Any],
 ) -> Any:
-    """The normalized data; ``spread`` makes the third output of variances."""
+    """The normalized data; ``spread`` converts variances to the third output."""
     out = _normalized(inputs, axis, eps, momentum, fix_gamma, use_global_stats)
     if not output_mean_var:
         return out
@@ -107,7 +107,7 @@ _RULES = {
 
 
 def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str, ...]) -> None:
-    """Declare the one of this day, whose third output is one over the deviation."""
+    """Declares the current version, whose third output is the inverse standard deviation."""
 
     def batch_norm(
         data: Any,
@@ -123,7 +123,7 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
         output_mean_var: bool = False,
         axis: int = 1,
     ) -> Any:
-        """Each channel by mean and variance of the batch, in prediction by the moving ones."""
+        """Normalizes channels by batch statistics, in prediction by moving statistics."""
         found = _batch_norm(
             (data, gamma, beta, moving_mean, moving_var),
             axis=axis,
@@ -168,7 +168,7 @@ def batch_norm_v1(
     use_global_stats: bool = False,
     output_mean_var: bool = False,
 ) -> Any:
-    """The same with the channels on axis 1; its third output is the variance."""
+    """Batch normalization of channels on axis 1; its third output is the variance."""
     return _batch_norm(
         (data, gamma, beta, moving_mean, moving_var),
         axis=1,
@@ -198,7 +198,7 @@ def dropout(
     mode: Literal["training", "always"] = "training",
     axes: tuple[int, ...] = (),
 ) -> Any:
-    """Zeros with probability ``p``, the same ones along ``axes``."""
+    """Dropout with probability ``p``, with the same mask along ``axes``."""
     if not 0 <= p < 1:
         raise MXNetError(f"Dropout: p must be in [0, 1), got {p}")
     if p == 0:
@@ -230,7 +230,7 @@ def identity_attach_kl_sparse_reg(
     penalty: float = 0.001,
     momentum: float = 0.9,
 ) -> Any:
-    """``data``, to whose gradient that of a divergence is added: unit means from a target.
+    """``data``, with the gradient of a divergence between unit means and a target added.
 
     With ``a = momentum * moving_avg + (1 - momentum) * mean`` the added gradient is ``penalty *
     (-target / a + (1 - target) / (1 - a))``: that of ``-target log |a| - (1 - target) log |1 - a|``
@@ -247,7 +247,7 @@ def identity_attach_kl_sparse_reg(
     level = rest * fixed + (1.0 - rest) * so.mean(data, axis=0)
     loss = target * so.log(so.abs(level)) + (1.0 - target) * so.log(so.abs(1.0 - level))
     loss = loss * (-single(penalty, data) * data.shape[0] / (1.0 - rest))
-    # What is added is zero: only the gradient of make_loss, whatever the cotangent is, remains.
+    # The added value is zero: only the gradient of make_loss remains, whatever the cotangent.
     nothing = so.make_loss(loss) - so.stop_gradient(loss)
     ones = so.ones_like(fixed)
     update = so.batch_norm(data, ones, ones, moving_avg, ones, momentum=rest)

@@ -1,4 +1,4 @@
-"""Functions of two arrays, entry by entry: of one shape, or broadcast; and sums of many arrays."""
+"""Entrywise binary functions, of equal or broadcast shapes, and sums of many arrays."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,13 +13,13 @@ Function = Callable[[Any, Any], Any]
 
 
 def of_dtype(lhs: Any, rhs: Any, found: Any) -> Any:
-    """``found`` in the dtype of the operands, one of which may be a Python number."""
+    """``found`` cast to the dtype of the operands, one of which may be a Python number."""
     dtype = rhs.dtype if isinstance(lhs, (int, float)) else lhs.dtype
     return found if found.dtype == dtype else so.cast(found, dtype=dtype)
 
 
 def quotient(lhs: Any, rhs: Any) -> Any:
-    """``lhs / rhs``; that of integers is rounded toward zero."""
+    """``lhs / rhs``; integer quotients are rounded toward zero."""
     if not (is_whole(lhs) or is_whole(rhs)):
         return so.divide(lhs, rhs)
     size = so.floor_divide(so.abs(lhs), so.abs(rhs))
@@ -27,7 +27,7 @@ def quotient(lhs: Any, rhs: Any) -> Any:
 
 
 def remainder(lhs: Any, rhs: Any) -> Any:
-    """What the quotient rounded down leaves; of a division by zero, zero."""
+    """The remainder of floor division; zero for a division by zero."""
     if isinstance(rhs, (int, float)):
         return so.remainder(lhs, rhs) if rhs else so.zeros_like(lhs)
     by_zero = so.equal(rhs, 0)
@@ -36,17 +36,17 @@ def remainder(lhs: Any, rhs: Any) -> Any:
 
 
 def maximum(lhs: Any, rhs: Any) -> Any:
-    """The larger one; of two equal ones ``lhs``."""
+    """The larger operand; ``lhs`` if they are equal."""
     return so.maximum(lhs, rhs, ties="first")
 
 
 def minimum(lhs: Any, rhs: Any) -> Any:
-    """The smaller one; of two equal ones ``lhs``."""
+    """The smaller operand; ``lhs`` if they are equal."""
     return so.minimum(lhs, rhs, ties="first")
 
 
 def _of_real(function: Function) -> Function:
-    """``function``, computed of real numbers and rounded toward zero for integers."""
+    """``function`` computed on floating numbers, and rounded toward zero for integers."""
 
     def call(lhs: Any, rhs: Any) -> Any:
         return of_dtype(lhs, rhs, function(floating(lhs), floating(rhs)))
@@ -55,7 +55,7 @@ def _of_real(function: Function) -> Function:
 
 
 def _of_dtype(function: Function) -> Function:
-    """``function``, which tells something, with the answer in the dtype of what it tells it of."""
+    """A predicate with its result in the dtype of the operands."""
     return lambda lhs, rhs: of_dtype(lhs, rhs, function(lhs, rhs))
 
 
@@ -68,7 +68,7 @@ ARITHMETIC: Mapping[str, Function] = {
     "hypot": hypot,
     "mod": remainder,
 }
-"""Functions by the name that MXNet has for them in all its families."""
+"""Functions by their name in all of MXNet's families."""
 LOGIC: Mapping[str, Function] = {
     name: _of_dtype(function)
     for name, function in {
@@ -83,7 +83,7 @@ LOGIC: Mapping[str, Function] = {
         "logical_xor": so.logical_xor,
     }.items()
 }
-"""Questions, whose answers are zero and one."""
+"""Predicates, whose results are zero or one."""
 
 _ELEMWISE: Mapping[tuple[str, ...], Function] = {
     ("elemwise_add", "_add", "_plus", "_Plus", "_sparse_elemwise_add"): so.add,
@@ -113,7 +113,7 @@ def _declare(names: tuple[str, ...], function: Function, broadcasts: bool) -> No
 
     @operator(*names, shapes=None if broadcasts else same, direct=direct)
     def call(lhs: Any, rhs: Any) -> Any:
-        # A number is what a loop over a vector hands on; MXNet has no arrays of rank 0.
+        # A loop over a vector passes numbers of rank 0, which MXNet's arrays do not have.
         scalar = () in (lhs.shape, rhs.shape)
         if not broadcasts and lhs.shape != rhs.shape and not scalar:
             raise MXNetError(

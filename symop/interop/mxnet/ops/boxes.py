@@ -1,22 +1,20 @@
-"""Operators over boxes: how much two of them overlap, and which of them to keep."""
+"""Operators on boxes: overlaps, and non-maximum suppression."""
 
 import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-import numpy as np
-
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
-from symop.interop.mxnet.partial_shapes import like_data
+from symop.interop.mxnet.partial_shapes import like_data, numbered
 
 Format = Literal["corner", "center"]
 
 
 def sides(boxes: Any) -> list[Any]:
-    """The four numbers of each box: those along the last axis."""
+    """The four coordinates of each box, along the last axis."""
     return [boxes[..., i] for i in range(4)]
 
 
@@ -38,7 +36,7 @@ def areas(boxes: Any, kind: Format = "corner") -> Any:
 
 
 def intersections(one: Any, other: Any, kind: Format = "corner") -> Any:
-    """The area that two boxes share, of boxes that broadcast."""
+    """The areas of the intersections of boxes, which are broadcast."""
     left, top, right, bottom = corners(one, kind)
     left2, top2, right2, bottom2 = corners(other, kind)
     width = so.minimum(right, right2) - so.maximum(left, left2)
@@ -47,14 +45,14 @@ def intersections(one: Any, other: Any, kind: Format = "corner") -> Any:
 
 
 def kept(items: Any, alive: Any, clashes: Callable[[Any, Any], Any]) -> Any:
-    """Which items of each batch are left when each one left removes those behind that clash.
+    """The items of each batch that remain when each kept item removes later ones that clash.
 
     Args:
         items: ``(batch, count, numbers)``, the most important first.
-        alive: ``(batch, count)``, which of them are there.
-        clashes: tells of items ``(batch, 1, numbers)`` and of all of them whether they clash.
+        alive: ``(batch, count)``, whether each item exists.
+        clashes: whether items ``(batch, 1, numbers)`` and each of all items clash.
     """
-    places = np.arange(items.shape[1], dtype="int32")
+    places = numbered(items.shape[1], dtype="int32")
 
     def step(left: Any, series: Any) -> Any:
         place, one = series
@@ -68,24 +66,24 @@ def kept(items: Any, alive: Any, clashes: Callable[[Any, Any], Any]) -> Any:
 
 
 def in_front(alive: Any) -> tuple[Any, Any]:
-    """Places of the entries that are true, then of the others, and which of the places count."""
+    """Indices of true entries, followed by false ones, and whether each index is valid."""
     _, order = so.topk(so.cast(alive, dtype="float32"), k=alive.shape[1], axis=1)
     return order, so.take_along_axis(alive, order, axis=1)
 
 
 def rows_at(rows: Any, places: Any) -> Any:
-    """Rows ``places`` of each batch."""
+    """The rows ``places`` of each batch."""
     return so.take_along_axis(rows, so.expand_dims(places, axis=2), axis=1)
 
 
 def listed(rows: Any, places: Any, counts: Any) -> Any:
-    """Rows ``places`` of each batch, and -1 in place of those that do not count."""
+    """The rows ``places`` of each batch, with -1 in place of invalid ones."""
     chosen = rows_at(rows, places)
     return so.where(so.expand_dims(counts, axis=2), chosen, so.full_like(chosen, fill_value=-1.0))
 
 
 def _other_format(rows: Any, start: int, kind: Format) -> Any:
-    """``rows`` with boxes of the other format, but for those whose first number is negative."""
+    """``rows`` with boxes in the other format, except those with a negative first number."""
     boxes = rows[..., start : start + 4]
     left, top, right, bottom = sides(boxes)
     if kind == "center":
@@ -97,7 +95,7 @@ def _other_format(rows: Any, start: int, kind: Format) -> Any:
 
 
 def _eligible(rows: Any, score: int, least: float, class_: int, background: int) -> Any:
-    """Which rows are of a score above ``least`` and of a class other than ``background``."""
+    """Whether rows have a score above ``least`` and a class other than ``background``."""
     there = rows[..., score] > least
     if class_ < 0:
         return there
@@ -126,7 +124,7 @@ def box_nms(
     in_format: Format = "corner",
     out_format: Format = "corner",
 ) -> Any:
-    """Boxes by descending score, without those that overlap one with a higher score."""
+    """Non-maximum suppression: boxes by descending score, without overlapping ones."""
     count, width = data.shape[-2:]
     best = count if topk < 0 else min(topk, count)
     if not best:
@@ -156,7 +154,7 @@ def box_nms(
 
 @operator("_contrib_box_iou", note="no gradient, as in MXNet")
 def box_iou(lhs: Any, rhs: Any, *, format: Format = "corner") -> Any:
-    """Intersection over union of each box of ``lhs`` with each of ``rhs``."""
+    """Intersection over union of all pairs of boxes of ``lhs`` and ``rhs``."""
     one, other = (so.stop_gradient(so.reshape(x, shape=(-1, 4))) for x in (lhs, rhs))
     one = so.expand_dims(one, axis=1)
     shared = intersections(one, other, format)
@@ -167,18 +165,18 @@ def box_iou(lhs: Any, rhs: Any, *, format: Format = "corner") -> Any:
 
 
 def matches(scores: Any, least: float, most: int) -> tuple[Any, Any]:
-    """Pairs of a row and a column, the highest score first, as many as there may be.
+    """Greedy matching of rows and columns, highest scores first.
 
     Args:
         scores: ``(batch, rows, columns)``.
-        least: a score must be higher.
-        most: there are no more pairs than that.
+        least: a strict lower bound on scores.
+        most: the maximal number of pairs.
 
     Returns:
-        The column of each row and the row of each column, -1 where there is none.
+        The column of each row and the row of each column, -1 if there is none.
     """
     batch, rows, columns = scores.shape
-    row_places, column_places = np.arange(rows, dtype="int32"), np.arange(columns, dtype="int32")
+    row_places, column_places = numbered(rows, dtype="int32"), numbered(columns, dtype="int32")
     none = so.cast(so.full_like(scores, fill_value=-1.0), dtype="int32")
 
     def step(carry: Any, _: Any) -> Any:
@@ -206,7 +204,7 @@ def matches(scores: Any, least: float, most: int) -> tuple[Any, Any]:
 def bipartite_matching(
     data: Any, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> Any:
-    """Pairs of a row and a column, the best scores first; one more than ``topk``, as in MXNet."""
+    """Greedy matching of rows and columns; as in MXNet, of up to ``topk + 1`` pairs."""
     if len(data.shape) < 2:
         raise MXNetError(f"_contrib_bipartite_matching: data must be matrices, got {data.shape}")
     scores = so.stop_gradient(so.reshape(data, shape=(-1, *data.shape[-2:])))
@@ -222,14 +220,14 @@ def bipartite_matching(
 
 
 def centers(boxes: Any) -> list[Any]:
-    """Center, width and height of boxes that are given by corners."""
+    """Center, width and height of boxes given by corners."""
     left, top, right, bottom = sides(boxes)
     width, height = right - left, bottom - top
     return [left + width * 0.5, top + height * 0.5, width, height]
 
 
 def encoded(anchors: Any, boxes: Any, means: Any, deviations: Any) -> Any:
-    """Offsets and logarithms of ratios that lead from ``anchors`` to ``boxes``."""
+    """Offsets and log ratios of ``boxes`` relative to ``anchors``."""
     x, y, width, height = centers(anchors)
     x2, y2, width2, height2 = centers(boxes)
     made = [(x2 - x) / width, (y2 - y) / height, so.log(width2 / width), so.log(height2 / height)]
@@ -238,7 +236,7 @@ def encoded(anchors: Any, boxes: Any, means: Any, deviations: Any) -> Any:
 
 @operator("_contrib_box_encode", outputs=lambda: ("output0", "output1"))
 def box_encode(samples: Any, matches: Any, anchors: Any, refs: Any, means: Any, stds: Any) -> Any:
-    """What a detector is to predict of each anchor, and where that counts."""
+    """Regression targets of each anchor, and a mask of the valid ones."""
     samples, anchors, refs, means, stds = map(
         so.stop_gradient, (samples, anchors, refs, means, stds)
     )
@@ -260,7 +258,7 @@ def box_decode(
     clip: float = -1.0,
     format: Format = "center",
 ) -> Any:
-    """Boxes by corners, of what a detector predicts of each anchor."""
+    """Boxes by corners, decoded from predictions for each anchor."""
     data, anchors = so.stop_gradient(data), so.stop_gradient(anchors)
     x, y, width, height = centers(anchors) if format == "corner" else sides(anchors)
     dx, dy, dw, dh = sides(data)

@@ -1,12 +1,12 @@
-"""A cast from integers back to real numbers, whose gradient passes through the integers, too."""
+"""A cast from integers back to floating numbers that passes gradients through the integers."""
 
 from typing import Any
 
 import numpy as np
 
 import symop as so
-from registry.operator import Grads, Operator
-from registry.signature import Array
+from registry.operator.operator import Grads, Operator
+from registry.operator.signature import Array
 from registry.table import find, register
 from registry.types import is_inexact
 from registry.var import Var
@@ -14,33 +14,33 @@ from symop.interop.mxnet.ops.values import Dtype
 
 
 def _through(x: Array, *, via: np.dtype, dtype: np.dtype, back: np.dtype) -> Array:
-    """``x``, which is of dtype ``back``, as ``via`` holds it, in ``dtype``."""
+    """``x``, of dtype ``back``, cast to ``via`` and then to ``dtype``."""
     del back
     found: Array = so.cast(so.cast(x, dtype=via), dtype=dtype)
     return found
 
 
-# Opaque: to JAX what passes through integers does not move.
+# Opaque: for JAX, values cast to integers have no derivative.
 THROUGH = Operator(_through, name="mxnet_cast_through", native=False, opaque=True)
 
 
 @THROUGH.gradient
 def _through_gradient(d_out: Var, *, via: np.dtype, dtype: np.dtype, back: np.dtype) -> Grads:
-    # As MXNet casts a head gradient: from the dtype of the result to that of the integers, and on.
+    # As MXNet casts a head gradient: from the result's dtype to the integers' dtype, and on.
     return {"x": THROUGH(d_out, via=via, dtype=back, back=dtype)}
 
 
 def _cast_from(data: so.Symbol) -> so.Symbol | None:
-    """The real numbers that ``data`` is a cast of."""
+    """The floating numbers of which ``data`` is a cast."""
     node = data.node.inputs[0] if data.node.op is so.cast else None
     return so.Symbol([node]) if node is not None and is_inexact(node.type.dtype) else None
 
 
 def cast_back(data: Any, dtype: Dtype) -> Any:
-    """``data``, integers, in ``dtype``; in a graph, if they were cast from real numbers, of these.
+    """Casts integers to ``dtype``; in a graph, from the floating numbers of which they are a cast.
 
-    MXNet's gradient of a cast is the head gradient in the other dtype, so that of real numbers
-    passes through integers. An array knows nothing of where it comes from.
+    MXNet's gradient of a cast is the head gradient in the other dtype, so gradients of floating
+    numbers pass through integers. An eager array has no record of its origin.
     """
     plain = so.cast(data, dtype=dtype)
     if not isinstance(data, so.Symbol) or is_inexact(data.dtype) or not is_inexact(plain.dtype):

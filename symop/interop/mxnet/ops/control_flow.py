@@ -1,4 +1,4 @@
-"""Control flow: loops over slices, loops while something holds, and choices between two graphs."""
+"""Control flow: loops over slices, conditional loops, and branches."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from symop.interop.mxnet.operators import operator
 
 Places = tuple[int, ...]
 Body = Callable[[Sequence[Any]], list[Any]]
-"""A graph as a function of its variables in their order."""
+"""A graph as a function of its variables in order."""
 
 
 def _numbered(num_outputs: int) -> list[str]:
@@ -16,7 +16,7 @@ def _numbered(num_outputs: int) -> list[str]:
 
 
 def _placed(count: int, *groups: tuple[Places, Sequence[Any]]) -> list[Any]:
-    """The inputs of a graph: each group of values at its places."""
+    """The inputs of a graph: each group of values at its positions."""
     given: list[Any] = [None] * count
     for places, values in groups:
         for place, value in zip(places, values, strict=True):
@@ -38,7 +38,7 @@ def foreach(
     in_data_locs: Places,
     remain_locs: Places = (),
 ) -> list[Any]:
-    """The body on each slice of the data, with states handed on; results are stacked."""
+    """Applies the body to each slice of the data, carrying states; stacks the results."""
     (body,) = bodies
     first, second = len(in_data_locs), len(in_data_locs) + len(in_state_locs)
     data, states, rest = inputs[:first], inputs[first:second], inputs[second:]
@@ -63,9 +63,9 @@ def while_loop(
     func_input_locs: Places,
     func_var_locs: Places,
 ) -> list[Any]:
-    """The body while the condition holds; results are stacked, zeros behind the last step.
+    """Repeats the body while the condition holds; stacks the results, padded with zeros.
 
-    Steps are counted up to ``max_iterations``, which gives gradients of every order.
+    There are always ``max_iterations`` steps, which gives gradients of every order.
     """
     del num_outputs
     holds, body = bodies
@@ -87,7 +87,7 @@ def while_loop(
         return found[num_out_data:], found[:num_out_data]
 
     start = [inputs[place] for place in places]
-    rows = [so.zeros_like(one) for one in run(start)[1]]  # of these types, and not computed
+    rows = [so.zeros_like(one) for one in run(start)[1]]  # only for types, not computed
 
     def step(carried: Any, _: Any) -> Any:
         return so.cond(go_on(carried), lambda: run(carried), lambda: (list(carried), rows))
@@ -105,7 +105,7 @@ def cond(
     then_input_locs: Places,
     else_input_locs: Places,
 ) -> list[Any]:
-    """One of two graphs, as a third one says."""
+    """Evaluates one of two graphs, selected by a third."""
     del num_outputs
     question, then, otherwise = bodies
 

@@ -1,6 +1,6 @@
-"""Arrays made of numbers: filled ones, ranges, unit matrices, positions.
+"""Creation of arrays: filled arrays, ranges, identity matrices, indices.
 
-A length that is zero is unknown: what these make has it, until the shape that follows is put in.
+A length of zero is unknown: these operators keep it until the inferred shape is inserted.
 """
 
 import math
@@ -17,7 +17,7 @@ _DEVICE = ("ctx",)
 
 
 def _in(dtype: str, number: float) -> float | int:
-    """``number`` as one of ``dtype``."""
+    """``number`` as a number of ``dtype``."""
     return int(number) if dtype in _WHOLE else number
 
 
@@ -43,7 +43,7 @@ def ones(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
 
 @operator("_full", ignored=_DEVICE)
 def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
-    """One number everywhere."""
+    """An array filled with a number."""
     require_fits("_full", shape)
     number = bool(value) if dtype == "bool" else _in(dtype, value)
     return made(so.full, shape=shape, fill_value=number, dtype=dtype)
@@ -57,7 +57,7 @@ def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:
 
 
 def _steps(count: int, start: float, step: float, repeat: int, dtype: str, like: Any = None) -> Any:
-    """``count`` numbers from ``start`` on, each one ``repeat`` times, the last ones maybe less."""
+    """``count`` numbers from ``start``, each repeated ``repeat`` times, the last maybe fewer."""
     if repeat < 1:
         raise MXNetError(f"arange: repeat must be at least 1, got {repeat}")
     found = made(so.arange, like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
@@ -77,7 +77,7 @@ def arange(
     infer_range: bool = False,
     dtype: Dtype = "float32",
 ) -> Any:
-    """Numbers at equal distances, up to ``stop`` and without it."""
+    """Evenly spaced numbers up to ``stop``, exclusive."""
     if stop is None:
         if infer_range:
             raise MXNetError("_arange: stop must be given, for the range is not inferred, got none")
@@ -93,7 +93,7 @@ def arange(
 def linspace(
     *, start: float, stop: float, num: int, endpoint: bool = True, dtype: Dtype = "float32"
 ) -> Any:
-    """``num`` numbers at equal distances."""
+    """``num`` evenly spaced numbers."""
     require_fits("_linspace", (num,))
     found = made(so.linspace, start=start, stop=stop, num=num, endpoint=endpoint)
     return so.cast(found, dtype=dtype)
@@ -103,7 +103,7 @@ def linspace(
 def arange_like(
     data: Any, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: int | None = None
 ) -> Any:
-    """As many numbers as ``data`` has, in its shape, or as it has along ``axis``."""
+    """Evenly spaced numbers in the shape of ``data``, or of its length along ``axis``."""
     shape = tuple(data.shape)
     if axis is not None:
         shape = (shape[axis_of("_contrib_arange_like", axis, len(shape))],)
@@ -113,7 +113,7 @@ def arange_like(
 
 @operator("_contrib_index_array", dtypes="free")
 def index_array(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
-    """For each entry its position, along ``axes`` or all, along a new last axis."""
+    """The index of each entry, along ``axes`` or all axes, on a new last axis."""
     shape = tuple(data.shape)
     count = len(shape)
     along = range(count) if axes is None else [axis % count for axis in axes]

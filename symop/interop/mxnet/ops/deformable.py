@@ -1,4 +1,4 @@
-"""Convolutions whose taps are moved by offsets."""
+"""Deformable convolutions, whose taps are moved by offsets."""
 
 import math
 from typing import Any
@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 
 import symop as so
+from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.layers import along, convolved_shapes
-from symop.interop.mxnet.partial_shapes import Shapes, enter
+from symop.interop.mxnet.partial_shapes import Shapes, enter, numbered, require_table
 
 Lengths = tuple[int, ...]
 _IGNORED = ("workspace", "layout", "im2col_step")
+_EXACT = 1 << 24
+"""The largest position that single precision represents exactly."""
 
 
 def _offset_shapes(
@@ -26,7 +29,7 @@ def _offset_shapes(
     num_deformable_group: int,
     at: int,
 ) -> None:
-    """What is known of a convolution, and of the arrays that move and weight its taps."""
+    """Infers shapes of a convolution, and of the arrays that move and weight its taps."""
     convolved_shapes(given, found, kernel, num_filter, stride, dilate, pad, num_group, weight_at=at)
     if found[0] is not None:
         taps = num_deformable_group * math.prod(kernel)
@@ -75,19 +78,25 @@ def _modulated_inputs(no_bias: bool) -> tuple[str, ...]:
 def _kept_inside(
     offset: Any, lengths: Lengths, kernel: Lengths, stride: Lengths, dilate: Lengths, pad: Lengths
 ) -> Any:
-    """Offsets of taps that stay at the last pixel, or see nothing.
+    """Offsets adjusted such that taps stay at the last pixel, or read zero.
 
-    A tap before the first pixel sees zero, and one behind the last pixel, by less than one, sees
-    that pixel: elsewhere both fade out.
+    A tap before the first pixel reads zero, and one less than one pixel after the last reads that
+    pixel; without the adjustment both would be interpolated with zero.
     """
     rows, columns = kernel
     n, _, height, width = offset.shape
+    if max(height, width, *map(abs, (*stride, *dilate, *pad))) > _EXACT:
+        raise MXNetError(
+            f"DeformableConvolution: places must be at most {_EXACT}, which single precision "
+            f"tells apart, got an output of {height} by {width}, stride {stride}, dilate {dilate} "
+            f"and pad {pad}"
+        )
     apart = so.reshape(offset, shape=(n, -1, rows, columns, 2, height, width))
     moved = []
     for axis, (length, shape) in enumerate(
         zip(lengths, ((rows, 1, height, 1), (1, columns, 1, width)), strict=True)
     ):
-        taps, places = (np.arange(count) for count in (kernel[axis], (height, width)[axis]))
+        taps, places = (numbered(count) for count in (kernel[axis], (height, width)[axis]))
         base = taps[:, None] * dilate[axis] + places * stride[axis] - pad[axis]
         base = base.astype(offset.dtype).reshape(shape)
         delta = so.reshape(
@@ -142,8 +151,9 @@ def deformable_convolution(
 
 
 def _seen(data: Any, offset: Any, kernel: Lengths, **how: Any) -> Any:
-    """What each tap sees: a convolution of each channel alone, with a filter for each tap."""
+    """The value of each tap: a convolution per channel, with a filter for each tap."""
     channels, count = data.shape[1], math.prod(kernel)
+    require_table(count, count, channels)
     one_tap = np.tile(np.eye(count, dtype=data.dtype), (channels, 1))
     return so.deformable_convolution(
         data,
@@ -180,7 +190,7 @@ def modulated_deformable_convolution(
     num_deformable_group: int = 1,
     no_bias: bool = False,
 ) -> Any:
-    """The same with each tap multiplied by ``mask``."""
+    """A deformable convolution whose taps are multiplied by ``mask``."""
     seen = _seen(
         data,
         offset,

@@ -1,6 +1,6 @@
-"""Densities of distributions at samples, or their logarithms.
+"""Probability densities at samples, or their logarithms.
 
-Parameters have the leading axes of the samples. What is not in the support is not told apart.
+Parameters have the leading axes of the samples. Samples outside the support are not detected.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ _DISCRETE = "the derivative with respect to a sample, which is a whole number, i
 
 
 def _along(sample: Any, *parameters: Any) -> list[Any]:
-    """Parameters with axes of length one where only the samples have some."""
+    """Parameters with trailing axes of length one, for the additional axes of samples."""
     return [
         so.reshape(one, shape=(*one.shape, *[1] * (len(sample.shape) - len(one.shape))))
         for one in parameters
@@ -26,7 +26,7 @@ def _density(log_density: Any, is_log: bool) -> Any:
 
 
 def _shapes(given: Shapes, found: Shapes) -> None:
-    """Parameters have the leading lengths of the samples, a density the samples' shape."""
+    """Parameters have the leading axes of samples, densities the shape of samples."""
     sample = given[0]
     enter(found, 0, sample)
     ranks = [len(one) for one in given[1:] if one]
@@ -36,7 +36,7 @@ def _shapes(given: Shapes, found: Shapes) -> None:
 
 
 def _vector_shapes(given: Shapes, found: Shapes) -> None:
-    """As above, where the last axis holds a sample and its parameters."""
+    """As ``_shapes``, for samples and parameters along the last axis."""
     sample, alpha = given
     if sample is not None:
         enter(found, 0, sample[:-1] or (1,))
@@ -46,7 +46,7 @@ def _vector_shapes(given: Shapes, found: Shapes) -> None:
 
 @operator("_random_pdf_uniform", "random_pdf_uniform", shapes=_shapes)
 def uniform(sample: Any, low: Any, high: Any, *, is_log: bool = False) -> Any:
-    """``1 / (high - low)``, wherever the sample is."""
+    """``1 / (high - low)``, for any sample."""
     low, high = _along(sample, low, high)
     width = so.subtract(high, low)
     found = so.negative(so.log(width)) if is_log else so.reciprocal(width)
@@ -107,7 +107,7 @@ def _negative_binomial(sample: Any, k: Any, p: Any, is_log: bool) -> Any:
     "_random_pdf_negative_binomial", "random_pdf_negative_binomial", shapes=_shapes, note=_DISCRETE
 )
 def negative_binomial(sample: Any, k: Any, p: Any, *, is_log: bool = False) -> Any:
-    """How probable ``sample`` failures before ``k`` successes of probability ``p`` are."""
+    """The probability of ``sample`` failures before ``k`` successes of probability ``p``."""
     k, p = _along(sample, k, p)
     return _negative_binomial(sample, k, p, is_log)
 
@@ -119,7 +119,7 @@ def negative_binomial(sample: Any, k: Any, p: Any, *, is_log: bool = False) -> A
     note=_DISCRETE,
 )
 def generalized_negative_binomial(sample: Any, mu: Any, alpha: Any, *, is_log: bool = False) -> Any:
-    """The same with mean ``mu`` and dispersion ``alpha``: ``k = 1 / alpha``."""
+    """The negative binomial with mean ``mu`` and dispersion ``alpha``: ``k = 1 / alpha``."""
     mu, alpha = _along(sample, mu, alpha)
     p = so.reciprocal(so.add(so.multiply(mu, alpha), 1.0))
     return _negative_binomial(sample, so.reciprocal(alpha), p, is_log)

@@ -1,4 +1,4 @@
-"""Layers of object detectors: anchors, what they are to predict, and what they found."""
+"""Layers of object detectors: anchors, training targets, and detections."""
 
 from typing import Any
 
@@ -19,6 +19,7 @@ from symop.interop.mxnet.ops.boxes import (
     sides,
 )
 from symop.interop.mxnet.ops.reshaping import constant
+from symop.interop.mxnet.partial_shapes import numbered, require_table
 
 Numbers = tuple[float, ...]
 _VARIANCES = (0.1, 0.1, 0.2, 0.2)
@@ -34,7 +35,7 @@ def multibox_prior(
     steps: Numbers = (-1.0, -1.0),
     offsets: Numbers = (0.5, 0.5),
 ) -> Any:
-    """Boxes around the center of each pixel: of all sizes, and of all ratios for the first."""
+    """Boxes around each pixel's center: of all sizes, and of all ratios for the first size."""
     height, width = data.shape[2:]
     if min(steps) <= 0:
         steps = (1.0 / height, 1.0 / width)
@@ -42,15 +43,16 @@ def multibox_prior(
     scales = np.asarray([*sizes, *[sizes[0]] * (len(ratios) - 1)], "float32")
     roots = np.asarray([*[roots[0]] * len(sizes), *roots[1:]], "float32")
     half = np.stack([scales * height / width * roots / 2, scales / roots / 2], axis=-1)
-    y = (np.arange(height, dtype="float32") + offsets[0]) * steps[0]
-    x = (np.arange(width, dtype="float32") + offsets[1]) * steps[1]
+    require_table(height, width, len(scales), 4)
+    y = (numbered(height, dtype="float32") + offsets[0]) * steps[0]
+    x = (numbered(width, dtype="float32") + offsets[1]) * steps[1]
     middle = np.stack(np.meshgrid(x, y), axis=-1)[:, :, None]
     boxes = np.concatenate([middle - half, middle + half], axis=-1).reshape(1, -1, 4)
     return constant((boxes.clip(0, 1) if clip else boxes).astype(np.dtype(data.dtype)), data)
 
 
 def _overlaps(one: Any, other: Any) -> Any:
-    """Intersection over union, zero where there is no union."""
+    """Intersection over union, zero for an empty union."""
     shared = intersections(one, other)
     first, second = (
         (right - left) * (bottom - top) for left, top, right, bottom in map(sides, (one, other))
@@ -76,10 +78,10 @@ def _hard_negatives(candidates: Any, positive: Any, scores: Any, ratio: float) -
 
 
 def _objects(anchor: Any, label: Any, there: Any, threshold: float) -> tuple[Any, Any, Any]:
-    """The object of each anchor, whether it is to find it, and the overlap with the nearest one.
+    """The object of each anchor, whether the anchor is positive, and its largest overlap.
 
-    Each object has the anchor that overlaps it most; other anchors have the object that they
-    overlap by more than ``threshold``.
+    Each object is matched to the anchor that overlaps it most; other anchors are matched to the
+    object that they overlap by more than ``threshold``.
     """
     overlaps = _overlaps(so.expand_dims(anchor, axis=2), so.expand_dims(label[..., 1:5], axis=1))
     none = so.full_like(overlaps, fill_value=-1.0)
@@ -110,9 +112,9 @@ def multibox_target(
     negative_mining_thresh: float = 0.5,
     variances: Numbers = _VARIANCES,
 ) -> Any:
-    """For each anchor the way to its object, whether it has one, and the class to predict.
+    """The box offsets, their mask, and the class to predict for each anchor.
 
-    The labels of an image end at the class -1.
+    The labels of an image end at class -1.
     """
     anchor, label, cls_pred = map(so.stop_gradient, (anchor, label, cls_pred))
     there = so.cumprod(so.cast(so.not_equal(label[..., 0], -1.0), dtype="int32"), axis=1) > 0
@@ -137,7 +139,7 @@ def multibox_target(
 
 
 def _decoded(anchor: Any, way: Any, variances: Numbers, clip: bool) -> Any:
-    """Boxes at the end of the ways from anchors."""
+    """Boxes decoded from offsets to anchors."""
     x, y, width, height = centers(anchor)
     dx, dy, dw, dh = (one * by for one, by in zip(sides(way), variances, strict=True))
     lengths = so.exp(dw) * width, so.exp(dh) * height
@@ -148,13 +150,13 @@ def _decoded(anchor: Any, way: Any, variances: Numbers, clip: bool) -> Any:
 
 
 def _without_doubles(rows: Any, found: Any, least: float, any_class: bool, topk: int) -> Any:
-    """Rows by descending score; the class is -1 if another row overlaps by ``least`` or more."""
+    """Rows by descending score; class -1 marks rows that overlap another by ``least`` or more."""
     order, counts = in_front(found)
     hidden = so.full_like(rows[..., 1], fill_value=-np.inf)
     by_score = so.argsort(so.where(found, rows[..., 1], hidden), axis=1, descending=True)
     made, alive = listed(rows, by_score, counts), counts
-    if topk > 0:  # what is behind them stays in its own order
-        within = np.arange(rows.shape[1]) < topk
+    if topk > 0:  # the remaining rows keep their order
+        within = numbered(rows.shape[1]) < topk
         made = so.where(within[:, None], made, listed(rows, order, counts))
         alive = so.logical_and(alive, within)
 
@@ -184,7 +186,7 @@ def multibox_detection(
     variances: Numbers = _VARIANCES,
     nms_topk: int = -1,
 ) -> Any:
-    """Class, score and box of what the anchors found, the class -1 where there is nothing new."""
+    """Class, score and box of each anchor's detection; class -1 marks suppressed ones."""
     cls_prob, loc_pred, anchor = map(so.stop_gradient, (cls_prob, loc_pred, anchor))
     batch, _, count = cls_prob.shape
     boxes = _decoded(anchor, so.reshape(loc_pred, shape=(batch, count, 4)), variances, clip)

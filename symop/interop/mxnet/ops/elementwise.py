@@ -1,4 +1,4 @@
-"""Functions of one array, entry by entry, and those that say what its gradient is."""
+"""Entrywise unary functions, and functions that define their own gradient."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -24,23 +24,23 @@ from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
 
 Function = Callable[[Any], Any]
 
-# Roundings -------------------------------------------------------------------------------------
+# Rounding --------------------------------------------------------------------------------------
 
 
 def absolute(data: Any) -> Any:
-    """``|data|``; the slope at zero is zero, which that of the catalogue's ``abs`` is not."""
+    """``|data|`` with slope zero at zero, unlike the catalogue's ``abs``."""
     return so.multiply(data, so.sign(data))
 
 
 def rounded(data: Any) -> Any:
-    """The nearest whole number, of two that which is farther from zero."""
+    """The nearest integer; ties are rounded away from zero."""
     whole = so.trunc(data)
     away = so.greater_equal(so.abs(so.subtract(data, whole)), 0.5)
     return so.where(away, so.add(whole, so.sign(data)), whole)
 
 
 def rounded_down(data: Any) -> Any:
-    """The nearest whole number, the lower one of two."""
+    """The nearest integer; ties are rounded down."""
     low, high = so.floor(data), so.ceil(data)
     nearer = so.less_equal(so.subtract(data, low), so.subtract(high, data))
     return so.where(nearer, low, high)
@@ -53,7 +53,7 @@ def _scaled(factor: float) -> Function:
     return lambda data: so.multiply(data, factor)
 
 
-# What they are for integers is an integer without rounding.
+# These give integers for integers without rounding.
 _EXACT: Mapping[str, Function] = {
     "abs": absolute,
     "sign": so.sign,
@@ -75,7 +75,7 @@ _EXACT: Mapping[str, Function] = {
         data, so.stop_gradient(so.subtract(rounded(data), data))
     ),
 }
-# These are computed of real numbers, and rounded toward zero for integers.
+# These are computed on floating numbers, and rounded toward zero for integers.
 _REAL: Mapping[str, Function] = {
     "sqrt": so.sqrt,
     "rsqrt": so.rsqrt,
@@ -137,7 +137,7 @@ def _declare(name: str, function: Function, real: bool) -> None:
     sparse = (f"_sparse_{name}",) if name not in _ONLY_DENSE else ()
     names = (name, *_ALIASES.get(name, ()), *sparse)
 
-    # The answers of logical_not are of another dtype, and have to be cast.
+    # The result of logical_not has another dtype, and must be cast.
     direct = None if name == "logical_not" else registered(function)
 
     @operator(*names, shapes=same, note=_NOTES.get(name, ""), direct=direct)
@@ -155,14 +155,14 @@ for _name, _function in _REAL.items():
 
 @operator("hard_sigmoid", shapes=same)
 def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
-    """``alpha * data + beta``, at least zero and at most one."""
+    """``alpha * data + beta``, clipped to [0, 1]."""
     line = so.add(so.multiply(floating(data), single(alpha)), single(beta))
     return kept(data, so.clip(line, low=0.0, high=1.0, ties="last"))
 
 
 @operator("smooth_l1", shapes=same, ignored=("is_int",))
 def smooth_l1(data: Any, *, scalar: float = 1.0) -> Any:
-    """``|data|`` with a parabola where it is less than ``1 / scalar^2``."""
+    """``|data|``, with a parabola where it is less than ``1 / scalar^2``."""
     return kept(data, so.smooth_l1(floating(data), scalar=scalar))
 
 
@@ -173,7 +173,7 @@ def smooth_l1(data: Any, *, scalar: float = 1.0) -> Any:
     note="the second order, which is zero, is right; MXNet's is not",
 )
 def clip(data: Any, *, a_min: float, a_max: float) -> Any:
-    """``data``, at least ``a_min`` and at most ``a_max``; the slope at a bound is one."""
+    """``data`` clipped to [``a_min``, ``a_max``]; the slope at a bound is one."""
     low, high = (number_for(data, single(bound)) for bound in (a_min, a_max))
     return kept(data, so.clip(data, low=float(low), high=float(high), ties="first"))
 
@@ -186,24 +186,24 @@ def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> A
     return kept(data, so.add(so.multiply(x, inner), single(c)))
 
 
-# Gradients that are chosen ---------------------------------------------------------------------
+# Custom gradients ------------------------------------------------------------------------------
 
 
 @operator("make_loss", "_sparse_make_loss", shapes=same, outputs=lambda: ("loss",))
 def make_loss(data: Any) -> Any:
-    """``data``, which is made a loss: its gradient is one."""
+    """``data`` as a loss: its gradient is one."""
     return so.make_loss(data)
 
 
 @operator("_contrib_gradientmultiplier", shapes=same, ignored=("is_int",))
 def gradient_multiplier(data: Any, *, scalar: float = 1.0) -> Any:
-    """``data``, whose gradient is multiplied by ``scalar``."""
+    """``data``, with its gradient multiplied by ``scalar``."""
     return so.gradient_multiplier(data, factor=scalar)
 
 
 @operator("_identity_with_attr_like_rhs", shapes=same)
 def identity_like(lhs: Any, rhs: Any) -> Any:
-    """``lhs``; it has the shape and the dtype of ``rhs``."""
+    """``lhs``, with the shape and dtype of ``rhs``."""
     return fixed(lhs, rhs)
 
 
@@ -220,13 +220,13 @@ _NARROW = ("float32", "float16", "bfloat16")
     "MXNet, if they are cast back at once",
 )
 def cast(data: Any, *, dtype: Dtype) -> Any:
-    """``data`` in another dtype."""
+    """``data`` cast to another dtype."""
     return cast_back(data, dtype)
 
 
 @operator("amp_cast", shapes=same, dtypes="free")
 def amp_cast(data: Any, *, dtype: Dtype) -> Any:
-    """``data`` in another dtype, if its own is float32 or a narrower one."""
+    """``data`` cast to another dtype, if its own is float32 or narrower."""
     return so.cast(data, dtype=dtype) if data.dtype.name in _NARROW else so.identity(data)
 
 
@@ -244,7 +244,7 @@ def _numbered(num_outputs: int) -> tuple[str, ...]:
 
 @operator("amp_multicast", shapes=_pair_shapes, outputs=_numbered, dtypes="free")
 def amp_multicast(*args: Any, num_outputs: int, cast_narrow: bool = False) -> tuple[Any, ...]:
-    """All arrays in the widest dtype among them, or the narrowest one; float64 stays."""
+    """All arrays cast to their widest dtype, or to the narrowest; float64 is kept."""
     if len(args) != num_outputs:
         raise MXNetError(f"amp_multicast: num_outputs must be {len(args)}, got {num_outputs}")
     dtype = _common([one.dtype.name for one in args], cast_narrow)
@@ -252,7 +252,7 @@ def amp_multicast(*args: Any, num_outputs: int, cast_narrow: bool = False) -> tu
 
 
 def _common(dtypes: list[str], narrow: bool) -> str:
-    """The dtype that ``amp_multicast`` casts to."""
+    """The target dtype of ``amp_multicast``."""
     for dtype in ("float16", "bfloat16") if narrow else ("float32",):
         if dtype in dtypes:
             return dtype

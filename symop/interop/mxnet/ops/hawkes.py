@@ -1,4 +1,4 @@
-"""The likelihood of events that excite each other."""
+"""The likelihood of self-exciting point processes."""
 
 from typing import Any
 
@@ -8,20 +8,21 @@ import symop as so
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
 from symop.interop.mxnet.partial_dtypes import alike, whole_at
+from symop.interop.mxnet.partial_shapes import numbered
 
 _Process = tuple[Any, Any, Any]
-"""Rate, how many events one event brings about, and how fast that fades."""
+"""The base rate, the expected number of offspring of an event, and the decay rate."""
 
 
 def _silence(process: _Process, state: Any, since: Any) -> tuple[Any, Any]:
-    """How the state fades in a time, and the number of events to be expected in it."""
+    """The decay of the state over a time, and the expected number of events in it."""
     lda, alpha, beta = process
     fading = so.exp(so.negative(beta) * since)
     return fading, lda * since + alpha * state * (1.0 - fading)
 
 
 def _event(process: _Process, valid_length: Any, carry: Any, event: Any) -> Any:
-    """State, time of the last event of each kind, time and likelihood after an event."""
+    """State, last event time of each kind, current time and likelihood after an event."""
     lda, alpha, beta = process
     state, last, time, total = carry
     number, lag, mark = event
@@ -58,15 +59,15 @@ def hawkesll(
     valid_length: Any,
     max_time: Any,
 ) -> Any:
-    """Log likelihood of a self-exciting process for each sample, and the state at its end.
+    """Log likelihood of a self-exciting process for each sample, and its final state.
 
     An event of kind k at a time ``d`` after the last one of its kind adds
     ``log(lda + alpha beta state exp(-beta d)) - lda d - alpha state (1 - exp(-beta d))``; then
-    ``state`` is ``1 + state exp(-beta d)``. What follows the last event of a kind takes the same
-    expected number away.
+    ``state`` becomes ``1 + state exp(-beta d)``. The same expected number is subtracted for the
+    time after the last event of each kind.
     """
     process = (lda, alpha, beta)
-    numbers = np.arange(lags.shape[1], dtype=np.dtype(valid_length.dtype))
+    numbers = numbered(lags.shape[1], dtype=np.dtype(valid_length.dtype))
     start = (state, so.zeros_like(state), so.zeros_like(lda[:, 0]), so.zeros_like(lda[:, 0]))
     events = (numbers, so.permute_dims(lags), so.permute_dims(whole(marks)))
     (state, last, _, total), _ = so.scan(

@@ -1,4 +1,4 @@
-"""Operators that look entries up by numbers, and that put entries where numbers say."""
+"""Operators that gather entries by index, and that scatter entries to indices."""
 
 import math
 from typing import Any, Literal
@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 import symop as so
+from registry.types import is_integer
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.attributes import Shape
 from symop.interop.mxnet.errors import MXNetError
@@ -15,8 +16,8 @@ from symop.interop.mxnet.partial_shapes import Partial, Shapes, enter, like_data
 
 
 def whole(numbers: Any) -> Any:
-    """Numbers that count entries, which MXNet keeps as floating ones, as integers."""
-    if np.dtype(numbers.dtype).kind in "iu":
+    """Indices, which MXNet stores as floating numbers, as integers."""
+    if is_integer(numbers.dtype):
         return numbers
     return so.cast(so.stop_gradient(numbers), dtype="int32")
 
@@ -33,7 +34,7 @@ def _where_shapes(given: Shapes, found: Shapes) -> None:
 
 @operator("where", "_sparse_where", shapes=_where_shapes, dtypes=partial_dtypes.alike(1, 2))
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """``x`` where ``condition`` is not zero, else ``y``; a vector chooses whole rows."""
+    """``x`` where ``condition`` is nonzero, otherwise ``y``; a vector selects whole rows."""
     behind = len(x.shape) - len(condition.shape)
     if behind:
         condition = so.reshape(condition, shape=(*condition.shape, *(1,) * behind))
@@ -89,7 +90,7 @@ def pick(
     keepdims: bool = False,
     mode: Literal["wrap", "clip"] = "clip",
 ) -> Any:
-    """One entry along ``axis`` at each of the other places."""
+    """One entry along ``axis`` for each position of the other axes."""
     if axis is None:
         raise MXNetError("pick: axis must be a number, got None")
     picked = so.pick(data, whole(index), axis=axis, keepdims=keepdims, mode=mode)
@@ -98,13 +99,18 @@ def pick(
 
 @operator("gather_nd", dtypes=partial_dtypes.like_data, note="an index out of range gives NaN")
 def gather_nd(data: Any, indices: Any) -> Any:
-    """The entries whose coordinates stand along the first axis of ``indices``."""
+    """The entries at the coordinates along the first axis of ``indices``."""
     return so.gather_nd(data, whole(indices), axis=0)
 
 
 def _set_nd(zeros: Any, rows: Any, indices: Any) -> Any:
     """``zeros`` with ``rows`` at the coordinates ``indices``."""
     axes = indices.shape[0]
+    if axes > len(zeros.shape):
+        raise MXNetError(
+            f"the coordinates must be at most {len(zeros.shape)}, one for each axis of "
+            f"{tuple(zeros.shape)}, got indices of shape {tuple(indices.shape)}"
+        )
     lead, rest = tuple(zeros.shape[:axes]), tuple(zeros.shape[axes:])
     strides = np.asarray([math.prod(lead[i + 1 :]) for i in range(axes)], "int32")
     coordinates = so.reshape(whole(indices), shape=(axes, -1))
@@ -127,7 +133,7 @@ def scatter_nd(data: Any, indices: Any, *, shape: Shape) -> Any:
 
 @operator("_backward_gather_nd", dtypes=partial_dtypes.like_data)
 def scatter_add_nd(data: Any, indices: Any, *, shape: Shape) -> Any:
-    """As ``scatter_nd``, but entries with one place are added."""
+    """As ``scatter_nd``, but adds entries with equal coordinates."""
     return so.scatter_nd(data, whole(indices), shape=shape, axis=0)
 
 
@@ -147,7 +153,7 @@ def one_hot(
     off_value: float = 0.0,
     dtype: str = "float32",
 ) -> Any:
-    """``on_value`` at the place that an index names along a new last axis, else ``off_value``."""
+    """``on_value`` at the index along a new last axis, otherwise ``off_value``."""
     require_fits("one_hot", (*indices.shape, depth))
     hot = so.one_hot(whole(indices), num_classes=depth, dtype="bool")
     return so.cast(so.where(hot, on_value, off_value), dtype=dtype)
@@ -155,14 +161,14 @@ def one_hot(
 
 @operator("fill_element_0index", shapes=like_data, dtypes=partial_dtypes.alike(0, 1))
 def fill_element_0index(lhs: Any, mhs: Any, rhs: Any) -> Any:
-    """``lhs`` with ``mhs[i]`` at the place ``rhs[i]`` of each row."""
+    """``lhs`` with ``mhs[i]`` at column ``rhs[i]`` of row ``i``."""
     hot = so.one_hot(whole(rhs), num_classes=lhs.shape[1], dtype="bool")
     return so.where(hot, so.expand_dims(mhs, axis=1), lhs)
 
 
 @operator("_contrib_index_copy", shapes=like_data, dtypes=partial_dtypes.alike(0, 2))
 def index_copy(old_tensor: Any, index_vector: Any, new_tensor: Any) -> Any:
-    """``old_tensor`` with the rows ``index_vector`` from ``new_tensor``."""
+    """``old_tensor`` with the rows ``index_vector`` replaced by ``new_tensor``."""
     return so.index_update(old_tensor, whole(index_vector), new_tensor)
 
 
@@ -172,7 +178,7 @@ def index_copy(old_tensor: Any, index_vector: Any, new_tensor: Any) -> Any:
     note="of arrays only: in a symbol the shape would depend on the entries of index",
 )
 def boolean_mask(data: Any, index: Any, *, axis: int = 0) -> Any:
-    """The entries along ``axis`` where ``index`` is not zero."""
+    """The entries along ``axis`` where ``index`` is nonzero."""
     if isinstance(index, (so.Symbol, so.Variable)):
         raise MXNetError(
             "_contrib_boolean_mask: index must be an array whose entries are known, because the "
@@ -184,7 +190,7 @@ def boolean_mask(data: Any, index: Any, *, axis: int = 0) -> Any:
 
 @operator("_ravel_multi_index", "ravel_multi_index")
 def ravel_multi_index(data: Any, *, shape: Shape) -> Any:
-    """Numbers of entries in row-major order, of coordinates along the first axis."""
+    """Flat row-major indices of the coordinates along the first axis."""
     strides = np.asarray([math.prod(shape[i + 1 :]) for i in range(len(shape))], "int32")
     flat = so.sum(whole(data) * so.reshape(strides, shape=(-1, 1)), axis=0)
     return so.cast(flat, dtype=data.dtype)
@@ -192,7 +198,7 @@ def ravel_multi_index(data: Any, *, shape: Shape) -> Any:
 
 @operator("_unravel_index", "unravel_index")
 def unravel_index(data: Any, *, shape: Shape) -> Any:
-    """Coordinates, along a new first axis, of numbers of entries in row-major order."""
+    """Coordinates, along a new first axis, of flat row-major indices."""
     rest, coordinates = whole(data), []
     for length in shape[:0:-1]:
         coordinates.append(so.remainder(rest, length))

@@ -1,4 +1,4 @@
-"""Operators that join arrays, and that cut them apart."""
+"""Operators that concatenate, stack and split arrays."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def _concat_shapes(given: Shapes, found: Shapes, dim: int) -> None:
 
 
 def _parameter_shapes(given: Shapes, found: Shapes, dim: int) -> None:
-    """As in ``Concat``; what is left of the result belongs to one or two unknown inputs."""
+    """As in ``Concat``; the rest of the result is divided among one or two unknown inputs."""
     _concat_shapes(given, found, dim)
     out = found[0]
     unknown = [at for at, shape in enumerate(given) if shape is not None and not shape[dim]]
@@ -42,7 +42,7 @@ def _parameter_shapes(given: Shapes, found: Shapes, dim: int) -> None:
 
 
 def _joined(*args: Any, num_args: int, dim: int = 1) -> Any:
-    """The inputs joined along an axis."""
+    """The inputs concatenated along an axis."""
     return so.concat(*args[:num_args], axis=dim)
 
 
@@ -66,7 +66,7 @@ def _stack_shapes(given: Shapes, found: Shapes, axis: int) -> None:
 
 @operator("stack", shapes=_stack_shapes)
 def stack(*args: Any, num_args: int, axis: int = 0) -> Any:
-    """The inputs joined along a new axis."""
+    """The inputs stacked along a new axis."""
     return so.stack(*args[:num_args], axis=axis)
 
 
@@ -96,7 +96,7 @@ def _channel_shapes(
 
 @operator("SliceChannel", "split", outputs=_numbered, shapes=_channel_shapes)
 def slice_channel(data: Any, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Any:
-    """Parts of one length along an axis, without that axis if it is to be squeezed."""
+    """Equal parts along an axis, which is removed if ``squeeze_axis`` is set."""
     if squeeze_axis and data.shape[axis] != num_outputs:
         raise MXNetError(
             f"SliceChannel: axis {axis} must have num_outputs = {num_outputs} entries "
@@ -122,7 +122,7 @@ def _sections(indices: Shape, sections: int) -> tuple[str, ...]:
 def split_v2(
     data: Any, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> Any:
-    """Parts that begin at ``indices``, or as many as ``sections`` says; the first are longer."""
+    """Parts that start at ``indices``, or ``sections`` parts, of which the first are longer."""
     length = data.shape[axis]
     if sections > 0:
         short, longer = divmod(length, sections)

@@ -1,4 +1,4 @@
-"""Steps of LAMB, whose rates follow the lengths of weights and of steps."""
+"""Steps of LAMB, whose rates depend on the norms of weights and steps."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def mp_lamb_update_phase1(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """The same for weights of half precision that have a copy in single precision."""
+    """``lamb_update_phase1`` for half-precision weights with a single-precision copy."""
     del weight
     wide = so.cast(grad, dtype=weight32.dtype)
     return _lamb_direction(
@@ -114,7 +114,7 @@ def _phase2_shapes(given: Shapes, found: Shapes) -> None:
 def _lamb_step(
     weight: Any, g: Any, r1: Any, r2: Any, lr: float, lower_bound: float, upper_bound: float
 ) -> Any:
-    """``weight`` moved along ``g`` by the ratio of their lengths, as far as there is one."""
+    """``weight`` moved along ``g``, scaled by the ratio of their norms if it is defined."""
     if lower_bound >= 0:
         r1 = so.maximum(r1, single(lower_bound, weight))
     if upper_bound >= 0:
@@ -136,7 +136,7 @@ def lamb_update_phase2(
     lower_bound: float = -1.0,
     upper_bound: float = -1.0,
 ) -> Any:
-    """The step."""
+    """Applies the step."""
     return _lamb_step(weight, g, r1, r2, lr, lower_bound, upper_bound)
 
 
@@ -152,7 +152,7 @@ def mp_lamb_update_phase2(
     lower_bound: float = -1.0,
     upper_bound: float = -1.0,
 ) -> Any:
-    """The same for weights of half precision."""
+    """``lamb_update_phase2`` for half-precision weights."""
     found = _lamb_step(weight32, g, r1, r2, lr, lower_bound, upper_bound)
     return so.cast(found, dtype=weight.dtype), found
 
@@ -169,7 +169,7 @@ def lamb_update(
     measured: Any = None,
     **how: Any,
 ) -> tuple[Any, Any, Any]:
-    """Both phases, with the lengths of ``measured``, the weight unless given, and of the step."""
+    """Both phases, with the norms of ``measured``, by default the weight, and of the step."""
     direction, first, second = lamb_update_phase1(weight, grad, mean, var, **how)
     known = weight if measured is None else so.cast(measured, dtype=weight.dtype)
     lengths = [so.reshape(so.global_norm(one), shape=(1,)) for one in (known, direction)]

@@ -1,4 +1,4 @@
-"""Layers with weights: fully connected, convolutions and their adjoints, embeddings."""
+"""Layers with weights: fully connected layers, convolutions, deconvolutions, embeddings."""
 
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ TUNING = ("workspace", "cudnn_tune", "cudnn_off")
 
 
 def with_bias(no_bias: bool) -> tuple[str, ...]:
-    """The inputs of a layer whose bias may be left out."""
+    """The inputs of a layer with an optional bias."""
     return ("data", "weight") if no_bias else ("data", "weight", "bias")
 
 
@@ -25,7 +25,7 @@ def along(lengths: Lengths, count: int, default: int) -> Lengths:
     """One number for each of ``count`` spatial axes.
 
     Raises:
-        MXNetError: there are others.
+        MXNetError: the number of ``lengths`` differs.
     """
     if lengths and len(lengths) != count:
         raise MXNetError(f"there must be {count} numbers, one for each axis, got {lengths}")
@@ -76,7 +76,7 @@ def _is_last(layout: str | None) -> bool:
 
 
 def _to_first(shape: Lengths, layout: str | None) -> Lengths:
-    """A shape with the channels at its end, as one with the channels on axis 1."""
+    """A channels-last shape as a channels-first shape."""
     return (shape[0], shape[-1], *shape[1:-1]) if _is_last(layout) else shape
 
 
@@ -85,7 +85,7 @@ def _from_first(shape: Lengths, layout: str | None) -> Lengths:
 
 
 def _weight_first(weight: Any, layout: str | None) -> Any:
-    """A weight of any layout with its channels on axis 1."""
+    """A weight of any layout in channels-first layout."""
     return so.moveaxis(weight, source=-1, destination=1) if _is_last(layout) else weight
 
 
@@ -101,7 +101,7 @@ def convolved_shapes(
     layout: str | None = None,
     weight_at: int = 1,
 ) -> None:
-    """Enter what data, weights and result of a convolution tell of each other."""
+    """Infers shapes of data, weights and result of a convolution from each other."""
     enter(given, weight_at + 1, (num_filter,))
     if given[0] is None:
         return
@@ -186,7 +186,7 @@ def _margins(
     adj: Lengths,
     target_shape: Lengths,
 ) -> tuple[Lengths, Lengths]:
-    """What is cut off on both sides and what is added at the end, along each axis."""
+    """The lengths cropped on both sides and added at the end, along each axis."""
     count = len(kernel)
     if not any(target_shape):
         return along(pad, count, 0), along(adj, count, 0)
@@ -305,6 +305,6 @@ def _embedding_dtypes(given: Dtypes, found: Dtypes, dtype: str) -> None:
 def embedding(
     data: Any, weight: Any, *, input_dim: int, output_dim: int, dtype: str = "float32"
 ) -> Any:
-    """The rows ``data`` of ``weight``; beyond it the first or the last one."""
+    """The rows ``data`` of ``weight``; indices are clipped to the valid range."""
     del input_dim, output_dim, dtype  # the weight's own
     return so.take(weight, whole(data), axis=0, mode="clip")

@@ -1,4 +1,4 @@
-"""Operators of linear algebra."""
+"""Linear algebra operators."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import at_least_1d
-from symop.interop.mxnet.partial_shapes import same
+from symop.interop.mxnet.partial_shapes import numbered, require_table, same
 
 _SYMMETRIC = "of A counts the symmetric part, not one triangle"
 
@@ -19,7 +19,7 @@ def _names(op: str) -> tuple[str, str]:
 
 
 def _rows_second(matrices: Any, axis: int) -> Any:
-    """``matrices`` with the axis that counts rows as the last but one."""
+    """``matrices`` with the row axis moved to the last but one."""
     return matrices if axis == -2 else so.swapaxes(matrices, axis1=axis, axis2=-2)
 
 
@@ -81,7 +81,7 @@ def trmm(
     lower: bool = True,
     alpha: float = 1.0,
 ) -> Any:
-    """Product with a triangular matrix."""
+    """Multiplies by a triangular matrix."""
     return so.trmm(A, B, transpose=transpose, rightside=rightside, lower=lower, alpha=alpha)
 
 
@@ -95,7 +95,7 @@ def trsm(
     lower: bool = True,
     alpha: float = 1.0,
 ) -> Any:
-    """Solution of a triangular system."""
+    """Solves a triangular system."""
     return so.triangular_solve(
         A, B, transpose=transpose, rightside=rightside, lower=lower, alpha=alpha
     )
@@ -168,7 +168,7 @@ def makediag(A: Any, *, offset: int = 0) -> Any:
 
 
 def _triangle(rows: int, offset: int, lower: bool) -> np.ndarray:
-    """Places in a flat matrix of the entries of a triangle, in the order of the lower one."""
+    """Flat indices of the entries of a triangle, in the order of the lower triangle."""
     short = rows - abs(offset)
     row, column = np.tril_indices(short)
     row = row + abs(offset)
@@ -182,6 +182,7 @@ def extracttrian(A: Any, *, offset: int = 0, lower: bool = True) -> Any:
     rows = A.shape[-1]
     if abs(offset) >= rows:
         raise MXNetError(f"_linalg_extracttrian: offset must lie within {A.shape}, got {offset}")
+    require_table(rows, rows)
     flat = so.reshape(A, shape=(*A.shape[:-2], rows * rows))
     return so.take(flat, _triangle(rows, offset, lower), axis=-1)
 
@@ -194,7 +195,8 @@ def maketrian(A: Any, *, offset: int = 0, lower: bool = True) -> Any:
     if short * (short + 1) // 2 != count:
         raise MXNetError(f"_linalg_maketrian: the entries must fill a triangle, got {A.shape}")
     rows = short + abs(offset)
-    sources = np.full(rows * rows, count, "int32")  # beyond A: a zero
-    sources[_triangle(rows, offset, lower)] = np.arange(count)
+    require_table(rows, rows)
+    sources = np.full(rows * rows, count, "int32")  # out of range for A: zero
+    sources[_triangle(rows, offset, lower)] = numbered(count)
     flat = so.take(A, sources, axis=-1, fill_value=0.0)
     return so.reshape(flat, shape=(*A.shape[:-1], rows, rows))

@@ -8,7 +8,7 @@ from symop.interop.mxnet.operators import operator
 
 @operator("dot", "_sparse_dot", ignored=("forward_stype",))
 def dot(lhs: Any, rhs: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
-    """Sum over the last axis of ``lhs`` and the first of ``rhs``; transposed, the other ends."""
+    """Contracts the last axis of ``lhs`` with the first of ``rhs``; transposition swaps ends."""
     axes = ((0 if transpose_a else -1,), (-1 if transpose_b else 0,))
     product = so.tensordot(lhs, rhs, axes=axes)
     return product if product.shape else so.reshape(product, shape=(1,))
@@ -16,11 +16,11 @@ def dot(lhs: Any, rhs: Any, *, transpose_a: bool = False, transpose_b: bool = Fa
 
 @operator("batch_dot", ignored=("forward_stype",))
 def batch_dot(lhs: Any, rhs: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
-    """The product of each matrix of a batch with the one at its place."""
+    """Batched matrix product."""
     return so.batch_dot(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 @operator("khatri_rao")
 def khatri_rao(*args: Any, num_args: int) -> Any:
-    """The Kronecker product column by column."""
+    """The column-wise Kronecker product."""
     return so.khatri_rao(*args[:num_args])

@@ -1,4 +1,4 @@
-"""Pooling of regions of interest whose bins are moved, or that are rotated."""
+"""Pooling of regions of interest with moved bins, or with rotated regions."""
 
 import math
 from typing import Any
@@ -10,15 +10,15 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.precision import single
 from symop.interop.mxnet.ops.regions import columns_of, images_of, rounded
-from symop.interop.mxnet.partial_shapes import Shapes, enter
+from symop.interop.mxnet.partial_shapes import Shapes, enter, numbered, require_table
 
 Lengths = tuple[int, ...]
 
 
-# Bins that are moved ---------------------------------------------------------------------------
+# Moved bins ------------------------------------------------------------------------------------
 #
-# Rows and columns of a bin are sampled apart, so what each entry of an image counts in it is a
-# product of two matrices: the bins along one axis by the entries of it.
+# Rows and columns of a bin are sampled separately, so the weights of an image's entries are a
+# product of two matrices, each of the bins along one axis by the entries of that axis.
 
 
 def _has_offsets(no_trans: bool) -> tuple[str, ...]:
@@ -26,43 +26,43 @@ def _has_offsets(no_trans: bool) -> tuple[str, ...]:
 
 
 def _sampled(begin: Any, step: Any, samples: int, length: int) -> tuple[Any, Any]:
-    """How much each entry of an axis counts in the sum over samples, and how many lie on the axis.
+    """The weight of each entry of an axis in the sum over samples, and the samples inside.
 
-    A sample lies between two entries, or on one, which then counts as both: so it does not change
-    where the sample is moved.
+    A sample between two entries is interpolated. A sample exactly on an entry uses it as both
+    neighbors, so that it has no gradient with respect to its position.
     """
-    number = np.arange(samples).astype(begin.dtype)
+    number = numbered(samples).astype(begin.dtype)
     place = so.expand_dims(begin, axis=-1) + so.expand_dims(step, axis=-1) * number
     seen = so.logical_and(so.greater_equal(place, -0.5), so.less_equal(place, length - 0.5))
     seen = so.cast(seen, dtype=begin.dtype)
     at = so.clip(place, low=0.0, high=float(length - 1))
     low, high = so.floor(so.stop_gradient(at)), so.ceil(so.stop_gradient(at))
     after = at - low
-    entry = np.arange(length).astype(begin.dtype)
+    entry = numbered(length).astype(begin.dtype)
     share = so.expand_dims(seen * (1.0 - after), axis=-1) * _marks(low, entry)
     share = share + so.expand_dims(seen * after, axis=-1) * _marks(high, entry)
     return so.sum(share, axis=-2), so.sum(seen, axis=-1)
 
 
 def _marks(place: Any, entry: np.ndarray) -> Any:
-    """One where ``entry`` is ``place``, along a new axis."""
+    """A one-hot encoding of ``place``, along a new axis."""
     wide = so.expand_dims(place, axis=-1)
     return so.cast(so.equal(so.zeros_like(wide) + entry, wide), dtype=place.dtype)
 
 
 def _along(start: Any, end: Any, moved: Any, bins: int, samples: int, axis: int) -> Any:
-    """Where the samples of each bin begin, and how far they are apart: (regions, classes, h, w)."""
+    """The start and the spacing of the samples of each bin: (regions, classes, h, w)."""
     extent = so.maximum(end - start, 0.1)
     start, extent = (so.reshape(one, shape=(-1, 1, 1, 1)) for one in (start, extent))
     shape = (1, 1, bins, 1) if axis == 0 else (1, 1, 1, bins)
-    number = np.arange(bins).astype(start.dtype).reshape(shape)
+    number = numbered(bins).astype(start.dtype).reshape(shape)
     size = extent * (1.0 / bins)
     begin = start + size * number + moved * extent
     return begin, so.zeros_like(begin) + size * (1.0 / samples)
 
 
 def _ends(corners: Any, scale: float) -> list[tuple[Any, Any]]:
-    """Where regions begin and end: rows, then columns."""
+    """The bounds of regions: rows, then columns."""
     left, top, right, bottom = map(rounded, columns_of(corners))
     return [
         (low * scale - 0.5, (high + 1.0) * scale - 0.5)
@@ -71,12 +71,13 @@ def _ends(corners: Any, scale: float) -> list[tuple[Any, Any]]:
 
 
 def _offsets(trans: Any, corners: Any, bins: int, parts: int, scale: float) -> list[Any]:
-    """By how much of their extents bins move down and across: (regions, classes, h, w)."""
+    """The offsets of bins down and across, relative to regions: (regions, classes, h, w)."""
     if trans is None:
         first = so.slice_axis(corners, axis=1, begin=0, end=1)
         still = so.zeros_like(so.reshape(first, shape=(-1, 1, 1, 1)))
+        require_table(bins, bins)
         return [still + np.zeros((1, 1, bins, bins), corners.dtype)] * 2
-    own = (np.arange(bins) * parts // bins).astype(np.int32)
+    own = (numbered(bins) * parts // bins).astype(np.int32)
     parted = so.take(so.take(trans, own, axis=2), own, axis=3)
     pairs = so.reshape(parted, shape=(trans.shape[0], -1, 2, bins, bins))
     down_and_across = [so.slice_axis(pairs, axis=2, begin=i, end=i + 1) for i in (1, 0)]
@@ -112,7 +113,7 @@ def deformable_psroi_pooling(
     trans_std: float = 0.0,
     no_trans: bool = False,
 ) -> Any:
-    """The mean of samples in each moved bin of each region, each bin from channels of its own."""
+    """The mean of samples in each moved bin of each region; each bin has its own channels."""
     if data.shape[1] != output_dim * group_size**2:
         raise MXNetError(
             f"DeformablePSROIPooling: data must have {output_dim * group_size**2} channels, got "
@@ -137,15 +138,15 @@ def deformable_psroi_pooling(
 
 
 def _channels(images: Any, count: int, groups: int, bins: int, classes: int) -> Any:
-    """What each bin sees: (regions, classes, channels of a class, bins, bins, height, width)."""
-    own = (np.arange(bins) * groups // bins).astype(np.int32)
+    """The input of each bin: (regions, classes, channels of a class, bins, bins, height, width)."""
+    own = (numbered(bins) * groups // bins).astype(np.int32)
     lengths = images.shape[2:]
     split = so.reshape(images, shape=(images.shape[0], count, groups, groups, *lengths))
     split = so.take(so.take(split, own, axis=2), own, axis=3)
     return so.reshape(split, shape=(images.shape[0], classes, -1, bins, bins, *lengths))
 
 
-# Regions that are rotated ----------------------------------------------------------------------
+# Rotated regions -------------------------------------------------------------------------------
 
 
 def _rotated_shapes(given: Shapes, found: Shapes, pooled_size: Lengths) -> None:
@@ -156,14 +157,14 @@ def _rotated_shapes(given: Shapes, found: Shapes, pooled_size: Lengths) -> None:
 
 
 def _samples(box: Any, number: Any, grid: Any, size: Any, bins: int, axis: int) -> Any:
-    """Where samples lie along the side of a region, from its middle: (regions, h, w, samples)."""
+    """Positions of samples along a region's side, from its center: (regions, h, w, samples)."""
     shape = (1, bins, 1, 1) if axis == 0 else (1, 1, bins, 1)
-    at = np.arange(bins).astype(size.dtype).reshape(shape)
+    at = numbered(bins).astype(size.dtype).reshape(shape)
     return box * -0.5 + size * (at + (number + 0.5) / grid)
 
 
 def _bilinear(images: Any, y: Any, x: Any) -> Any:
-    """The sum over samples of what ``images`` are between pixels: (regions, channels, h, w)."""
+    """The sum over samples of bilinearly interpolated ``images``: (regions, channels, h, w)."""
     regions, channels, height, width = images.shape
     inside = so.logical_and(so.greater_equal(y, -1.0), so.less_equal(y, float(height)))
     inside = so.logical_and(inside, so.greater_equal(x, -1.0))
@@ -215,7 +216,7 @@ def rroi_align(
         return _bilinear(images, yy * cos - xx * sin + down, xx * cos + yy * sin + across)
 
     if sampling_ratio > 0:
-        number = np.arange(sampling_ratio**2).astype(data.dtype)
+        number = numbered(sampling_ratio**2).astype(data.dtype)
         ratio = float(sampling_ratio)
         of_rows = np.floor(number / ratio).astype(data.dtype)
         return sums(of_rows, number - of_rows * sampling_ratio, (ratio, ratio)) * ratio**-2
@@ -224,9 +225,9 @@ def rroi_align(
 
 
 def _looped(sums: Any, grids: tuple[Any, Any], shape: Lengths) -> Any:
-    """The mean over grids of samples, as many in each region as ``grids`` tells.
+    """The mean over grids of samples, whose sizes differ by region as given by ``grids``.
 
-    A region that has all its samples already counts the further ones as nothing.
+    Regions with fewer samples ignore further ones.
     """
     count = grids[0] * grids[1]
     most = so.max(count)

@@ -1,4 +1,4 @@
-"""Normalization of examples: by lengths of vectors, by neighbors, and by means and variances."""
+"""Normalization of examples: by norms, by neighboring channels, and by means and variances."""
 
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ def l2_normalization(
     eps: float = 1e-10,
     mode: Literal["instance", "spatial", "channel"] = "instance",
 ) -> Any:
-    """Vectors of length one: examples, channels, or what lies at a place."""
+    """Normalizes vectors to length one: examples, channels, or spatial positions."""
     rank = len(data.shape)
     axes = {"instance": range(1, rank), "channel": range(1, 2), "spatial": range(2, rank)}[mode]
     if not axes:
@@ -43,7 +43,7 @@ def l2_normalization(
 def lrn(
     data: Any, *, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0
 ) -> Any:
-    """Each channel by its neighbors."""
+    """Normalizes each channel by its neighbors."""
     if nsize % 2 == 0:
         raise MXNetError(f"LRN: nsize must be odd, got {nsize}")
     return so.local_response_norm(
@@ -71,7 +71,7 @@ def _instance_shapes(given: Shapes, found: Shapes) -> None:
     visible=_one_visible,
 )
 def instance_norm(data: Any, gamma: Any, beta: Any, *, eps: float = 1e-3) -> Any:
-    """Each channel of each example by its own mean and variance."""
+    """Normalizes each channel of each example by its mean and variance."""
     return so.instance_norm(data, gamma, beta, eps=single(eps, data))
 
 
@@ -101,7 +101,7 @@ def layer_norm(
     eps: float = 1e-5,
     output_mean_var: bool = False,
 ) -> Any:
-    """What stands along ``axis`` by its mean and variance."""
+    """Normalizes along ``axis`` by mean and variance."""
     small = single(eps, data)
     out = so.layer_norm(data, gamma, beta, axis=axis, eps=small)
     if not output_mean_var:
@@ -134,7 +134,7 @@ def group_norm(
     eps: float = 1e-5,
     output_mean_var: bool = False,
 ) -> Any:
-    """Groups of channels by their means and variances; gamma and beta are of groups."""
+    """Normalizes groups of channels by mean and variance; gamma and beta are per group."""
     small = single(eps, data)
     each = data.shape[1] // num_groups
     gains, shifts = (so.repeat(one, repeats=each, axis=0) for one in (gamma, beta))

@@ -1,6 +1,6 @@
-"""Steps of optimizers: new weights, and behind them the new values of the states.
+"""Steps of optimizers: new weights, followed by the new values of states.
 
-The states are the inputs that are marked so, and their new values come in the order of the inputs.
+States are the inputs marked as such; their new values are in the order of the inputs.
 """
 
 import math
@@ -14,7 +14,7 @@ from symop.interop.mxnet.partial_shapes import same
 
 
 def clipped(x: Any, bound: float) -> Any:
-    """``x`` between ``-bound`` and ``bound``; a negative bound is none."""
+    """``x`` clipped to ``[-bound, bound]``; a negative bound means no clipping."""
     limit = single(bound, x)
     return x if bound < 0 else so.clip(x, low=-limit, high=limit)
 
@@ -25,23 +25,22 @@ def scaled(grad: Any, rescale_grad: float, bound: float = -1.0) -> Any:
 
 
 def pulled(slope: Any, weight: Any, wd: float) -> Any:
-    """``slope`` and the pull of the weight decay.
+    """``slope`` plus the gradient of the weight decay.
 
-    Without a decay the weight is not read here: that would cost a step as much as reading the
-    gradient.
+    Without decay the weight is not read here, which would cost as much as reading the gradient.
     """
     return slope if isinstance(wd, (int, float)) and not wd else slope + single(wd, weight) * weight
 
 
 def with_decay(weight: Any, grad: Any, rescale_grad: float, bound: float, wd: float) -> Any:
-    """The gradient with that of the weight decay, clipped as a whole."""
+    """The gradient including that of the weight decay, clipped as a whole."""
     return clipped(pulled(scaled(grad, rescale_grad), weight, wd), bound)
 
 
 def correction(rate: float, t: Any, like: Any) -> Any:
-    """The share of the gradients in an average that forgets by ``rate``, after ``t`` of them.
+    """The total weight of an exponential average with factor ``rate`` after ``t`` values.
 
-    It is ``1 - rate**t``, of which a ``t`` that only the compiled step knows leaves digits.
+    This is ``1 - rate**t``, which would lose digits for a ``t`` known only to the compiled step.
     """
     kept = single(rate, like)
     exact = isinstance(t, int) or not kept
@@ -49,7 +48,7 @@ def correction(rate: float, t: Any, like: Any) -> Any:
 
 
 def decayed(old: Any, new: Any, rate: float) -> Any:
-    """An average that forgets."""
+    """Updates an exponential average."""
     kept = single(rate, old)
     return old * kept + new * (1.0 - kept)
 
@@ -67,7 +66,7 @@ def sgd_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """A step against the gradient, with decay of the weight."""
+    """A step of gradient descent, with weight decay."""
     rate, decay = single(lr, weight), single(wd, weight)
     return weight * (1.0 - rate * decay) - rate * scaled(grad, rescale_grad, clip_gradient)
 
@@ -84,7 +83,7 @@ def sgd_mom_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """The same with momentum."""
+    """``sgd_update`` with momentum."""
     slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
     step = single(momentum, mom) * mom - single(lr, weight) * slope
     return weight + step, step
@@ -102,7 +101,7 @@ def nag_mom_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """The same with the momentum of Nesterov."""
+    """``sgd_update`` with Nesterov's momentum."""
     keep = single(momentum, mom)
     before = mom * keep
     slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
@@ -113,12 +112,12 @@ def nag_mom_update(
 def of_copy(
     update: Callable[..., Any], inputs: Sequence[Any], is_mixed: bool, **how: Any
 ) -> list[Any]:
-    """A new weight and new states; ``is_mixed`` where the last input is a copy that is updated.
+    """A new weight and new states; if ``is_mixed``, the last input is a copy to update.
 
     Args:
-        update: the step of a weight, of its gradient and of its states.
+        update: the step for a weight, its gradient and its states.
         inputs: weight, gradient and states.
-        is_mixed: whether the weight is of half precision, with a copy in single precision.
+        is_mixed: whether the weight is in half precision, with a single-precision copy.
         **how: the attributes.
     """
     weight, grad, *states = inputs
@@ -129,7 +128,7 @@ def of_copy(
 
 
 def _declare_mixed(name: str, step: Any) -> None:
-    """Declare ``step`` for weights of half precision that have a copy in single precision."""
+    """Declares ``step`` for half-precision weights with a single-precision copy."""
 
     def update(
         weight: Any,
@@ -141,7 +140,7 @@ def _declare_mixed(name: str, step: Any) -> None:
         rescale_grad: float = 1.0,
         clip_gradient: float = -1.0,
     ) -> Any:
-        """A step of the copy."""
+        """Applies a step to the single-precision copy."""
         how = {"rescale_grad": rescale_grad, "clip_gradient": clip_gradient}
         return tuple(of_copy(step, (weight, grad, weight32), True, lr=lr, wd=wd, **how))
 
@@ -149,7 +148,7 @@ def _declare_mixed(name: str, step: Any) -> None:
 
 
 def _declare_mixed_momentum(name: str, step: Any) -> None:
-    """The same with momentum."""
+    """Declares ``step`` with momentum, as ``_declare_mixed`` does."""
 
     def update(
         weight: Any,
@@ -163,7 +162,7 @@ def _declare_mixed_momentum(name: str, step: Any) -> None:
         rescale_grad: float = 1.0,
         clip_gradient: float = -1.0,
     ) -> Any:
-        """A step of the copy."""
+        """Applies a step to the single-precision copy."""
         how = {"lr": lr, "momentum": momentum, "wd": wd, "rescale_grad": rescale_grad}
         how["clip_gradient"] = clip_gradient
         return tuple(of_copy(step, (weight, grad, mom, weight32), True, **how))
@@ -186,8 +185,8 @@ def signsgd_update(
     rescale_grad: float = 1.0,
     clip_gradient: float = -1.0,
 ) -> Any:
-    """A step of one length, in the direction of the gradient's sign."""
-    del rescale_grad, clip_gradient  # they keep the sign
+    """A step of fixed size, along the sign of the gradient."""
+    del rescale_grad, clip_gradient  # they do not change the sign
     rate, decay = single(lr, weight), single(wd, weight)
     return weight * (1.0 - rate * decay) - rate * so.sign(grad)
 
@@ -205,7 +204,7 @@ def signum_update(
     clip_gradient: float = -1.0,
     wd_lh: float = 0.0,
 ) -> Any:
-    """The same by the sign of the momentum."""
+    """A step of fixed size, along the sign of the momentum."""
     slope = pulled(scaled(grad, rescale_grad, clip_gradient), weight, wd)
     moved = decayed(mom, -slope, momentum)
     rate = single(lr, weight)

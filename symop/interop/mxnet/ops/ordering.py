@@ -1,6 +1,6 @@
-"""Orders along an axis: positions of extrema, sorted entries and their positions, the first few.
+"""Ordering along an axis: indices of extrema, sorting, and the largest entries.
 
-No gradient passes through a position.
+Indices have no gradient.
 """
 
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from symop.interop.mxnet.partial_dtypes import Dtypes, agreed, told
 
 
 def _position(name: str, data: Any, axis: int | None, keepdims: bool) -> Any:
-    """The position of the largest or smallest entry, in the dtype of the data."""
+    """The index of the largest or smallest entry, in the dtype of the data."""
     at = None if axis is None else axis_of(name, axis, len(data.shape))
     search = so.argmin if name == "argmin" else so.argmax
     found = at_least_1d(search(data, axis=at, keepdims=keepdims))
@@ -24,24 +24,24 @@ def _position(name: str, data: Any, axis: int | None, keepdims: bool) -> Any:
 
 @operator("argmax")
 def argmax(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the largest entry, the first of several."""
+    """The index of the first largest entry."""
     return _position("argmax", data, axis, keepdims)
 
 
 @operator("argmin")
 def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the smallest entry, the first of several."""
+    """The index of the first smallest entry."""
     return _position("argmin", data, axis, keepdims)
 
 
 @operator("argmax_channel")
 def argmax_channel(data: Any) -> Any:
-    """The position of the largest entry along the second axis."""
+    """The index of the largest entry along the second axis."""
     return _position("argmax_channel", data, 1, keepdims=False)
 
 
 def _line(name: str, data: Any, axis: int | None) -> tuple[Any, int]:
-    """What is ordered and along which axis: the flattened array if none is named."""
+    """The array to order and the axis: the flattened array if ``axis`` is None."""
     if axis is None:
         return so.reshape(data, shape=(-1,)), 0
     return data, axis_of(name, axis, len(data.shape))
@@ -54,7 +54,7 @@ def _sort_dtypes(given: Dtypes, found: Dtypes) -> None:
 
 @operator("sort", dtypes=_sort_dtypes, outputs=lambda: ("output0", "output1"), visible=lambda: 1)
 def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
-    """The entries in order."""
+    """The sorted entries."""
     x, at = _line("sort", data, axis)
     return so.sort(x, axis=at, descending=not is_ascend)
 
@@ -63,7 +63,7 @@ def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
 def argsort(
     data: Any, *, axis: int | None = -1, is_ascend: bool = True, dtype: IndexDtype = "float32"
 ) -> Any:
-    """The positions of the entries in order."""
+    """The indices that sort the entries."""
     x, at = _line("argsort", data, axis)
     places = so.argsort(x, axis=at, descending=not is_ascend)
     return fixed(so.cast(places, dtype=dtype), data)
@@ -100,7 +100,7 @@ def topk(
     is_ascend: bool = False,
     dtype: IndexDtype = "float32",
 ) -> Any:
-    """The ``k`` largest or smallest entries, in order; their positions; or where they are."""
+    """The ``k`` largest or smallest entries, sorted, their indices, both, or a mask of them."""
     x, at = _line("topk", data, axis)
     length = x.shape[at]
     if k > length:

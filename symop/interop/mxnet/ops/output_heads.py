@@ -1,4 +1,4 @@
-"""Output layers and losses: predictions whose gradients are those of losses."""
+"""Output layers and losses: predictions that have the gradients of losses."""
 
 import math
 from typing import Any, Literal
@@ -22,7 +22,7 @@ def make_loss(
     valid_thresh: float = 0.0,
     normalization: Normalization = "null",
 ) -> Any:
-    """``data``, whose gradient is ``grad_scale`` whatever flows back."""
+    """``data``, with gradient ``grad_scale`` whatever the cotangent."""
     return so.make_loss(
         data,
         grad_scale=single(grad_scale, data),
@@ -60,7 +60,7 @@ def softmax_output(
     out_grad: bool = False,
     smooth_alpha: float = 0.0,
 ) -> Any:
-    """Softmax, whose gradient is that of the cross-entropy with ``label``."""
+    """Softmax with the gradient of the cross-entropy with ``label``."""
     shape = data.shape
     if not multi_output and not preserve_shape and len(shape) > 2:
         data = so.reshape(data, shape=(shape[0], -1))  # all axes but the first are classes
@@ -98,7 +98,7 @@ def _regression_shapes(given: Shapes, found: Shapes) -> None:
 
 def _declare_regression(name: str, function: Any) -> None:
     def regression_output(data: Any, label: Any, *, grad_scale: float = 1.0) -> Any:
-        """Predictions; the gradient is that of the error, divided by outputs per example."""
+        """Predictions with the gradient of the error, divided by the outputs per example."""
         return function(data, label, grad_scale=single(grad_scale, data))
 
     operator(name, shapes=_regression_shapes, dtypes=labeled)(regression_output)
@@ -109,7 +109,7 @@ _declare_regression("LogisticRegressionOutput", so.logistic_regression_output)
 _declare_regression("MAERegressionOutput", so.mae_regression_output)
 
 
-# Others ----------------------------------------------------------------------------------------
+# Other losses ----------------------------------------------------------------------------------
 
 
 def _svm_shapes(given: Shapes, found: Shapes) -> None:
@@ -127,7 +127,7 @@ def svm_output(
     regularization_coefficient: float = 1.0,
     use_linear: bool = False,
 ) -> Any:
-    """``data``, whose gradient is that of a hinge loss."""
+    """``data`` with the gradient of a hinge loss."""
     return so.svm_output(
         data,
         label,
@@ -175,8 +175,8 @@ def ctc_loss(
     use_label_lengths: bool = False,
     blank_label: Literal["first", "last"] = "first",
 ) -> Any:
-    """``-log`` of the probability of each label sequence; 0 where it fits in no frames."""
-    del use_data_lengths, use_label_lengths  # what is there is used
+    """Negative log likelihood of each label sequence; 0 for one too long for its frames."""
+    del use_data_lengths, use_label_lengths  # lengths are used if they are given
     counts = [None if one is None else whole(one) for one in (data_lengths, label_lengths)]
     blank = 0 if blank_label == "first" else data.shape[2] - 1
     loss = so.ctc_loss(data, whole(label), *counts, blank=blank)

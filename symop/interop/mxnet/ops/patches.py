@@ -1,4 +1,4 @@
-"""Sliding windows as the columns of matrices, and back."""
+"""Conversion between sliding windows and matrix columns."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from symop.interop.mxnet.operators import operator
 
 
 def _windows(kernel: Shape, stride: Shape, dilate: Shape, pad: Shape) -> dict[str, Shape]:
-    """The attributes of the catalogue, a number for each axis."""
+    """The attributes of the catalogue's operator, with a number for each axis."""
     ones = (1,) * len(kernel)
     return {
         "kernel": kernel,
@@ -22,7 +22,7 @@ def _windows(kernel: Shape, stride: Shape, dilate: Shape, pad: Shape) -> dict[st
 def im2col(
     data: Any, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()
 ) -> Any:
-    """What a window sees at each of its places, as columns."""
+    """The contents of a sliding window at each position, as columns."""
     return so.im2col(data, **_windows(kernel, stride, dilate, pad))
 
 
@@ -36,5 +36,5 @@ def col2im(
     dilate: Shape = (),
     pad: Shape = (),
 ) -> Any:
-    """The sum of windows that are laid out as columns, each at its place."""
+    """The sum of windows, given as columns, at their positions."""
     return so.col2im(data, output_size=output_size, **_windows(kernel, stride, dilate, pad))

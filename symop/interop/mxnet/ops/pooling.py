@@ -1,4 +1,4 @@
-"""Pooling: windows of fixed lengths, by MXNet's conventions of where the last one stands."""
+"""Pooling over windows of fixed size, with MXNet's conventions for the last window."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def _pooled_length(n: int, kernel: int, stride: int, pad: int, convention: str) -> int:
-    """How many windows there are along an axis of length ``n``."""
+    """The number of windows along an axis of length ``n``."""
     if convention == "same":
         return -(-(n + 2 * pad) // stride)
     span = n + 2 * pad - kernel
@@ -28,7 +28,7 @@ def _pooled_length(n: int, kernel: int, stride: int, pad: int, convention: str) 
 def _excess(
     lengths: Lengths, kernel: Lengths, stride: Lengths, pad: Lengths, convention: str
 ) -> list[int]:
-    """How far the last window reaches beyond the padding, along each axis."""
+    """The reach of the last window beyond the padding, along each axis."""
     return [
         max((_pooled_length(n, k, s, p, convention) - 1) * s + k - n - 2 * p, 0)
         for n, k, s, p in zip(lengths, kernel, stride, pad, strict=True)
@@ -42,7 +42,7 @@ def _spatial(shape: Lengths, layout: str | None) -> list[int]:
 
 
 def _padded(data: Any, axes: Sequence[int], pairs: Pairs, value: float) -> Any:
-    """``data`` with ``pairs`` of entries before and after the spatial axes."""
+    """``data`` padded by ``pairs`` of entries before and after the spatial axes."""
     if not any(map(any, pairs)):
         return data
     width = [(0, 0)] * len(data.shape)
@@ -73,7 +73,7 @@ def _lp(data: Any, axes: Sequence[int], pairs: Pairs, kernel: Lengths, p: int, *
         return so.lp_pooling(_padded(data, axes, pairs, 0), kernel=kernel, **how)
     if p != 3:
         raise MXNetError(f"Pooling: p_value must be 1, 2 or 3, got {p}")
-    total = _sum(data * data * data, axes, pairs, kernel, **how)  # signed, as MXNet has it
+    total = _sum(data * data * data, axes, pairs, kernel, **how)  # signed, as in MXNet
     is_zero = so.equal(total, 0.0)
     return so.where(is_zero, total, so.cbrt(so.where(is_zero, so.ones_like(total), total)))
 
@@ -87,7 +87,7 @@ def _average(
     include: bool,
     **how: Any,
 ) -> Any:
-    """Means; what lies beyond the padding counts in none."""
+    """Means; entries beyond the padding are not counted."""
     lengths = [data.shape[axis] for axis in axes]
     stride = how["stride"]
     last = [
@@ -104,7 +104,7 @@ def _average(
         ceil_mode=any(excess),
         **how,
     )
-    return _padded(means, axes, [(0, more) for more in idle], 0)  # windows of padding alone
+    return _padded(means, axes, [(0, more) for more in idle], 0)  # windows of only padding
 
 
 def _pooled(
@@ -144,13 +144,13 @@ def _pooled(
 
 
 def _over_all(data: Any, pool_type: str, p_value: int | None, layout: str | None) -> Any:
-    """One window over all spatial axes."""
+    """Pools one window over all spatial axes."""
     lengths = tuple(data.shape[axis] for axis in _spatial(data.shape, layout))
     return _pooled(data, lengths, pool_type, "valid", (), (), p_value, True, layout)
 
 
 def _pooling_outputs(kernel: Lengths, pool_type: str, layout: str | None) -> tuple[str, ...]:
-    """Max pooling in one of the usual layouts has a workspace."""
+    """Max pooling in one of the usual layouts has an additional workspace output."""
     hidden = pool_type == "max" and kernel and not (layout or "").endswith("C")
     return ("output", "workspace") if hidden else ("output",)
 
@@ -165,7 +165,7 @@ def _pooling_shapes(
     pad: Lengths,
     layout: str | None = None,
 ) -> None:
-    """Batch and channels stay; lengths follow from those of the data."""
+    """Keeps batch and channels; infers spatial lengths from those of the data."""
     for one, other in ((given, found), (found, given)):
         known = one[0]
         if known is not None:
@@ -206,7 +206,7 @@ def pooling(
     count_include_pad: bool | None = None,
     layout: Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"] | None = None,
 ) -> Any:
-    """The largest entry, the mean, the sum or a norm of each window."""
+    """The maximum, the mean, the sum or a norm of each window."""
     if global_pool:
         return _over_all(data, pool_type, p_value, layout)
     if not kernel:
@@ -244,7 +244,7 @@ def pooling_v1(
     stride: Lengths = (),
     pad: Lengths = (),
 ) -> Any:
-    """The same where padding is zeros for a maximum, too, and each mean has the same divisor."""
+    """Pooling where maxima include zero padding, and all means have the same divisor."""
     if global_pool:
         return _over_all(data, pool_type, None, None)
     axes, sides = _spatial(data.shape, None), along(pad, len(kernel), 0)
@@ -268,5 +268,5 @@ def _two(output_size: Lengths) -> Lengths:
 
 @operator("_contrib_AdaptiveAvgPooling2D", shapes=_adaptive_shapes)
 def adaptive_average_pooling(data: Any, *, output_size: Lengths = ()) -> Any:
-    """The means of as many windows as ``output_size`` tells."""
+    """The means of ``output_size`` windows along each axis."""
     return so.adaptive_average_pooling(data, output_size=_two(output_size))

@@ -1,4 +1,4 @@
-"""Attributes of single precision: what MXNet's layers make of a number that a user wrote."""
+"""Rounding of attributes to single precision, as in MXNet's layers."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import numpy as np
 
 
 def single(number: Any, like: Any) -> Any:
-    """``number`` as MXNet keeps it, in float32, where ``like`` is so precise that it shows.
+    """``number`` rounded to float32 as in MXNet, if ``like`` is in float64, where this matters.
 
-    An array in its place, such as a rate that a compiled step takes, is left as it is.
+    An array, such as the rate argument of a compiled step, is returned unchanged.
     """
     is_attribute = isinstance(number, (int, float))
     return float(np.float32(number)) if is_attribute and like.dtype == np.float64 else number

@@ -1,4 +1,4 @@
-"""Regions of an image where a detector shall look for objects."""
+"""Region proposals of object detectors."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.boxes import in_front, kept, rows_at, sides
 from symop.interop.mxnet.partial_dtypes import Dtypes, same_inputs
-from symop.interop.mxnet.partial_shapes import Shapes, enter
+from symop.interop.mxnet.partial_shapes import Shapes, enter, numbered, require_table
 
 Numbers = tuple[float, ...]
 
 
 def _anchors(stride: int, ratios: Numbers, scales: Numbers) -> np.ndarray:
-    """Boxes around the first cell; all lengths are whole numbers, times the scales."""
+    """Boxes around the first cell; lengths are integers times the scales."""
     made = []
     for ratio in np.asarray(ratios, "float32"):
         width = np.floor(np.sqrt(np.floor(np.float32(stride * stride) / ratio)) + np.float32(0.5))
@@ -27,14 +27,14 @@ def _anchors(stride: int, ratios: Numbers, scales: Numbers) -> np.ndarray:
 
 
 def _everywhere(anchors: np.ndarray, stride: int, height: int, width: int) -> np.ndarray:
-    """The anchors moved to each cell, cell by cell: ``(height * width * anchors, 4)``."""
+    """The anchors shifted to each cell: ``(height * width * anchors, 4)``."""
     y, x = np.mgrid[:height, :width].astype("float32") * stride
     moves = np.stack([x, y, x, y], axis=-1)[:, :, None]
     return np.reshape(moves + anchors, (-1, 4))
 
 
 def _moved(anchors: np.ndarray, deltas: Any, iou_loss: bool) -> list[Any]:
-    """Sides of the boxes that ``deltas`` make of anchors."""
+    """The sides of the boxes decoded from ``deltas`` relative to anchors."""
     left, top, right, bottom = anchors.T
     dx, dy, dw, dh = sides(deltas)
     if iou_loss:
@@ -47,7 +47,7 @@ def _moved(anchors: np.ndarray, deltas: Any, iou_loss: bool) -> list[Any]:
 
 
 def _clash(threshold: float) -> Any:
-    """Whether boxes overlap by more than ``threshold``; both ends belong to a box."""
+    """Whether boxes overlap by more than ``threshold``; boxes include both ends."""
 
     def clashes(one: Any, other: Any) -> Any:
         left, top, right, bottom = sides(one)
@@ -71,13 +71,14 @@ def _scored(
     least: int,
     iou_loss: bool,
 ) -> tuple[Any, Any]:
-    """A box and a score for each anchor at each cell; the score is -1 where none can be."""
+    """A box and a score for each anchor at each cell; invalid boxes have score -1."""
     batch, _, height, width = cls_prob.shape
     count = len(anchors)
     scores = so.reshape(
         so.permute_dims(cls_prob[:, count:], axes=(0, 2, 3, 1)),
         shape=(batch, height * width * count),
     )
+    require_table(height, width, count)
     deltas = so.reshape(bbox_pred, shape=(batch, count, 4, height, width))
     deltas = so.reshape(so.permute_dims(deltas, axes=(0, 3, 4, 1, 2)), shape=(batch, -1, 4))
     high, wide, scale = im_info[:, 0:1], im_info[:, 1:2], im_info[:, 2:3]
@@ -110,23 +111,24 @@ def _shapes(given: Shapes, found: Shapes) -> None:
 
 def _dtypes(given: Dtypes, found: Dtypes) -> None:
     same_inputs(given, found)
-    if given[0] is not None:  # the anchors are of single precision
+    if given[0] is not None:  # the anchors are in single precision
         found[:] = [np.promote_types(given[0], np.float32), given[0]][: len(found)]
 
 
 def _repeated(left: Any, most: int, count: int) -> Any:
-    """``count`` places: those that are left, ``most`` of them, again and again."""
+    """The indices of ``count`` boxes: the first ``most`` remaining ones, repeated cyclically."""
     front, counts = in_front(left)
     number = so.cast(so.count_nonzero(counts, axis=1, keepdims=True), dtype="int32")
-    places = so.remainder(np.arange(count, dtype="int32"), so.minimum(number, most))
+    places = so.remainder(numbered(count, dtype="int32"), so.minimum(number, most))
     return so.take_along_axis(front, places, axis=1)
 
 
 def _with_images(boxes: Any) -> Any:
-    """``(batch, count, 4)`` as rows of five numbers, the number of the image first."""
+    """Boxes ``(batch, count, 4)`` as rows of five numbers, with the image index first."""
     batch, count, _ = boxes.shape
+    require_table(batch, count, 5)
     numbers = np.zeros((batch, count, 5), np.dtype(boxes.dtype))
-    numbers[..., 0] = np.arange(batch)[:, None]
+    numbers[..., 0] = numbered(batch)[:, None]
     rows = so.pad(boxes, pad_width=((0, 0), (0, 0), (1, 0))) + numbers
     return so.reshape(rows, shape=(-1, 5))
 
@@ -146,9 +148,9 @@ def _propose(
     output_score: bool = False,
     iou_loss: bool = False,
 ) -> Any:
-    """The boxes with the highest scores that do not overlap each other much.
+    """The boxes with the highest scores after non-maximum suppression.
 
-    Where there are too few, they are repeated. The first of the five numbers of a box is that of
+    If there are too few, they are repeated. The first of the five numbers of a box is the index of
     its image.
     """
     anchors = _anchors(feature_stride, ratios, scales)

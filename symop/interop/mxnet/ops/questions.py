@@ -1,4 +1,4 @@
-"""What whole arrays are asked: whether they are finite or close, and how their entries lie."""
+"""Predicates of whole arrays: finiteness and closeness; and histograms."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import at_least_1d, constant, kept
 from symop.interop.mxnet.partial_dtypes import same_inputs
-from symop.interop.mxnet.partial_shapes import Shapes, enter
+from symop.interop.mxnet.partial_shapes import Shapes, enter, numbered
 
 
 def _is_finite(data: Any) -> Any:
@@ -24,13 +24,13 @@ def _one(given: Shapes, found: Shapes) -> None:
 
 @operator("all_finite", dtypes="free", shapes=_one, ignored=("init_output",))
 def all_finite(data: Any) -> Any:
-    """One if all entries are finite, else zero."""
+    """One if all entries are finite, otherwise zero."""
     return at_least_1d(so.cast(_is_finite(data), dtype="float32"))
 
 
 @operator("multi_all_finite", dtypes=same_inputs, shapes=_one, ignored=("init_output",))
 def multi_all_finite(*args: Any, num_arrays: int = 1) -> Any:
-    """One if all entries of all arrays are finite, else zero."""
+    """One if all entries of all arrays are finite, otherwise zero."""
     if len(args) != num_arrays:
         raise MXNetError(f"multi_all_finite: num_arrays must be {len(args)}, got {num_arrays}")
     found = _is_finite(args[0])
@@ -43,7 +43,7 @@ def multi_all_finite(*args: Any, num_arrays: int = 1) -> Any:
 def allclose(
     a: Any, b: Any, *, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = True
 ) -> Any:
-    """One if no entries differ by more than ``atol + rtol * |b|``, else zero; without axes."""
+    """One if all entries differ by at most ``atol + rtol * |b|``, otherwise zero; without axes."""
     near = so.less_equal(so.abs(so.subtract(a, b)), so.add(so.multiply(so.abs(b), rtol), atol))
     found = so.logical_or(near, so.equal(a, b))
     if equal_nan:
@@ -68,7 +68,7 @@ def histogram(
     bin_cnt: int | None = None,
     range: tuple[float, ...] | None = None,
 ) -> tuple[Any, Any]:
-    """How many entries lie in each bin, of which the last one has both its bounds; the bounds."""
+    """The counts of bins, of which the last includes both bounds, and the bounds."""
     if (bin_cnt is None) is not (range is None):
         raise MXNetError(f"_histogram: bin_cnt and range must be given together, got {bin_cnt}")
     if bin_cnt is not None and range is not None:
@@ -84,9 +84,9 @@ def histogram(
 
 
 def _bounds(count: int, range: tuple[float, ...]) -> np.ndarray:
-    """Bounds of ``count`` bins of equal widths."""
+    """The bounds of ``count`` bins of equal width."""
     if len(range) != 2 or range[0] > range[1]:
         raise MXNetError(f"_histogram: range must be two numbers in order, got {range}")
     low, high = range
-    steps = np.arange(count + 1)
+    steps = numbered(count + 1)
     return (high * steps + (count - steps) * low) / count

@@ -1,12 +1,13 @@
-"""Random draws: from distributions whose parameters are numbers or arrays, of classes, of orders.
+"""Random draws: from distributions with numeric or array parameters, of classes, of permutations.
 
-No gradient passes from a draw to the parameters.
+Draws have no gradient with respect to the parameters.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import symop as so
+from registry.types import is_floating
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.values import Draws, fixed, made
 from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, same
@@ -35,7 +36,7 @@ def _generalized_negative_binomial(mu: Any, alpha: Any, *, shape: Shape, dtype: 
 def _of_numbers(
     draw: Draw, numbers: Sequence[float], shape: Shape, dtype: Any, like: Any = None
 ) -> Any:
-    """Draws with ``numbers`` for parameters, as a value of the kind of ``like``."""
+    """Draws with numeric parameters, as a value of the kind of ``like``."""
     parameters = [
         made(so.full, like=like, shape=(), fill_value=float(number), dtype="float32")
         for number in numbers
@@ -50,17 +51,17 @@ def _like(draw: Draw, numbers: Sequence[float], data: Any) -> Any:
 
 
 def _of_arrays(draw: Draw, arrays: Sequence[Any], shape: Shape, dtype: Any) -> Any:
-    """Draws of ``shape`` for each entry of the parameters, along new axes at the end."""
+    """Draws of ``shape`` for each entry of the parameters, along new trailing axes."""
     full = (*arrays[0].shape, *shape)
     parameters = []
     for array in arrays:
-        real = so.cast(array, dtype=array.dtype if array.dtype.kind == "f" else "float32")
+        real = so.cast(array, dtype=array.dtype if is_floating(array.dtype) else "float32")
         parameters.append(so.reshape(real, shape=(*array.shape, *[1] * len(shape))))
     return so.stop_gradient(draw(*parameters, shape=full, dtype=dtype or "float32"))
 
 
 def _sample_shapes(given: Shapes, found: Shapes, shape: Shape) -> None:
-    """All parameters have one shape, and a draw has more axes than they."""
+    """All parameters have the same shape, to which draws add axes."""
     out = found[0]
     same(given, [])
     if out is not None and len(out) > len(shape):
@@ -76,19 +77,19 @@ def _sample_shapes(given: Shapes, found: Shapes, shape: Shape) -> None:
 def random_uniform(
     *, low: float = 0.0, high: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
-    """Numbers from ``low`` on and below ``high``."""
+    """Uniform draws from ``[low, high)``."""
     return _of_numbers(so.random_uniform, (low, high), shape, dtype)
 
 
 @operator("_random_uniform_like", shapes=same)
 def random_uniform_like(data: Any, *, low: float = 0.0, high: float = 1.0) -> Any:
-    """Numbers from ``low`` on and below ``high``, in the shape of ``data``."""
+    """Uniform draws from ``[low, high)``, in the shape of ``data``."""
     return _like(so.random_uniform, (low, high), data)
 
 
 @operator("_sample_uniform", "sample_uniform", shapes=_sample_shapes)
 def sample_uniform(low: Any, high: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
-    """Numbers from each ``low`` on and below ``high``."""
+    """Uniform draws for each pair of bounds."""
     return _of_arrays(so.random_uniform, (low, high), shape, dtype)
 
 
@@ -111,7 +112,7 @@ def random_normal_like(data: Any, *, loc: float = 0.0, scale: float = 1.0) -> An
 
 @operator("_sample_normal", "sample_normal", shapes=_sample_shapes)
 def sample_normal(mu: Any, sigma: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
-    """Normal draws of each mean and standard deviation."""
+    """Normal draws for each mean and standard deviation."""
     return _of_arrays(so.random_normal, (mu, sigma), shape, dtype)
 
 
@@ -134,7 +135,7 @@ def random_gamma_like(data: Any, *, alpha: float = 1.0, beta: float = 1.0) -> An
 
 @operator("_sample_gamma", "sample_gamma", shapes=_sample_shapes)
 def sample_gamma(alpha: Any, beta: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
-    """Gamma draws of each shape and scale."""
+    """Gamma draws for each shape and scale."""
     return _of_arrays(so.random_gamma, (alpha, beta), shape, dtype)
 
 
@@ -155,7 +156,7 @@ def random_exponential_like(data: Any, *, lam: float = 1.0) -> Any:
 
 @operator("_sample_exponential", "sample_exponential", shapes=_sample_shapes)
 def sample_exponential(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
-    """Exponential draws of each rate."""
+    """Exponential draws for each rate."""
     return _of_arrays(_exponential, (lam,), shape, dtype)
 
 
@@ -173,7 +174,7 @@ def random_poisson_like(data: Any, *, lam: float = 1.0) -> Any:
 
 @operator("_sample_poisson", "sample_poisson", shapes=_sample_shapes)
 def sample_poisson(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -> Any:
-    """Poisson draws of each mean."""
+    """Poisson draws for each mean."""
     return _of_arrays(so.random_poisson, (lam,), shape, dtype)
 
 
@@ -184,13 +185,13 @@ def sample_poisson(lam: Any, *, shape: Shape = (), dtype: Draws | None = None) -
 def random_negative_binomial(
     *, k: int = 1, p: float = 1.0, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
-    """How often nothing happens before something of probability ``p`` has happened ``k`` times."""
+    """The numbers of failures before ``k`` successes of probability ``p``."""
     return _of_numbers(_negative_binomial, (k, p), shape, dtype)
 
 
 @operator("_random_negative_binomial_like", shapes=same)
 def random_negative_binomial_like(data: Any, *, k: int = 1, p: float = 1.0) -> Any:
-    """Draws as those of ``_random_negative_binomial``, in the shape of ``data``."""
+    """Draws as in ``_random_negative_binomial``, in the shape of ``data``."""
     return _like(_negative_binomial, (k, p), data)
 
 
@@ -198,7 +199,7 @@ def random_negative_binomial_like(data: Any, *, k: int = 1, p: float = 1.0) -> A
 def sample_negative_binomial(
     k: Any, p: Any, *, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
-    """Draws as those of ``_random_negative_binomial``, of each ``k`` and ``p``."""
+    """Draws as in ``_random_negative_binomial``, for each ``k`` and ``p``."""
     return _of_arrays(_negative_binomial, (k, p), shape, dtype)
 
 
@@ -230,18 +231,18 @@ def random_generalized_negative_binomial_like(
 def sample_generalized_negative_binomial(
     mu: Any, alpha: Any, *, shape: Shape = (), dtype: Draws | None = None
 ) -> Any:
-    """Draws of each mean ``mu`` and variance ``mu + alpha * mu^2``."""
+    """Draws for each mean ``mu`` and variance ``mu + alpha * mu^2``."""
     return _of_arrays(_generalized_negative_binomial, (mu, alpha), shape, dtype)
 
 
-# Whole numbers, classes, orders ----------------------------------------------------------------
+# Integers, classes, permutations ---------------------------------------------------------------
 
 
 @operator("_random_randint", "random_randint", ignored=_DEVICE)
 def random_randint(
     *, low: int, high: int, shape: Shape = (), dtype: Literal["int32", "int64"] | None = None
 ) -> Any:
-    """Whole numbers from ``low`` on and below ``high``."""
+    """Uniform integers from ``low``, inclusive, to ``high``, exclusive."""
     full = tuple(shape) or (1,)
     return made(so.random_integers, low=low, high=high, shape=full, dtype=dtype or "int32")
 
@@ -258,9 +259,9 @@ def sample_multinomial(
     get_prob: bool = False,
     dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
 ) -> Any:
-    """Classes of the probabilities along the last axis, and the logarithms of theirs.
+    """Classes drawn by the probabilities along the last axis, and their log probabilities.
 
-    The gradient of the logarithm is that of the logarithm of the probability that is drawn.
+    The gradient of the log probability is that of the logarithm of the drawn entry.
     """
     *rows, classes = data.shape
     full = (*rows, *shape) or (1,)

@@ -1,4 +1,4 @@
-"""The fused recurrent layers: all weights in one vector."""
+"""The fused recurrent layers, whose weights form one vector."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -33,7 +33,7 @@ def _weight_shapes(
 
 
 def _cut(parameters: Any, groups: list[list[Lengths]], start: int) -> Iterator[list[Any]]:
-    """The parts of the vector from ``start`` on, as arrays of the given shapes."""
+    """The parts of the vector from ``start``, as arrays of the given shapes."""
     for group in groups:
         parts = []
         for shape in group:
@@ -104,7 +104,7 @@ def _dtypes(given: Dtypes, found: Dtypes, use_sequence_length: bool) -> None:
 def _run(
     mode: str, data: Any, states: list[Any], lengths: Any, weights: list[Any], **how: Any
 ) -> list[Any]:
-    """The results of some layers: what the last one puts out, and the states at the end."""
+    """The results of some layers: the output of the last layer, and the final states."""
     if mode == "lstm":
         return list(so.lstm(data, *states, lengths, *weights, **how))
     if mode == "gru":
@@ -121,7 +121,7 @@ def _run_with_dropout(
     bidirectional: bool,
     rate: float,
 ) -> list[Any]:
-    """The same, one layer after the other, with dropout between them."""
+    """``_run`` for one layer after the other, with dropout between layers."""
     directions = 2 if bidirectional else 1
     ends: list[list[Any]] = []
     for first in range(0, len(weights), directions):
@@ -135,10 +135,10 @@ def _run_with_dropout(
 
 
 def _weights(parameters: Any, matrices: Groups, biases: Groups) -> list[list[Any]]:
-    """The arrays of each cell: the two matrices, the two biases and the projection.
+    """The arrays of each cell: two matrices, two biases and the projection.
 
     Raises:
-        MXNetError: the vector of all parameters is of another length.
+        MXNetError: the parameter vector has a wrong length.
     """
     size = _count(matrices) + _count(biases)
     if tuple(parameters.shape) != (size,):

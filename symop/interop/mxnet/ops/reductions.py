@@ -1,4 +1,4 @@
-"""Reductions over axes, and the broadcasts that undo them; there are no results without axes."""
+"""Reductions over axes, and the inverse broadcasts; results have at least one axis."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -24,16 +24,16 @@ Function = Callable[..., Any]
 
 
 def reduced_axes(name: str, count: int, axis: Axes | None, exclude: bool = False) -> Axes | None:
-    """The axes to reduce, from the front; None for all.
+    """The axes to reduce, as non-negative numbers; None for all.
 
     Args:
-        name: of the operator, for errors.
-        count: how many axes there are.
-        axis: the attribute; none or an empty one stand for all, whatever ``exclude`` says.
-        exclude: whether all other axes are meant.
+        name: the operator's name, for errors.
+        count: the number of axes.
+        axis: the attribute; None or an empty tuple means all axes, whatever ``exclude``.
+        exclude: whether to reduce all other axes.
 
     Raises:
-        MXNetError: an axis is none of the array's, or named twice.
+        MXNetError: an axis is out of range, or repeated.
     """
     if not axis:
         return None
@@ -97,7 +97,7 @@ def norm(
     out_dtype: Literal["float16", "float32", "float64", "int64", "int32", "int8"] | None = None,
     keepdims: bool = False,
 ) -> Any:
-    """The sum of absolute values over axes, or the root of that of squares."""
+    """The sum of absolute values over axes, or the root of the sum of squares."""
     axes = reduced_axes("norm", len(data.shape), axis)
     if ord == 1:
         found = so.sum(absolute(data), axis=axes, keepdims=keepdims)
@@ -111,7 +111,7 @@ def norm(
 
 @operator("moments", outputs=lambda: ("output0", "output1"))
 def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> tuple[Any, Any]:
-    """The mean over ``axes`` and the variance."""
+    """The mean and the variance over ``axes``."""
     if not axes:
         raise MXNetError(f"moments: axes must be named, got {axes}")
     over = reduced_axes("moments", len(data.shape), axes)
@@ -127,7 +127,7 @@ def cumsum(
     axis: int | None = None,
     dtype: Literal["float16", "float32", "float64", "int8", "int32", "int64"] | None = None,
 ) -> Any:
-    """Sums of the entries so far along an axis, or of the flattened array."""
+    """Cumulative sums along an axis, or of the flattened array."""
     x = so.reshape(a, shape=(-1,)) if axis is None else a
     x = x if dtype is None else so.cast(x, dtype=dtype)
     return kept(x, so.cumsum(x, axis=0 if axis is None else axis))
@@ -137,7 +137,7 @@ def cumsum(
 
 
 def _checked(name: str, data: Any, shape: Axes) -> Any:
-    """``data`` broadcast to ``shape``, which has as many axes."""
+    """``data`` broadcast to ``shape``, which must have the same rank."""
     require_fits(name, shape)
     fits = len(data.shape) == len(shape)
     if not fits or any(n not in (1, m) for n, m in zip(data.shape, shape, strict=True)):
@@ -147,7 +147,7 @@ def _checked(name: str, data: Any, shape: Axes) -> Any:
 
 @operator("broadcast_axis", "broadcast_axes")
 def broadcast_axis(data: Any, *, axis: Axes = (), size: Axes = ()) -> Any:
-    """``data`` repeated along axes of length one."""
+    """``data`` broadcast along axes of length one."""
     if len(axis) != len(size):
         raise MXNetError(f"broadcast_axis: size must have one length for each axis, got {size}")
     shape = list(data.shape)
@@ -163,7 +163,7 @@ def _broadcast_shapes(given: Shapes, found: Shapes, shape: Axes) -> None:
 
 @operator("broadcast_to", shapes=_broadcast_shapes)
 def broadcast_to(data: Any, *, shape: Axes = ()) -> Any:
-    """``data`` repeated to ``shape``, in which a zero stands for its own length."""
+    """``data`` broadcast to ``shape``, in which zero keeps a length."""
     own = [*data.shape, *shape[len(data.shape) :]]
     return _checked("broadcast_to", data, tuple(m or n for n, m in zip(own, shape, strict=False)))
 
@@ -172,7 +172,7 @@ def broadcast_to(data: Any, *, shape: Axes = ()) -> Any:
 def broadcast_like(
     lhs: Any, rhs: Any, *, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None
 ) -> Any:
-    """``lhs`` repeated to the shape of ``rhs``, along some axes or all."""
+    """``lhs`` broadcast to the shape of ``rhs``, along some axes or all."""
     if lhs_axes is None or rhs_axes is None:
         return fixed(_checked("broadcast_like", lhs, tuple(rhs.shape)), rhs)
     if not lhs_axes or len(lhs_axes) != len(rhs_axes):

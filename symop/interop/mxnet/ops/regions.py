@@ -7,13 +7,13 @@ import numpy as np
 import symop as so
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
-from symop.interop.mxnet.partial_shapes import Shapes, enter, merged
+from symop.interop.mxnet.partial_shapes import Shapes, enter, merged, numbered
 
 Lengths = tuple[int, ...]
 
 
 def _pooled_shapes(given: Shapes, found: Shapes, pooled_size: Lengths) -> None:
-    """Regions come from ``rois``; channels are not told, a region may split them."""
+    """Infers shapes from ``rois``; channels are not inferred, since a region may split them."""
     enter(found, 0, (0, 0, *pooled_size))
     count = given[1][0] if given[1] is not None else 0
     enter(found, 0, (count, 0, 0, 0))
@@ -34,18 +34,18 @@ def _roi_pooling_shapes(given: Shapes, found: Shapes, pooled_size: Lengths) -> N
     visible=lambda: 1,
 )
 def roi_pooling(data: Any, rois: Any, *, pooled_size: Lengths, spatial_scale: float) -> Any:
-    """The largest entry of each bin of each region."""
+    """The maximum of each bin of each region."""
     return so.roi_pooling(data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale)
 
 
-# Bins with bounds of any place -----------------------------------------------------------------
+# Bins with arbitrary bounds --------------------------------------------------------------------
 #
-# A mean over a bin that is a product of two intervals is a product of two matrices: the bins along
-# one axis by the entries of it.
+# The mean over a bin, a product of two intervals, is a product of two matrices, each of the bins
+# along one axis by the entries of that axis.
 
 
 def images_of(data: Any, rois: Any) -> tuple[Any, Any]:
-    """For each region its image, and for each its corners; an image that is none is zeros."""
+    """The image and the corners of each region; zeros for an invalid image index."""
     ids = so.cast(so.slice_axis(rois, axis=1, begin=0, end=1), dtype="int32")
     flat = so.reshape(ids, shape=(-1,))
     images = so.take(data, flat, axis=0, mode="clip")
@@ -60,14 +60,14 @@ def columns_of(corners: Any) -> list[Any]:
 
 
 def _sampled(start: Any, extent: Any, bins: int, length: int) -> Any:
-    """How much each entry of an axis counts in each bin, when the bins are sampled evenly.
+    """The weight of each entry of an axis in each bin, for evenly sampled bins.
 
-    A bin has as many samples as it is long, rounded up. Only those on the axis are looked at: if it
-    is longer than k and has k + 1 of them, they are more than k / (k + 1) apart, and fewer than
-    length + 4 lie between -1 and length.
+    The number of samples of a bin is its length, rounded up. Only those on the axis are computed:
+    if a bin is longer than k and has k + 1 samples, these are more than k / (k + 1) apart, and
+    fewer than length + 4 of them lie between -1 and length.
     """
     dtype, most = start.dtype, length + 4
-    number, sample = np.arange(bins).astype(dtype), np.arange(most).astype(dtype)
+    number, sample = numbered(bins).astype(dtype), numbered(most).astype(dtype)
     count = so.ceil(extent * (1.0 / bins))
     start, extent, count = (so.reshape(x, shape=(-1, 1, 1)) for x in (start, extent, count))
     size = extent * (1.0 / bins)
@@ -78,7 +78,7 @@ def _sampled(start: Any, extent: Any, bins: int, length: int) -> Any:
     seen = so.logical_and(so.greater_equal(place, -1.0), so.less_equal(place, float(length)))
     seen = so.logical_and(seen, so.less(chosen, count))
     at = so.clip(place, low=0.0, high=float(length - 1))
-    away = so.abs(so.expand_dims(at, axis=3) - np.arange(length).astype(dtype))
+    away = so.abs(so.expand_dims(at, axis=3) - numbered(length).astype(dtype))
     share = so.maximum(1.0 - away, 0.0) * so.expand_dims(so.cast(seen, dtype=dtype), axis=3)
     return so.sum(share, axis=2) / count
 
@@ -112,7 +112,7 @@ def roi_align(
     position_sensitive: bool = False,
     aligned: bool = False,
 ) -> Any:
-    """The mean of bilinear samples in each bin of each region; no gradient for the regions."""
+    """The mean of bilinear samples in each bin of each region; regions have no gradient."""
     if rois.shape[1] == 4:
         first = so.zeros_like(so.slice_axis(rois, axis=1, begin=0, end=1))
         rois = so.concat(first, rois, axis=1)
@@ -130,19 +130,19 @@ def roi_align(
 
 
 def rounded(x: Any) -> Any:
-    """The nearest whole number, halves away from zero."""
+    """The nearest integer; halves are rounded away from zero."""
     return so.sign(x) * so.floor(so.abs(x) + 0.5)
 
 
 def _whole_bins(start: Any, end: Any, bins: int, length: int) -> Any:
-    """How much each entry of an axis counts in each bin that reaches to the next whole numbers."""
+    """The weight of each entry of an axis in each bin, with bins extended to integer bounds."""
     dtype = start.dtype
     size = so.maximum(end - start, 0.1) * (1.0 / bins)
-    number = np.arange(bins).astype(dtype)
+    number = numbered(bins).astype(dtype)
     low = so.clip(so.floor(size * number + start), low=0.0, high=float(length))
     high = so.clip(so.ceil(size * (number + 1) + start), low=0.0, high=float(length))
     count = so.expand_dims(so.maximum(high - low, 1.0), axis=2)
-    entry = np.arange(length).astype(dtype)
+    entry = numbered(length).astype(dtype)
     low, high = so.expand_dims(low, axis=2), so.expand_dims(high, axis=2)
     place = so.zeros_like(low) + entry
     inside = so.logical_and(so.greater_equal(place, low), so.less(place, high))
@@ -159,7 +159,7 @@ def psroi_pooling(
     pooled_size: int,
     group_size: int = 0,
 ) -> Any:
-    """The mean of each bin of each region, each bin from channels of its own."""
+    """The mean of each bin of each region; each bin has its own channels."""
     groups = group_size or pooled_size
     if data.shape[1] != output_dim * groups * groups:
         raise MXNetError(
@@ -171,7 +171,7 @@ def psroi_pooling(
     height, width = data.shape[2:]
     rows = _whole_bins(top * spatial_scale, (bottom + 1.0) * spatial_scale, pooled_size, height)
     columns = _whole_bins(left * spatial_scale, (right + 1.0) * spatial_scale, pooled_size, width)
-    own = (np.arange(pooled_size) * groups // pooled_size).astype(np.int32)
+    own = (numbered(pooled_size) * groups // pooled_size).astype(np.int32)
     split = so.reshape(images, shape=(rois.shape[0], output_dim, groups, groups, height, width))
     split = so.take(so.take(split, own, axis=2), own, axis=3)
     return so.einsum(rows, split, columns, equation="rih,rcijhw,rjw->rcij")
@@ -202,7 +202,7 @@ def correlation(
     pad_size: int = 0,
     is_multiply: bool = True,
 ) -> Any:
-    """How alike patches of one map are to displaced patches of another."""
+    """The correlation of patches of one map with displaced patches of another."""
     if kernel_size % 2 == 0:
         raise MXNetError(f"Correlation: kernel_size must be odd, got {kernel_size}")
     return so.correlation(

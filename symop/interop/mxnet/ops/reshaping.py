@@ -1,4 +1,4 @@
-"""Operators that give the same entries another shape: reshape, transpose, squeeze and others."""
+"""Operators that change shapes: reshape, transpose, squeeze and others."""
 
 import math
 from typing import Any, Literal
@@ -16,7 +16,7 @@ _COPY, _INFER, _COPY_REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4
 
 
 def _taken(lengths: list[int], count: int, code: int) -> list[int]:
-    """The next ``count`` of ``lengths``, which are removed."""
+    """Removes and returns the first ``count`` of ``lengths``."""
     if len(lengths) < count:
         raise MXNetError(f"Reshape: data must have an axis for each {code} in shape, got too few")
     taken = lengths[:count]
@@ -39,7 +39,7 @@ def _split(length: int, parts: list[int]) -> list[int]:
 
 
 def _decoded(codes: Shape, lengths: Shape, reverse: bool) -> Shape:
-    """What the ``shape`` of ``Reshape`` makes of ``lengths``; a length 0 is not known."""
+    """The result of the codes of ``Reshape`` for ``lengths``, in which 0 is unknown."""
     direction = -1 if reverse else 1
     queue, rest = list(codes[::direction]), list(lengths[::direction])
     made: list[int] = []
@@ -71,7 +71,7 @@ def _decoded(codes: Shape, lengths: Shape, reverse: bool) -> Shape:
 
 
 def _by_target(target: Shape, lengths: Shape, keep_highest: bool) -> Shape:
-    """What the old attribute ``target_shape`` makes of ``lengths``; it infers at a 0."""
+    """The result of the old attribute ``target_shape``, which infers a 0."""
     made = [*lengths[:1], *target[1:]] if keep_highest else list(target)
     if made[int(keep_highest) :].count(0) == 1 and is_known(lengths):
         at = made.index(0, int(keep_highest))
@@ -82,7 +82,7 @@ def _by_target(target: Shape, lengths: Shape, keep_highest: bool) -> Shape:
 def _wanted(
     lengths: Shape, shape: Shape, reverse: bool, target_shape: Shape, keep_highest: bool
 ) -> Shape | None:
-    """The shape that the attributes of ``Reshape`` ask for, None where they ask for none."""
+    """The shape requested by the attributes of ``Reshape``; None if there are none."""
     if shape:
         return _decoded(shape, lengths, reverse)
     return _by_target(target_shape, lengths, keep_highest) if target_shape else None
@@ -116,14 +116,14 @@ def reshape(
     target_shape: Shape = (),
     keep_highest: bool = False,
 ) -> Any:
-    """Another shape, in which 0 copies, -1 infers, -2 copies on, -3 merges and -4 splits."""
+    """Reshapes; 0 copies a length, -1 infers, -2 copies the rest, -3 merges and -4 splits."""
     wanted = _wanted(data.shape, shape, reverse, target_shape, keep_highest)
     return data if wanted is None else so.reshape(data, shape=wanted)
 
 
 @operator("Flatten", "flatten")
 def flatten(data: Any) -> Any:
-    """All axes but the first joined."""
+    """Flattens all axes but the first."""
     return so.reshape(data, shape=(data.shape[0], math.prod(data.shape[1:])))
 
 
@@ -141,13 +141,13 @@ def _expand_shapes(given: Shapes, found: Shapes, axis: int) -> None:
 
 @operator("expand_dims", shapes=_expand_shapes)
 def expand_dims(data: Any, *, axis: int) -> Any:
-    """An axis of length 1 put in."""
+    """Inserts an axis of length 1."""
     return so.expand_dims(data, axis=axis)
 
 
 @operator("squeeze")
 def squeeze(data: Any, *, axis: Shape | None = None) -> Any:
-    """No axes of length 1, or not those named; one axis stays."""
+    """Removes axes of length 1, all or those given; at least one axis is kept."""
     less = so.squeeze(data, axis=axis)
     return less if less.shape else so.reshape(less, shape=(1,))
 
@@ -167,7 +167,7 @@ def _permuted_shapes(given: Shapes, found: Shapes, axes: Shape) -> None:
 
 @operator("transpose", shapes=_permuted_shapes)
 def transpose(data: Any, *, axes: Shape = ()) -> Any:
-    """The axes in another order, by default reversed."""
+    """Permutes the axes; reverses them by default."""
     return so.permute_dims(data, axes=axes or None)
 
 
@@ -186,12 +186,12 @@ def _swap_shapes(given: Shapes, found: Shapes, dim1: int, dim2: int) -> None:
 
 @operator("SwapAxis", "swapaxes", shapes=_swap_shapes)
 def swap_axis(data: Any, *, dim1: int = 0, dim2: int = 0) -> Any:
-    """Two axes exchanged."""
+    """Exchanges two axes."""
     return so.swapaxes(data, axis1=dim1, axis2=dim2)
 
 
 def _range(count: int, begin: int | None, end: int | None) -> tuple[int, int]:
-    """``begin`` and ``end`` among ``count`` axes, counted from the front."""
+    """``begin`` and ``end`` among ``count`` axes, as non-negative numbers."""
     first, last, _ = slice(begin, end).indices(count)
     if first >= last:
         raise MXNetError(f"reshape_like: begin must lie before end, got {begin} and {end}")
@@ -208,7 +208,7 @@ def reshape_like(
     rhs_begin: int | None = None,
     rhs_end: int | None = None,
 ) -> Any:
-    """Axes ``lhs_begin`` to ``lhs_end`` of ``lhs`` in the shape of those of ``rhs``."""
+    """Reshapes axes ``lhs_begin`` to ``lhs_end`` of ``lhs`` to those of ``rhs``."""
     begin, end = _range(len(lhs.shape), lhs_begin, lhs_end)
     first, last = _range(len(rhs.shape), rhs_begin, rhs_end)
     return so.reshape(lhs, shape=(*lhs.shape[:begin], *rhs.shape[first:last], *lhs.shape[end:]))
@@ -216,19 +216,19 @@ def reshape_like(
 
 @operator("depth_to_space")
 def depth_to_space(data: Any, *, block_size: int) -> Any:
-    """Channels laid out as blocks of pixels."""
+    """Rearranges channels into blocks of pixels."""
     return so.depth_to_space(data, block_size=block_size)
 
 
 @operator("space_to_depth")
 def space_to_depth(data: Any, *, block_size: int) -> Any:
-    """Blocks of pixels as channels."""
+    """Rearranges blocks of pixels into channels."""
     return so.space_to_depth(data, block_size=block_size)
 
 
 @operator("cast_storage", "_sparse_cast_storage", shapes=same, note="all arrays are dense")
 def cast_storage(data: Any, *, stype: Literal["default", "row_sparse", "csr"]) -> Any:
-    """The same entries; how they are stored is not asked here."""
+    """The same entries; the storage type has no effect here."""
     del stype
     return so.identity(data)
 
@@ -246,6 +246,6 @@ def size_array(data: Any) -> Any:
 
 
 def constant(values: Any, like: Any) -> Any:
-    """An array of fixed ``values``, of the kind of value that ``like`` is."""
+    """An array of constant ``values``, as a value of the kind of ``like``."""
     zero = so.cast(so.zeros_like(so.reshape(like, shape=(-1,))[:1]), dtype=values.dtype)
     return so.broadcast_to(so.reshape(zero, shape=(1,) * values.ndim), shape=values.shape) + values

@@ -31,7 +31,7 @@ def _sampler_shapes(given: Shapes, found: Shapes) -> None:
     ignored=("cudnn_off",),
 )
 def bilinear_sampler(data: Any, grid: Any) -> Any:
-    """``data`` at the places of ``grid``; beyond the image it is zero."""
+    """``data`` sampled at the positions of ``grid``; zero outside of the image."""
     return so.bilinear_sampler(data, grid)
 
 
@@ -58,7 +58,7 @@ def _grid_shapes(given: Shapes, found: Shapes, transform_type: str, target_shape
 def grid_generator(
     data: Any, *, transform_type: Literal["affine", "warp"], target_shape: Lengths = (0, 0)
 ) -> Any:
-    """Places that an affine map or a flow moves."""
+    """Sampling positions from an affine map or a flow."""
     if transform_type == "warp":
         return so.grid_generator(data, transform_type="warp")
     _check_target("GridGenerator", target_shape)
@@ -95,8 +95,8 @@ def spatial_transformer(
     sampler_type: Literal["bilinear"],
     target_shape: Lengths = (0, 0),
 ) -> Any:
-    """``data`` on a regular grid that the affine maps ``loc`` move."""
-    del transform_type, sampler_type  # the only ones
+    """``data`` sampled on a regular grid transformed by the affine maps ``loc``."""
+    del transform_type, sampler_type  # only one value each
     _check_target("SpatialTransformer", target_shape)
     return so.spatial_transformer(data, loc, target_shape=target_shape)
 
@@ -158,7 +158,7 @@ def bilinear_resize(
     mode: ResizeMode = "size",
     align_corners: bool = True,
 ) -> Any:
-    """``data`` with another height and width, interpolated."""
+    """``data`` resized to another height and width by bilinear interpolation."""
     if (scale_height is None) != (scale_width is None):
         raise MXNetError("BilinearResize2D: both scales must be given, or none, got one")
     if mode == "like":

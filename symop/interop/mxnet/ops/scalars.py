@@ -1,9 +1,10 @@
-"""Functions of an array and a number, entry by entry."""
+"""Entrywise functions of an array and a number."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import symop as so
+from registry.types import is_integer
 from symop.interop.mxnet import partial_dtypes
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.binary import ARITHMETIC, LOGIC, power, quotient, remainder
@@ -40,7 +41,7 @@ def _other_name(name: str) -> str:
 
 
 def _promoted(data: Any, is_int: bool) -> Any:
-    """Integers beside a number that is said to be none become real, and truths numbers."""
+    """``data`` promoted for a number that is not an integer; booleans become numbers."""
     if data.dtype.name == "bool":
         return so.cast(data, dtype="int64" if is_int else "float64")
     return so.cast(data, dtype="float64") if is_whole(data) and not is_int else data
@@ -48,7 +49,7 @@ def _promoted(data: Any, is_int: bool) -> Any:
 
 def _dtypes(given: Dtypes, found: Dtypes, is_int: bool) -> None:
     dtype = given[0]
-    if dtype is None or (dtype.name != "bool" and (is_int or dtype.kind not in "iu")):
+    if dtype is None or (dtype.name != "bool" and (is_int or not is_integer(dtype))):
         partial_dtypes.same(given, found)
 
 

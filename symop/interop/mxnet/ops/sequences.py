@@ -1,10 +1,9 @@
-"""Operators over the steps of sequences of different lengths."""
+"""Operators on sequences of different lengths."""
 
 from typing import Any
 
-import numpy as np
-
 import symop as so
+from registry.types import is_integer
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.operators import operator
 from symop.interop.mxnet.ops.indexing import whole
@@ -17,7 +16,7 @@ def _inputs(use_sequence_length: bool) -> tuple[str, ...]:
 
 
 def _lengths(sequence_length: Any, axis: int) -> Any:
-    """Lengths as integers, None if all sequences are whole."""
+    """Lengths as integers; None if all sequences are complete."""
     if axis not in (0, 1):
         raise MXNetError(f"Sequence operators: axis must be 0 or 1, got {axis}")
     return None if sequence_length is None else whole(sequence_length)
@@ -38,9 +37,9 @@ def sequence_mask(
     value: float = 0.0,
     axis: int = 0,
 ) -> Any:
-    """``value`` behind the end of each sequence."""
+    """``data`` with ``value`` after the end of each sequence."""
     lengths = _lengths(sequence_length if use_sequence_length else None, axis)
-    if np.dtype(data.dtype).kind in "iu":
+    if is_integer(data.dtype):
         value = int(value)
     return so.sequence_mask(data, lengths, value=value, axis=axis)
 
@@ -49,7 +48,7 @@ def sequence_mask(
 def sequence_reverse(
     data: Any, sequence_length: Any = None, *, use_sequence_length: bool = False, axis: int = 0
 ) -> Any:
-    """The steps of each sequence in the opposite order."""
+    """Reverses the steps of each sequence."""
     lengths = _lengths(sequence_length if use_sequence_length else None, axis)
     return so.sequence_reverse(data, lengths, axis=axis)
 

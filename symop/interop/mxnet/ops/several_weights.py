@@ -1,7 +1,7 @@
-"""Steps of several weights at once, and the rates of LARS, which follow lengths of all of them.
+"""Steps of several weights at once, and the rates of LARS, which depend on norms of all of them.
 
-The inputs of each weight follow each other: the weight, its gradient, its states. Behind the new
-weights come the new states, in the order of the inputs.
+The inputs of each weight are adjacent: the weight, its gradient, its states. The new weights are
+followed by the new states, in the order of the inputs.
 """
 
 import math
@@ -22,7 +22,7 @@ _STATES = ("mom", "mean", "var", "weight32")
 
 
 def _kinds(*kept: str, is_mixed: bool) -> tuple[str, ...]:
-    """What belongs to one weight."""
+    """The kinds of inputs of one weight."""
     return ("weight", "grad", *kept, *(("weight32",) if is_mixed else ()))
 
 
@@ -41,7 +41,7 @@ def _outputs_of_tensors(num_tensors: int) -> tuple[str, ...]:
 
 
 def _fill(given: Shapes, found: Shapes, width: int, count: int) -> None:
-    """What belongs to one weight has one shape."""
+    """All inputs of one weight have the same shape."""
     for i in range(count):
         own, out = given[width * i : width * (i + 1)], found[i : i + 1]
         same(own, out)
@@ -49,7 +49,7 @@ def _fill(given: Shapes, found: Shapes, width: int, count: int) -> None:
 
 
 def _rules(kinds: Sequence[str], *tail: str) -> dict[str, Any]:
-    """Rules of an operator with as many weights as ``num_weights`` tells."""
+    """Rules of an operator with ``num_weights`` weights."""
 
     def shapes(given: Shapes, found: Shapes, num_weights: int) -> None:
         _fill(given, found, len(kinds), num_weights)
@@ -69,10 +69,10 @@ def _stepped(
     each: Callable[[Sequence[Any], int], Sequence[Any]],
     **numbers: Any,
 ) -> tuple[Any, ...]:
-    """New weights and new states, as ``each`` gives them for the inputs of a weight.
+    """New weights and new states, computed by ``each`` from the inputs of a weight.
 
     Raises:
-        MXNetError: of some ``numbers`` there is not one for each weight.
+        MXNetError: some ``numbers`` do not match the number of weights.
     """
     for what, one in numbers.items():
         length = len(one) if isinstance(one, tuple) else math.prod(one.shape)
@@ -84,7 +84,7 @@ def _stepped(
 
 
 def _at(numbers: Any, i: int, like: Any) -> Any:
-    """One of some numbers; of those in an array, as what multiplies arrays like ``like``."""
+    """One of some numbers; one from an array is reshaped to multiply arrays like ``like``."""
     if isinstance(numbers, tuple):
         return numbers[i]
     one = so.slice_axis(so.reshape(numbers, shape=(-1,)), axis=0, begin=i, end=i + 1)
@@ -95,7 +95,7 @@ def _at(numbers: Any, i: int, like: Any) -> Any:
 
 
 def _descent(is_moving: bool, is_mixed: bool, data: Sequence[Any], how: dict[str, Any]) -> Any:
-    """A step of each weight; ``how`` has rates, decays and their number among the attributes."""
+    """A step of each weight; ``how`` contains rates, decays and their number."""
     update: Callable[..., Any] = sgd_mom_update if is_moving else sgd_update
     lrs, wds, count = (how.pop(name) for name in ("lrs", "wds", "num_weights"))
 
@@ -107,7 +107,7 @@ def _descent(is_moving: bool, is_mixed: bool, data: Sequence[Any], how: dict[str
 
 
 def _declare_descent(name: str, is_mixed: bool) -> None:
-    """Declare descent with rates that are attributes."""
+    """Declares descent with rates given as attributes."""
 
     @operator(f"{name}_update", **_rules(_kinds(is_mixed=is_mixed)))
     def plain(
@@ -140,7 +140,7 @@ def _declare_descent(name: str, is_mixed: bool) -> None:
 
 
 def _declare_preloaded(name: str, is_mixed: bool) -> None:
-    """Declare descent with rates and decays that are the last two inputs."""
+    """Declares descent whose last two inputs are rates and decays."""
     still, kept = (_kinds(*mom, is_mixed=is_mixed) for mom in ((), ("mom",)))
 
     @operator(f"preloaded_{name}_update", **_rules(still, "lrs", "wds"))
@@ -170,7 +170,7 @@ def _declare_preloaded(name: str, is_mixed: bool) -> None:
 
 
 def _declare_adamw(is_mixed: bool) -> None:
-    """Declare AdamW."""
+    """Declares AdamW."""
     name = "_multi_mp_adamw_update" if is_mixed else "_multi_adamw_update"
 
     @operator(name, **_rules(_kinds("mean", "var", is_mixed=is_mixed), "rescale_grad"))
@@ -185,7 +185,7 @@ def _declare_adamw(is_mixed: bool) -> None:
         clip_gradient: float = -1.0,
         num_weights: int = 1,
     ) -> Any:
-        """A step of each weight; none where ``rescale_grad``, the last input, is no use."""
+        """A step of AdamW for each weight; none if the last input, a scale, is invalid."""
         how = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "clip_gradient": clip_gradient}
 
         def each(inputs: Sequence[Any], i: int) -> Sequence[Any]:
@@ -197,7 +197,7 @@ def _declare_adamw(is_mixed: bool) -> None:
 
 
 def _declare_lamb(is_mixed: bool) -> None:
-    """Declare LAMB."""
+    """Declares LAMB."""
     name = "_multi_mp_lamb_update" if is_mixed else "_multi_lamb_update"
     kinds = _kinds("mean", "var", is_mixed=is_mixed)
 
@@ -226,7 +226,7 @@ def _declare_lamb(is_mixed: bool) -> None:
         bias_correction: bool = True,
         num_tensors: int = 1,
     ) -> Any:
-        """A step of each weight, as long as the weight."""
+        """A step of LAMB for each weight, scaled to the weight's norm."""
         how = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "rescale_grad": rescale_grad}
         how |= {"lower_bound": lower_bound, "upper_bound": upper_bound}
         how |= {"clip_gradient": clip_gradient, "bias_correction": bias_correction}
@@ -278,7 +278,7 @@ def multi_lars(
     eps: float,
     rescale_grad: float = 1.0,
 ) -> Any:
-    """Rates that follow the lengths of weights and gradients, as far as there are some."""
+    """Rates scaled by the norms of weights and gradients, where these are nonzero."""
     length, slope = so.sqrt(weights_sum_sq), so.sqrt(grads_sum_sq)
     known = so.logical_and(so.greater(length, 0.0), so.greater(slope, 0.0))
     decay = slope * single(rescale_grad, lrs) + wds * length + single(eps, lrs)
@@ -293,6 +293,6 @@ def multi_lars(
     dtypes="free",
 )
 def reset_arrays(*data: Any, num_arrays: int) -> Any:
-    """Zeros for all arrays, which are written in place; nothing else comes of it."""
+    """Zeros for all arrays, which are written in place; there are no outputs."""
     del num_arrays
     return tuple(so.zeros_like(one) for one in data)

@@ -1,4 +1,4 @@
-"""Operators that take pieces of arrays, and that put pieces in."""
+"""Operators that slice arrays, and that assign to slices."""
 
 import math
 from typing import Any, Literal
@@ -15,7 +15,7 @@ Bounds = tuple[int | None, ...]
 
 
 def _pieces(begin: Bounds, end: Bounds, step: Bounds) -> tuple[slice, ...]:
-    """The slices that the attributes of ``slice`` write."""
+    """The slices given by the attributes of ``slice``."""
     step = step or (None,) * len(begin)
     if not len(begin) == len(end) == len(step) or 0 in step:
         raise MXNetError(
@@ -26,14 +26,14 @@ def _pieces(begin: Bounds, end: Bounds, step: Bounds) -> tuple[slice, ...]:
 
 
 def _lengths(shape: Shape, pieces: tuple[slice, ...]) -> Shape:
-    """Lengths of a slice."""
+    """The shape of a slice."""
     taken = [len(range(*piece.indices(n))) for n, piece in zip(shape, pieces, strict=False)]
     return (*taken, *shape[len(pieces) :])
 
 
 @operator("slice", "crop", "_sparse_slice")
 def slice_(data: Any, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> Any:
-    """A piece by Python's rules; steps may be negative."""
+    """A slice by Python's rules; steps may be negative."""
     pieces = _pieces(begin, end, step)
     if 0 in _lengths(data.shape, pieces):
         raise MXNetError(f"slice: something must be left, got {begin} to {end} of {data.shape}")
@@ -41,7 +41,7 @@ def slice_(data: Any, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> Any:
 
 
 def _put(data: Any, piece: Any, pieces: tuple[slice, ...]) -> Any:
-    """``data`` with ``piece`` in the place of ``data[pieces]``."""
+    """``data`` with ``data[pieces]`` replaced by ``piece``."""
     spans = [range(*one.indices(n)) for n, one in zip(data.shape, pieces, strict=False)]
     back = [axis for axis, span in enumerate(spans) if span.step < 0]
     ascending = [span[::-1] if span.step < 0 else span for span in spans]
@@ -65,7 +65,7 @@ def _assign_shapes(given: Shapes, found: Shapes, begin: Bounds, end: Bounds, ste
 
 @operator("_slice_assign", "_crop_assign", shapes=_assign_shapes)
 def slice_assign(lhs: Any, rhs: Any, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> Any:
-    """``lhs`` with ``rhs`` in the place of a slice."""
+    """``lhs`` with a slice replaced by ``rhs``."""
     pieces = _pieces(begin, end, step)
     if tuple(rhs.shape) != _lengths(lhs.shape, pieces):
         raise MXNetError(
@@ -78,7 +78,7 @@ def slice_assign(lhs: Any, rhs: Any, *, begin: Bounds, end: Bounds, step: Bounds
 def slice_assign_scalar(
     data: Any, *, scalar: float = 0.0, begin: Bounds, end: Bounds, step: Bounds = ()
 ) -> Any:
-    """``data`` with one number in the place of a slice."""
+    """``data`` with a slice filled with a number."""
     pieces = _pieces(begin, end, step)
     number = so.cast(
         so.full_like(data[pieces], fill_value=scalar, dtype="float64"), dtype=data.dtype
@@ -88,7 +88,7 @@ def slice_assign_scalar(
 
 @operator("slice_axis")
 def slice_axis(data: Any, *, axis: int, begin: int, end: int | None) -> Any:
-    """A piece along one axis."""
+    """A slice along one axis."""
     length = data.shape[axis_of("slice_axis", axis, len(data.shape))]
     first, last, _ = slice(begin, end).indices(length)
     if first >= last:
@@ -98,7 +98,7 @@ def slice_axis(data: Any, *, axis: int, begin: int, end: int | None) -> Any:
 
 @operator("slice_like", dtypes=partial_dtypes.like_data)
 def slice_like(data: Any, shape_like: Any, *, axes: Shape = ()) -> Any:
-    """The first entries along ``axes``, as many as ``shape_like`` has."""
+    """The leading entries along ``axes``, with the lengths of ``shape_like``."""
     return so.slice_like(data, shape_like, axes=axes)
 
 
@@ -110,7 +110,7 @@ def crop(
     h_w: Shape = (0, 0),
     center_crop: bool = False,
 ) -> Any:
-    """A piece of images, of the size of a second input or of ``h_w``."""
+    """Crops images to the size of a second input or to ``h_w``."""
     data, *like = args[:num_args]
     height, width = like[0].shape[2:] if like else h_w
     rows, columns = data.shape[2] - height, data.shape[3] - width
@@ -130,7 +130,7 @@ def pad(
     pad_width: Shape,
     constant_value: float = 0.0,
 ) -> Any:
-    """Entries added at the ends of axes; two widths for each axis."""
+    """Pads the ends of axes; there are two widths for each axis."""
     if len(pad_width) != 2 * len(data.shape):
         raise MXNetError(f"Pad: pad_width must have two entries an axis, got {pad_width}")
     widths = tuple(zip(pad_width[::2], pad_width[1::2], strict=True))
@@ -141,13 +141,13 @@ def pad(
 
 @operator("reverse", "flip", shapes=like_data)
 def reverse(data: Any, *, axis: Shape) -> Any:
-    """The opposite order along ``axis``."""
+    """Reverses the order along ``axis``."""
     return so.flip(data, axis=axis)
 
 
 @operator("tile")
 def tile(data: Any, *, reps: Shape) -> Any:
-    """``data`` repeated as a whole."""
+    """Repeats ``data`` as a whole."""
     if any(one < 1 for one in reps):
         raise MXNetError(f"tile: reps must be at least 1, got {reps}")
     require_fits("tile", (*data.shape, *reps))
@@ -156,7 +156,7 @@ def tile(data: Any, *, reps: Shape) -> Any:
 
 @operator("repeat")
 def repeat(data: Any, *, repeats: int, axis: int | None = None) -> Any:
-    """Each entry repeated; without ``axis`` those of the flat array."""
+    """Repeats each entry along ``axis``, by default of the flattened array."""
     if repeats < 1:
         raise MXNetError(f"repeat: repeats must be at least 1, got {repeats}")
     require_fits("repeat", (*data.shape, repeats))
@@ -165,7 +165,7 @@ def repeat(data: Any, *, repeats: int, axis: int | None = None) -> Any:
 
 @operator("diag")
 def diag(data: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The matrix with ``data`` on a diagonal, or the diagonals of ``data``."""
+    """A matrix with ``data`` on a diagonal, or the diagonals of ``data``."""
     if len(data.shape) == 1:
         return so.diag(data, k=k)
     return so.diagonal(data, offset=k, axis1=axis1, axis2=axis2)
@@ -203,7 +203,7 @@ def up_sampling(
     multi_input_mode: Literal["concat", "sum"] = "concat",
     num_args: int,
 ) -> Any:
-    """Images ``scale`` times as large as those of the first input."""
+    """Images enlarged to ``scale`` times the size of the first input."""
     if not 1 <= scale <= _SCALE:
         raise MXNetError(f"UpSampling: scale must be in [1, {_SCALE}], got {scale}")
     if sample_type == "bilinear":
@@ -216,12 +216,12 @@ def up_sampling(
 
 
 def _larger(data: Any, factor: int) -> Any:
-    """Each pixel as a square of ``factor * factor`` of them."""
+    """Repeats each pixel as a square of ``factor * factor`` pixels."""
     return so.repeat(so.repeat(data, repeats=factor, axis=2), repeats=factor, axis=3)
 
 
 def _learned_up_sampling(data: Any, weight: Any, *, scale: int, channels: int) -> Any:
-    """A transposed convolution of each channel with a kernel of its own."""
+    """A transposed convolution of each channel with its own kernel."""
     return so.transposed_convolution(
         data,
         weight,

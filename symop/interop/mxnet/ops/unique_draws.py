@@ -1,4 +1,4 @@
-"""Draws without repetition from many classes, low numbers being likelier."""
+"""Draws without repetition from many classes, favoring low numbers."""
 
 import math
 from typing import Any
@@ -13,9 +13,9 @@ _BELOW_ONE = 1.0 - 2.0**-23
 
 
 def _chances(range_max: int) -> Any:
-    """How likely each class is: ``round(exp(x))`` for ``x`` up to ``log(range_max)``, less one.
+    """Probabilities of classes ``round(exp(x)) - 1`` for uniform ``x`` up to ``log(range_max)``.
 
-    That is the length of ``[log(c + 1/2), log(c + 3/2)]`` within these bounds.
+    It is the length of ``[log(c + 1/2), log(c + 3/2)]`` within these bounds.
     """
     number = made(so.arange, start=0.0, stop=float(range_max), dtype="float32")
     inner = so.log1p(so.reciprocal(number + 0.5))
@@ -26,7 +26,7 @@ def _chances(range_max: int) -> Any:
 
 
 def _waits(shape: Shape) -> Any:
-    """Times until something happens that happens once in a unit of time."""
+    """Waiting times of events that occur at rate one."""
     one = made(so.full, shape=(), fill_value=1.0, dtype="float32")
     return so.random_exponential(one, shape=shape, dtype="float32")
 
@@ -41,10 +41,11 @@ def _sample_check(range_max: int, shape: Shape) -> None:
 
 @operator("_sample_unique_zipfian", outputs=lambda: ("output0", "output1"), check=_sample_check)
 def sample_unique_zipfian(*, range_max: int, shape: Shape = ()) -> Any:
-    """Classes that differ within a row, and how many draws with repetition each row took.
+    """Distinct classes in each row, and the number of draws with repetition that each row took.
 
-    In which order classes occur first is that of independent clocks, which run as fast as the
-    classes are likely. Once some are seen, the number of draws until a new one is geometric.
+    The order of first occurrences is that of independent exponential clocks whose rates are the
+    classes' probabilities. Once some classes are seen, the number of draws until a new one is
+    geometric.
     """
     _sample_check(range_max, shape)
     chances = _chances(range_max)

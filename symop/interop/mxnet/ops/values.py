@@ -1,7 +1,6 @@
-"""What MXNet's operators share: dtypes of results, numbers as it has them, values of no input."""
+"""Common parts of MXNet's operators: result dtypes, rounded numbers, values without inputs."""
 
 import contextlib
-import contextvars
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -9,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import symop as so
-from registry.operator import Operator
+from registry.operator.operator import Operator
+from registry.types import is_integer
 from registry.var import Var, emitter_of
+from symop.graph.scoping import Scopes
 from symop.interop.mxnet.errors import MXNetError
 from symop.interop.mxnet.partial_shapes import require_size
 
@@ -22,27 +23,27 @@ IndexDtype = Literal["uint8", "int32", "int64", "float16", "float32", "float64"]
 Draws = Literal["float32", "float64", "float16"]
 
 SINGLE_PI = np.float32(np.pi)
-"""The number that MXNet takes for pi, in float64 too."""
+"""MXNet's value of pi, also in float64."""
 
 
 def single(number: float) -> float:
-    """``number`` as an attribute of MXNet's that is stored in float32, whatever the data are."""
+    """``number`` rounded to float32, in which MXNet stores some attributes."""
     return float(np.float32(number))
 
 
 def is_whole(value: Any) -> bool:
-    """Whether ``value`` holds integers; a Python number is none."""
+    """Whether ``value`` contains integers; False for a Python number."""
     dtype = getattr(value, "dtype", None)
-    return dtype is not None and dtype.kind in "iu"
+    return dtype is not None and is_integer(dtype)
 
 
 def kept(data: Any, found: Any) -> Any:
-    """``found`` in the dtype of ``data``; to an integer it is rounded toward zero."""
+    """``found`` cast to the dtype of ``data``; rounded toward zero for integers."""
     return found if found.dtype == data.dtype else so.cast(found, dtype=data.dtype)
 
 
 def floating(data: Any) -> Any:
-    """``data`` for a function of real numbers: MXNet computes that of integers in float32."""
+    """``data`` for a function of real numbers: MXNet computes those of integers in float32."""
     return so.cast(data, dtype="float32") if is_whole(data) else data
 
 
@@ -54,20 +55,20 @@ def number_for(data: Any, scalar: float) -> float | int:
 
 
 def fixed(found: Any, *inputs: Any) -> Any:
-    """``found``, of which the derivative with respect to ``inputs`` is zero, not undefined."""
+    """``found`` with zero, not undefined, derivatives with respect to ``inputs``."""
     return so.keep(found, *inputs)
 
 
 def at_least_1d(found: Any) -> Any:
-    """``found``, which has one axis if it had none: there are no arrays without axes."""
+    """``found`` with at least one axis, since MXNet has no arrays without axes."""
     return found if found.shape else so.reshape(found, shape=(1,))
 
 
 def axis_of(name: str, axis: int, count: int) -> int:
-    """``axis`` counted from the front.
+    """``axis`` as a non-negative number.
 
     Raises:
-        MXNetError: it is none of ``count`` axes.
+        MXNetError: it is out of range.
     """
     if not -count <= axis < count:
         raise MXNetError(f"{name}: axis must be in [{-count}, {count}), got {axis}")
@@ -75,15 +76,15 @@ def axis_of(name: str, axis: int, count: int) -> int:
 
 
 def registered(function: Any) -> Operator | None:
-    """``function`` itself if it is an operator of the catalogue."""
+    """``function`` if it is an operator of the catalogue, otherwise None."""
     return function if isinstance(function, Operator) else None
 
 
 def require_fits(name: str, shape: Sequence[int]) -> None:
-    """Refuse a result of so many entries that no memory holds them.
+    """Rejects results with too many entries for any memory.
 
     Raises:
-        MXNetError: it is so large.
+        MXNetError: the result is too large.
     """
     try:
         require_size(tuple(shape))
@@ -91,37 +92,34 @@ def require_fits(name: str, shape: Sequence[int]) -> None:
         raise MXNetError(f"{name}: {error}") from None
 
 
-# Values of no input ----------------------------------------------------------------------------
+# Values without inputs -------------------------------------------------------------------------
 
-_kind: contextvars.ContextVar[Any] = contextvars.ContextVar("kind", default=so.Symbol)
+_kinds: Scopes[Any] = Scopes("mxnet_kind", so.Symbol)
 
 
 @contextlib.contextmanager
 def sources_are(kind: type) -> Iterator[None]:
-    """While it lasts, an operator without inputs makes values of ``kind``, not symbols."""
-    token = _kind.set(kind)
-    try:
+    """A context in which operators without inputs make values of ``kind``, not symbols."""
+    with _kinds.entered(kind):
         yield
-    finally:
-        _kind.reset(token)
 
 
 def made(operator: Operator, *args: Any, like: Any = None, **attributes: Any) -> Any:
-    """What ``operator`` of the catalogue makes of numbers alone: a value of the kind of ``like``.
+    """The result of an operator of the catalogue on numbers, as a value of the kind of ``like``.
 
     Args:
-        operator: one without inputs, or whose inputs are numbers here.
+        operator: an operator without inputs, or one called on numbers.
         *args: the numbers.
-        like: a value; without one, the kind is that which ``sources_are`` says.
+        like: a value; by default, the kind is set by ``sources_are``.
         **attributes: the operator's attributes.
     """
     inputs, values, name = operator.bind(args, attributes)
-    emitter = _kind.get().emitter if like is None else emitter_of((like,))
+    emitter = _kinds.current().emitter if like is None else emitter_of((like,))
     return emitter.emit(operator.resolved(inputs, values), inputs, values, name)
 
 
 def constant(array: np.ndarray, like: Any) -> Any:
-    """A small array that does not change, as a value of the kind of ``like``."""
+    """A small constant array, as a value of the kind of ``like``."""
     if not isinstance(like, Var):
         return jnp.asarray(array)
     ones = made(so.ones, like=like, shape=array.shape, dtype=array.dtype)

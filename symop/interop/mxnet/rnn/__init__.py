@@ -1,4 +1,4 @@
-"""Recurrent cells as symbols, and batches of sentences: ``mx.rnn``."""
+"""``mx.rnn``: recurrent cells as symbols, and batches of sentences."""
 
 from symop.interop.mxnet.rnn.cells import BaseRNNCell, GRUCell, LSTMCell, RNNCell, RNNParams
 from symop.interop.mxnet.rnn.checkpoints import (

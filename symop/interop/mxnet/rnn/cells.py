@@ -1,4 +1,4 @@
-"""Cells: one step of a recurrent network as symbols, and sequences of such steps."""
+"""Cells: a step of a recurrent network as symbols, and unrolled sequences of steps."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,22 +18,22 @@ Sequenced = Symbol | list[Symbol]
 
 
 class RNNParams:
-    """Variables by name, made when they are first asked for, so that cells can share them."""
+    """Variables by name, created on first use, so that cells can share them."""
 
     def __init__(self, prefix: str = "") -> None:
-        """``prefix`` comes before every name."""
+        """``prefix`` is prepended to every name."""
         self._prefix = prefix
         self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **kwargs: Any) -> Symbol:
-        """The variable called so; ``kwargs`` are those of ``mx.sym.var`` where it is new."""
+        """The variable called ``name``; a new one is created by ``mx.sym.var`` with ``kwargs``."""
         name = self._prefix + name
         if name not in self._params:
             self._params[name] = sym.var(name, **kwargs)
         return self._params[name]
 
     def update(self, other: "RNNParams") -> None:
-        """Take the variables of another one."""
+        """Adds the variables of ``other``."""
         self._params.update(other._params)
 
 
@@ -41,12 +41,12 @@ class BaseRNNCell:
     """A cell: ``output, states = cell(input, states)``, or ``unroll`` for a whole sequence.
 
     Args:
-        prefix: comes before the names of parameters and outputs.
-        params: the parameters, where they are shared.
+        prefix: prepended to the names of parameters and outputs.
+        params: the parameters, if they are shared.
     """
 
     gates: Sequence[str] = ()
-    """Endings of the names of the gates, whose weights lie one below the other."""
+    """Name suffixes of the gates, whose weights are concatenated."""
     _num_hidden: int
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None) -> None:
@@ -62,25 +62,25 @@ class BaseRNNCell:
         return ()
 
     def reset(self) -> None:
-        """Count steps anew, for the next sequence."""
+        """Resets the step counters, for the next sequence."""
         self._init_counter = self._counter = -1
         for cell in self.children():
             cell.reset()
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step: the output, and the states after it."""
-        # As in MXNet: fused and bidirectional cells need the whole sequence; the others define it.
+        """Runs one step: returns the output, and the new states."""
+        # As in MXNet: fused and bidirectional cells need whole sequences; other cells define it.
         raise NotImplementedError(f"{type(self).__name__} cannot be stepped, use unroll")
 
     @property
     def params(self) -> RNNParams:
-        """Its parameters, which others may share from now on."""
+        """Its parameters, which other cells may share from now on."""
         self._own_params = False
         return self._params
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Shape and layout of each state; the length of the batch is 0, unknown."""
+        """Shape and layout of each state; the length of the batch axis is 0, unknown."""
         return [info for cell in self.children() for info in cell.state_info]
 
     @property
@@ -97,14 +97,14 @@ class BaseRNNCell:
             raise MXNetError("begin_state: the cell that modifies this one must be called instead")
 
     def begin_state(self, func: Callable[..., Symbol] = sym.zeros, **kwargs: Any) -> States:
-        """The states before the first step.
+        """The initial states.
 
         Args:
-            func: makes one, by name and shape: ``mx.sym.zeros``, or ``mx.sym.var`` to feed it.
+            func: creates a state by name and shape: ``mx.sym.zeros``, or ``mx.sym.var`` to feed it.
             **kwargs: passed to ``func``.
 
         Raises:
-            MXNetError: another cell modifies this one.
+            MXNetError: a modifier cell owns this cell.
         """
         self._require_unmodified()
         if self.children():
@@ -117,14 +117,14 @@ class BaseRNNCell:
         return states
 
     def step_name(self) -> str:
-        """The start of the names of the next step."""
+        """The name prefix of the next step."""
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
 
-    # Weights of single gates
+    # Weights of gates
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Params:
-        """Parameters with those of this cell split into single gates."""
+        """Parameters, with those of this cell split by gate."""
         args = dict(args)
         for cell in self.children():
             args = cell.unpack_weights(args)
@@ -136,7 +136,7 @@ class BaseRNNCell:
         return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Params:
-        """What ``unpack_weights`` split, put together."""
+        """Parameters, with those split by ``unpack_weights`` concatenated."""
         args = dict(args)
         for cell in self.children():
             args = cell.pack_weights(args)
@@ -160,15 +160,15 @@ class BaseRNNCell:
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Sequenced, States]:
-        """Outputs of all steps, and the states after the last one.
+        """The outputs of all steps, and the final states.
 
         Args:
-            length: how many steps.
-            inputs: a symbol with an axis of time, or one for each step.
-            begin_state: the states before; zeros unless given.
-            layout: where the axis ``T`` of time is.
-            merge_outputs: whether the outputs become one symbol with an axis of time; None leaves
-                them as they are.
+            length: the number of steps.
+            inputs: a symbol with a time axis, or one for each step.
+            begin_state: the initial states; zeros by default.
+            layout: a letter for each axis; ``T`` is the time axis.
+            merge_outputs: whether to merge the outputs into one symbol with a time axis; None keeps
+                their form.
 
         Example:
             >>> import symop.interop.mxnet as mx
@@ -188,7 +188,7 @@ class BaseRNNCell:
 
 
 def time_axis(layout: str) -> int:
-    """The axis of time."""
+    """The time axis."""
     return layout.find("T")
 
 
@@ -196,7 +196,7 @@ def as_steps(length: int, inputs: Sequenced, layout: str) -> list[Symbol]:
     """A symbol for each step.
 
     Raises:
-        MXNetError: there are not as many.
+        MXNetError: the number of symbols is not ``length``.
     """
     if not isinstance(inputs, Symbol):
         if len(inputs) != length:
@@ -211,7 +211,7 @@ def as_steps(length: int, inputs: Sequenced, layout: str) -> list[Symbol]:
 
 
 def merged(inputs: Sequenced, layout: str) -> Symbol:
-    """One symbol with an axis of time."""
+    """One symbol with a time axis."""
     if isinstance(inputs, Symbol):
         return inputs
     axis = time_axis(layout)
@@ -220,7 +220,7 @@ def merged(inputs: Sequenced, layout: str) -> Symbol:
 
 
 class _GatedCell(BaseRNNCell):
-    """A cell with a weight and a bias for its input, and the same for its state."""
+    """A cell with weights and biases for its input and for its state."""
 
     def __init__(
         self, num_hidden: int, prefix: str, params: RNNParams | None = None, **i2h_bias: Any
@@ -238,7 +238,7 @@ class _GatedCell(BaseRNNCell):
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
     def _sums(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Any, Any]:
-        """What input and state give to all gates."""
+        """The contributions of input and state to all gates."""
         count = self._num_hidden * len(self._gate_names)
         i2h = sym.FullyConnected(inputs, self._iW, self._iB, num_hidden=count, name=f"{name}i2h")
         h2h = sym.FullyConnected(state, self._hW, self._hB, num_hidden=count, name=f"{name}h2h")
@@ -249,10 +249,10 @@ class RNNCell(_GatedCell):
     """``h' = tanh(W x + b + U h + c)``.
 
     Args:
-        num_hidden: units.
-        activation: in place of ``tanh``: its name, or a function of a symbol and a name.
+        num_hidden: the number of units.
+        activation: replaces ``tanh``: its name, or a function of a symbol and a name.
         prefix: see ``BaseRNNCell``.
-        params: likewise.
+        params: see ``BaseRNNCell``.
     """
 
     gates = GATES["rnn_tanh"]
@@ -269,7 +269,7 @@ class RNNCell(_GatedCell):
         self._activation = activation
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         name = self.step_name()
         i2h, h2h = self._sums(inputs, states[0], name)
         if isinstance(self._activation, str):
@@ -283,10 +283,10 @@ class LSTMCell(_GatedCell):
     """Long short-term memory; its states are the output and the memory.
 
     Args:
-        num_hidden: units.
+        num_hidden: the number of units.
         prefix: see ``BaseRNNCell``.
-        params: likewise.
-        forget_bias: at which the bias of the forget gate starts.
+        params: see ``BaseRNNCell``.
+        forget_bias: the initial bias of the forget gate.
     """
 
     gates = GATES["lstm"]
@@ -307,7 +307,7 @@ class LSTMCell(_GatedCell):
         return super().state_info * 2
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         name = self.step_name()
         i2h, h2h = self._sums(inputs, states[0], name)
         parts = sym.SliceChannel(i2h + h2h, num_outputs=4, name=f"{name}slice")
@@ -323,12 +323,12 @@ class LSTMCell(_GatedCell):
 
 
 class GRUCell(_GatedCell):
-    """Gated recurrent unit, whose reset gate multiplies after the weights.
+    """Gated recurrent unit, whose reset gate is applied after the weights.
 
     Args:
-        num_hidden: units.
+        num_hidden: the number of units.
         prefix: see ``BaseRNNCell``.
-        params: likewise.
+        params: see ``BaseRNNCell``.
     """
 
     gates = GATES["gru"]
@@ -340,7 +340,7 @@ class GRUCell(_GatedCell):
         super().__init__(num_hidden, prefix, params)
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         name = self.step_name()
         before: Any = states[0]
         i2h, h2h = self._sums(inputs, before, f"{name}_")

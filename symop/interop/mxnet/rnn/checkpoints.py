@@ -1,4 +1,4 @@
-"""Checkpoints of recurrent networks, with the weights of single gates in them."""
+"""Checkpoints of recurrent networks, with weights split by gate."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def save_rnn_checkpoint(
     arg_params: Mapping[str, Any],
     aux_params: Mapping[str, Any],
 ) -> None:
-    """Write a checkpoint in which ``cells``, fused or not, have single gates.
+    """Writes a checkpoint in which the weights of ``cells``, fused or not, are split by gate.
 
     See ``mx.model.save_checkpoint``.
     """
@@ -34,7 +34,7 @@ def save_rnn_checkpoint(
 
 
 def load_rnn_checkpoint(cells: Cells, prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
-    """Read it again, for ``cells``, fused or not; see ``mx.model.load_checkpoint``."""
+    """Loads such a checkpoint for ``cells``, fused or not; see ``mx.model.load_checkpoint``."""
     symbol, args, states = load_checkpoint(prefix, epoch)
     for cell in _listed(cells):
         args = cell.pack_weights(args)
@@ -42,5 +42,5 @@ def load_rnn_checkpoint(cells: Cells, prefix: str, epoch: int) -> tuple[Symbol, 
 
 
 def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> AfterEpoch:
-    """Write such a checkpoint after every ``period`` epochs."""
+    """Writes such a checkpoint after every ``period`` epochs."""
     return every(period, lambda epoch, *held: save_rnn_checkpoint(cells, prefix, epoch, *held))

@@ -1,4 +1,4 @@
-"""Cells made of cells: stacks, both directions, and whole networks in one operator."""
+"""Cells that combine cells: stacks, bidirectional cells, and networks in one operator."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ from symop.interop.mxnet.symbol import Symbol
 
 
 class SequentialRNNCell(BaseRNNCell):
-    """Cells one above the other.
+    """A stack of cells.
 
     Args:
-        params: parameters that all of them share.
+        params: parameters shared by all cells.
     """
 
     def __init__(self, params: RNNParams | None = None) -> None:
@@ -42,14 +42,14 @@ class SequentialRNNCell(BaseRNNCell):
         self._override_cell_params = params is not None
 
     def children(self) -> Sequence[BaseRNNCell]:
-        """The cells, from below."""
+        """The cells, from bottom to top."""
         return self._cells
 
     def add(self, cell: BaseRNNCell) -> None:
-        """One more cell on top.
+        """Adds a cell on top.
 
         Raises:
-            MXNetError: it has parameters that are shared, and so has the stack.
+            MXNetError: both the cell and the stack have shared parameters.
         """
         if self._override_cell_params:
             _require_own(cell)
@@ -63,7 +63,7 @@ class SequentialRNNCell(BaseRNNCell):
         return [[next(rest) for _ in cell.state_info] for cell in self._cells]
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         self._counter += 1
         after: States = []
         for cell, own in zip(self._cells, self._split(states), strict=True):
@@ -79,7 +79,7 @@ class SequentialRNNCell(BaseRNNCell):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Sequenced, States]:
-        """See ``BaseRNNCell.unroll``; each cell is unrolled as it does best."""
+        """See ``BaseRNNCell.unroll``; each cell is unrolled by its own method."""
         self.reset()
         states = self._split(self.begin_state() if begin_state is None else begin_state)
         after: States = []
@@ -98,13 +98,13 @@ def _require_own(*cells: BaseRNNCell) -> None:
 
 
 class BidirectionalCell(BaseRNNCell):
-    """Two cells, of which one goes from the end of the sequence; their outputs are put together.
+    """A forward and a backward cell, whose outputs are concatenated.
 
     Args:
-        l_cell: the one from the beginning.
-        r_cell: the one from the end.
-        params: parameters that both share.
-        output_prefix: comes before the names of the outputs.
+        l_cell: the forward cell.
+        r_cell: the backward cell.
+        params: parameters shared by both.
+        output_prefix: prepended to the names of the outputs.
     """
 
     def __init__(
@@ -152,24 +152,24 @@ class BidirectionalCell(BaseRNNCell):
         return (merged(outputs, layout) if merge_outputs else outputs), after
 
     def _by_step(self, there: Sequence[Any], back: Sequence[Any]) -> list[Symbol]:
-        """The outputs of both at each step, put together."""
+        """The concatenated outputs of both cells at each step."""
         pairs = enumerate(zip(there, reversed(back), strict=True))
         name = f"{self._output_prefix}t"
         return [sym.Concat(one, other, dim=1, name=f"{name}{i}") for i, (one, other) in pairs]
 
 
 class FusedRNNCell(BaseRNNCell):
-    """A whole network as one operator, ``RNN``; only ``unroll`` runs it.
+    """A whole network as one operator, ``RNN``; it supports only ``unroll``.
 
     Args:
-        num_hidden: units of a layer.
-        num_layers: how many layers.
+        num_hidden: the number of units of a layer.
+        num_layers: the number of layers.
         mode: ``"lstm"``, ``"gru"``, ``"rnn_relu"`` or ``"rnn_tanh"``.
-        bidirectional: whether each layer has a part for each direction.
-        dropout: how much is dropped between layers in training.
-        get_next_state: whether ``unroll`` returns the states after the last step.
-        forget_bias: of LSTM.
-        prefix: see ``BaseRNNCell``; the mode unless given.
+        bidirectional: whether layers are bidirectional.
+        dropout: the dropout rate between layers in training.
+        get_next_state: whether ``unroll`` returns the final states.
+        forget_bias: the bias of an LSTM's forget gate.
+        prefix: see ``BaseRNNCell``; defaults to the mode.
         params: see ``BaseRNNCell``.
     """
 
@@ -206,7 +206,7 @@ class FusedRNNCell(BaseRNNCell):
         return self._num_hidden, self._num_layers, self._mode, self._bidirectional
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Params:
-        """The flat parameters split into those of single gates, as ``unfuse`` has them."""
+        """Parameters, with the flat ones split by gate, as for the cells of ``unfuse``."""
         args = dict(args)
         flat = args.pop(str(self._parameter.name)).value
         for part in parts_of(flat.size, *self._sizes):
@@ -214,7 +214,7 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Params:
-        """What ``unpack_weights`` split, put together."""
+        """Parameters, with those split by ``unpack_weights`` concatenated."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self.gates[0]}_weight"]
         size = size_of(first.shape[1], *self._sizes)
@@ -233,7 +233,7 @@ class FusedRNNCell(BaseRNNCell):
         """See ``BaseRNNCell.unroll``; the states are empty unless ``get_next_state``.
 
         Raises:
-            MXNetError: time is neither the first axis nor the second.
+            MXNetError: the time axis is neither the first nor the second.
         """
         self.reset()
         data, axis = merged(inputs, layout), time_axis(layout)
@@ -267,7 +267,7 @@ class FusedRNNCell(BaseRNNCell):
         return (as_steps(length, outputs, layout) if merge_outputs is False else outputs), after
 
     def unfuse(self) -> SequentialRNNCell:
-        """The same network as single cells, for the parameters that ``unpack_weights`` gives."""
+        """The same network as a stack of cells, for the parameters from ``unpack_weights``."""
         stack = SequentialRNNCell()
         for i in range(self._num_layers):
             left = self._single(f"{self._prefix}l{i}_")

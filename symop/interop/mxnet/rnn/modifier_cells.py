@@ -1,4 +1,4 @@
-"""Cells that change what flows: dropout, and cells around another one."""
+"""Dropout cells, and cells that modify another cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ class DropoutCell(BaseRNNCell):
     """Drops entries of the input in training; it has no state.
 
     Args:
-        dropout: how often.
+        dropout: the dropout rate.
         prefix: see ``BaseRNNCell``.
-        params: likewise.
+        params: see ``BaseRNNCell``.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class DropoutCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """There is none."""
+        """An empty list: there are no states."""
         return []
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         return (sym.Dropout(inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
     def unroll(
@@ -51,7 +51,7 @@ class DropoutCell(BaseRNNCell):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Sequenced, States]:
-        """See ``BaseRNNCell.unroll``; a whole sequence is dropped from at once."""
+        """See ``BaseRNNCell.unroll``; dropout is applied to the whole sequence at once."""
         self.reset()
         if merge_outputs is not None:
             inputs = merged(inputs, layout) if merge_outputs else as_steps(length, inputs, layout)
@@ -61,10 +61,10 @@ class DropoutCell(BaseRNNCell):
 
 
 class ModifierCell(BaseRNNCell):
-    """A cell around another one, whose parameters and states it has.
+    """A cell that modifies another cell, and has its parameters and states.
 
     Args:
-        base_cell: the other one, which cannot be called any more.
+        base_cell: the modified cell, which can no longer be called itself.
     """
 
     def __init__(self, base_cell: BaseRNNCell) -> None:
@@ -74,19 +74,19 @@ class ModifierCell(BaseRNNCell):
         base_cell._modified = True
 
     def children(self) -> Sequence[BaseRNNCell]:
-        """The other one."""
+        """The modified cell."""
         return [self.base_cell]
 
     @property
     def params(self) -> RNNParams:
-        """The parameters of the other one."""
+        """The parameters of the modified cell."""
         self._own_params = False
         return self.base_cell.params
 
     def begin_state(
         self, func: Callable[..., Symbol] | None = None, init_sym: Any = None, **kwargs: Any
     ) -> States:
-        """The states before the first step; see ``BaseRNNCell.begin_state``."""
+        """The initial states; see ``BaseRNNCell.begin_state``."""
         self._require_unmodified()
         self.base_cell._modified = False
         try:
@@ -104,12 +104,12 @@ class ModifierCell(BaseRNNCell):
 
 
 class ZoneoutCell(ModifierCell):
-    """Leaves entries of outputs and states as they were, in training (Krueger et al., 2017).
+    """Keeps the previous values of random entries in training (Krueger et al., 2017).
 
     Args:
-        base_cell: what is stepped.
-        zoneout_outputs: how often for outputs.
-        zoneout_states: how often for states.
+        base_cell: the modified cell.
+        zoneout_outputs: the rate for outputs.
+        zoneout_states: the rate for states.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class ZoneoutCell(ModifierCell):
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
 
     def reset(self) -> None:
-        """Count steps anew."""
+        """Resets the step counters."""
         super().reset()
         self.prev_output = None
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         output, after = self.base_cell(inputs, states)
         before = sym.zeros((0, 0)) if self.prev_output is None else self.prev_output
         output = _mixed(self.zoneout_outputs, output, before)
@@ -146,7 +146,7 @@ class ZoneoutCell(ModifierCell):
 
 
 def _mixed(often: float, new: Symbol, old: Symbol) -> Symbol:
-    """``new`` with entries of ``old``."""
+    """``new`` with random entries replaced by those of ``old``."""
     if not often:
         return new
     return sym.where(sym.Dropout(sym.ones_like(new), p=often), new, old)
@@ -156,11 +156,11 @@ class ResidualCell(ModifierCell):
     """Adds the input to the output.
 
     Args:
-        base_cell: what is stepped.
+            base_cell: the modified cell.
     """
 
     def __call__(self, inputs: Symbol, states: States) -> tuple[Symbol, States]:
-        """One step."""
+        """Runs one step."""
         output, after = self.base_cell(inputs, states)
         return _added(output, inputs), after
 

@@ -1,4 +1,4 @@
-"""Sentences as numbers, and batches of those of one length."""
+"""Encoding of sentences as numbers, and batches of sentences of similar length."""
 
 import bisect
 import logging
@@ -21,18 +21,18 @@ def encode_sentences(
     start_label: int = 0,
     unknown_token: Any = None,
 ) -> tuple[list[list[int]], dict[Any, int]]:
-    """Numbers for words.
+    """Encodes words as numbers.
 
     Args:
         sentences: lists of words.
-        vocab: numbers of words; without it they are numbered as they come.
-        invalid_label: the number that no word gets.
-        invalid_key: what has that number in a new vocabulary.
+        vocab: numbers of words; by default words are numbered in order of appearance.
+        invalid_label: a number not assigned to any word.
+        invalid_key: the key of that number in a new vocabulary.
         start_label: the first number.
-        unknown_token: takes the place of words that ``vocab`` lacks.
+        unknown_token: replaces words missing in ``vocab``.
 
     Returns:
-        The sentences, and the vocabulary.
+        The encoded sentences, and the vocabulary.
 
     Raises:
         MXNetError: ``vocab`` lacks a word, and there is no ``unknown_token``.
@@ -61,18 +61,18 @@ def encode_sentences(
 
 
 class BucketSentenceIter(DataIter):
-    """Batches of sentences of about one length, filled up; the label is the next word.
+    """Iterates over batches of padded sentences of similar length; labels are the next words.
 
     Args:
         sentences: lists of numbers.
-        batch_size: sentences in a batch.
-        buckets: lengths, longer sentences are left out; those of which there are enough for a batch
-            unless given.
-        invalid_label: fills up.
+        batch_size: the number of sentences in a batch.
+        buckets: bucket lengths; longer sentences are dropped. Defaults to the lengths with enough
+            sentences for a batch.
+        invalid_label: the padding value.
         data_name: the name of the data.
         label_name: the name of the labels.
-        dtype: of both.
-        layout: ``"NT"``, or ``"TN"`` for time first.
+        dtype: the dtype of both.
+        layout: ``"NT"``, or ``"TN"`` for a leading time axis.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class BucketSentenceIter(DataIter):
         """See the class.
 
         Raises:
-            MXNetError: there is no bucket, or no such layout.
+                MXNetError: there is no bucket, or the layout is unknown.
         """
         super().__init__(batch_size)
         if layout not in ("NT", "TN"):
@@ -116,7 +116,7 @@ class BucketSentenceIter(DataIter):
     def _filled(
         self, sentences: Sequence[Sequence[int]], lengths: Sequence[int]
     ) -> list[list[np.ndarray]]:
-        """The sentences filled up to the next of ``lengths``, those of each length together."""
+        """The sentences padded to the next of ``lengths``, grouped by length."""
         filled: list[list[np.ndarray]] = [[] for _ in lengths]
         for sentence in sentences:
             place = bisect.bisect_left(lengths, len(sentence))
@@ -134,7 +134,7 @@ class BucketSentenceIter(DataIter):
         return DataDesc(name, shape if self.layout == "NT" else shape[::-1], layout=self.layout)
 
     def reset(self) -> None:
-        """Start anew, in a new order."""
+        """Starts over, in a new random order."""
         self.curr_idx = 0
         random.shuffle(self.idx)
         for rows in self.data:
@@ -144,7 +144,7 @@ class BucketSentenceIter(DataIter):
         """The next batch.
 
         Raises:
-            StopIteration: there is none.
+                StopIteration: there are no more batches.
         """
         if self.curr_idx == len(self.idx):
             raise StopIteration

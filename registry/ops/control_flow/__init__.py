@@ -1,0 +1,24 @@
+"""Control flow.
+
+Branches, loops, scans and tensor arrays, with graphs as bodies.
+"""
+
+from registry.ops.control_flow import (
+    calls,
+    loop_gradients,
+    loop_types,
+    recomputing,
+    stepping,
+    tensor_arrays,
+    vectorizing,
+)
+
+__all__ = [
+    "calls",
+    "loop_gradients",
+    "loop_types",
+    "recomputing",
+    "stepping",
+    "tensor_arrays",
+    "vectorizing",
+]

@@ -1,0 +1,158 @@
+"""Vectorized application of a body to all slices along a first axis."""
+
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from registry.cases import case, misuse, workload
+from registry.errors import ShapeError
+from registry.operator.attributes import Check
+from registry.operator.bodies import Body, BodyAttribute, Source, body, settled
+from registry.operator.operator import Grads
+from registry.operator.signature import Array, Key, Training
+from registry.ops.control_flow.loop_types import require_key, require_types, stacked
+from registry.ops.control_flow.stepping import Operands, said
+from registry.ops.core.reductions import sum as sum_over
+from registry.table import op
+from registry.types import VarType
+from registry.var import Var
+
+Mapped = Annotated[int, Check("be at least 1", lambda count: count >= 1)]
+
+
+def _bent(x: Any, w: Any) -> Any:
+    return x.sin() * w, x * x
+
+
+def _scaled(x: Any, w: Any) -> Any:
+    return x * w
+
+
+def _reference(*operands: Any, body: Body, n_mapped: int, **_: Any) -> Any:
+    series, consts = operands[:n_mapped], operands[n_mapped:]
+    length = len(series[0])
+    steps = [body.run([*(one[i] for one in series), *consts]) for i in range(length)]
+    return said(
+        [
+            np.stack([np.asarray(one[j]) for one in steps])
+            if steps
+            else np.zeros((0, *type.shape), type.dtype)
+            for j, type in enumerate(body.outputs)
+        ]
+    )
+
+
+@op(
+    outputs=("*parts",),
+    count=lambda *, body: len(body.outputs),
+    reference=_reference,
+    cases=[
+        case(operands=[(3, 2), (2,)], body=body(_bent, (2,), (2,)), n_mapped=1),
+        case(operands=[(4, 2), (4,)], body=body(_scaled, (2,), ()), n_mapped=2),
+        case(operands=[(0, 2), (2,)], body=body(_bent, (2,), (2,)), n_mapped=1),
+        workload(operands=[(64, 4096), (4096,)], body=body(_bent, (4096,), (4096,)), n_mapped=1),
+        misuse("all mapped operands must have slices of one number, got 3 and 4",
+               operands=[(3, 2), (4,)], body=body(_scaled, (2,), ()), n_mapped=2),
+        misuse("operand 0 must have an axis of slices, got float", operands=[(), ()],
+               body=body(_scaled, (), ()), n_mapped=1),
+    ],
+)  # fmt: skip
+def vmap(
+    key: Key,
+    training: Training,
+    *operands: Operands,
+    body: BodyAttribute,
+    n_mapped: Mapped,
+    use_key: bool = False,
+) -> tuple[Array, ...]:
+    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis.
+
+    The other operands are constants, which are passed unchanged. The results are stacked along a
+    new first axis. All slices are computed at once, by ``jax.vmap``. A body that draws random
+    numbers gets a different key for each slice, folded from ``key`` and the index of the slice.
+    ``so.vmap`` creates the body and sorts the operands.
+
+    Example:
+        >>> import symop as so
+        >>> x, w = so.var("x", shape=(3,)), so.var("w", shape=())
+        >>> y = so.vmap(lambda one: so.sin(one) * w)(x)
+        >>> y.eval(x=[0.0, 0.0, 0.0], w=2.0).tolist()
+        [0.0, 0.0, 0.0]
+    """
+    given = operands[:n_mapped]
+    consts = operands[n_mapped:]
+
+    def one(number: Any, *slices: Any) -> list[Any]:
+        values = [settled(*pair) for pair in zip([*slices, *consts], body.inputs, strict=True)]
+        own = jax.random.fold_in(key, number) if body.draws else None
+        return body.run(values, key=own, training=training)
+
+    return tuple(jax.vmap(one)(jnp.arange(given[0].shape[0]), *given))
+
+
+@vmap.types
+def vmap_types(
+    operands: tuple[VarType, ...], *, body: Body, n_mapped: int, use_key: bool
+) -> list[VarType]:
+    """Returns the types of the body's results, stacked."""
+    mapped = operands[:n_mapped]
+    for i, one in enumerate(mapped):
+        if not one.shape:
+            raise ShapeError(f"operand {i} must have an axis of slices, got {one}")
+    lengths = list(dict.fromkeys(one.shape[0] for one in mapped))
+    if len(lengths) != 1:
+        raise ShapeError(
+            "all mapped operands must have slices of one number, got "
+            f"{' and '.join(map(str, lengths))}"
+        )
+    slices = [VarType(one.shape[1:], one.dtype, one.kind) for one in mapped]
+    require_types("the body", body, [*slices, *operands[n_mapped:]])
+    require_key(body.draws, use_key)
+    return [stacked(one, lengths[0]) for one in body.outputs]
+
+
+@vmap.gradient
+def _vmap_gradient(
+    key: Var | None,
+    training: Var,
+    operands: tuple[Var, ...],
+    d_parts: tuple[Var | None, ...] | None,
+    wanted: tuple[bool, ...],
+    *,
+    body: Body,
+    n_mapped: int,
+) -> Grads:
+    """The gradients of the body for each slice; for constants, their sum."""
+    cotangents = d_parts or ()
+    heads = tuple(j for j, one in enumerate(cotangents) if one is not None)
+    inputs = enumerate(body.inputs)
+    asked = tuple(i for i, one in inputs if wanted[i + 2] and one.differentiable)
+    chosen = body.reached(heads, asked)
+    gradients: list[Var | None] = [None] * len(operands)
+    if not chosen:
+        return {"operands": gradients}
+    pulled = body.pullback(heads, chosen)
+
+    def is_mapped(source: Source) -> bool:
+        return source.of == "head" or source.place < n_mapped
+
+    sources = sorted(pulled.sources, key=lambda one: not is_mapped(one))
+    # Without a mapped operand, the number of slices would be unknown.
+    sliced = bool(sources) and is_mapped(sources[0])
+    whole = sources if sliced else [Source("head", heads[0]), *sources]
+    types = tuple((body.inputs if s.of == "input" else body.outputs)[s.place] for s in whole)
+    made = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
+    found = vmap(
+        *[cotangents[s.place] if s.of == "head" else operands[s.place] for s in whole],
+        **({"key": key} if made.draws else {}),
+        training=training,
+        body=made,
+        n_mapped=len([one for one in whole if is_mapped(one)]),
+        use_key=made.draws,
+    )
+    several = found if isinstance(found, tuple) else (found,)
+    for i, gradient in zip(chosen, several, strict=True):
+        gradients[i] = gradient if i < n_mapped else sum_over(gradient, axis=0)
+    return {"operands": gradients}

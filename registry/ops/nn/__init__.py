@@ -1,0 +1,28 @@
+"""Layers of neural networks.
+
+Normalization, the softmax family, attention, and activations with parameters.
+"""
+
+from registry.ops.nn import (
+    attention,
+    batch_normalization,
+    group_normalization,
+    length_softmax,
+    magnitude_normalization,
+    masked_softmax,
+    normalization,
+    parametric,
+    softmax,
+)
+
+__all__ = [
+    "attention",
+    "batch_normalization",
+    "group_normalization",
+    "length_softmax",
+    "magnitude_normalization",
+    "masked_softmax",
+    "normalization",
+    "parametric",
+    "softmax",
+]

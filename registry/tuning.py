@@ -1,0 +1,87 @@
+"""Constants that trade one cost for another, whose best values depend on the machine.
+
+``tune`` sets them. The defaults were measured on two cores of a server, with JAX 0.10.2.
+"""
+
+from typing import NamedTuple
+
+from registry.errors import ArgumentError
+
+
+class Tuning(NamedTuple):
+    """The constants.
+
+    Attributes:
+        segment: The number of eager calls after which they run, so that the device computes while
+            Python continues. A chain of 900 calls on 16 x 16 arrays took 38, 14, 8.5 and 8.7 ms
+            with 8, 32, 128 and 512.
+        patience: The excess of new eager programs over known ones after which calls run one by one
+            for a while. Chains of 8 calls in random order took 1.35 ms if they were always
+            recorded, 0.33, 0.40 and 0.48 ms with 2, 8 and 32; a chain that is known takes 0.12 ms
+            recorded, and 0.26 ms one by one, so that a few new ones must not end the recording.
+        rest: The number of calls that run one by one at first; it doubles each time. The random
+            chains took 0.56 ms with 64, and 0.40 ms with 2,048.
+        longest_rest: The largest such number, after which a loop that became regular is recorded.
+        packed: Residuals of up to this many entries are concatenated in eager code, since each
+            result of a compiled call has a cost of its own: 16 results of 4,096 entries took
+            340 us, and 260 us in one array.
+        crowded: The number of residuals from which on eager programs are compiled without fusion
+            on the CPU, where XLA would compute each of them from the inputs again.
+        most_copied: The number of bytes that a loop may copy in each run, to be compiled once:
+            16 MB took 8 ms, which is less than compiling a few operators takes.
+        few_cores: The number of cores up to which MXNet's fused training step does not let XLA run
+            operators in parallel. On two cores, steps of perceptrons with 256 to 1,024 units took
+            3 to 16 percent longer in parallel.
+    """
+
+    segment: int = 128
+    patience: int = 8
+    rest: int = 2048
+    longest_rest: int = 65_536
+    packed: int = 4096
+    crowded: int = 8
+    most_copied: int = 1 << 24
+    few_cores: int = 2
+
+
+class _Holder:
+    """Holds the constants in force."""
+
+    __slots__ = ("tuning",)
+
+    def __init__(self) -> None:
+        self.tuning = Tuning()
+
+
+present = _Holder()
+"""Holds the constants in force, as ``present.tuning``."""
+
+
+def tune(**constants: int) -> Tuning:
+    """Sets constants for all later recording, lowering and compilation.
+
+    Args:
+        **constants: new values of attributes of ``Tuning``; the others are unchanged.
+
+    Returns:
+        The constants now in force.
+
+    Raises:
+        ArgumentError: the constant does not exist, or its value is not a natural number.
+
+    Example:
+        >>> from registry.tuning import tune
+        >>> tune(segment=256).segment
+        256
+        >>> tune(segment=128).segment
+        128
+    """
+    for name, value in constants.items():
+        if name not in Tuning._fields:
+            raise ArgumentError(
+                f"tune: a constant must be one of {', '.join(Tuning._fields)}, got {name!r}"
+            )
+        if type(value) is not int or value < 0 or (name == "segment" and not value):
+            raise ArgumentError(f"tune: {name} must be a positive integer, got {value!r}")
+    present.tuning = present.tuning._replace(**constants)
+    return present.tuning

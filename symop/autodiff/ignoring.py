@@ -1,0 +1,54 @@
+"""Outputs and gradients of control-flow bodies that ignore their inputs."""
+
+from collections.abc import Sequence
+
+from registry.operator.bodies import Body, bodies_of
+from registry.operator.operator import Operator
+from symop.graph.nodes import Node
+
+
+def body_loses(application: Node, moving: set[Node]) -> bool:
+    """Whether a body of ``application`` loses a cotangent with respect to inputs in ``moving``."""
+    operator = application.op
+    assert isinstance(operator, Operator)
+    bodies = bodies_of(application.attributes)
+    if not bodies:
+        return False
+    given = application.inputs[operator.n_fixed :]
+    active = {i for i, one in enumerate(given) if one in moving}
+    carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
+    return any(one.loses(_moving_carries(one, active, carries)) for one in bodies)
+
+
+def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:
+    """Whether a body returns a nonzero value that ignores the varying inputs in ``dependent``.
+
+    The inputs of an operator's bodies are those in its variadic slot.
+    """
+    return any(_ignores(node, dependent) for node in order)
+
+
+def _ignores(value: Node, dependent: set[Node]) -> bool:
+    source, operator = value.source, value.source.op
+    if source not in dependent or not isinstance(operator, Operator):
+        return False
+    if not (value.is_selection or operator.single):
+        return False  # each of its outputs is examined separately
+    given = source.inputs[operator.n_fixed :]
+    moving = {i for i, one in enumerate(given) if one in dependent}
+    for body in bodies_of(source.attributes):
+        output = value.index - (len(source.types or ()) - len(body.outputs))
+        carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
+        if output in body.apart(_moving_carries(body, moving, carries)):
+            return True
+    return False
+
+
+def _moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
+    """Returns ``moving`` and the carries that start to move in later steps."""
+    while True:
+        moved = body.moved(tuple(sorted(moving)))
+        more = {j for j in moved if j < n_carry} - moving
+        if not more:
+            return tuple(sorted(moving))
+        moving = moving | more

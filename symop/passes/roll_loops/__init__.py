@@ -1,0 +1,1 @@
+"""Conversion of repeated blocks of a graph to loops, whose bodies are compiled once."""

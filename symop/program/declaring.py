@@ -1,0 +1,60 @@
+"""Checks of a new variable's declaration: shape, dtype and initial value."""
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from registry.desc import VarDesc
+from registry.errors import ArgumentError
+from registry.shapes import canonical, default_float
+from registry.types import DType, VarKind, as_dtype
+from symop.runtime.initial import require_initial
+
+
+def variable_record(
+    role: str,
+    name: str,
+    shape: Sequence[int] | int,
+    dtype: Any = None,
+    *,
+    initial: float | str | None = None,
+    stops: bool = False,
+    kind: str = VarKind.LOD_TENSOR.value,
+) -> VarDesc:
+    """Returns the record of a variable that is fed or persists between runs.
+
+    Raises:
+        ArgumentError: the shape, the dtype or the initial value is invalid.
+    """
+    known = default_float() if dtype is None else canonical(_dtype(name, dtype))
+    attrs = {} if initial is None else {"initial": _spec(initial, known)}
+    return VarDesc(name, _lengths(name, shape), known.name, str(kind), role, stops, attrs)
+
+
+def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:
+    lengths = [shape] if isinstance(shape, SupportsIndex) else list(shape)
+    if not all(_is_length(one) for one in lengths):
+        raise ArgumentError(
+            f"program: the shape of {name!r} must hold lengths of axes, all known when a program "
+            f"is built, got {shape!r}"
+        )
+    return [one.__index__() for one in lengths]
+
+
+def _is_length(one: Any) -> bool:
+    whole = isinstance(one, SupportsIndex) and not isinstance(one, (bool, np.bool_))
+    return whole and one.__index__() >= 0
+
+
+def _dtype(name: str, dtype: Any) -> DType:
+    try:
+        return as_dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"program: {name!r} must have a dtype, got {dtype!r}") from None
+
+
+def _spec(initial: float | str, dtype: DType) -> str:
+    spec = initial if isinstance(initial, str) else repr(np.asarray(initial).item())
+    require_initial(spec, dtype)
+    return spec

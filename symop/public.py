@@ -1,0 +1,90 @@
+"""The public names of ``symop``, which imports this module on the first lookup of a name."""
+
+import registry
+from registry import caches
+from registry.errors import SymopError, UnknownOperatorError
+from registry.lod import LoDTensor
+from registry.operator.operator import Operator
+from registry.table import find, get, names, reserve
+from symop import autograd, checkpoint, nd, optim, random, remat, sym
+from symop.control_flow import body, cond, foreach, scan, while_loop
+from symop.derivatives import grad, jvp
+from symop.eager.ndarray import NDArray
+from symop.graph.naming import name_scope
+from symop.io.files import load_parameters, save_parameters
+from symop.orders import derivative, hessian, hvp, jacobian
+from symop.passes.roll_loops.switch import rolling
+from symop.program.backward import append_backward
+from symop.program.block import Variable
+from symop.program.current import data, parameter, program_guard
+from symop.program.program import Program
+from symop.runtime.executor import Executor
+from symop.symbol.building import Group, load, value_and_grad, var
+from symop.symbol.calls import from_desc, load_json
+from symop.symbol.loop_report import loops
+from symop.symbol.symbol import Symbol
+from symop.vectorizing import vmap
+
+__all__ = [
+    "Executor",
+    "Group",
+    "LoDTensor",
+    "NDArray",
+    "Program",
+    "Symbol",
+    "SymopError",
+    "Variable",
+    "append_backward",
+    "autograd",
+    "body",
+    "caches",
+    "checkpoint",
+    "cond",
+    "data",
+    "derivative",
+    "foreach",
+    "from_desc",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "load",
+    "load_json",
+    "load_parameters",
+    "loops",
+    "name_scope",
+    "nd",
+    "optim",
+    "parameter",
+    "program_guard",
+    "random",
+    "registry",
+    "remat",
+    "rolling",
+    "save_parameters",
+    "scan",
+    "sym",
+    "value_and_grad",
+    "var",
+    "vmap",
+    "while_loop",
+]
+
+reserve(__all__)
+
+
+def __getattr__(name: str) -> Operator:
+    """Returns the operator called ``name``."""
+    operator = None if name.startswith("_") else find(name)
+    if operator is not None:
+        return operator
+    try:
+        return get(name)
+    except UnknownOperatorError as error:
+        raise AttributeError(f"symop: {error}", name=name) from None
+
+
+def __dir__() -> list[str]:
+    """Returns the public names, including operators."""
+    return sorted({"__version__", *__all__, *names(aliases=True)})

@@ -1,0 +1,29 @@
+"""A check that no other module shadows the package ``registry``.
+
+``registry`` and ``symop`` are installed next to each other. Python prefers a ``registry.py`` next
+to the running script, and the resulting errors about missing names would not state the cause.
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def require_registry() -> None:
+    """Checks that ``import registry`` finds the package installed with this one.
+
+    Raises:
+        ImportError: it finds another file, which the message names, or none.
+    """
+    spec = find_spec("registry")
+    found = spec.origin if spec is not None else None
+    if found is None or Path(found).parent != Path(__file__).parents[1] / "registry":
+        raise ImportError(
+            "symop: 'registry' must be the package that is installed with symop, got "
+            f"{found or 'no module of that name'}, which comes first on sys.path; rename it or "
+            "remove it from there",
+            name="registry",
+            path=found,
+        )
+
+
+require_registry()

@@ -1,0 +1,146 @@
+"""Construction of symbols from operator calls, and from the records of a program."""
+
+import copyreg
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import msgspec
+
+from registry.desc import ProgramDesc
+from registry.errors import SymopError
+from registry.hooks import define
+from registry.operator.binding import LEFT_OUT
+from registry.operator.operator import Operator
+from registry.types import VarType
+from registry.var import Attributes, Inputs
+from symop.graph import nodes as graph
+from symop.graph.naming import layer_name, scoped_name
+from symop.graph.nodes import CONSTANT, Node, as_node, built_at, user_origin
+from symop.io.rebuilding import graph_of
+from symop.io.serialize import decode
+from symop.runtime.executor import Executor
+from symop.symbol.symbol import Symbol
+
+
+class SymbolEmitter:
+    """Makes symbols from operator calls on symbols; layers create their missing variables."""
+
+    def emit(
+        self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
+    ) -> Symbol:
+        """Returns the symbol of the operator's visible outputs."""
+        nodes: list[Any] = []
+        extended: list[Symbol] = []
+        for value in inputs:
+            if type(value) is not Symbol:
+                nodes.append(value)
+                continue
+            own = value.nodes
+            nodes.append(own[0] if len(own) == 1 else value.node)
+            if value.also:
+                extended.append(value)
+        also = union(extended) if extended else ()
+        if name is not None:
+            name = scoped_name(name, operator.name)
+        if operator.creates and any(one is LEFT_OUT for one in nodes):
+            name = name or layer_name(operator.name)
+            nodes = _with_parameters(operator, nodes, attributes, name)
+        result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
+        values = result if type(result) is tuple else (result,)
+        if values[0].op is CONSTANT:
+            also = (*also, *[v.node for v in inputs if type(v) is Symbol and v.constant is None])
+        return Symbol(values, also)
+
+    def filled(self, value: bool | int | float | complex, type: VarType) -> Symbol:
+        """Returns a constant of ``type``."""
+        return Symbol([graph.constant(value, type)])
+
+
+define(Symbol, emitter=SymbolEmitter())
+
+
+def union(symbols: Sequence[Symbol]) -> tuple[Node, ...]:
+    """Returns the ``also`` nodes of all ``symbols``: arguments listed without being needed."""
+    return tuple(dict.fromkeys(node for symbol in symbols for node in symbol.also))
+
+
+def _with_parameters(
+    operator: Operator, nodes: Sequence[Any], attributes: Attributes, name: str
+) -> list[Any]:
+    """Returns ``nodes`` with a new variable in each omitted parameter slot.
+
+    Their shapes are declared at once if they follow from typed inputs; if no input is typed yet,
+    shape and dtype stay unknown until arrays are fed.
+    """
+    present = [None if v is None or v is LEFT_OUT else as_node(v) for v in nodes]
+    types = tuple(None if n is None or n.types is None else n.types[0] for n in present)
+    unknown = (None,) * len(operator.outputs)
+    dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
+    known = dtype is not None
+    try:
+        shapes = operator.inference.complete(types, attributes, unknown) if known else {}
+    except SymopError as error:
+        raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
+    made: list[Any] = list(nodes)
+    for i, slot in enumerate(operator.slots[: operator.n_fixed]):
+        if made[i] is LEFT_OUT and slot.created:
+            role = "state" if slot.role == "state" else "argument"
+            extra = () if slot.initial is None else (("initial", repr(slot.initial)),)
+            made[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role, extra)
+    return made
+
+
+def from_desc(desc: ProgramDesc) -> Symbol:
+    """Returns the symbol that ``desc`` records; slots may be spelled as in other systems.
+
+    Raises:
+        FormatError: the records are invalid; the message shows where.
+    """
+    # Reading replaces records, and these belong to the caller.
+    own = [msgspec.structs.replace(one, ops=list(one.ops)) for one in desc.blocks]
+    nodes, variables = graph_of(msgspec.structs.replace(desc, blocks=own))
+    return Symbol(nodes, tuple(variables))
+
+
+def load_json(text: str | bytes) -> Symbol:
+    """Loads a symbol from the JSON written by ``Symbol.tojson``.
+
+    Raises:
+        FormatError: the text is damaged, too large or of a newer version; the message shows where.
+    """
+    return from_desc(decode(text))
+
+
+def _pickled(symbol: Symbol) -> tuple[Any, ...]:
+    """Pickles a symbol as JSON."""
+    return load_json, (symbol.tojson(),)
+
+
+copyreg.pickle(Symbol, _pickled)
+
+
+def _pickled_executor(executor: Executor) -> tuple[Any, ...]:
+    bound = executor.bound
+    how = bound.requests, bound.remat, bound.stacked
+    arrays = [dict(one) for one in (executor.arg_dict, executor.aux_dict, executor.grad_dict)]
+    return _rebound, (
+        Symbol(tuple(bound.outputs), tuple(bound.also)),
+        *arrays,
+        executor.outputs,
+        *how,
+    )
+
+
+def _rebound(
+    symbol: Symbol, args: Any, aux: Any, grads: Any, outputs: Any, requests: Any, *how: Any
+) -> Executor:
+    """Restores the executor from a pickle or a copy; copies its gradients, which may be donated."""
+    remat, stacked = how
+    own = {name: jnp.copy(one) for name, one in grads.items()}
+    made = symbol.bind(args, own, requests, aux, remat, stacked=stacked)
+    made.outputs = list(outputs)
+    return made
+
+
+copyreg.pickle(Executor, _pickled_executor)

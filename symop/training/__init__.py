@@ -1,0 +1,4 @@
+"""Components of ``symop.optim``: gradient clipping and loss scaling.
+
+This package imports ``symop.program`` and lower layers.
+"""

@@ -1,0 +1,44 @@
+"""Gradient clipping, applied before the optimizer."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from registry.table import get
+from symop.program.block import Variable
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByValue:
+    """Clips each entry of each gradient to ``[-bound, bound]``."""
+
+    bound: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """Returns the clipped gradients."""
+        return [get("clip")(one, low=-self.bound, high=self.bound) for one in gradients]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByNorm:
+    """Scales each gradient down to norm ``max_norm`` where its norm exceeds ``max_norm``."""
+
+    max_norm: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """Returns the clipped gradients."""
+        return [get("clip_by_norm")(one, max_norm=self.max_norm) for one in gradients]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClipByGlobalNorm:
+    """Scales all gradients down jointly where their global norm exceeds ``max_norm``."""
+
+    max_norm: float
+
+    def __call__(self, gradients: Sequence[Variable]) -> list[Variable]:
+        """Returns the clipped gradients."""
+        found = get("clip_by_global_norm")(*gradients, max_norm=self.max_norm)
+        return list(found) if isinstance(found, tuple) else [found]
+
+
+Clip = Callable[[Sequence[Variable]], list[Variable]]

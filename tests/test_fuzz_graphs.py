@@ -1,0 +1,110 @@
+"""A few random graphs on every road, and what the campaign does with one that fails."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from fuzz_graphs import (
+    ROADS,
+    Call,
+    Recipe,
+    along_graph,
+    check,
+    drawn,
+    pruned,
+    repeated,
+    script,
+    shrunk,
+)
+
+SEEDS = range(3)
+X = np.linspace(0.25, 1.5, 6).reshape(2, 3)
+CHAIN = Recipe(
+    inputs={"x": X, "y": X + 1.0},
+    calls=(
+        Call("sin", {"x": "x"}, {}, ("a",)),
+        Call("add_n", {"xs": ["a", "y", "a"]}, {}, ("b",)),
+        Call("split", {"x": "b"}, {"sections": 3, "axis": 1}, ("c", "d", "e")),
+        Call("softmax", {"x": "d"}, {"axis": 0}, ("f",)),
+        Call("tanh", {"x": "b"}, {}, ("g",)),
+    ),
+    terms=("f", "g"),
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_graph_holds_on_every_road(seed):
+    assert [one.text for one in check(drawn(seed, calls=5))] == []
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_repeated_blocks_hold(shared):
+    block = Recipe({"x": X, "y": X + 1.0}, CHAIN.calls[:2], ("b",))
+    assert [one.text for one in check(repeated(block, shared=shared), ["graph", "remat"])] == []
+
+
+def test_drawing_is_a_function_of_the_seed():
+    assert str(drawn(3, calls=2)) == str(drawn(3, calls=2))
+    assert str(drawn(3, calls=2)) != str(drawn(4, calls=2))
+
+
+def test_only_what_a_term_needs_is_kept():
+    recipe = pruned(dataclasses.replace(CHAIN, terms=("a",)))
+    assert [call.operator for call in recipe.calls] == ["sin"]
+    assert list(recipe.inputs) == ["x"]
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    """A road on which what runs through ``softmax`` gets wrong gradients."""
+
+    def road(recipe):
+        values, first, second = along_graph(recipe)
+        wrong = any(call.operator == "softmax" for call in recipe.calls)
+        return values, [one * 1.5 for one in first] if wrong else first, second
+
+    monkeypatch.setitem(ROADS, "faulty", road)
+
+
+@pytest.mark.usefixtures("faulty")
+class TestAFailure:
+    @pytest.fixture
+    def smallest(self):
+        (failure,) = check(CHAIN, ["graph", "faulty"])
+        assert failure.road == "faulty"
+        assert "gradient 0" in failure.text
+        return shrunk(failure)
+
+    def test_is_shrunk(self, smallest):
+        assert [call.operator for call in smallest.recipe.calls] == ["softmax"]
+        assert smallest.kind == "DifferenceError"
+
+    def test_is_printed_as_a_program(self, smallest, tmp_path):
+        path = tmp_path / "failure.py"
+        path.write_text(script(dataclasses.replace(smallest, road="graph")))
+        root = Path(__file__).parents[1]
+        done = subprocess.run(
+            [sys.executable, str(path)],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_an_exception_is_a_failure(monkeypatch):
+    def raising(recipe):
+        raise RuntimeError(f"of {len(recipe.calls)} calls")
+
+    monkeypatch.setitem(ROADS, "raising", raising)
+    (failure,) = check(CHAIN, ["raising"])
+    assert failure.kind == "RuntimeError"
+    assert "of 5 calls" in failure.text
+    assert jax.config.jax_enable_x64 is False
