@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from jax._src import util as jax_util
 
 import symop as so
 import symop.interop.mxnet as mx
@@ -47,6 +48,20 @@ def interrupted(action, seconds):
             end = time.monotonic() + 2 * seconds
             while time.monotonic() < end:
                 action()
+
+
+def despite_jaxlib(action):
+    """Runs ``action``, again without JAX's caches if an interrupt left one of them incomplete.
+
+    See ``test_an_interrupt_leaves_an_entry_of_jaxlib_incomplete``.
+    """
+    try:
+        action()
+    except RecursionError as error:
+        if not str(error).startswith("Recursively calling"):
+            raise
+        jax.clear_caches()
+        action()
 
 
 def at_each_opcode(action, check):
@@ -266,7 +281,7 @@ def test_a_signal_while_it_compiles(door):
         made.numbers()
         interrupted(made.step, moments.uniform(0.01, 0.3))
         assert len(set(made.numbers())) == 1
-        made.step()
+        despite_jaxlib(made.step)
         assert len(set(made.numbers())) == 1
     assert signal.getsignal(signal.SIGALRM) is signal.default_int_handler
 
@@ -423,6 +438,29 @@ def test_an_exception_before_each_opcode_of_a_scope():
     at_each_opcode(step, check)
     step()
     assert w.grad.tolist() == [2.0] * 3
+
+
+def test_an_interrupt_leaves_an_entry_of_jaxlib_incomplete():
+    # A miss of JAX's caches calls a function of Python before the entry is guarded. What
+    # interrupts that function leaves an entry for ever incomplete: jaxlib's defect, which
+    # ``despite_jaxlib`` allows for.
+    call = jax_util.weakref_lru_cache(lambda door: door.__name__)
+
+    def trace(frame, event, _):
+        if event == "call" and frame.f_code.co_filename == jax_util.__file__:
+            raise KeyboardInterrupt
+
+    try:
+        sys.settrace(trace)
+        call(OfStore)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    with pytest.raises(RecursionError, match="Recursively calling"):
+        call(OfStore)
+    call.cache_clear()
+    assert call(OfStore) == "OfStore"
 
 
 # The mechanism ------------------------------------------------------------------------------------
