@@ -469,7 +469,7 @@ class Drawer:
                 if name not in operator.slot_index
             }
             self._add(operator, inputs, attributes)
-        except (SymopError, _UnfitError):  # what was wired does not fit this operator
+        except (SymopError, UnfitError):  # what was wired does not fit this operator
             self.inputs, self.calls, self.values, self.read = before
 
     def _add(self, operator: Operator, inputs: Any, attributes: Any) -> tuple[str, ...]:
@@ -481,7 +481,7 @@ class Drawer:
         by_call(operator, jax.tree.map(_variable, arrays), attributes)  # refuses what does not fit
         results = jax.jit(lambda feed: by_kernel(operator, feed, attributes))(arrays)
         if not all(isinstance(one, jax.Array) for one in results):
-            raise _UnfitError
+            raise UnfitError
         names = tuple(f"v{len(self.calls)}_{i}" for i in range(len(results)))
         self.calls.append(Call(operator.name, inputs, attributes, names))
         self.values.update(zip(names, results, strict=True))
@@ -501,7 +501,10 @@ class Drawer:
             shape = [(), (0,), (0, 3), (2, 1, 3)][self.rng.integers(4)]
             sample = reshaped(sample, shape) or sample
             case = dataclasses.replace(case, values={**case.values, name: sample})
-        drawn = case.draw(name, np.dtype(self._dtype()))
+        try:
+            drawn = case.draw(name, np.dtype(self._dtype()))
+        except (ValueError, np.linalg.LinAlgError) as error:  # matrices of another shape
+            raise UnfitError from error
         return self._filled(drawn, plain=isinstance(sample, tuple))
 
     def _dtype(self) -> Any:
@@ -512,7 +515,7 @@ class Drawer:
         """The name of a value for a slot in which a case draws ``drawn``."""
         drawn = np.asarray(drawn)
         if drawn.size > _ENTRIES or drawn.dtype.kind in "cOUS":
-            raise _UnfitError
+            raise UnfitError
         if not is_floating(drawn):
             return self._input(drawn)
         same = [n for n in self._usable() if self._value(n).shape == drawn.shape]
@@ -550,7 +553,7 @@ class Drawer:
         return bool(np.all(np.abs(as_double(value)) < LARGEST))  # False of NaN
 
 
-class _UnfitError(Exception):
+class UnfitError(Exception):
     """What was drawn is no call that a script can hold."""
 
 
@@ -784,6 +787,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
+        theirs.close()  # the end of the process is the end of the pipe
         self.served = 0
 
     def report(self, seed: int) -> Report | None:
@@ -822,7 +826,7 @@ def campaign(seeds: Iterator[int], seconds: float) -> int:
 def tell(seed: int, found: Report | None) -> bool:
     """Print what became of a seed; whether it failed."""
     if found is None:
-        print(f"seed {seed}: no answer in {LIMIT:.0f} s", flush=True)
+        print(f"seed {seed}: no answer in {LIMIT:.0f} s, or no process any more", flush=True)
         return True
     timing = f"{found.calls} calls, {found.ours:.1f} s, plain JAX {found.plain:.1f} s"
     verdict = ", ".join(one.road for one in found.failures) or ("slow" if found.slow else "holds")

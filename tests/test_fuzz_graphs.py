@@ -4,16 +4,22 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 from fuzz_graphs import (
+    LIMIT,
     ROADS,
     Call,
+    Drawer,
     Recipe,
+    UnfitError,
+    Worker,
     along_graph,
+    candidates,
     check,
     drawn,
     pruned,
@@ -21,6 +27,8 @@ from fuzz_graphs import (
     script,
     shrunk,
 )
+
+import registry
 
 SEEDS = range(3)
 X = np.linspace(0.25, 1.5, 6).reshape(2, 3)
@@ -51,6 +59,29 @@ def test_repeated_blocks_hold(shared):
 def test_drawing_is_a_function_of_the_seed():
     assert str(drawn(3, calls=2)) == str(drawn(3, calls=2))
     assert str(drawn(3, calls=2)) != str(drawn(4, calls=2))
+
+
+def test_a_process_that_dies_is_noticed_at_once():
+    worker, started = Worker(), time.monotonic()
+    assert worker.report("no seed") is None
+    assert time.monotonic() - started < LIMIT / 2
+    worker.end()
+
+
+def test_matrices_of_another_shape_are_not_drawn():
+    (case,) = [case for operator, case in candidates() if operator.name == "cholesky"][:1]
+    drawer = Drawer(0, calls=0)
+    drawer.rng = np.random.default_rng(0)
+    drawn = [_slot_or_none(drawer, registry.get("cholesky"), case) for _ in range(200)]
+    assert None in drawn
+    assert any(drawn)
+
+
+def _slot_or_none(drawer, operator, case):
+    try:
+        return drawer._slot(operator, case, operator.slots[0].name)
+    except UnfitError:
+        return None
 
 
 def test_only_what_a_term_needs_is_kept():
