@@ -436,7 +436,7 @@ _ENTRIES = 600
 class Drawer:
     """Draws a recipe, call by call, and runs each call so that the next one may read it."""
 
-    def __init__(self, seed: int, calls: int) -> None:
+    def __init__(self, seed: int | Sequence[int], calls: int) -> None:
         """A recipe of about ``calls`` calls."""
         self.rng = np.random.default_rng(seed)
         self.dtype = str(self.rng.choice(DTYPES))
@@ -615,9 +615,9 @@ def drawn(seed: int, calls: int | None = None) -> Recipe:
     deep = rng.random() < 0.2
     count = calls or (3 if deep else int(5 + 55 * rng.random() ** 3))
     with jax.enable_x64(True):
-        drawer = Drawer(seed, count)
-    recipe = drawer.recipe()
-    if not deep or not recipe.wrt or not is_connected(recipe):
+        recipes = (Drawer([seed, again], count).recipe() for again in itertools.count())
+        recipe = next(one for one in recipes if one.wrt)  # not of integers alone
+    if not deep or not is_connected(recipe):
         return recipe
     return repeated(recipe, shared=bool(rng.integers(2)))
 

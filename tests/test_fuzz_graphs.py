@@ -84,6 +84,10 @@ def _slot_or_none(drawer, operator, case):
         return None
 
 
+def test_a_recipe_reads_a_floating_input():
+    assert drawn(22).wrt
+
+
 def test_only_what_a_term_needs_is_kept():
     recipe = pruned(dataclasses.replace(CHAIN, terms=("a",)))
     assert [call.operator for call in recipe.calls] == ["sin"]
