@@ -15,7 +15,7 @@ from registry.types import DType, VarType
 
 
 def _logarithm(x: VarType) -> DType:
-    return floating(x)[0]  # JAX returns a strong dtype even for a Python number
+    return floating(x)[0]  # strong even for a Python number, as JAX's until 0.11 and log10's
 
 
 # Roots ------------------------------------------------------------------------------------------
@@ -103,7 +103,8 @@ def log2(x: Array) -> Array:
         >>> log2(jnp.asarray([8.0, 0.0]))
         Array([  3., -inf], dtype=float32)
     """
-    return jnp.log2(x)
+    out = jnp.log2(x)
+    return out.astype(out.dtype)
 
 
 @entrywise(
