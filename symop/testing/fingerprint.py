@@ -93,7 +93,7 @@ class _Module:
         """Returns the syntax trees of the statements of ``name`` as text."""
         if name not in self._texts:
             found = self.statements.get(name, [])
-            self._texts[name] = "\n".join(ast.dump(_without_docstring(one)) for one in found)
+            self._texts[name] = "\n".join(_dump(_without_docstring(one)) for one in found)
         return self._texts[name]
 
     def named_by(self, name: str) -> Iterator[Place]:
@@ -151,6 +151,16 @@ def _root(expression: ast.expr) -> Iterator[str]:
         inner = inner.value if isinstance(inner, ast.Attribute) else inner.func
     if isinstance(inner, ast.Name):
         yield inner.id
+
+
+def _dump(part: object) -> str:
+    """Returns a syntax tree as text, equal in all versions of Python, whose empty fields differ."""
+    if isinstance(part, list):
+        return f"[{', '.join(map(_dump, part))}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
+    fields = [f"{name}={_dump(one)}" for name, one in ast.iter_fields(part) if one not in (None, [])]
+    return f"{type(part).__name__}({', '.join(fields)})"
 
 
 def _without_docstring(statement: ast.stmt) -> ast.stmt:
