@@ -6,7 +6,7 @@ those.
 """
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -76,6 +76,14 @@ def callback_primitives() -> Primitives:
 
 
 # Jaxprs ------------------------------------------------------------------------------------------
+
+
+def scan_parts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the numbers of constants and of carries of a ``scan`` equation."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carries, _ = params["ft_in"].unpack()  # since JAX 0.11: a tree of the operands
+    return len(consts.vals), len(carries.vals)
 
 
 def called_by(equation: Any) -> Any:

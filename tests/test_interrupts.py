@@ -12,6 +12,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import jaxlib.version
 import numpy as np
 import optax
 import pytest
@@ -47,7 +48,18 @@ def interrupted(action, seconds):
             signal.setitimer(signal.ITIMER_REAL, seconds)
             end = time.monotonic() + 2 * seconds
             while time.monotonic() < end:
-                action()
+                as_interrupt(action)
+    signal.setitimer(signal.ITIMER_REAL, 0)  # it may have been set again before a late signal came
+
+
+def as_interrupt(action):
+    """Runs ``action``; raises the interrupt that JAX reports as an error of its caches' keys."""
+    try:
+        action()
+    except ValueError as error:
+        if "KeyboardInterrupt" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def despite_jaxlib(action):
@@ -80,6 +92,7 @@ def at_each_opcode(action, check):
         return trace
 
     ended = False
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 needs it once before ``settrace``
     while not ended:
         place += 1
         left = place
@@ -440,6 +453,9 @@ def test_an_exception_before_each_opcode_of_a_scope():
     assert w.grad.tolist() == [2.0] * 3
 
 
+@pytest.mark.skipif(
+    jaxlib.version.__version_info__ >= (0, 12), reason="jaxlib 0.12 completes such an entry"
+)
 def test_an_interrupt_leaves_an_entry_of_jaxlib_incomplete():
     # A miss of JAX's caches calls a function of Python before the entry is guarded. What
     # interrupts that function leaves an entry for ever incomplete: jaxlib's defect, which

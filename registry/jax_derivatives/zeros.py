@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import Literal, Primitive
 
-from registry.primitives import primitives_named
+from registry.primitives import primitives_named, scan_parts
 from registry.xla.barrier import barrier_p
 
 Flags = list[bool]
@@ -106,8 +106,8 @@ def _called(params: Mapping[str, Any], count: int) -> Any:
 
 
 def _scan(params: Mapping[str, Any], flags: Flags) -> Flags:
-    fixed = params["num_consts"]
-    carried = fixed + params["num_carry"]
+    fixed, carries = scan_parts(params)
+    carried = fixed + carries
     return _settled(params["jaxpr"], flags[:fixed], flags[fixed:carried], flags[carried:])
 
 

@@ -30,6 +30,15 @@ def assign(x: Any, index: tuple[Any, ...], value: Any) -> Any:
         if isinstance(x, jax.core.Tracer):
             return _put(x, index, value)
         return _compiled(_hashed(form))(x, given, value)
+    except (ValueError, IndexError):
+        _require_fit(x, index, value)
+        raise  # not of the shapes: JAX reports some interrupts as a ValueError
+
+
+def _require_fit(x: Any, index: tuple[Any, ...], value: jax.Array) -> None:
+    """Raises ShapeError unless ``value`` fits the entries of ``x`` at ``index``."""
+    try:
+        jax.eval_shape(lambda: _put(x, index, value))
     except (ValueError, IndexError) as error:
         raise ShapeError(f"x[...] = value: {error}") from None
 
