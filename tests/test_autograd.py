@@ -611,6 +611,7 @@ OTHERS = [
 class TestOnTheRight:
     """An eager array answers for an operator whose left operand is another library's array."""
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("left", [jnp.asarray, np.asarray], ids=["jax", "numpy"])
     @pytest.mark.parametrize("function", ARITHMETIC, ids=lambda one: one.__name__)
     def test_the_gradient_is_kept(self, function, left):

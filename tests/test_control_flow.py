@@ -143,7 +143,7 @@ def near(got, wanted):
 
 
 @programs
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_value_and_gradients_of_three_orders_by_the_graph(name):
     make, by_hand = PROGRAMS[name]
     x, w = variables()
@@ -186,7 +186,7 @@ def test_forward_mode_and_its_mixtures_by_the_graph(name):
 
 
 @programs
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_jax_transforms_the_lowered_function(name):
     make, by_hand = PROGRAMS[name]
     lowered = make().to_jax()

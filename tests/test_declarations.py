@@ -919,7 +919,7 @@ class TestRecordedGradients:
             get("sin").grad_op_maker(OpDesc("sin", {"x": ["a"]}, {"y": ["b"]}))
 
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda one: one.name)
-    @pytest.mark.sampled(8)
+    @pytest.mark.sampled(16)
     def test_what_is_recorded_computes_the_gradient(self, operator):
         """The OpDescs of each operator's first case, run one after another, against JAX."""
         with jax.enable_x64(True):

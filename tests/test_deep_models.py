@@ -97,6 +97,7 @@ def test_unrolled_equals_scans(model):
     same(Derived(loss, expected.gradients, named(model.states, new)), expected)
 
 
+@pytest.mark.sampled(3)
 def test_every_gradient_is_told_apart(model):
     # A gradient of zeros would be right whatever is done with it.
     zero = [n for n, one in scanned(model.name).gradients.items() if abs(one).max() < 1e-7]

@@ -148,7 +148,7 @@ def test_grad_of_shard_map_of_empty_arrays(operator, case):
 @pytest.mark.parametrize(
     "name", ["linear_scan", "softmax_output", "gru", "lstm", "scan_prefix", "silu", "std", "xlogy"]
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_grad_of_shard_map_where_one_input_varies(name):
     """The kernels of these do not read all that their derivatives read, at least in some case."""
     operator = registry.get(name)
@@ -389,7 +389,7 @@ def test_graph_of_gradients(model):
         )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_trainer(model):
     data = {name: one for name, one in model.spread.items() if name in DATA}
     trainer = train.Trainer(model.loss, optax.sgd(1.0), inputs=list(data))

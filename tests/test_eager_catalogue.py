@@ -107,7 +107,7 @@ every_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: 
 
 
 @every_operator
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 def test_first_gradients_are_those_of_the_graph(operator):
     check(operator, 1, at_once=True)
 

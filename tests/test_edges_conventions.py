@@ -287,7 +287,7 @@ class TestMatrices:
     @pytest.mark.parametrize("name", DECOMPOSED)
     @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
     @pytest.mark.parametrize("part", ["complex", "real"])
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(12)
     def test_gradient_is_the_slope_of_what_depends_on_no_choice(self, name, shape, part):
         x = complex_matrix(*shape)
         slope, found = slope_and_gradient(DECOMPOSED[name], x if part == "complex" else x.real)

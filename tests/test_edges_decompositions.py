@@ -284,6 +284,7 @@ def test_half_precision_is_computed_in_single(name):
         np.testing.assert_array_equal(half, jnp.astype(whole, jnp.bfloat16))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["svd", "qr"])
 @pytest.mark.parametrize("part", ["first", "others"])
 @pytest.mark.usefixtures("x64")

@@ -168,6 +168,7 @@ def pooled_like_pytorch(x, kernel, stride, padding, reduce):
 
 
 class TestPooling:
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("length", range(3, 9))
     @pytest.mark.parametrize(
         ("kernel", "stride", "padding"), [(2, 2, 0), (3, 2, 1), (2, 3, 1), (3, 4, 0), (3, 1, 2)]

@@ -301,6 +301,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "x"), POINTS)
 def test_derivatives_of_every_order_are_those_of_mpmath(name, x):
     with mpmath.workdps(60):
@@ -330,6 +331,7 @@ def test_polygamma_of_high_order(n, dtype):
     np.testing.assert_allclose(found[np.asarray(inside)], expected, rtol=rtol)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [9, 12, 13, 24, 47])
 def test_bessel_functions_of_high_order(n, dtype):
@@ -376,6 +378,7 @@ def test_sinc_has_derivatives_of_high_order(n):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=scale)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "x", "expected"),
     [

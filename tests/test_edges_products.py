@@ -271,6 +271,7 @@ def by_permutations(a):
     return sum(terms)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     ("n", "rank"), [(1, 0), (2, 1), (3, 0), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]

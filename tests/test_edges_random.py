@@ -129,6 +129,7 @@ def log_slope(a, log_z):
         return float(-moved * mpmath.gamma(a) * mpmath.exp(z - a * mpmath.mpf(log_z)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("parameters", [(1e-3, 2e-3), (1e-2, 0.5), (3.0, 1e-3)])
 def test_gradient_of_beta_for_small_parameters(parameters):
@@ -152,6 +153,7 @@ def test_gradient_of_beta_for_small_parameters(parameters):
         np.testing.assert_allclose(found[1], expected[i], rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("a", [0.5, 30.0, 1e6])
 @pytest.mark.parametrize("place", [-4.0, 0.0, 0.5])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -336,6 +338,7 @@ def _log_t_density(x, df, loc, scale):
     return normal - mpmath.log(scale) - (half + 0.5) * mpmath.log1p(z * z / df)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     ("name", "exact", "values"),

@@ -22,6 +22,7 @@ def test_slope_of_gelu_keeps_its_digits_in_the_lower_tail(x):
     np.testing.assert_allclose(jax.grad(so.gelu)(jnp.float32(x)), float(exact), rtol=2e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "activation",
     [so.gelu, lambda x: so.gelu(x, approximate=True), so.silu, so.mish],
@@ -41,6 +42,7 @@ def test_self_gated_activations_are_straight_far_out(activation, dtype):
 # Second derivatives where squares and products leave the range ----------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("dtype", "size"),
     [("float16", 300.0), ("float16", 1e-3), ("float32", 1e20), ("float32", 1e-20)],

@@ -262,6 +262,7 @@ def test_powers_in_norms_do_not_overflow():
 LENGTHS = [1e25, 1e-25, 1e19, 1e-19, 1.0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", LENGTHS)
 def test_lengths_and_angles_of_any_size(size):
     # All are homogeneous: a point of another size has the same slopes but for a power of the size.

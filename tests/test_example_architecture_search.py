@@ -97,6 +97,7 @@ class TestGradientsOfTheArchitecture:
         np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=3e-9)
         assert np.abs(found).max() > 1e-3
 
+    @pytest.mark.thorough
     def test_both_orders_are_those_of_jax(self, small):
         loss, first, second, *slopes = value_of(small, small.searching(6))
         arrays, at = small.ARRAYS, small.ARRAYS["architecture"]
@@ -120,6 +121,7 @@ class TestGradientsOfTheArchitecture:
         assert 1e-9 < apart < 0.05
 
 
+@pytest.mark.thorough
 def test_a_search_learns_and_its_shares_leave_where_they_began(small, monkeypatch):
     monkeypatch.setattr(small, "BATCH", 32)
     fed, _ = small.digits(training=300, held=300)

@@ -80,6 +80,7 @@ class TestDerivatives:
 
 
 class TestLosses:
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", ["burgers", "beam"])
     def test_have_the_gradients_of_differences_and_of_jax(self, example, name):
         loss = getattr(example, name)(6)
@@ -126,11 +127,13 @@ class TestExactSolutions:
         np.testing.assert_allclose([found[-1], load(x=0.3)], [1.0, example.LOAD], rtol=1e-14)
 
 
+@pytest.mark.thorough
 def test_a_flow_is_found(example):
     found = example.solved_burgers((800, 100), count=500, progress=False)
     assert found.error < 0.1
 
 
+@pytest.mark.thorough
 def test_the_beam_bends(example):
     found = example.solved_beam((200, 1500), count=32, progress=False)
     assert found.error < 0.02

@@ -43,6 +43,7 @@ def close(mine, other, rtol=1e-12):
 # Values ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("norm", NORMS)
 def test_along_one_axis_it_is_numpy(name, norm):
@@ -175,6 +176,7 @@ def calls():
         yield name, (3, 4, 2), {"axes": (2, 0), "norm": norm, **({} if s is None else {"s": s})}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "shape", "options"), list(calls()))
 def test_gradients_are_those_of_jax(name, shape, options):
     x = jnp.asarray(input_of(name, shape))

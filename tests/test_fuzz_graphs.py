@@ -45,11 +45,13 @@ CHAIN = Recipe(
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_graph_holds_on_every_road(seed):
     assert [one.text for one in check(drawn(seed, calls=5))] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shared", [True, False])
 def test_repeated_blocks_hold(shared):
     block = Recipe({"x": X, "y": X + 1.0}, CHAIN.calls[:2], ("b",))

@@ -372,6 +372,7 @@ class TestOutputsApart:
         *("rmsprop", "rmsprop_centered", "rmsprop_momentum"),
     )
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", NAMES)
     def test_not_a_number_stays_where_it_is_read(self, name):
         trial = trials(registry.get(name), registry.get(name).cases[0], "float32")[0]

@@ -463,6 +463,7 @@ class TestTraced:
         found = jax.vmap(lambda x: everything(x, MANY[0], WEIGHT))(jnp.asarray(xs))
         close(found, [everything(jnp.asarray(x), MANY[0], WEIGHT) for x in xs])
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("offsets", MANY, ids=str)
     def test_derivatives(self, offsets):
         with jax.enable_x64(True):
@@ -516,6 +517,7 @@ class TestTraced:
 class TestPadding:
     BAD = np.where(np.arange(9)[:, None] < 7, X, NAN).astype(np.float32)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("pool", POOLS)
     def test_it_is_not_read(self, pool):
         def loss(x):
@@ -607,6 +609,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dtype", ["int64", "uint32", "int8"])
 def test_offsets_of_each_dtype(name, dtype):

@@ -103,6 +103,7 @@ class TestCatalogue:
                 ]
                 assert not coarse, f"{trial} of {types}: {coarse}"
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("dtype", ["int32", "bool"])
     def test_integers_and_truth_values_leave_the_gradients_by_the_others(self, operator, dtype):
         for trial in trials(operator, operator.cases[0], "float64"):
@@ -176,6 +177,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", [by_graph, by_tape, by_rules])
 @pytest.mark.parametrize(("function", "place", "values", "expected", "rtol"), NUMBERS)
 def test_gradient_has_the_digits_of_the_promoted_dtype(

@@ -66,6 +66,7 @@ def test_names_are_those_of_mxnet(model):
     assert outputs == [one.shape for one in model.list_of("out")]
 
 
+@pytest.mark.sampled(2)
 def test_values_gradients_and_states_are_those_of_mxnet(model):
     executor = model.bound()
     for found, expected in zip(executor.forward(**model.inputs), model.list_of("out"), strict=True):
@@ -89,6 +90,7 @@ def test_files_come_back_byte_for_byte(model, tmp_path):
         assert written.read_bytes() == read.read_bytes()
 
 
+@pytest.mark.sampled(2)
 def test_a_model_is_a_function_of_jax(model):
     given = model.everything()
     function = model.symbol.to_jax()

@@ -104,6 +104,7 @@ EACH = [(name, dtype) for name, case in CASES.items() for dtype in case["dtypes"
 EACH = [one for one in EACH if arrays(*one, "in") or not CASES[one[0]]["inputs"]]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "dtype"), EACH)
 def test_values_and_gradients_are_those_of_mxnet(name, dtype):
     case = Case(name, dtype)
@@ -127,6 +128,7 @@ SECOND = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "x", "y"), SECOND)
 def test_second_derivatives_are_differences_of_first_ones(name, x, y):
     case = Case(name, "float64")
@@ -137,6 +139,7 @@ def test_second_derivatives_are_differences_of_first_ones(name, x, y):
     case.close(found, arrays(name, "float64", "g2fd")[f"{x},{y}"], DIFFERENCES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "x"), [(name, x) for name in sorted(NO_SECOND) for x in CASES[name]["grad_inputs"]]
 )

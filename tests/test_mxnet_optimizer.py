@@ -248,6 +248,7 @@ def arrays(seed=0, count=6, shape=(3, 4)):
     return generator.normal(size=shape), list(generator.normal(size=(count, *shape)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("wd", [0.0, DECAY])
 @pytest.mark.parametrize("clip", [None, CLIP])
 @pytest.mark.parametrize(("name", "options", "formula", "own"), CASES)

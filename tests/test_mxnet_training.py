@@ -486,6 +486,7 @@ OPTIMIZERS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", OPTIMIZERS)
 def test_one_step_is_that_taken_apart(options):
     net = network(batch_norm=True, dropout=0.5)
@@ -803,6 +804,7 @@ def test_monitor_sees_all(caplog):
     assert "softmax_output" in caplog.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["mlp", "bn_cnn", "text_cnn"])
 def test_recorded_models(name):
     index = {one["name"]: one for one in json.loads((DATA / "models_index.json").read_text())}

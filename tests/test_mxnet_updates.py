@@ -59,6 +59,7 @@ def arrays_for(name):
     return found, [one for one in names if one in operator.states]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_train", [False, True])
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_states_are_written_in_symbols_as_on_arrays(name, is_train):
@@ -206,6 +207,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_a_module_updates_as_an_updater_does(name, options):
     options = {"learning_rate": 0.1, "wd": 0.01, **options}

@@ -345,6 +345,7 @@ OWN = {
 class TestSharing:
     """A change of an array, or the end of its memory, shows in no other."""
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("pending", [False, True])
     @pytest.mark.parametrize("taped", [False, True])
     @pytest.mark.parametrize("how", OWN)
@@ -771,6 +772,7 @@ class TestRecording:
         assert first == second
         assert first[1] != first[2]
 
+    @pytest.mark.sampled(2)
     def test_programs_and_arrays_do_not_pile_up(self):
         x = nd.array(np.ones(4, np.float32))
         x.attach_grad()
@@ -913,6 +915,7 @@ class TestNumPy:
         with pytest.raises(ArgumentError, match="out must be an array of shape"):
             x.mean(out=np.zeros(3))
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("name", "dtype"),
         [

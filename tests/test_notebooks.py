@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"), key=lambda path: path.stem != "quickstart")
 LIMIT = 500_000
 # A home, a temporary folder, an installed package, or a drive of Windows.
 ABSOLUTE = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|var|usr|opt|work|mnt)/\w|[A-Z]:\\\w")
@@ -41,6 +41,7 @@ def streams(notebook, name):
     ]
 
 
+@pytest.mark.sampled(len(NOTEBOOKS))
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path, kernel, tmp_path):
     notebook = nbformat.read(path, as_version=4)

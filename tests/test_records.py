@@ -420,7 +420,7 @@ class TestTypes:
     NAMES = ("add", "sum", "reshape", "matmul", "take", "concat", "layer_norm", "where", "topk")
 
     @pytest.mark.parametrize("name", NAMES)
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(8)
     def test_without_types_the_kernel_derives(self, name):
         with jax.enable_x64(True):
             _, trial, desc = next(one for one in composed_named(name))

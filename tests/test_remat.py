@@ -80,7 +80,7 @@ def by_executor(loss, arrays, policy=None):
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_policies_change_no_number(model, way):
     with jax.enable_x64(True):
         loss = MODELS[model](2)
@@ -92,7 +92,7 @@ def test_policies_change_no_number(model, way):
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_policies_change_no_number_of_repeated_layers(model, way):
     """So many layers that they become a loop."""
     layers = 12 if model == "chain" else 5
@@ -130,7 +130,7 @@ def test_policies_change_no_number_of_executors_of_repeated_layers():
 
 @pytest.mark.parametrize("way", [by_graph, by_jax])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_scopes_change_no_number(model, way):
     with jax.enable_x64(True):
         plain = MODELS[model](2)

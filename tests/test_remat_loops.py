@@ -55,6 +55,7 @@ def arrays_of(steps):
     return {name: draw(shape) * 0.5 for name, shape in shapes.items()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("steps", [3, 7, 12])
 def test_policies_of_loops_change_no_number(steps, reverse):
@@ -85,6 +86,7 @@ def test_scopes_in_steps_change_no_number():
             close(way(recurrence(5, scope=True), arrays), expected, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_steps_draw_what_they_drew(reverse):
     with jax.enable_x64(True):
@@ -341,6 +343,7 @@ def unread(kind, a, d, rows, which):
     return cases[kind]()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind",
     ["while", "while constant", "while of two", "scan", "scan that stays", "foreach", "cond"],

@@ -325,6 +325,7 @@ class TestStacks:
                 layers(10), ["w0", "b0", *[f"b{i}" for i in range(3, 10)]], stacked=True
             )
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("request_", ["write", "add", "write_inplace"])
     def test_executor(self, request_):
         loss = layers(8, normalize=True)
@@ -450,6 +451,7 @@ def sine_chain(n):
     return so.sum(chain(x, n)), [x]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("model", [sine_chain, mixed_chain, residual_blocks, tied_blocks])
 def test_a_graph_that_contains_its_gradient_rolls_at_every_length(model, order):

@@ -53,6 +53,7 @@ def by_jax(symbol, arrays):
     return jax.grad(lambda x: function(**{**arrays, "x": x}))(arrays["x"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layer", LAYERS)
 def test_loss_layers_in_steps_have_their_gradients_under_jax(layer):
     loss = losing(layer)

@@ -82,6 +82,7 @@ def scanned(name):
 # What rolls ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 def test_the_program_does_not_grow_with_depth(model):
     found, deeper = (primitives(traced(one).jaxpr) for one in (model, DEEPER[model.name]))
     assert found["scan"] > 0
@@ -117,10 +118,12 @@ def test_what_does_not_repeat_is_left_alone():
 # What does not change --------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_values_gradients_and_states(model):
     same(by_graph(model, key()), scanned(model.name))
 
 
+@pytest.mark.sampled(2)
 @some(UNROLLED)
 def test_unrolled_values_gradients_and_draws(model):
     rolled = by_graph(model, key())
@@ -133,6 +136,7 @@ def test_rules(model):
     same(by_rules(model, key()), scanned(model.name))
 
 
+@pytest.mark.sampled(2)
 @some(WAYS)
 def test_executors(model):
     found = by_executor(model)
@@ -146,16 +150,19 @@ def test_foreign_executors(model):
     same(by_foreign_executor(model), scanned(model.name))
 
 
+@pytest.mark.sampled(2)
 @some(WAYS)
 def test_trainers(model):
     same(by_trainer(model), by_hand(model, jax.random.fold_in(key(), 0)))
 
 
+@pytest.mark.sampled(2)
 @some(WAYS)
 def test_programs(model):
     same(by_program(model), scanned(model.name))
 
 
+@pytest.mark.sampled(2)
 @some(TWICE)
 def test_second_order_in_both_modes(model):
     found, expected = product_by_graph(model, key()), product_by_hand(model, key())

@@ -156,6 +156,7 @@ class TestEntrywise:
         zero = np.asarray(operator(jnp.zeros((2, 2))))
         np.testing.assert_array_equal(zero, 0)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("operator", FIRST, ids=lambda one: one.name)
     def test_rows_go_through_as_the_dense_array_does(self, operator):
         """Whatever takes rows computes of them what it computes of the array."""

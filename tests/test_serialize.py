@@ -189,6 +189,7 @@ class TestRoundTrip:
         assert to_desc(back) == desc
         assert deferred or back == nodes
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("seed", SEEDS)
     def test_random_graphs_are_made_anew_alike(self, seed):
         text = dumps(random_graph(seed))

@@ -168,6 +168,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("declare", EVERY)
 def test_the_proofs_hold(declare):
     operator = declare().operator

@@ -49,6 +49,7 @@ def nested(y, x, order):
     return y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_eight_nested_gradients_take_a_fifth_of_the_equations(name):
     ours, theirs, _ = FUNCTIONS[name]
@@ -60,6 +61,7 @@ def test_eight_nested_gradients_take_a_fifth_of_the_equations(name):
     assert 5 * found <= equations(jax.make_jaxpr(theirs)(at).jaxpr)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_nested_gradients_against_sympy(name):
     ours, _, expression = FUNCTIONS[name]

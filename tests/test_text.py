@@ -247,6 +247,7 @@ class TestRoundTrip:
         desc = decode(dumps(parse(text(nodes))))
         assert {op.site for op in desc.blocks[0].ops} >= {None}
 
+    @pytest.mark.thorough
     def test_chain(self):
         sin = so.sin(so.var("x")).node.op
         node = variable("x", (3,))

@@ -200,6 +200,7 @@ class Own:
         return jax.tree.map(lambda one: -0.1 * one, grad_fn(params)), state
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("optimizer", "extra"),
     [

@@ -169,6 +169,7 @@ OF_SCALARS = {
 BY_OPERATOR = ("call", "grad", "jvp", "vjp", "linearize")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OF_SCALARS)
 def test_scalar(name, scalars):
     expect_same(OF_SCALARS[name], scalars, *arguments(), eager=name in BY_OPERATOR)
@@ -183,6 +184,7 @@ HESSIANS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("transform", HESSIANS.values(), ids=HESSIANS)
 def test_hessian(transform, scalars):
     expect_same(transform, scalars, *arguments())
@@ -437,6 +439,7 @@ def as_rule(symbol, loss):
     return lambda **arrays: jax.grad(lambda arrays: function(**arrays))(arrays)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "made", [as_value, as_gradient, as_second_gradient, as_value_and_gradient, as_rule]
 )
@@ -634,6 +637,7 @@ OF_STATES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("transform", OF_STATES.values(), ids=OF_STATES)
 def test_state(transform, trained):
     expect_same(transform, trained, *statistics())

@@ -159,7 +159,9 @@ def _dump(part: object) -> str:
         return f"[{', '.join(map(_dump, part))}]"
     if not isinstance(part, ast.AST):
         return repr(part)
-    fields = [f"{name}={_dump(one)}" for name, one in ast.iter_fields(part) if one not in (None, [])]
+    fields = [
+        f"{name}={_dump(one)}" for name, one in ast.iter_fields(part) if one not in (None, [])
+    ]
     return f"{type(part).__name__}({', '.join(fields)})"
 
 
