@@ -116,9 +116,9 @@ class _Prober:
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
     ) -> Any:
         del name
-        given = tuple(_implicit(operator, i, one) for i, one in enumerate(inputs))
-        types = tuple(map(type_of_value, given))
-        call = _Call(operator, given, attributes, types)
+        values = tuple(_implicit(operator, i, one) for i, one in enumerate(inputs))
+        types = tuple(map(type_of_value, values))
+        call = _Call(operator, values, attributes, types)
         results = [_Probe(one, call) for one in operator.infer(types, attributes)]
         shown = [results[i] for i in operator.visible]
         return shown[0] if len(shown) == 1 else tuple(shown)
@@ -342,8 +342,8 @@ def _require_every_slot(question: _Question, grads: Mapping[str, Any]) -> None:
 
 
 def _probes(gradients: Iterable[Any]) -> Iterator[_Probe]:
-    for given in gradients:
-        one = made_gradient(given)
+    for gradient in gradients:
+        one = made_gradient(gradient)
         if isinstance(one, _Probe):
             yield one
         elif isinstance(one, (list, tuple)):

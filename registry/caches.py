@@ -182,9 +182,9 @@ class Jitted:
 
     def made(self) -> Any:
         """Recreates ``call``."""
-        self.call = made = jax.jit(self._function, **self._options)
+        self.call = call = jax.jit(self._function, **self._options)
         store.add(self)
-        return made
+        return call
 
     def count(self) -> int:
         """Returns the number of compiled programs: one for each signature it was called with."""
@@ -237,19 +237,19 @@ class Memo(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Returns the entry of ``key``, or None."""
-        found = self._entries.get(key)
-        if found is not None:
+        entry = self._entries.get(key)
+        if entry is not None:
             try:
                 self._entries.move_to_end(key)
             except KeyError:  # another thread dropped it meanwhile
-                return found
-        return found
+                return entry
+        return entry
 
     def put(self, key: K, value: V) -> V:
         """Stores ``value`` for ``key`` and returns it, or the one that another thread stored."""
-        found = self._entries.setdefault(key, value)
+        entry = self._entries.setdefault(key, value)
         self._shrink()
-        return found
+        return entry
 
     def bound(self, limits: Limits) -> None:
         """Limits the entries to ``limits.entries`` and to the memo's own size."""
@@ -350,8 +350,8 @@ def memoized(
             return result
 
         vars(remembered).update(memo=memo, cache_clear=memo.clear, cache_info=memo.info)
-        found: Any = remembered
-        return found  # type: ignore[no-any-return]
+        decorated: Any = remembered
+        return decorated  # type: ignore[no-any-return]
 
     return decorate
 
@@ -380,8 +380,8 @@ def set_limits(
     Raises:
         ArgumentError: a bound is negative.
     """
-    given = {"programs": programs, "entries": entries, "steps": steps}
-    asked = store.limits._replace(**{k: one for k, one in given.items() if one is not None})
+    bounds = {"programs": programs, "entries": entries, "steps": steps}
+    asked = store.limits._replace(**{k: one for k, one in bounds.items() if one is not None})
     if min(asked) < 0:
         raise ArgumentError(f"caches: a bound must not be negative, got {asked}")
     store.limits = asked

@@ -205,19 +205,19 @@ class _Fixed:
     """A constant array."""
 
     text: str
-    made: Callable[[np.dtype], np.ndarray]
+    function: Callable[[np.dtype], np.ndarray]
 
     def __call__(self, generator: np.random.Generator, dtype: np.dtype) -> np.ndarray:
         del generator
-        return self.made(dtype)
+        return self.function(dtype)
 
     def __repr__(self) -> str:
         return self.text
 
 
-def fixed(text: str, made: Callable[[np.dtype], np.ndarray]) -> Sample:
-    """Returns a constant sample, printed as ``text``; ``made`` receives the dtype."""
-    return _Fixed(text, made)
+def fixed(text: str, function: Callable[[np.dtype], np.ndarray]) -> Sample:
+    """Returns a constant sample, printed as ``text``; ``function`` receives the dtype."""
+    return _Fixed(text, function)
 
 
 def integers(*shape: int, high: int, low: int = 0, dtype: str = "int32") -> Sample:

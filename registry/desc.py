@@ -72,10 +72,10 @@ class BlockDesc(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         Raises:
             KeyError: the block has no such variable.
         """
-        found = self.find_var(name)
-        if found is None:
+        variable = self.find_var(name)
+        if variable is None:
             raise KeyError(f"block: a variable must be declared in it, got {name!r}")
-        return found
+        return variable
 
 
 class ProgramDesc(msgspec.Struct, forbid_unknown_fields=True):

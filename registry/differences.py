@@ -61,21 +61,21 @@ def by_differences(reference: Entrywise) -> Gradients:
     """Returns the gradient of an entrywise NumPy function of arrays that broadcast together.
 
     Example:
-        >>> found = by_differences(lambda x, y: x * y)(np.array([2.0]), np.array([3.0]), d_out=1.0)
-        >>> [float(one.round(9)[0]) for one in found.values()]
+        >>> grads = by_differences(lambda x, y: x * y)(np.array([2.0]), np.array([3.0]), d_out=1.0)
+        >>> [float(one.round(9)[0]) for one in grads.values()]
         [3.0, 2.0]
     """
     kinds = inspect.signature(reference).parameters.values()
     names = [one.name for one in kinds if one.kind is one.POSITIONAL_OR_KEYWORD]
 
     def gradients(*inputs: np.ndarray, d_out: np.ndarray, **attributes: Any) -> dict[str, Any]:
-        found = {}
+        grads = {}
         for i, name in enumerate(names):
 
             def moved(x: np.ndarray, i: int = i) -> np.ndarray:
                 return reference(*inputs[:i], x, *inputs[i + 1 :], **attributes)
 
-            found[name] = summed_to(d_out * slope(moved, inputs[i]), np.shape(inputs[i]))
-        return found
+            grads[name] = summed_to(d_out * slope(moved, inputs[i]), np.shape(inputs[i]))
+        return grads
 
     return gradients

@@ -410,7 +410,7 @@ FOREIGN: Mapping[str, Mapping[str, tuple[str, str]]] = {
 
 def foreign(name: str) -> list[Foreign]:
     """Returns the meanings of ``name`` in other systems, possibly none or several."""
-    return [Foreign(system, *found[name]) for system, found in FOREIGN.items() if name in found]
+    return [Foreign(system, *table[name]) for system, table in FOREIGN.items() if name in table]
 
 
 def known_elsewhere(name: str) -> str:

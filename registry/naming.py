@@ -34,8 +34,8 @@ def excluded(name: str, no_grad_set: Iterable[str]) -> bool:
     return name in no_grad_set or grad_name(name) in no_grad_set
 
 
-def matching(given: str, legal: Sequence[str]) -> str | None:
-    """Returns the slot among ``legal`` that an OpDesc means by ``given``, or None.
+def matching(key: str, legal: Sequence[str]) -> str | None:
+    """Returns the slot among ``legal`` that an OpDesc means by ``key``, or None.
 
     ``Out@GRAD`` is another name of ``d_Out``. Where no slot has exactly the name, case is ignored
     (``X`` is ``x``).
@@ -44,7 +44,7 @@ def matching(given: str, legal: Sequence[str]) -> str | None:
         >>> matching("X", ["x", "y"]), matching("Out@GRAD", ["x", "d_out"])
         ('x', 'd_out')
     """
-    name = COTANGENT + given.removesuffix(GRAD) if given.endswith(GRAD) else given
+    name = COTANGENT + key.removesuffix(GRAD) if key.endswith(GRAD) else key
     if name in legal:
         return name
     folded = [one for one in legal if one.casefold() == name.casefold()]

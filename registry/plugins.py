@@ -76,7 +76,7 @@ class Plugins:
         self._loading = True
         try:
             if again or self._waiting is None:
-                self._waiting = [one for one in _found() if one not in self._loaded]
+                self._waiting = [one for one in _entry_points() if one not in self._loaded]
             # A plug-in that is being imported already, by the caller, gets its turn the next
             # time.
             turns = [one for one in self._waiting if not _half_imported(one)]
@@ -105,7 +105,7 @@ class Plugins:
             )
 
 
-def _found() -> list[EntryPoint]:
+def _entry_points() -> list[EntryPoint]:
     """Returns the entry points of the group, in a deterministic order."""
     return sorted(set(entry_points(group=GROUP)), key=lambda one: (one.name, one.value))
 

@@ -24,8 +24,8 @@ Primitives = frozenset[Primitive]
 def primitives_named(*names: str) -> Primitives:
     """Returns JAX's public primitives whose variables are called ``names``, followed by ``_p``."""
     places = (primitives, lax)
-    found = [getattr(one, f"{name}_p", None) for name in names for one in places]
-    return frozenset(one for one in found if one is not None)
+    candidates = [getattr(one, f"{name}_p", None) for name in names for one in places]
+    return frozenset(one for one in candidates if one is not None)
 
 
 ENTRYWISE_NAMES = (

@@ -260,25 +260,25 @@ def get(name: str) -> Operator:
         UnknownOperatorError: none has the name; the message says what other systems mean by it,
             or suggests the nearest names.
     """
-    found = find(name)
-    if found is None:
+    operator = find(name)
+    if operator is None:
         hint = known_elsewhere(name) or nearest(name, names(aliases=True))
         raise UnknownOperatorError(f"{name}: no operator has this name{hint}")
-    return found
+    return operator
 
 
 def find(name: str) -> Operator | None:
     """Returns the operator called ``name``, or None."""
-    found = _known(name)
-    if found is None and installed.pending and not name.startswith("__"):
+    operator = _known(name)
+    if operator is None and installed.pending and not name.startswith("__"):
         installed.load()
-        found = _known(name)
-    return found
+        operator = _known(name)
+    return operator
 
 
 def _known(name: str) -> Operator | None:
-    found = _table.get(name) or _table.get(_aliases.get(name, ""))
-    return found or (derived_named(name, _known) if name.startswith("_") else None)
+    operator = _table.get(name) or _table.get(_aliases.get(name, ""))
+    return operator or (derived_named(name, _known) if name.startswith("_") else None)
 
 
 def names(*, aliases: bool = False) -> list[str]:

@@ -77,13 +77,13 @@ class VarType:
     ) -> "VarType":
         """Returns the interned ``VarType`` of these properties."""
         key = (shape, dtype, kind, weak)
-        found = cls._interned.get(key)
-        if found is not None:
-            return found
-        made = super().__new__(cls)
-        made.shape, made.dtype, made.kind, made.weak = shape, dtype, kind, weak
+        cached = cls._interned.get(key)
+        if cached is not None:
+            return cached
+        instance = super().__new__(cls)
+        instance.shape, instance.dtype, instance.kind, instance.weak = shape, dtype, kind, weak
         with _lock:  # ``setdefault`` of a weak dictionary is not atomic
-            return cls._interned.setdefault(key, made)
+            return cls._interned.setdefault(key, instance)
 
     def __reduce__(self) -> tuple[object, ...]:
         return VarType, (self.shape, self.dtype, self.kind, self.weak)
@@ -223,10 +223,10 @@ def promoted(*types: VarType) -> tuple[DType, bool]:
     return np.dtype(dtype), weak
 
 
-def _stand_in(given: VarType) -> Any:
+def _stand_in(type: VarType) -> Any:
     """Returns a dtype, or for a weak type a Python scalar, which promotes like it."""
-    if not given.weak:
-        return given.dtype
-    if is_integer(given.dtype):
+    if not type.weak:
+        return type.dtype
+    if is_integer(type.dtype):
         return 0
-    return 0.0 if is_floating(given.dtype) else 0j if is_complex(given.dtype) else given.dtype
+    return 0.0 if is_floating(type.dtype) else 0j if is_complex(type.dtype) else type.dtype

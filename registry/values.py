@@ -105,12 +105,12 @@ class SelectedRows:
 
     def of(self, table: Any) -> jax.Array:
         """Returns the rows of ``table``, of this height; zeros for rows that are dropped."""
-        found: jax.Array = (
+        rows: jax.Array = (
             jnp.asarray(table)
             .at[self.held]
             .get(mode="fill", fill_value=0, wrap_negative_indices=False)
         )
-        return found
+        return rows
 
     def put_into(self, table: Any) -> jax.Array:
         """Returns ``table`` with these rows replaced; no row may be named twice."""

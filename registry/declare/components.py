@@ -90,8 +90,8 @@ class VarTypeInferer:
 
     def input_kinds(self, op_desc: OpDesc, block: BlockDesc, slot: str) -> list[VarKind]:
         """Returns the kinds of the variables in an input slot; empty if it is omitted."""
-        found = matching(slot, list(op_desc.inputs))
-        return [VarKind(block.var(n).kind) for n in op_desc.inputs.get(found or "", [])]
+        key = matching(slot, list(op_desc.inputs))
+        return [VarKind(block.var(n).kind) for n in op_desc.inputs.get(key or "", [])]
 
     def set_output_kind(
         self, op_desc: OpDesc, block: BlockDesc, output: str, kind: VarKind
@@ -101,11 +101,11 @@ class VarTypeInferer:
         Raises:
             KindError: the operator has no such output.
         """
-        found = matching(output, list(op_desc.outputs))
-        if found is None:
+        key = matching(output, list(op_desc.outputs))
+        if key is None:
             legal = ", ".join(op_desc.outputs)
             raise KindError(f"the outputs must be among {legal}, got {output!r}")
-        for name in op_desc.outputs[found]:
+        for name in op_desc.outputs[key]:
             block.var(name).kind = VarKind(kind)
 
 
@@ -178,10 +178,10 @@ class MethodCall:
 
 def by_slot(slots: Sequence[inspect.Parameter], values: Sequence[Any]) -> dict[str, Any]:
     """Maps slots to values; the duplicable slot to the list of remaining ones."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for i, slot in enumerate(slots):
-        found[slot.name] = list(values[i:]) if slot.kind is slot.VAR_POSITIONAL else values[i]
-    return found
+        result[slot.name] = list(values[i:]) if slot.kind is slot.VAR_POSITIONAL else values[i]
+    return result
 
 
 def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
@@ -192,15 +192,15 @@ def in_order(owner: str, outputs: Sequence[str], result: Any) -> Any:
     """
     names = [name.removeprefix("*") for name in outputs]
     if isinstance(result, Mapping):
-        found = {matching(key, names): value for key, value in result.items()}
-        if set(found) != set(names):
+        by_name = {matching(key, names): value for key, value in result.items()}
+        if set(by_name) != set(names):
             hint = " (X@GRAD is d_X; outputs = (...) lists fewer)"
             raise DeclarationError(
                 f"{owner}: the outputs {', '.join(names)} must be returned, got "
                 f"{', '.join(map(str, result)) or 'none'}"
                 + (hint if names[0].startswith(COTANGENT) else "")
             )
-        result = tuple(found[name] for name in names)
+        result = tuple(by_name[name] for name in names)
         result = result if len(names) > 1 else result[0]
     if not outputs[-1].startswith("*"):
         return result
@@ -213,9 +213,9 @@ def kinds_by(
 ) -> Callable[..., tuple[VarKind, ...]]:
     """Adapts a variable-type inferer to a kind rule of ``operator``."""
 
-    def kinds(*given: Any, **attributes: Any) -> tuple[VarKind, ...]:
-        values = dict(zip(operator.slot_names, given, strict=True))
-        called = operator.resolved(_flat(slots, given), tuple(attributes.values()))
+    def kinds(*slot_kinds: Any, **attributes: Any) -> tuple[VarKind, ...]:
+        values = dict(zip(operator.slot_names, slot_kinds, strict=True))
+        called = operator.resolved(_flat(slots, slot_kinds), tuple(attributes.values()))
         inputs = {name: _names(name, kind) for name, kind in values.items() if kind is not None}
         outputs = {name: [name] for name in operator.outputs}
         if operator.variadic_output:
@@ -253,10 +253,10 @@ def kinds_by(
     return kinds
 
 
-def _flat(slots: Sequence[inspect.Parameter], given: Sequence[Any]) -> tuple[Any, ...]:
+def _flat(slots: Sequence[inspect.Parameter], values: Sequence[Any]) -> tuple[Any, ...]:
     if slots and slots[-1].kind is inspect.Parameter.VAR_POSITIONAL:
-        return (*given[:-1], *given[-1])
-    return tuple(given)
+        return (*values[:-1], *values[-1])
+    return tuple(values)
 
 
 def _names(slot: str, kind: Any) -> dict[str, VarKind]:

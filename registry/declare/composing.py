@@ -76,12 +76,12 @@ def _slots_read(operator: Operator, make: DescMaker, bindings: Bindings) -> set[
     """
     desc = synthetic_desc(operator)
     try:
-        made = listed(operator.name, make(desc, ()))
-        for one in made:
+        descs = listed(operator.name, make(desc, ()))
+        for one in descs:
             bindings(one.type)
     except Exception:  # it reads more than names, or calls unregistered operators
         return set(operator.slot_names)
-    read = {name for one in made for names in one.inputs.values() for name in names}
+    read = {name for one in descs for names in one.inputs.values() for name in names}
     return {slot for slot, names in desc.inputs.items() if read.intersection(names)}
 
 
@@ -104,13 +104,13 @@ def _grad_op_maker(operator: Operator, make: DescMaker) -> GradOpMaker:
         # Such a maker reads names, never types.
         barred = frozenset(no_grad_set) | leaf_names(op_desc, block)
         call = _NamedCall(operator, op_desc, barred)
-        made = listed(operator.name, make(call.desc, call.no_grad_set))
-        if call.defines_variables(made):
+        descs = listed(operator.name, make(call.desc, call.no_grad_set))
+        if call.defines_variables(descs):
             call.name_by_slot()
-            made = listed(operator.name, make(call.desc, call.no_grad_set))
-        call.require_named(made)
-        call.require_known(made)
-        return call.renamed(made)
+            descs = listed(operator.name, make(call.desc, call.no_grad_set))
+        call.require_named(descs)
+        call.require_known(descs)
+        return call.renamed(descs)
 
     return grad_op_maker
 
@@ -162,12 +162,12 @@ class _NamedCall:
             own for own in self._inputs if excluded(self._variables[own], self._barred)
         )
 
-    def defines_variables(self, made: Sequence[OpDesc]) -> bool:
+    def defines_variables(self, descs: Sequence[OpDesc]) -> bool:
         """Whether a temporary of the maker has the name of a variable of the call."""
-        defined = _names_in([one.outputs for one in made])
+        defined = _names_in([one.outputs for one in descs])
         return not defined.isdisjoint(self._told - {*self._variables})
 
-    def require_known(self, made: Sequence[OpDesc]) -> None:
+    def require_known(self, descs: Sequence[OpDesc]) -> None:
         """Rejects names that nothing defines, and gradients of values that are not inputs.
 
         Raises:
@@ -176,7 +176,7 @@ class _NamedCall:
         owner, variables = self._operator.name, {*self._variables, *self._told}
         inputs = {*self._inputs, *self._told.intersection(map(self._variables.get, self._inputs))}
         known = {*variables, *map(grad_name, variables), EMPTY}
-        for one in made:
+        for one in descs:
             for name in _names_in([one.inputs]):
                 if name not in known:
                     raise undefined(owner, name, known)
@@ -185,27 +185,27 @@ class _NamedCall:
                     raise not_of_an_input(owner, name, inputs)
                 known.add(name)
 
-    def require_named(self, made: Sequence[OpDesc]) -> None:
+    def require_named(self, descs: Sequence[OpDesc]) -> None:
         """Rejects reads of an output, or of its gradient, that the call does not name.
 
         Raises:
             ArgumentError: a maker's OpDesc reads it by name, or has an empty slot in its place.
         """
-        read = _names_in([one.inputs for one in made])
+        read = _names_in([one.inputs for one in descs])
         for output in self._missing:
             if output in read or grad_name(output) in read:
                 raise unnamed(self._operator.name, output)
-        for one in made if self._missing else ():
+        for one in descs if self._missing else ():
             operator = find(one.type)
             if operator is not None and _lacks_a_slot(operator, one):
                 raise unnamed(self._operator.name, self._missing[0])
 
-    def renamed(self, made: Sequence[OpDesc]) -> list[OpDesc]:
-        """Returns ``made`` with the names of the call.
+    def renamed(self, descs: Sequence[OpDesc]) -> list[OpDesc]:
+        """Returns ``descs`` with the names of the call.
 
         A variable that fills several slots receives the sum of their gradients.
         """
-        defined, read = (_names_in([getattr(d, at) for d in made]) for at in ("outputs", "inputs"))
+        defined, read = (_names_in([getattr(d, at) for d in descs]) for at in ("outputs", "inputs"))
         names = self._names(defined, read)
         known = {*self._told, *map(grad_name, self._told), EMPTY}
         names |= {n: f"{self._owner}@{n}" for n in sorted(defined) if n not in names.keys() | known}
@@ -214,7 +214,7 @@ class _NamedCall:
             each = [f"{target}@RENAME_{i}" for i in range(len(own))]
             names |= dict(zip(own, each, strict=True))
             sums.append(OpDesc("add_n", {"xs": each}, {"out": [target]}))
-        return [*(renamed(one, names) for one in made), *sums]
+        return [*(renamed(one, names) for one in descs), *sums]
 
     def _names(self, defined: set[str], read: set[str]) -> dict[str, str]:
         """Maps the names of slots and of their gradients to those of the call's variables."""
@@ -266,15 +266,15 @@ def _lacks_a_slot(operator: Operator, one: OpDesc) -> bool:
     return False
 
 
-def listed(owner: str, made: Any) -> list[OpDesc]:
+def listed(owner: str, result: Any) -> list[OpDesc]:
     """Returns a maker's result as a list.
 
     Raises:
         GradientError: it contains other objects than OpDescs.
     """
-    descs = [made] if isinstance(made, OpDesc) else made
+    descs = [result] if isinstance(result, OpDesc) else result
     if not isinstance(descs, (list, tuple)) or not all(isinstance(d, OpDesc) for d in descs):
-        raise GradientError(f"{owner}: its gradient maker must return OpDescs, got {made!r:.200}")
+        raise GradientError(f"{owner}: its gradient maker must return OpDescs, got {result!r:.200}")
     return list(descs)
 
 
@@ -378,8 +378,8 @@ class _ForwardCall:
     def __init__(self, operator: Operator, values: Sequence[Any]) -> None:
         n_slots, n_outputs = len(operator.slots), len(operator.outputs)
         self.groups = dict(zip(operator.slot_names, map(_listed, values[:n_slots]), strict=True))
-        given = values[n_slots : n_slots + n_outputs]
-        outputs = dict(zip(operator.outputs, given, strict=True))
+        results = values[n_slots : n_slots + n_outputs]
+        outputs = dict(zip(operator.outputs, results, strict=True))
         cotangents = dict(
             zip(_differentiated(operator), values[n_slots + n_outputs :], strict=True)
         )
@@ -391,12 +391,12 @@ class _ForwardCall:
         self._cotangents = self._by_name(cotangents)
 
     def _by_name(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        named: dict[str, Any] = {}
         for output, value in values.items():
             names = self.names[output]
             several = value if names != [output] else [value]
-            found.update(zip(names, several, strict=True))
-        return found
+            named.update(zip(names, several, strict=True))
+        return named
 
     def values(self, desc: OpDesc) -> dict[str, Any]:
         """Returns values by name; an absent cotangent becomes zero when it is read."""

@@ -82,7 +82,7 @@ class Resource:
         """Creates a resource of ``kind``; without a key it draws no numbers."""
         self.kind = kind
         self._key, self._owner, self._dtype = key, owner, dtype
-        self._given = 0
+        self._count = 0
 
     @property
     def draws(self) -> bool:
@@ -100,8 +100,8 @@ class Resource:
         return of_element
 
     def _next_key(self) -> Any:
-        key = jax.random.fold_in(self._key, self._given)
-        self._given += 1
+        key = jax.random.fold_in(self._key, self._count)
+        self._count += 1
         return key
 
     def get_random(self, stream: None = None) -> Random:
@@ -292,7 +292,7 @@ def requested(owner: str, requests: str | Sequence[str]) -> tuple[Request, ...]:
                 f"{owner}: a resource must be one of {', '.join(REQUESTS)}, got "
                 f"{one!r}{nearest(one, REQUESTS)}"
             )
-    return tuple(one for given in listed for one in REQUESTS if one == given)
+    return tuple(one for name in listed for one in REQUESTS if one == name)
 
 
 def resources(

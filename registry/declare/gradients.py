@@ -140,17 +140,17 @@ class GradOpDescMaker(abc.ABC):
 def _names(
     owner: str,
     what: str,
-    given: Mapping[str, list[str]],
+    variables: Mapping[str, list[str]],
     declared: tuple[str, ...],
     slot: str,
 ) -> list[str]:
-    """Returns the names in ``given`` under ``slot``; empty if the slot is declared but omitted."""
-    found = matching(slot, list(given))
-    if found is not None:
-        return list(given[found])
+    """Returns the names in ``variables`` under ``slot``; empty if it is declared but omitted."""
+    key = matching(slot, list(variables))
+    if key is not None:
+        return list(variables[key])
     if matching(slot, declared) is not None:
         return []
-    legal = list(dict.fromkeys([*given, *declared]))
+    legal = list(dict.fromkeys([*variables, *declared]))
     raise ArgumentError(
         f"{owner}: the {what}s must be among {', '.join(legal) or 'none'}, got {slot!r}"
         f"{nearest(slot, legal)}"

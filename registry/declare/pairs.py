@@ -78,8 +78,8 @@ def register_op(  # noqa: PLR0913  # the parts of two operators
         "native": native,
         "opaque": opaque,
     }
-    given = [one for one in (op, proto, *components) if one is not None]
-    forward = made_operator(name, given, options)
+    parts = [one for one in (op, proto, *components) if one is not None]
+    forward = made_operator(name, parts, options)
     backward = _grad_operator(forward, grad_name, [grad_op, *grad_components], grad_cases)
     declare_gradient(forward, _generated_maker(forward, backward), known=[backward])
     return register(forward, backward, replace=replace)
@@ -164,10 +164,10 @@ def _generated_maker(forward: Operator, backward: Operator) -> type[GradOpDescMa
 
         def apply(self) -> OpDesc:
             every = super().apply()
-            taken = {s: n for s, n in every.inputs.items() if _slot(s) in backward.slot_index}
-            given = {s: n for s, n in every.outputs.items() if _slot(s) in backward.outputs}
+            inputs = {s: n for s, n in every.inputs.items() if _slot(s) in backward.slot_index}
+            outputs = {s: n for s, n in every.outputs.items() if _slot(s) in backward.outputs}
             attrs = {k: v for k, v in every.attrs.items() if k in backward.attribute_index}
-            return OpDesc(every.type, taken, given, attrs)
+            return OpDesc(every.type, inputs, outputs, attrs)
 
     GeneratedGradMaker.__name__ = f"{forward.name}_grad_maker"
     return GeneratedGradMaker

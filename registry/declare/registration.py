@@ -78,7 +78,7 @@ def register_operator(
         >>> float(register_operator("doc_twice", Twice, twice_grad)(1.5))
         3.0
     """
-    made = made_operator(
+    operator = made_operator(
         name,
         components,
         {
@@ -89,7 +89,7 @@ def register_operator(
             "opaque": opaque,
         },
     )
-    return register(made, replace=replace)
+    return register(operator, replace=replace)
 
 
 def made_operator(name: str, components: Iterable[Any], options: dict[str, Any]) -> Operator:
@@ -188,12 +188,14 @@ def _interface(name: str, base: type[OperatorBase], proto: Any) -> ProtoInterfac
 
 def _require_method(name: str, component: type[Any], method: str) -> None:
     """Requires a method with ``self``: otherwise its first input would be taken for ``self``."""
-    found = inspect.getattr_static(component, method)
-    parameters = [] if not inspect.isfunction(found) else list(inspect.signature(found).parameters)
+    member = inspect.getattr_static(component, method)
+    parameters = (
+        [] if not inspect.isfunction(member) else list(inspect.signature(member).parameters)
+    )
     if parameters[:1] != ["self"]:
         raise DeclarationError(
             f"{name}: {component.__name__}.{method} must be a method ({method}(self, ...)), got "
-            f"{type(found).__name__} ({', '.join(parameters)})"
+            f"{type(member).__name__} ({', '.join(parameters)})"
         )
 
 
@@ -302,9 +304,9 @@ def declare_gradient(
 
 def _made_by(operator: Operator, maker: type[GradOpDescMaker]) -> DescMaker:
     def make(op_desc: OpDesc, no_grad_set: Iterable[str]) -> Any:
-        made = maker(op_desc, no_grad_set)
-        made.operator = operator  # even if another operator has its name by now
-        return made()
+        instance = maker(op_desc, no_grad_set)
+        instance.operator = operator  # even if another operator has its name by now
+        return instance()
 
     return make
 

@@ -26,11 +26,11 @@ def undefined(owner: str, name: str, known: Iterable[str]) -> GradientError:
     )
 
 
-def not_of_an_input(owner: str, name: str, given: Iterable[str]) -> GradientError:
+def not_of_an_input(owner: str, name: str, inputs: Iterable[str]) -> GradientError:
     """Returns the error for the gradient of a value that is not an input."""
     return GradientError(
         f"{owner}: its gradient maker must give gradients of inputs, got {name!r}"
-        f"{nearest(name, map(grad_name, given))}"
+        f"{nearest(name, map(grad_name, inputs))}"
     )
 
 
@@ -52,7 +52,7 @@ class Namespace:
     def __init__(self, owner: str, values: dict[str, Any], find: Callable[[str], Operator]) -> None:
         """Starts with the variables of the forward operator called ``owner``."""
         self._owner, self._values, self._find = owner, values, find
-        self._given = set(values)
+        self._variables = set(values)
         self._read_names: set[str] = set()
 
     def run(self, desc: OpDesc) -> None:
@@ -89,8 +89,8 @@ class Namespace:
                 "the forward operator defines"
             )
         belongs = name.removesuffix(GRAD)
-        if name.endswith(GRAD) and belongs not in self._given:
-            raise not_of_an_input(self._owner, name, self._given)
+        if name.endswith(GRAD) and belongs not in self._variables:
+            raise not_of_an_input(self._owner, name, self._variables)
         self._values[name] = value
 
     def has_gradient(self, names: Sequence[str]) -> bool:
@@ -99,5 +99,5 @@ class Namespace:
 
     def gradients(self, names: Sequence[str], *, several: bool) -> Any:
         """Returns the gradients of the variables in one slot; None for a zero."""
-        found = [self._values.get(grad_name(name)) for name in names]
-        return found if several else found[0]
+        grads = [self._values.get(grad_name(name)) for name in names]
+        return grads if several else grads[0]

@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from registry.cases import Case, Misuse
 from registry.declare.environment import requested
-from registry.declare.simple_operators import Made, backward_name, build, is_own_backward
+from registry.declare.simple_operators import OperatorPair, backward_name, build, is_own_backward
 from registry.declare.simple_parts import ORDERS, Device, SimplePart, SimpleSettings, read_part
 from registry.errors import (
     ArgumentError,
@@ -95,7 +95,7 @@ class SimpleOp:
             )
         self._replace = replace
         self._settings = SimpleSettings(name)
-        self._made: Made | None = None
+        self._operators: OperatorPair | None = None
         self._replaced: tuple[Operator | None, Operator | None] = (None, None)
         self._is_alive = True
         self._require_free(name)
@@ -114,10 +114,10 @@ class SimpleOp:
             RegistrationError: the declaration failed and was undone.
         """
         self._require_alive()
-        if self._made is None:
+        if self._operators is None:
             raise DeclarationError(f"{self.name}: set_function must come first, got no function")
         self._settings.use.began = True
-        return self._made.forward
+        return self._operators.forward
 
     # Functions ---------------------------------------------------------------------------------
 
@@ -255,21 +255,21 @@ class SimpleOp:
         """Requests resources, ``env.resource``: ``random``, ``temp_space``, or a list of them."""
         return self._changed(requests=requested(self.name, requests))
 
-    def _declared(self, keyword: str, given: Any) -> tuple[Any, ...]:
+    def _declared(self, keyword: str, declaration: Any) -> tuple[Any, ...]:
         if keyword in CALL_KEYWORDS:
             raise ArgumentError(
                 f"{self.name}: a keyword must not be called {keyword!r}, which means something "
                 "else in a call"
             )
-        if not isinstance(given, tuple):
-            return (given,)
-        if len(given) != 2:
+        if not isinstance(declaration, tuple):
+            return (declaration,)
+        if len(declaration) != 2:
             raise ArgumentError(
                 f"{self.name}: keyword {keyword!r} must be declared by its type and its default, "
-                f"got {given!r}"
+                f"got {declaration!r}"
             )
-        self._require_default(keyword, *given)
-        return given
+        self._require_default(keyword, *declaration)
+        return declaration
 
     def _require_default(self, keyword: str, annotation: Any, default: Any) -> None:
         try:
@@ -304,45 +304,49 @@ class SimpleOp:
         return self._changed(cases=(*known.cases, *cases), reference=reference or known.reference)
 
     def __repr__(self) -> str:
-        made = "no function yet" if self._made is None else self._made.forward.signature()
-        return f"<simple operator {self.name}: {made if self._is_alive else 'taken back'}>"
+        signature = (
+            "no function yet" if self._operators is None else self._operators.forward.signature()
+        )
+        return f"<simple operator {self.name}: {signature if self._is_alive else 'taken back'}>"
 
     # Registration ------------------------------------------------------------------------------
 
     def _changed(self, **changes: Any) -> Self:
         """Registers the operator again, with ``changes``; on failure, nothing changes."""
         settings = dataclasses.replace(self._settings, **changes)
-        made = build(settings)
-        if made is not None:
-            self._require_own(made)
-            if self._made is None:
+        operators = build(settings)
+        if operators is not None:
+            self._require_own(operators)
+            if self._operators is None:
                 self._replaced = (find(self.name), self._own_backward())
-            self._enter(made)
-        self._settings, self._made = settings, made
+            self._enter(operators)
+        self._settings, self._operators = settings, operators
         return self
 
-    def _require_own(self, made: Made) -> None:
+    def _require_own(self, operators: OperatorPair) -> None:
         """Requires that this declaration may replace the operators that currently have its names.
 
         Raises:
             RegistrationError: another declaration has registered an operator there.
         """
-        if self._made is None:
+        if self._operators is None:
             self._require_free(self.name)
-        elif find(self.name) is not self._made.forward:
+        elif find(self.name) is not self._operators.forward:
             raise RegistrationError(
                 f"{self.name}: the operator must be the one that this declaration made, but it was "
                 "replaced since"
             )
-        if made.backward is not None and self._own_backward() is None:
-            self._require_free(made.backward.name)
+        if operators.backward is not None and self._own_backward() is None:
+            self._require_free(operators.backward.name)
 
     def _own_backward(self) -> Operator | None:
         """Returns the gradient's operator in the table, if this declaration may replace it."""
-        found = find(backward_name(self.name))
-        if found is None or (self._made is not None and found is self._made.backward):
-            return found
-        return found if self._replace and is_own_backward(found) else None
+        backward = find(backward_name(self.name))
+        if backward is None or (
+            self._operators is not None and backward is self._operators.backward
+        ):
+            return backward
+        return backward if self._replace and is_own_backward(backward) else None
 
     def _require_free(self, name: str) -> None:
         owner = find(name)
@@ -357,10 +361,10 @@ class SimpleOp:
                 )
             )
 
-    def _enter(self, made: Made) -> None:
+    def _enter(self, operators: OperatorPair) -> None:
         old = self._own_backward()
-        register(*[one for one in made if one is not None], replace=True)
-        if made.backward is None and old is not None:
+        register(*[one for one in operators if one is not None], replace=True)
+        if operators.backward is None and old is not None:
             unregister(old.name)
 
     def _require_alive(self) -> None:
@@ -375,12 +379,12 @@ class SimpleOp:
         if self._settings.use.began:
             return
         self._is_alive = False
-        made, self._made = self._made, None
-        if made is None or find(self.name) is not made.forward:
+        operators, self._operators = self._operators, None
+        if operators is None or find(self.name) is not operators.forward:
             return
         before = [one for one in self._replaced if one is not None]
         if before:
             register(*before, replace=True)
-        for one in made:
+        for one in operators:
             if one is not None and find(one.name) is one:
                 unregister(one.name)

@@ -67,8 +67,8 @@ def _floating(arrays: Sequence[jax.Array]) -> Any:
 
     The gradient uses the dtype of its cotangent, so that it draws the same numbers as the function.
     """
-    found = [one for one in arrays if jnp.issubdtype(one.dtype, jnp.floating)]
-    return jnp.result_type(*found) if found else float
+    floating = [one for one in arrays if jnp.issubdtype(one.dtype, jnp.floating)]
+    return jnp.result_type(*floating) if floating else float
 
 
 def _ran(
@@ -111,7 +111,7 @@ def of_one_type(
 
     def checked(*inputs: Any, **attributes: Any) -> Any:
         result = kernel(*inputs, **attributes)
-        expected = jax.eval_shape(lambda *given: default(*given, **attributes), *inputs)
+        expected = jax.eval_shape(lambda *args: default(*args, **attributes), *inputs)
         if _types(result) != _types(expected):
             raise DeclarationError(
                 f"{settings.name}: the {what} must give {_types(expected)}, got {_types(result)}"

@@ -40,14 +40,14 @@ _IN_DATA = ("in_data0", "in_data1")
 _OPERANDS = ("lhs", "rhs")
 
 
-class Made(NamedTuple):
+class OperatorPair(NamedTuple):
     """The operators of one declaration; the second computes the gradient."""
 
     forward: Operator
     backward: Operator | None
 
 
-def build(settings: SimpleSettings) -> Made | None:
+def build(settings: SimpleSettings) -> OperatorPair | None:
     """Returns the operators that ``settings`` describe; None while no function is set.
 
     Raises:
@@ -68,7 +68,7 @@ def build(settings: SimpleSettings) -> Made | None:
         forward.zero_gradient("it has no inputs")
     if _permits_inplace(settings.functions):
         forward.declare_inplace({settings.slots[0]: OUT})
-    return Made(forward, backward)
+    return OperatorPair(forward, backward)
 
 
 # The function ----------------------------------------------------------------------------------
@@ -152,18 +152,16 @@ def _given_shape_rule(settings: SimpleSettings, part: SimplePart) -> Callable[..
     unnamed = dataclasses.replace(settings, name="")
 
     def rule(*shapes: Shape, **attributes: Any) -> Any:
-        given = listed(shapes) if shapes else "no shapes"
+        text = listed(shapes) if shapes else "no shapes"
         try:
             said = part(shapes, unnamed.environment(attributes))
         except SymopError:
             raise
         except (ValueError, AssertionError) as error:  # the author's message comes first
-            raise ShapeError(
-                f"{str(error) or 'the shape function refuses'}, got {given}"
-            ) from error
+            raise ShapeError(f"{str(error) or 'the shape function refuses'}, got {text}") from error
         except FAILURES as error:
             raise ShapeError(
-                f"the shape function must take {given}, got {type(error).__name__}: {error}"
+                f"the shape function must take {text}, got {type(error).__name__}: {error}"
             ) from error
         if not _is_shape(said):
             raise ShapeError(f"the shape function must return a tuple of ints, got {said!r}")
@@ -227,13 +225,13 @@ def _sources(settings: SimpleSettings, part: SimplePart) -> tuple[str, ...]:
                 f"{name}: the gradient must name some of {', '.join(legal)} and env, got "
                 f"{one!r}{nearest(one, legal)}"
             )
-    found = tuple(legal[one] for one in part.names)
-    if COTANGENT + OUT not in found or len(set(found)) < len(found):
+    sources = tuple(legal[one] for one in part.names)
+    if COTANGENT + OUT not in sources or len(set(sources)) < len(sources):
         raise DeclarationError(
             f"{name}: the gradient must name out_grad, and nothing twice, got "
             f"({', '.join(part.names)})"
         )
-    return found
+    return sources
 
 
 _own_backwards: "weakref.WeakSet[Operator]" = weakref.WeakSet()
@@ -260,9 +258,9 @@ def _maker(settings: SimpleSettings, backward: Operator) -> Callable[..., Any]:
     def maker(*values: Any, **attributes: Any) -> dict[str, Any]:
         filled = dict(zip([*read, *others], values, strict=True))
         implicit = {slot: filled[slot] for slot in read if slot == KEY}
-        given = [filled[slot] for slot in read if slot != KEY]
-        found = backward(*given, **implicit, **attributes)
-        each = zip(slots, found if len(slots) > 1 else (found,), strict=True)
+        args = [filled[slot] for slot in read if slot != KEY]
+        grads = backward(*args, **implicit, **attributes)
+        each = zip(slots, grads if len(slots) > 1 else (grads,), strict=True)
         return {slot: _of_dtype(gradient, filled[slot]) for slot, gradient in each}
 
     maker.__name__ = f"{settings.name}_gradient"

@@ -58,8 +58,8 @@ def vjp(
             else np.zeros(one.shape, jax.dtypes.float0)
             for head, one in zip(cotangents.values(), results, strict=True)
         ]
-        found = dict(zip(moving, pull(heads), strict=True))
-        return [found[i] if i in found else jnp.zeros_like(inputs[i]) for i in places]
+        grads = dict(zip(moving, pull(heads), strict=True))
+        return [grads[i] if i in grads else jnp.zeros_like(inputs[i]) for i in places]
     except SymopError:
         raise
     except Exception as error:

@@ -111,12 +111,12 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
             )
         flat, heads = _flattened(operator, values)
         canonical = tuple(attributes[a.name] for a in operator.attributes)
-        found = _gradients(
+        flat_grads = _gradients(
             operator, flat, canonical, heads, _linear_places(operator, flat, canonical, linear)
         )
-        grads: dict[str, Any] = dict(zip(slots, found[: operator.n_fixed], strict=False))
+        grads: dict[str, Any] = dict(zip(slots, flat_grads[: operator.n_fixed], strict=False))
         if operator.variadic:
-            grads[slots[-1]] = found[operator.n_fixed :]
+            grads[slots[-1]] = flat_grads[operator.n_fixed :]
         return grads
 
     positional = inspect.Parameter.POSITIONAL_ONLY
@@ -134,10 +134,10 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
 
 def _flattened(operator: Operator, values: Sequence[Any]) -> tuple[Inputs, list[Any]]:
     """Returns flat inputs, and a cotangent or None for each output, from a maker's arguments."""
-    taken, given = values[: len(operator.slots)], iter(values[len(operator.slots) :])
+    taken, cotangents = values[: len(operator.slots)], iter(values[len(operator.slots) :])
     flat = (*taken[:-1], *taken[-1]) if operator.variadic else taken
     updated = operator.updates.values()
-    heads: list[Any] = [None if name in updated else next(given) for name in operator.outputs]
+    heads: list[Any] = [None if name in updated else next(cotangents) for name in operator.outputs]
     if operator.variadic_output:
         heads[-1:] = heads[-1]
     return tuple(flat), heads
@@ -161,19 +161,19 @@ def _gradients(
     arity = len(flat)
     wanted = [i for i, one in enumerate(flat) if _has_gradient(operator, i, one)]
     bent = tuple(i for i in wanted if i not in linear)
-    given = [(i, one) for i, one in enumerate(flat) if one is not None]
-    given += [(arity + i, one) for i, one in enumerate(heads) if one is not None]
+    operands = [(i, one) for i, one in enumerate(flat) if one is not None]
+    operands += [(arity + i, one) for i, one in enumerate(heads) if one is not None]
 
     @functools.cache
     def by_vjp() -> Mapping[int, Any]:
-        return _derived_call(vjp_of(operator), given, (attributes, arity), bent)
+        return _derived_call(vjp_of(operator), operands, (attributes, arity), bent)
 
     @functools.cache
     def by_transpose() -> Mapping[int, Any]:
         if transpose is not None:
             return transpose()
         like = tuple((tuple(flat[i].shape), flat[i].dtype) for i in linear)
-        others = [(i, one) for i, one in given if i not in linear]
+        others = [(i, one) for i, one in operands if i not in linear]
         return _derived_call(transpose_of(operator), others, (attributes, arity), linear, like)
 
     def make(index: int) -> Any:
@@ -210,14 +210,14 @@ def _found_linear(operator: Operator, types: Types, attributes: Attributes, plac
 
 def _derived_call(
     derived: Operator,
-    given: Sequence[tuple[int, Any]],
+    operands: Sequence[tuple[int, Any]],
     of: tuple[Attributes, int],
     wrt: Places,
     *like: Like,
 ) -> dict[int, Any]:
     """Returns the outputs of a derived operator, keyed by the inputs whose gradients they are."""
-    attributes = (*of, tuple(i for i, _ in given), wrt, *like)
-    inputs = tuple(one for _, one in given)
+    attributes = (*of, tuple(i for i, _ in operands), wrt, *like)
+    inputs = tuple(one for _, one in operands)
     return dict(zip(wrt, _emitted(derived.member(len(wrt)), inputs, attributes), strict=True))
 
 
@@ -246,7 +246,7 @@ def vjp_of(operator: Operator) -> Operator:
     """Returns the operator that computes gradients of the inputs of ``operator``."""
     family = operator.family or operator
     if VJP not in family.derived:
-        family.derived.setdefault(VJP, _made(family, VJP))
+        family.derived.setdefault(VJP, _derived_operator(family, VJP))
     return family.derived[VJP]
 
 
@@ -254,11 +254,11 @@ def transpose_of(operator: Operator) -> Operator:
     """Returns the operator that computes gradients of the linear inputs of ``operator``."""
     family = operator.family or operator
     if TRANSPOSE not in family.derived:
-        family.derived.setdefault(TRANSPOSE, _made(family, TRANSPOSE))
+        family.derived.setdefault(TRANSPOSE, _derived_operator(family, TRANSPOSE))
     return family.derived[TRANSPOSE]
 
 
-def _made(base: Operator, prefix: str) -> Operator:
+def _derived_operator(base: Operator, prefix: str) -> Operator:
     """Returns the operator derived from ``base``."""
 
     def convert(value: Any) -> Attributes:
@@ -278,17 +278,17 @@ def _made(base: Operator, prefix: str) -> Operator:
     kernel.__doc__ = f"JAX's derivative of the kernel of ``{base.name}``."
     kernel.__module__ = base.__module__
     kernel.__signature__ = _signature(convert, prefix)  # type: ignore[attr-defined]
-    made = Operator(
+    operator = Operator(
         kernel,
         outputs=("*grads",),
         count=_count,
         transposable=base.transposable,
         takes_numbers=base.takes_numbers,
     )
-    made.kind(_dense)
-    made.derived_from = base
-    _declare(made, _maker_of_vjp(base) if prefix == VJP else _maker_of_transpose(base))
-    return made
+    operator.kind(_dense)
+    operator.derived_from = base
+    _declare(operator, _maker_of_vjp(base) if prefix == VJP else _maker_of_transpose(base))
+    return operator
 
 
 def _dense() -> VarKind:
@@ -334,11 +334,11 @@ def _run(
     return tuple(vjp(base, flat, of, wrt, heads))
 
 
-def _sorted(values: Inputs, arity: int, given: Places) -> tuple[list[Any], dict[int, Any]]:
+def _sorted(values: Inputs, arity: int, places: Places) -> tuple[list[Any], dict[int, Any]]:
     """Returns the inputs, and the cotangents by output, from the values of a derived operator."""
     flat: list[Any] = [None] * arity
     heads: dict[int, Any] = {}
-    for place, value in zip(given, values, strict=True):
+    for place, value in zip(places, values, strict=True):
         if place < arity:
             flat[place] = value
         else:
@@ -359,9 +359,9 @@ def _maker_of_vjp(base: Operator) -> Callable[..., Any]:
         given: Places,
         wrt: Places,
     ) -> dict[str, Any]:
-        made, attributes = vjp_of(base), (of, arity, given, wrt)
+        operator, attributes = vjp_of(base), (of, arity, given, wrt)
         linear = tuple(k for k, place in enumerate(given) if place >= arity)
-        return {"values": _gradients(made, values, attributes, d_grads, linear)}
+        return {"values": _gradients(operator, values, attributes, d_grads, linear)}
 
     return maker
 
@@ -377,7 +377,7 @@ def _maker_of_transpose(base: Operator) -> Callable[..., Any]:
         wrt: Places,
         like: Like,
     ) -> dict[str, Any]:
-        made, attributes = transpose_of(base), (of, arity, given, wrt, like)
+        operator, attributes = transpose_of(base), (of, arity, given, wrt, like)
         linear = tuple(k for k, place in enumerate(given) if place >= arity)
 
         def transpose() -> dict[int, Any]:
@@ -387,6 +387,6 @@ def _maker_of_transpose(base: Operator) -> Callable[..., Any]:
             results = _emitted(base.resolved(tuple(flat), of), tuple(flat), of)
             return {k: results[given[k] - arity] for k in linear}
 
-        return {"values": _gradients(made, values, attributes, d_grads, linear, transpose)}
+        return {"values": _gradients(operator, values, attributes, d_grads, linear, transpose)}
 
     return maker

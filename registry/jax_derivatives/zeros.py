@@ -52,8 +52,8 @@ def zeros_of(program: Any, flags: Sequence[bool], constants: Sequence[Any] = ())
         return _is_zero(one.val) if isinstance(one, Literal) else known.get(one, False)
 
     for equation in program.eqns:
-        found = _of_equation(equation, list(map(told, equation.invars)))
-        known |= dict(zip(equation.outvars, found, strict=True))
+        zeros = _of_equation(equation, list(map(told, equation.invars)))
+        known |= dict(zip(equation.outvars, zeros, strict=True))
     return list(map(told, program.outvars))
 
 
@@ -113,8 +113,8 @@ def _scan(params: Mapping[str, Any], flags: Flags) -> Flags:
 
 def _while(params: Mapping[str, Any], flags: Flags) -> Flags:
     first, fixed = params["cond_nconsts"], params["body_nconsts"]
-    given = flags[first : first + fixed]
-    return _settled(params["body_jaxpr"], given, flags[first + fixed :])
+    constants = flags[first : first + fixed]
+    return _settled(params["body_jaxpr"], constants, flags[first + fixed :])
 
 
 def _settled(body: Any, fixed: Flags, carry: Flags, rows: Sequence[bool] = ()) -> Flags:

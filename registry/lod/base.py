@@ -20,9 +20,9 @@ class Ragged:
     @classmethod
     def _of(cls, data: Any, lod: Lod) -> Self:
         """Creates an instance from consistent parts, or from parts whose values are unavailable."""
-        made = cls.__new__(cls)
-        made.data, made.lod = data, lod
-        return made
+        instance = cls.__new__(cls)
+        instance.data, instance.lod = data, lod
+        return instance
 
     @property
     def type(self) -> VarType:

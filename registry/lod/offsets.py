@@ -16,9 +16,9 @@ Lod = tuple[Any, ...]
 
 def operator(name: str) -> Callable[..., Any]:
     """Returns the operator called ``name``."""
-    found = var.Operators.find(name)
-    assert found is not None, name
-    return found
+    result = var.Operators.find(name)
+    assert result is not None, name
+    return result
 
 
 # Values ----------------------------------------------------------------------------------------
@@ -45,8 +45,8 @@ def known(array: Any) -> np.ndarray | None:
 
 def all_known(*arrays: Any) -> list[np.ndarray] | None:
     """Returns all arrays in NumPy, or None if one is traced or a symbol."""
-    found = [one for one in map(known, arrays) if one is not None]
-    return found if len(found) == len(arrays) else None
+    values = [one for one in map(known, arrays) if one is not None]
+    return values if len(values) == len(arrays) else None
 
 
 def require_known(what: str, **values: Any) -> None:
@@ -74,12 +74,12 @@ def length_of(array: Any) -> int | None:
 # Storage ---------------------------------------------------------------------------------------
 
 
-def kept(given: Any, level: int) -> Any:
+def kept(offsets: Any, level: int) -> Any:
     """Returns offsets in their stored form: int32, in NumPy if they are lists."""
-    given = plain(given)
-    if isinstance(given, var.Var):
-        return given
-    array = given if isinstance(given, jax.Array) else np.asarray(given)
+    offsets = plain(offsets)
+    if isinstance(offsets, var.Var):
+        return offsets
+    array = offsets if isinstance(offsets, jax.Array) else np.asarray(offsets)
     if array.size and not is_integer(array.dtype):
         raise DTypeError(
             f"LoDTensor: offsets of level {level} must be integers, got {array.dtype.name}"
@@ -87,12 +87,12 @@ def kept(given: Any, level: int) -> Any:
     return array.astype(np.int32)
 
 
-def of_lengths(given: Any, level: int) -> Any:
+def of_lengths(lengths: Any, level: int) -> Any:
     """Returns offsets of sequences with these lengths."""
-    given = plain(given)
-    if isinstance(given, (var.Var, jax.Array)):
-        return operator("sequence_offsets")(given)
-    lengths = np.asarray(given)
+    lengths = plain(lengths)
+    if isinstance(lengths, (var.Var, jax.Array)):
+        return operator("sequence_offsets")(lengths)
+    lengths = np.asarray(lengths)
     if lengths.ndim != 1 or (lengths.size and lengths.min() < 0):
         raise ShapeError(
             f"from_lengths: lengths of level {level} must be a vector without negative numbers, "

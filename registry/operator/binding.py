@@ -89,7 +89,7 @@ class Signature:
         """Sorts arguments into inputs (flat, ``LEFT_OUT`` where absent), attributes and name."""
         filled: dict[str, Any] = {}
         rest: tuple[Any, ...] = ()
-        given, args = self._led(args, kwargs)
+        attrs, args = self._led(args, kwargs)
         fixed = self.positional[: len(self.positional) - self.spreads]
         for slot, value in zip(fixed, args, strict=False):
             if slot.variadic:
@@ -101,14 +101,14 @@ class Signature:
             rest, beyond = _spread(beyond)
         following = [a for a in self.attributes if a.name not in self.leading]
         for attribute, value in zip(following, beyond, strict=False):
-            given[attribute.name] = value
+            attrs[attribute.name] = value
         if len(beyond) > len(following):
             raise ArgumentError(self._count_message(len(args)))
         own_name = "name" in self.attribute_index or "name" in self.slot_index
         name = None if own_name else kwargs.pop("name", None)
         for key, value in kwargs.items():
-            rest = self._keyword(key, value, filled, given, rest)
-        attributes = self._canonical(given)
+            rest = self._keyword(key, value, filled, attrs, rest)
+        attributes = self._canonical(attrs)
         fixed_values = self._fixed(filled, attributes)
         if self.variadic and not rest and not self.slots[-1].optional:
             raise ArgumentError(f"{self.name}: at least one input must be given, got none")
@@ -128,7 +128,7 @@ class Signature:
         key: str,
         value: Any,
         filled: dict[str, Any],
-        given: dict[str, Any],
+        attrs: dict[str, Any],
         rest: tuple[Any, ...],
     ) -> tuple[Any, ...]:
         """Assigns one keyword argument; returns the variadic inputs."""
@@ -139,9 +139,9 @@ class Signature:
                 return self._listed(self.slots[self.slot_index[key]], value)
             filled[key] = value
         elif key in self.attribute_index:
-            if key in given:
+            if key in attrs:
                 raise ArgumentError(f"{self.name}: attribute {key!r} must be given once")
-            given[key] = value
+            attrs[key] = value
         else:
             legal = [*self.slot_names, *self.attribute_index]
             raise ArgumentError(
@@ -164,11 +164,11 @@ class Signature:
             )
         return tuple(value)
 
-    def _canonical(self, given: Mapping[str, Any]) -> Attributes:
+    def _canonical(self, attrs: Mapping[str, Any]) -> Attributes:
         values = []
         for attribute in self.attributes:
-            if attribute.name in given:
-                values.append(attribute.canonical(given[attribute.name], self.name))
+            if attribute.name in attrs:
+                values.append(attribute.canonical(attrs[attribute.name], self.name))
             elif attribute.default is REQUIRED:
                 raise ArgumentError(
                     f"{self.name}: attribute {attribute.name!r} must be given, got none"

@@ -223,10 +223,10 @@ class BodySample(NamedTuple):
         return f"body({self.function.__name__.lstrip('_')}, {shapes})"
 
 
-def _input(given: tuple[Any, ...], dtype: DType) -> VarType:
-    if given and isinstance(given[0], str):
-        return VarType(given[1:], canonical(np.dtype(given[0])))
-    return VarType(given, canonical(dtype))
+def _input(spec: tuple[Any, ...], dtype: DType) -> VarType:
+    if spec and isinstance(spec[0], str):
+        return VarType(spec[1:], canonical(np.dtype(spec[0])))
+    return VarType(spec, canonical(dtype))
 
 
 def body(function: Callable[..., Any], *inputs: tuple[Any, ...]) -> BodySample:

@@ -46,9 +46,9 @@ def recorded_gradient(
     try:
         return _recorded(operator, desc, no_grad_set, block)
     except UnknownTypeError as error:
-        found = _same_for_all_types(operator, desc, no_grad_set)
-        if found is not None:
-            return found
+        composition = _same_for_all_types(operator, desc, no_grad_set)
+        if composition is not None:
+            return composition
         if operator.derives_by_kernel and _is_dense(desc, block):
             return _derived_by_kernel(operator, desc, no_grad_set, block)
         reason = f"{operator.name}: its gradient depends on shapes and dtypes"
@@ -81,10 +81,10 @@ def _derived_by_kernel(
         (), {**arguments_of(operator, slots, names), **attributes_of(desc)}
     )
     _require_named(operator, rule, inputs)
-    given = {i: name for i, name in enumerate(inputs) if isinstance(name, str)}
+    variables = {i: name for i, name in enumerate(inputs) if isinstance(name, str)}
     wrt = [
         i
-        for i, name in given.items()
+        for i, name in variables.items()
         if not (operator.slot_of(i).implicit or excluded(name, no_grad_set))
         and _takes_gradient(Recorded(name, _declared(name, "input", block)))
     ]
@@ -96,12 +96,17 @@ def _derived_by_kernel(
     }
     if not wrt:
         return []
-    attrs = {"of": attributes, "arity": len(inputs), "given": (*given, *heads), "wrt": tuple(wrt)}
-    results, sums = _summed([grad_name(given[i]) for i in wrt])
+    attrs = {
+        "of": attributes,
+        "arity": len(inputs),
+        "given": (*variables, *heads),
+        "wrt": tuple(wrt),
+    }
+    results, sums = _summed([grad_name(variables[i]) for i in wrt])
     return [
         OpDesc(
             VJP + operator.name,
-            {"values": [*given.values(), *heads.values()]},
+            {"values": [*variables.values(), *heads.values()]},
             {f"grads{i}": [name] for i, name in enumerate(results)},
             {key: to_plain(value) for key, value in attrs.items()},
         ),
@@ -136,13 +141,13 @@ def _same_for_all_types(
     Types that the operator does not accept are skipped; at least two trials must succeed.
     """
     names = _names_of(desc)
-    found: list[list[OpDesc]] = []
+    trials: list[list[OpDesc]] = []
     for stand_ins in _STAND_INS:
         types = [stand_ins[i % 2] for i in range(len(names))]
         block = BlockDesc([VarDesc(n, *one) for n, one in zip(names, types, strict=True)])
         with contextlib.suppress(SymopError):
-            found.append(_recorded(operator, desc, no_grad_set, block))
-    return found[0] if len(found) > 1 and all(one == found[0] for one in found) else None
+            trials.append(_recorded(operator, desc, no_grad_set, block))
+    return trials[0] if len(trials) > 1 and all(one == trials[0] for one in trials) else None
 
 
 def _names_of(desc: OpDesc) -> list[str]:
@@ -311,18 +316,18 @@ def _results(
     """Returns pairs of the name of an input's gradient and its value."""
     results: dict[str, Any] = {}
     for slot, values in operator.input_groups(inputs):
-        given = made_gradient(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
-        each = list(given or [None] * len(values)) if slot.variadic else [given]
+        slot_grad = made_gradient(grads.get(slot.name)) if slot.variadic else grads.get(slot.name)
+        each = list(slot_grad or [None] * len(values)) if slot.variadic else [slot_grad]
         for one, gradient in zip(values, each, strict=False):
             if not isinstance(one, Recorded) or one.name is None:
                 continue
             if excluded(one.name, no_grad_set):
                 continue
-            made = made_gradient(gradient) if _takes_gradient(one) else None
-            if made is not None:
+            value = made_gradient(gradient) if _takes_gradient(one) else None
+            if value is not None:
                 target = grad_name(one.name)
                 # A variable that fills two slots receives the sum of their gradients.
-                results[target] = results[target] + made if target in results else made
+                results[target] = results[target] + value if target in results else value
     return list(results.items())
 
 
@@ -351,8 +356,8 @@ def renamed(op: OpDesc, names: Mapping[str, str]) -> OpDesc:
     """Returns ``op`` with its variables renamed by ``names``."""
     return OpDesc(
         op.type,
-        {slot: [names.get(n, n) for n in given] for slot, given in op.inputs.items()},
-        {key: [names.get(n, n) for n in given] for key, given in op.outputs.items()},
+        {slot: [names.get(n, n) for n in variables] for slot, variables in op.inputs.items()},
+        {key: [names.get(n, n) for n in variables] for key, variables in op.outputs.items()},
         op.attrs,
         op.name,
     )

@@ -110,10 +110,10 @@ class Inference:
         """
         settings = _X64.value, _PROMOTION.value
         key = (types, identity_key(attributes) if attributes else (), settings)
-        found = self._memo.get(key)
-        if found is None:
-            found = self._memo.put(key, self._infer(types, attributes))
-        return found
+        result = self._memo.get(key)
+        if result is None:
+            result = self._memo.put(key, self._infer(types, attributes))
+        return result
 
     def kinds(
         self, kinds: tuple[VarKind | None, ...], attributes: Attributes
@@ -165,12 +165,12 @@ class Inference:
 
     # Kinds
 
-    def _check_kinds(self, given: Sequence[VarType | VarKind | None]) -> None:
+    def _check_kinds(self, inputs: Sequence[VarType | VarKind | None]) -> None:
         """Requires dense inputs unless the operator has a row-sparse kernel or a kind rule."""
         by_rows = self.operator.row_slots
         if self.kind_rule is not None and not by_rows:
             return
-        for i, one in enumerate(given):
+        for i, one in enumerate(inputs):
             slot = self.operator.slot_of(i)
             kind = one.kind if isinstance(one, VarType) else one
             if kind is None or slot.implicit or kind is VarKind.LOD_TENSOR:
@@ -189,10 +189,10 @@ class Inference:
     def _with_kinds(
         self, result: Types, types: tuple[VarType | None, ...], attributes: Attributes
     ) -> Types:
-        given = tuple(None if t is None else t.kind for t in types)
-        kinds = self._kinds(given, attributes)
+        input_kinds = tuple(None if t is None else t.kind for t in types)
+        kinds = self._kinds(input_kinds, attributes)
         traced = self.shape_rule is None or self.dtype_rule is None
-        plain = self.kind_rule is None or (self.operator.row_slots and _all_dense(given))
+        plain = self.kind_rule is None or (self.operator.row_slots and _all_dense(input_kinds))
         real = result if traced or plain else self._traced(types, attributes)
         why = "dense by default" if self.kind_rule is None else "by its kind rule"
         for name, one, kind in zip(self.operator.outputs, real, kinds, strict=True):
@@ -207,17 +207,17 @@ class Inference:
         )
 
     def _kinds(
-        self, given: tuple[VarKind | None, ...], attributes: Attributes
+        self, input_kinds: tuple[VarKind | None, ...], attributes: Attributes
     ) -> tuple[VarKind, ...]:
         """Returns the kind rule's result for each output; dense without a rule.
 
         An operator that has a row-sparse kernel returns dense results for dense inputs.
         """
         count = len(self.operator.outputs)
-        if self.kind_rule is None or (self.operator.row_slots and _all_dense(given)):
+        if self.kind_rule is None or (self.operator.row_slots and _all_dense(input_kinds)):
             return (VarKind.LOD_TENSOR,) * count
         with self._named():
-            said = self.kind_rule(given, attributes)
+            said = self.kind_rule(input_kinds, attributes)
         kinds = said if isinstance(said, tuple) else (said,) * count
         if len(kinds) != count or not all(isinstance(kind, VarKind) for kind in kinds):
             raise KindError(
@@ -271,36 +271,35 @@ class Inference:
     def _check_and_trace(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
         """Traces the kernel, and compares the shapes with those of the shape rule, if any."""
         expected = None if self.shape_rule is None else self._shapes(types, attributes)
-        found = self._traced(types, attributes)
-        if expected is not None and [one.shape for one in found] != expected:
+        result = self._traced(types, attributes)
+        if expected is not None and [one.shape for one in result] != expected:
             raise ShapeError(
                 f"{self.operator.name}: the kernel's result must be of the shape that the shape "
-                f"rule returns, {expected}, got {[one.shape for one in found]}"
+                f"rule returns, {expected}, got {[one.shape for one in result]}"
             )
-        return found
+        return result
 
     def _traced(self, types: tuple[VarType | None, ...], attributes: Attributes) -> Types:
         """Returns the types of the kernel's results, by tracing."""
-        arrays = [given for given in types if given is not None and given is not TRAINING_TYPE]
+        arrays = [t for t in types if t is not None and t is not TRAINING_TYPE]
 
         def run(*values: Any) -> Any:
             supply = iter(values)
             inputs = [
-                None if given is None else False if given is TRAINING_TYPE else next(supply)
-                for given in types
+                None if t is None else False if t is TRAINING_TYPE else next(supply) for t in types
             ]
             return self.operator.run(tuple(inputs), attributes)
 
         try:
-            result = jax.eval_shape(run, *[abstract(given) for given in arrays])
+            result = jax.eval_shape(run, *[abstract(t) for t in arrays])
         except SymopError:
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-            given = ", ".join("absent" if t is None else str(t) for t in types)
+            text = ", ".join("absent" if t is None else str(t) for t in types)
             wrong = DTypeError if self._fit(run, arrays) else ShapeError
             reason = str(error).splitlines()[0]
             raise wrong(
-                f"{self.operator.name}: the inputs must fit together ({reason}), got {given}"
+                f"{self.operator.name}: the inputs must fit together ({reason}), got {text}"
             ) from error
         return self._types_of(result)
 
@@ -344,14 +343,14 @@ class Inference:
             return {}
         with self._named():
             said = self.complete_rule(_shapes_of(types), attributes, _shapes_of(outputs))
-        found: dict[int, Shape] = {}
+        result: dict[int, Shape] = {}
         for slot, shape in (said or {}).items():
             start = self.operator.slot_index[slot]
             shapes = shape if self.operator.slots[start].variadic else [shape]
             for i, one in enumerate(shapes):
                 if one is not None:
-                    found[start + i] = tuple(one)
-        return found
+                    result[start + i] = tuple(one)
+        return result
 
 
 class _OverAll:
@@ -388,10 +387,10 @@ def _over_all_completion(owner: Inferable, completes: Callable[..., Any]) -> Cal
         del attributes
         said = completes(inputs, outputs[0])
         fixed = len(owner.slots) - owner.slots[-1].variadic
-        found = {slot.name: one for slot, one in zip(owner.slots[:fixed], said, strict=False)}
+        shapes = {slot.name: one for slot, one in zip(owner.slots[:fixed], said, strict=False)}
         if owner.slots[-1].variadic:
-            found[owner.slots[-1].name] = said[fixed:]
-        return found
+            shapes[owner.slots[-1].name] = said[fixed:]
+        return shapes
 
     return complete
 
@@ -432,19 +431,19 @@ def type_of(value: Any) -> VarType:
 
 
 def _shapes_of(types: Sequence[VarType | None]) -> tuple[Shape | None, ...]:
-    return tuple(None if given is None else given.shape for given in types)
+    return tuple(None if t is None else t.shape for t in types)
 
 
-def abstract(given: VarType) -> Any:
-    """Returns the abstract value that JAX traces for a value of type ``given``."""
-    if given.kind is VarKind.RANDOM_KEY:
-        return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), given.shape))
+def abstract(type: VarType) -> Any:
+    """Returns the abstract value that JAX traces for a value of ``type``."""
+    if type.kind is VarKind.RANDOM_KEY:
+        return jax.eval_shape(lambda: jax.random.split(jax.random.key(0), type.shape))
     struct: Any = jax.ShapeDtypeStruct
-    if given.kind is VarKind.SELECTED_ROWS:
+    if type.kind is VarKind.SELECTED_ROWS:
         rows = struct((_SOME_ROWS,), np.dtype(np.int32))
-        values = struct((_SOME_ROWS, *given.shape[1:]), given.dtype)
-        return SelectedRows(rows, values, given.shape[0])
-    if given.kind is VarKind.LOD_TENSOR_ARRAY:
+        values = struct((_SOME_ROWS, *type.shape[1:]), type.dtype)
+        return SelectedRows(rows, values, type.shape[0])
+    if type.kind is VarKind.LOD_TENSOR_ARRAY:
         length = struct((), np.dtype(np.int32))
-        return TensorArray(struct(given.shape, given.dtype), length)
-    return struct(given.shape, given.dtype, weak_type=given.weak)
+        return TensorArray(struct(type.shape, type.dtype), length)
+    return struct(type.shape, type.dtype, weak_type=type.weak)

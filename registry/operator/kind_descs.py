@@ -47,9 +47,11 @@ def infer_kinds(
         _infer_by(own, operator.name, op_desc, block)
         return
     member = operator.resolved(inputs, values)
-    given = tuple([kinds.get(one) if isinstance(one, str) else None for one in inputs])
-    found = dict(zip(member.outputs, member.inference.kinds(given, values), strict=True))
-    for name, kind in _by_name(operator, outputs, found).items():
+    input_kinds = tuple([kinds.get(one) if isinstance(one, str) else None for one in inputs])
+    output_kinds = dict(
+        zip(member.outputs, member.inference.kinds(input_kinds, values), strict=True)
+    )
+    for name, kind in _by_name(operator, outputs, output_kinds).items():
         block.var(name).kind = kind.value
 
 
@@ -71,11 +73,11 @@ def _by_name(
 ) -> dict[str, VarKind]:
     """Maps names of variables to kinds; those of a variadic output may be listed together."""
     several = list(kinds.values())[len(operator.outputs) - 1 :]
-    found: dict[str, VarKind] = {}
+    result: dict[str, VarKind] = {}
     for key, names in outputs.items():
         each = [kinds[key]] if key in kinds else several
-        found.update(pair for pair in zip(names, each, strict=False) if pair[0] != EMPTY)
-    return found
+        result.update(pair for pair in zip(names, each, strict=False) if pair[0] != EMPTY)
+    return result
 
 
 def _kind_of(owner: str, name: str, block: BlockDesc) -> VarKind:

@@ -14,8 +14,8 @@ LEAVES = (CONSTANT, ARRAY, RANDOM_KEY, TRAINING)
 
 def leaf_named(name: str, block: BlockDesc) -> OpDesc | None:
     """Returns the record of ``block`` that is the value called ``name``, or None."""
-    found = (op for op in block.ops if op.type in LEAVES and [name] in op.outputs.values())
-    return next(found, None)
+    matches = (op for op in block.ops if op.type in LEAVES and [name] in op.outputs.values())
+    return next(matches, None)
 
 
 def leaf_names(op: OpDesc, block: BlockDesc | None) -> set[str]:

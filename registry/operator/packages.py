@@ -70,8 +70,8 @@ def package_of(module: str | None) -> Package:
     """Returns the declaration of the innermost package that contains ``module``."""
     name = module or ""
     while name:
-        found = _packages.get(name)
-        if found is not None:
-            return found
+        package = _packages.get(name)
+        if package is not None:
+            return package
         name = name.rpartition(".")[0]
     return _OTHER

@@ -47,15 +47,15 @@ def gradients(
     assert rule is not None
     dtypes = _dtypes_of(operator, inputs, attributes)
     if not any(dtypes):
-        found: dict[str, Any] = rule(inputs, attributes, outputs, cotangents, wanted)
-        return found
+        grads: dict[str, Any] = rule(inputs, attributes, outputs, cotangents, wanted)
+        return grads
     wide = tuple(
         one if dtype is None else one.cast(dtype=dtype)
         for one, dtype in zip(inputs, dtypes, strict=True)
     )
     seen = _unrounded(operator, wide, attributes, outputs, dtypes)
-    made = rule(wide, attributes, seen, cotangents, wanted)
-    return {name: _returned(operator, name, one, inputs, dtypes) for name, one in made.items()}
+    grads = rule(wide, attributes, seen, cotangents, wanted)
+    return {name: _returned(operator, name, one, inputs, dtypes) for name, one in grads.items()}
 
 
 def _unrounded(
@@ -72,8 +72,8 @@ def _unrounded(
     rounded = any(is_inexact(one) and one != dtype for one in read)
     if not rounded or len(shown) < len(outputs) or dtype not in [one.dtype for one in outputs]:
         return outputs
-    made: Inputs = var.emitter_of(wide).emit(operator, wide, attributes, None)
-    return made
+    results: Inputs = var.emitter_of(wide).emit(operator, wide, attributes, None)
+    return results
 
 
 # Gradients in the dtypes of the inputs ---------------------------------------------------------
@@ -86,12 +86,12 @@ def _returned(operator: Called, name: str, gradient: Any, inputs: Inputs, dtypes
         return gradient
     if not operator.slot_of(places[0]).variadic:
         return _narrowed(gradient, inputs[places[0]])
-    given = made_gradient(gradient)
-    if given is None:
+    grads = made_gradient(gradient)
+    if grads is None:
         return None
     return [
         one if dtypes[i] is None else _narrowed(one, inputs[i])
-        for i, one in zip(places, given, strict=True)
+        for i, one in zip(places, grads, strict=True)
     ]
 
 
@@ -99,8 +99,8 @@ def _narrowed(gradient: Any, like: Any) -> Callable[[], Any]:
     """Returns a function that casts the gradient to the dtype of ``like``; None if it is exact."""
 
     def make() -> Any:
-        made = made_gradient(gradient) if like.type.differentiable else None
-        return made if made is None or made.dtype == like.dtype else made.cast(dtype=like.dtype)
+        value = made_gradient(gradient) if like.type.differentiable else None
+        return value if value is None or value.dtype == like.dtype else value.cast(dtype=like.dtype)
 
     return make
 
@@ -123,11 +123,11 @@ def _dtypes_of(operator: Called, inputs: Inputs, attributes: Attributes) -> Dtyp
 @memoized(4096, key=typed_key)
 def _promoted_dtypes(operator: Called, attributes: Attributes, types: Types) -> Dtypes:
     places = _promoted_places(operator, attributes, types)
-    given = [one for i in places if (one := types[i]) is not None]
-    if not any(one.differentiable for one in given):
+    operand_types = [one for i in places if (one := types[i]) is not None]
+    if not any(one.differentiable for one in operand_types):
         return ()
-    dtype = promoted(*given)[0]
-    if not all(one.differentiable for one in given):
+    dtype = promoted(*operand_types)[0]
+    if not all(one.differentiable for one in operand_types):
         dtype = at_least_single(dtype)  # half precision cannot represent the integers
     return tuple(
         dtype if i in places and one is not None and not one.weak and one.dtype != dtype else None

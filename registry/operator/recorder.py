@@ -244,24 +244,24 @@ def outputs_of(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
 
 
 def _matched(
-    owner: str, what: str, legal: Sequence[str], given: Mapping[str, list[str]]
+    owner: str, what: str, legal: Sequence[str], variables: Mapping[str, list[str]]
 ) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, names in given.items():
+    result: dict[str, list[str]] = {}
+    for key, names in variables.items():
         slot = matching(key, list(dict.fromkeys(legal)))
         if slot is None:
             raise ArgumentError(
                 f"{owner}: the {what}s must be among {', '.join(dict.fromkeys(legal)) or 'none'}, "
                 f"got {key!r}{nearest(key, legal)}"
             )
-        if slot in found:
+        if slot in result:
             raise ArgumentError(f"{owner}: {what} {slot!r} must be filled once, got it twice")
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise ArgumentError(
                 f"{owner}: {what} {key!r} must hold a list of variable names, got {names!r}"
             )
-        found[slot] = list(names)
-    return found
+        result[slot] = list(names)
+    return result
 
 
 def arguments_of(
@@ -299,8 +299,8 @@ def checked_call(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
         )
     slots = slots_of(operator, desc)
     outputs_of(operator, desc)
-    given = attributes_of(desc)
-    for name in given:
+    attributes = attributes_of(desc)
+    for name in attributes:
         if name not in operator.attribute_index:
             legal = list(operator.attribute_index)
             raise ArgumentError(
@@ -308,7 +308,7 @@ def checked_call(operator: Called, desc: OpDesc) -> dict[str, list[str]]:
                 f"{name!r}{nearest(name, legal)}"
             )
     names = {name: name for filled in slots.values() for name in filled}
-    operator.bind((), {**arguments_of(operator, slots, names), **given})
+    operator.bind((), {**arguments_of(operator, slots, names), **attributes})
     return slots
 
 
@@ -325,15 +325,15 @@ def named_results(
     by_output = {called.outputs[i]: one for i, one in zip(called.visible, results, strict=True)}
     named: dict[str, Any] = {}
     for key, names in outputs.items():
-        found = [by_output[key]] if key in by_output else []
+        values = [by_output[key]] if key in by_output else []
         if operator.variadic_output and key == operator.outputs[-1]:
-            found = [one for name, one in by_output.items() if name not in operator.outputs]
-        if names and len(names) != len(found):
+            values = [one for name, one in by_output.items() if name not in operator.outputs]
+        if names and len(names) != len(values):
             raise ArgumentError(
-                f"{operator.name}: output {key!r} must name {len(found)} variables, got "
+                f"{operator.name}: output {key!r} must name {len(values)} variables, got "
                 f"{len(names)}"
             )
-        named.update(zip(names, found, strict=False))
+        named.update(zip(names, values, strict=False))
     named.pop(EMPTY, None)
     return named
 

@@ -30,16 +30,16 @@ def convolved(function: Function, *arrays: jax.Array) -> jax.Array:
     """Returns ``function(*arrays)``, with convolutions that are fast in loops too."""
     if not _looping.value:
         return function(*arrays)
-    found: jax.Array = lax.platform_dependent(
-        *arrays, cpu=lambda *given: _in_layout(function, *given), default=function
+    result: jax.Array = lax.platform_dependent(
+        *arrays, cpu=lambda *args: _in_layout(function, *args), default=function
     )
-    return found
+    return result
 
 
 def _in_layout(function: Function, *arrays: jax.Array) -> jax.Array:
     closed = jax.make_jaxpr(function)(*arrays)
-    found: list[jax.Array] = _evaluated(closed.jaxpr, closed.consts, arrays)
-    return found[0]
+    results: list[jax.Array] = _evaluated(closed.jaxpr, closed.consts, arrays)
+    return results[0]
 
 
 def _evaluated(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -50,13 +50,13 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], arrays: Sequence[Any]) -> list
         return one.val if isinstance(one, core.Literal) else held[one]
 
     for eqn in jaxpr.eqns:
-        given = [value(one) for one in eqn.invars]
+        operands = [value(one) for one in eqn.invars]
         if eqn.primitive is lax.conv_general_dilated_p and eqn.params["batch_group_count"] == 1:
-            found = [_channels_last(given[0], given[1], eqn.params)]
+            results = [_channels_last(operands[0], operands[1], eqn.params)]
         else:
-            out = eqn.primitive.bind(*given, **eqn.params)
-            found = list(out) if eqn.primitive.multiple_results else [out]
-        held.update(zip(eqn.outvars, found, strict=True))
+            out = eqn.primitive.bind(*operands, **eqn.params)
+            results = list(out) if eqn.primitive.multiple_results else [out]
+        held.update(zip(eqn.outvars, results, strict=True))
     return [value(one) for one in jaxpr.outvars]
 
 
@@ -67,7 +67,7 @@ def _channels_last(x: jax.Array, weight: jax.Array, params: Any) -> jax.Array:
     out_features, in_features, *window = numbers.rhs_spec
     ndim = x.ndim
     last = (0, ndim - 1, *range(1, ndim - 1))
-    found = lax.conv_general_dilated_p.bind(
+    result = lax.conv_general_dilated_p.bind(
         lax.transpose(x, (batch, *places, feature)),
         lax.transpose(weight, (*window, in_features, out_features)),
         **{
@@ -81,5 +81,5 @@ def _channels_last(x: jax.Array, weight: jax.Array, params: Any) -> jax.Array:
     back = [0] * ndim
     for axis, source in zip((out_batch, *out_places, out_feature), range(ndim), strict=True):
         back[axis] = source
-    moved: jax.Array = lax.transpose(found, back)
+    moved: jax.Array = lax.transpose(result, back)
     return moved

@@ -55,8 +55,8 @@ def axes_of(values: Any) -> frozenset[str]:
 
 def is_explicit(type: Any) -> bool:
     """Whether ``type``, a JAX type, specifies the mesh axes over which values are sharded."""
-    given = getattr(type, "sharding", None)
-    return given is not None and sharding.AxisType.Explicit in (given.mesh.axis_types or ())
+    placement = getattr(type, "sharding", None)
+    return placement is not None and sharding.AxisType.Explicit in (placement.mesh.axis_types or ())
 
 
 def of_type(value: Any, type: Any) -> Any:
@@ -111,12 +111,12 @@ def scan(
     """Runs ``jax.lax.scan`` with the carry cast to the type that ``step`` returns."""
     if _is_spread((carry, xs)):
         first = jax.tree.map(_slice_type, xs)
-        carry = _settled(lambda held, given: step(held, given)[0], carry, first)
+        carry = _settled(lambda held, x: step(held, x)[0], carry, first)
         types = jax.tree.map(jax.typeof, carry)
 
-        def typed(held: Any, given: Any) -> Any:
-            held, found = step(held, given)
-            return jax.tree.map(of_type, held, types), found
+        def typed(held: Any, x: Any) -> Any:
+            held, y = step(held, x)
+            return jax.tree.map(of_type, held, types), y
 
         return lax.scan(typed, carry, xs, length=length, reverse=reverse)
     return lax.scan(step, carry, xs, length=length, reverse=reverse)
@@ -147,12 +147,12 @@ def fori_loop(first: int, count: Any, step: Callable[[Any, Any], Any], carry: An
 def cond(pred: Any, when_true: Call, when_false: Call, *operands: Any) -> Any:
     """Runs ``jax.lax.cond`` with the results of both branches cast to one type."""
     if _is_spread((pred, operands)):
-        found = [types_of(branch, operands) for branch in (when_true, when_false)]
+        branch_types = [types_of(branch, operands) for branch in (when_true, when_false)]
 
         def joined(branch: Call) -> Call:
-            def run(*given: Any) -> Any:
-                result = branch(*given)
-                for types in found:
+            def run(*args: Any) -> Any:
+                result = branch(*args)
+                for types in branch_types:
                     result = jax.tree.map(_joined, result, types)
                 return result
 
@@ -169,17 +169,17 @@ def _is_spread(values: Any) -> bool:
     return any(is_explicit(jax.typeof(one)) for one in jax.tree.leaves(values))
 
 
-def types_of(function: Call, given: Any) -> Any:
+def types_of(function: Call, args: Any) -> Any:
     """Returns the JAX types of the results of ``function``."""
-    made, results = jax.make_jaxpr(function, return_shape=True)(*given)
-    return jax.tree.unflatten(jax.tree.structure(results), made.out_avals)
+    jaxpr, results = jax.make_jaxpr(function, return_shape=True)(*args)
+    return jax.tree.unflatten(jax.tree.structure(results), jaxpr.out_avals)
 
 
-def _settled(step: Call, carry: Any, *given: Any) -> Any:
+def _settled(step: Call, carry: Any, *args: Any) -> Any:
     """Casts ``carry`` to the type that it has after some steps, a fixed point of ``step``."""
     for _ in range(_AT_MOST):
         types = jax.tree.map(jax.typeof, carry)
-        carry = jax.tree.map(_joined, carry, types_of(step, (carry, *given)))
+        carry = jax.tree.map(_joined, carry, types_of(step, (carry, *args)))
         if jax.tree.map(jax.typeof, carry) == types:
             break
     return carry

@@ -43,16 +43,18 @@ def taken_apart(x: jax.Array, axis: int) -> Parts:
 def put_together(parts: Sequence[Any]) -> jax.Array:
     """Stacks arrays of one shape along a new first axis, outside compiled code."""
     groups = [parts[i : i + _AT_ONCE] for i in range(0, len(parts), _AT_ONCE)]
-    found = [jnp.stack([jnp.asarray(one) for one in group]) for group in groups]
-    while len(found) > 1:
-        found = [jnp.concatenate(found[i : i + _AT_ONCE]) for i in range(0, len(found), _AT_ONCE)]
-    return found[0]
+    arrays = [jnp.stack([jnp.asarray(one) for one in group]) for group in groups]
+    while len(arrays) > 1:
+        arrays = [
+            jnp.concatenate(arrays[i : i + _AT_ONCE]) for i in range(0, len(arrays), _AT_ONCE)
+        ]
+    return arrays[0]
 
 
 @jax.custom_jvp
 def _apart(x: jax.Array) -> Parts:
-    found: Parts = lax.platform_dependent(x, cpu=_by_one_kernel, default=_unstacked)
-    return found
+    parts: Parts = lax.platform_dependent(x, cpu=_by_one_kernel, default=_unstacked)
+    return parts
 
 
 @_apart.defjvp
