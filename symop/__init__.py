@@ -32,8 +32,8 @@ def __getattr__(name: str) -> "Operator":
     # A module of this package is imported alone: `from symop import random`, which other modules
     # contain, must not import all of them.
     alone = importlib.util.find_spec(f"{__name__}.{name}") is not None
-    found: Operator = _module(name) if alone else getattr(_public(), name)
-    return found
+    result: Operator = _module(name) if alone else getattr(_public(), name)
+    return result
 
 
 def __dir__() -> list[str]:

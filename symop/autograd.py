@@ -180,10 +180,10 @@ def grad(
     targets = [_target(one) for one in asked]
     with mode(create_graph):
         walk = pull(sources, targets, create_graph=create_graph)
-        found = [_arrived(walk.gradient(one)) for one in targets]
+        result = [_arrived(walk.gradient(one)) for one in targets]
     if not keep:
         walk.free()
-    return found
+    return result
 
 
 def _arrived(gradient: NDArray | None) -> NDArray:

@@ -159,11 +159,11 @@ def _value(variable: Variable, held: Mapping[str, np.ndarray]) -> Any:
         like = np.empty(type.shape, type.dtype)
         return jnp.asarray(_like(variable.name, arrays[0], like))
     rows, values = map(jnp.asarray, arrays)
-    made = SelectedRows(rows, values, type.shape[0])
+    result = SelectedRows(rows, values, type.shape[0])
     try:
-        fits = made.type is type
+        fits = result.type is type
     except SymopError:
         fits = False
     if not fits:
         raise FormatError(f"{variable.name}: rows of type {type} must be there, got other arrays")
-    return made
+    return result

@@ -189,8 +189,8 @@ def scan(
         return found
     if _has(NDArray, values):
         if eager_flow.is_taped() or not eager_flow.is_traced(values):
-            made: tuple[Any, Any] = eager_flow.scan(f, init, xs, length, reverse)
-            return made
+            result: tuple[Any, Any] = eager_flow.scan(f, init, xs, length, reverse)
+            return result
         f, (init, xs) = eager_flow.to_arrays(f), eager_flow.arrays_of(values)
     pair: tuple[Any, Any] = lax.scan(f, init, xs, length=length, reverse=reverse)
     return pair

@@ -117,9 +117,9 @@ def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]
 
 def __getattr__(name: str) -> _Any:
     """Returns a function of the array API, or the operator called ``name`` on arrays."""
-    found = getattr(_api, name) if name in _api.FUNCTIONS else _operator(name)
-    globals()[name] = found  # cached for the next lookup
-    return found
+    result = getattr(_api, name) if name in _api.FUNCTIONS else _operator(name)
+    globals()[name] = result  # cached for the next lookup
+    return result
 
 
 def _operator(name: str) -> _Callable[..., _Any]:

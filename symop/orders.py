@@ -329,8 +329,8 @@ def _by_columns(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
     """Computes the Jacobian by forward mode along each basis vector of ``x``."""
 
     def column(way: Any) -> Symbol:
-        found: Symbol = building.build_tangents(y, x, way, unreachable)
-        return found
+        result: Symbol = building.build_tangents(y, x, way, unreachable)
+        return result
 
     if x.shape == ():
         return column(get("ones_like")(x))
@@ -342,8 +342,8 @@ def _by_rows(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
     """Computes the Jacobian by reverse mode from each basis vector of ``y``."""
 
     def row(head: Any) -> Symbol:
-        found: Symbol = building.build_gradients(y, x, head, unreachable)
-        return found
+        result: Symbol = building.build_gradients(y, x, head, unreachable)
+        return result
 
     return row(None) if y.shape == () else _shaped(vmap(row)(_basis(y)), (*y.shape, *x.shape))
 

@@ -64,8 +64,8 @@ def _source(operator: Operator, *args: Any, **kwargs: Any) -> Any:
     if not all(value is LEFT_OUT or isinstance(value, _NUMBERS) for value in inputs):
         return operator(*args, **kwargs)
     member = operator.resolved(inputs, attributes)
-    made: Symbol = Symbol.emitter.emit(member, inputs, attributes, name)
-    return made
+    result: Symbol = Symbol.emitter.emit(member, inputs, attributes, name)
+    return result
 
 
 def __dir__() -> list[str]:

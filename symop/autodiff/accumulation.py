@@ -88,11 +88,11 @@ CANONICAL = Accumulation(_canonical_if_higher, exposing=True)
 
 def _exposed(order: Iterable[Node], ends: Iterable[Node]) -> set[Node]:
     """Returns the derivatives a user holds: the ``ends`` and the operands of a user's calls."""
-    found = set(ends)
+    result = set(ends)
     for node in order:
         if not node.derived:
-            found.update(one for one in node.operands if one.derived)
-    return found
+            result.update(one for one in node.operands if one.derived)
+    return result
 
 
 class Term(NamedTuple):
@@ -105,14 +105,14 @@ class Term(NamedTuple):
         """Returns the node of the product."""
         if self.times == 1:
             return self.core
-        made: Node
+        result: Node
         if self.core.constant is not None:  # constants are multiplied immediately
-            made = get("multiply")(self.core, constant(float(self.times), self.core.type))
+            result = get("multiply")(self.core, constant(float(self.times), self.core.type))
         elif self.times == -1:
-            made = get("negative")(self.core)
+            result = get("negative")(self.core)
         else:
-            made = get("scale")(self.core, scale=float(self.times))
-        return made
+            result = get("scale")(self.core, scale=float(self.times))
+        return result
 
 
 class Sums:

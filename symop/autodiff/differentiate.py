@@ -278,8 +278,8 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
         gradient = gradient[index - operator.n_fixed]
-    found: Node | None = made_gradient(gradient)
-    return found
+    result: Node | None = made_gradient(gradient)
+    return result
 
 
 def _check_type(node: Node, index: int, expected: VarType, gradient: Node) -> None:

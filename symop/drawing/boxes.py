@@ -86,20 +86,20 @@ def _deepest_first(order: Sequence[Node], outputs: Sequence[Node]) -> list[Node]
     depth: dict[Node, int] = {}
     for node in order:
         depth[node] = 1 + max([depth[child] for child in node.operands], default=0)
-    found: list[Node] = []
+    result: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
         stack = [(output, False)]
         while stack:
             node, ready = stack.pop()
             if ready:
-                found.append(node)
+                result.append(node)
             elif node not in seen:
                 seen.add(node)
                 stack.append((node, True))
                 inputs = sorted(node.operands, key=lambda child: -depth[child])
                 stack += [(child, False) for child in reversed(inputs) if child not in seen]
-    return found
+    return result
 
 
 def _drawn_inside(order: Sequence[Node], pinned: set[Node]) -> frozenset[Node]:

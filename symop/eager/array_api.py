@@ -407,19 +407,19 @@ def var(
 ) -> NDArray:
     """Returns the variance over ``axis``, for the divisor ``n - correction`` of ``n`` entries."""
     options |= {"axis": axis, "correction": float(correction), "keepdims": keepdims}
-    found: NDArray = _call("variance", x, **options)
-    return found
+    result: NDArray = _call("variance", x, **options)
+    return result
 
 
 def _cumulated(
     name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
 ) -> NDArray:
-    found: NDArray = _reduced(name, x, dtype, axis=axis)
+    result: NDArray = _reduced(name, x, dtype, axis=axis)
     if not include_initial:
-        return found
-    at = (0 if axis is None else axis) % found.ndim
-    shape = tuple(1 if i == at else length for i, length in enumerate(found.shape))
-    joined: NDArray = concat([full(shape, start, found.dtype), found], axis=at)
+        return result
+    at = (0 if axis is None else axis) % result.ndim
+    shape = tuple(1 if i == at else length for i, length in enumerate(result.shape))
+    joined: NDArray = concat([full(shape, start, result.dtype), result], axis=at)
     return joined
 
 

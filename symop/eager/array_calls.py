@@ -76,9 +76,9 @@ def array_function(operator: Operator) -> Callable[..., Any]:
                 if state.ident != get_ident():
                     state = belonging(state)
                 if state.segment is None and state.rest < 0 and alone and not state.taped:
-                    found = at_once(call, args)
-                    if found is not None:
-                        return found
+                    result = at_once(call, args)
+                    if result is not None:
+                        return result
                 return one_result(call, args, state)
             except TracedInputError:
                 pass  # inside a JAX transformation

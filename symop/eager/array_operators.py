@@ -39,9 +39,9 @@ class NDArrayEmitter:
         call = call_of(operator, attributes)
         try:
             if call.once and not local.state.taped:
-                found = once(call, inputs)
-                if found is not None:
-                    return found
+                result = once(call, inputs)
+                if result is not None:
+                    return result
             if operator.single:
                 return one_result(call, inputs)
             made = results(call, inputs)

@@ -132,8 +132,8 @@ class _Slices:
             inside = at < self._groups.shape[0]
             chosen = get("array_read")(self._groups, at) if inside else self._rest
             self._at, self._group = at, get("unstack")(chosen)
-        found: NDArray = self._group[place]
-        return found
+        result: NDArray = self._group[place]
+        return result
 
 
 def _stacked(rows: Sequence[Any]) -> Any:

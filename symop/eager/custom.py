@@ -178,13 +178,13 @@ class Function:
         """Returns a gradient as an array; checks that it has its input's shape and dtype."""
         if gradient is None or not isinstance(given, NDArray):
             return None
-        made = gradient if isinstance(gradient, NDArray) else NDArray(gradient)
-        if made.shape != given.shape or made.dtype != given.dtype:
+        result = gradient if isinstance(gradient, NDArray) else NDArray(gradient)
+        if result.shape != given.shape or result.dtype != given.dtype:
             raise GradientError(
                 f"{type(self).__name__}: a gradient that backward returns must be of its input's "
-                f"type {given.type}, got {made.type}"
+                f"type {given.type}, got {result.type}"
             )
-        return made
+        return result
 
 
 def _is_traced(array: NDArray) -> bool:

@@ -266,13 +266,13 @@ def _gathered(x: Any, entries: list[Any], chosen: list[int]) -> Any:
     rows = _method("stack")(*spread, axis=-1)
     others = [i for i in range(x.ndim) if i not in axes]
     front = _method("permute_dims")(x, axes=(*axes, *others))
-    found = _method("gather_nd")(front, rows)
+    result = _method("gather_nd")(front, rows)
     if not adjacent or axes[0] == 0:
-        return found
+        return result
     count = len(together)
     kept = [count + others.index(i) for i in others if i < axes[0]]
     rest = [count + others.index(i) for i in others if i > axes[-1]]
-    return _method("permute_dims")(found, axes=(*kept, *range(count), *rest))
+    return _method("permute_dims")(result, axes=(*kept, *range(count), *rest))
 
 
 def _common_shape(entries: list[Any]) -> tuple[int, ...]:

@@ -60,8 +60,8 @@ def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
     If ``rtol`` is an array, with a number for each matrix, the gradient is that of ``svd``.
     """
     if rtol is None or isinstance(rtol, (int, float)):
-        found: NDArray = get("pinv")(x, rcond=None if rtol is None else float(rtol))
-        return found
+        result: NDArray = get("pinv")(x, rcond=None if rtol is None else float(rtol))
+        return result
     u, values, vh = svd(x, full_matrices=False)
     limits = NDArray(rtol).astype(values.dtype)
     counted = values > limits[..., None] * values.max(axis=-1, keepdims=True)
@@ -71,8 +71,8 @@ def pinv(x: NDArray, /, *, rtol: Any = None) -> NDArray:
 
 
 def _adjoint(x: NDArray) -> NDArray:
-    found: NDArray = get("conj")(x).mT
-    return found
+    result: NDArray = get("conj")(x).mT
+    return result
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
@@ -91,8 +91,8 @@ def matrix_rank(x: NDArray, /, *, rtol: Any = None) -> NDArray:
 def matrix_norm(x: NDArray, /, *, keepdims: bool = False, ord: Any = "fro") -> NDArray:
     """Returns a norm of matrices: ``"fro"``, ``"nuc"``, 1, 2, inf, -1, -2 or -inf."""
     if ord == "fro":
-        found: NDArray = get("norm")(x, axis=(-2, -1), keepdims=keepdims)
-        return found
+        result: NDArray = get("norm")(x, axis=(-2, -1), keepdims=keepdims)
+        return result
     if ord not in _NORMS:
         raise ArgumentError(
             f"matrix_norm: ord must be one of {', '.join(map(repr, ('fro', *_NORMS)))}, got {ord!r}"
@@ -115,5 +115,5 @@ def vector_norm(
     x: NDArray, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2.0
 ) -> NDArray:
     """Returns the norm of order ``ord`` over ``axis``."""
-    found: NDArray = get("norm")(x, axis=axis, keepdims=keepdims, ord=float(ord))
-    return found
+    result: NDArray = get("norm")(x, axis=axis, keepdims=keepdims, ord=float(ord))
+    return result

@@ -114,10 +114,10 @@ class NDArray(Differentiable):
     def type(self) -> VarType:
         """The shape, dtype and kind."""
         if self._type is None:
-            found = type_of(self._value)
+            result = type_of(self._value)
             if isinstance(self._value, jax.core.Tracer):
-                return found  # not cached: a cached type means that the value is not a tracer
-            self._type = found
+                return result  # not cached: a cached type means that the value is not a tracer
+            self._type = result
         return self._type
 
     @property
@@ -311,9 +311,15 @@ class NDArray(Differentiable):
 
 def array_of(value: Any, link: Link | NDArray | None = None) -> NDArray:
     """Returns an array that holds ``value``, unchecked, and has the source ``link``."""
-    made = object.__new__(NDArray)
-    made._value, made._segment, made._type, made._link, made._grad = value, None, None, link, None
-    return made
+    result = object.__new__(NDArray)
+    result._value, result._segment, result._type, result._link, result._grad = (
+        value,
+        None,
+        None,
+        link,
+        None,
+    )
+    return result
 
 
 # Unflattened without checks: JAX may put any object into a pytree.
@@ -331,11 +337,11 @@ _variety: Memo[Any, list[int]] = Memo()
 def call_of(operator: Operator, attributes: Attributes) -> InternedCall:
     """Returns the interned call of ``operator`` with ``attributes``."""
     key = operator, attributes if attributes is operator.defaults else identity_key(attributes)
-    found = _calls.get(key)
-    if found is None:
+    result = _calls.get(key)
+    if result is None:
         made = InternedCall(operator, attributes, NDArray, _is_one_of_many(operator, attributes))
         return _calls.put(key, made)
-    return found
+    return result
 
 
 def _is_one_of_many(operator: Operator, attributes: Attributes) -> bool:

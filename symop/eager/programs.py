@@ -337,13 +337,13 @@ _NO_NODES: Formal = {}
 
 def functions_of(ends: Sequence[Node], formal: Formal) -> set[Node]:
     """Returns the nodes that ``ends`` are functions of, even if a gradient does not read them."""
-    found: set[Node] = set()
+    result: set[Node] = set()
     waiting = list(ends)
     while waiting:
-        new = [node for node in topological(waiting) if node not in found]
-        found.update(new)
+        new = [node for node in topological(waiting) if node not in result]
+        result.update(new)
         waiting = [head for node in new for head in formal.get(node, ())]
-    return found
+    return result
 
 
 class LinearizedProgram:
@@ -400,11 +400,11 @@ class LinearizedProgram:
         """Returns the nodes that any backward pass reads, even one that begins at a residual."""
         heads = list(self.heads)
         while True:
-            found = self._read_by(heads)
-            new = [node for node in found if self.flows(node) and node not in heads]
+            result = self._read_by(heads)
+            new = [node for node in result if self.flows(node) and node not in heads]
             new = [node for node in new if node not in self.inputs]
             if not new:
-                return found
+                return result
             heads += new
 
     def flows(self, node: Node) -> bool:

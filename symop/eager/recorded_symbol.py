@@ -46,17 +46,17 @@ def symbol_of(sources: Sequence[Link | Marked]) -> Symbol:
 
 def _computed(link: Link) -> Link | Marked:
     """Returns the source that computes the value of ``link`` by operators or as a zero gradient."""
-    found: Source = link
-    while isinstance(found, Link) and isinstance(found.entry, Custom):
-        if isinstance(found.entry, DerivedTapeNode) and found.entry.is_zero:
-            return found
-        found = found.entry.computed
-    if found is None:
+    result: Source = link
+    while isinstance(result, Link) and isinstance(result.entry, Custom):
+        if isinstance(result.entry, DerivedTapeNode) and result.entry.is_zero:
+            return result
+        result = result.entry.computed
+    if result is None:
         raise GradientError(
             "get_symbol: the value must be made of operators, but an autograd.Function lies on "
             "the way"
         )
-    return found
+    return result
 
 
 def _needed(links: Sequence[Link]) -> Needed:
@@ -138,15 +138,15 @@ def _key(entry: TapeNode, node: Node, origin: Origin) -> object:
 
 def _states(needed: Needed) -> dict[object, Slot]:
     """Returns the slots of auxiliary states, by the keys of the variables in them."""
-    found: dict[object, Slot] = {}
+    result: dict[object, Slot] = {}
     for entry, outputs in needed.items():
         slots = {node: slot for one in topological(outputs) for node, slot in _state_slots(one)}
-        found |= {
+        result |= {
             _key(entry, node, origin): slots[node]
             for node, origin in _leaves(entry)
             if node in slots
         }
-    return found
+    return result
 
 
 def _state_slots(node: Node) -> list[tuple[Node, Slot]]:

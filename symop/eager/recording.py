@@ -81,7 +81,7 @@ def results(call: InternedCall, inputs: Sequence[Any]) -> list[Any]:
         segment = state.open_segment()
     try:
         state.segment, segment.busy = None, True
-        made = _added(call, inputs, segment)
+        result = _added(call, inputs, segment)
     except CannotJoinError:
         return _run_alone(call, inputs, segment)
     except BaseException:
@@ -92,7 +92,7 @@ def results(call: InternedCall, inputs: Sequence[Any]) -> list[Any]:
     segment.busy, state.segment = False, segment
     if len(segment.outputs) > segment.room:
         segment.run()
-    return made
+    return result
 
 
 def _run_alone(call: InternedCall, inputs: Sequence[Any], segment: Segment) -> list[Any]:
@@ -125,11 +125,11 @@ def _added(call: InternedCall, inputs: Sequence[Any], segment: Segment) -> list[
 def _by_itself(call: InternedCall, inputs: Sequence[Any], segment: Segment) -> list[Any]:
     """Runs a call as the only one of ``segment``, which is new; returns its results."""
     segment.room = 0
-    made = _added(call, inputs, segment)
+    result = _added(call, inputs, segment)
     segment.owner.shared.waiting[segment] = None
     segment.busy = False
     segment.run()
-    return made
+    return result
 
 
 @contextmanager
@@ -177,9 +177,9 @@ def _in_mode_of(present: State, before: State) -> State:
     """Returns ``before``, or a successor in the modes of ``present`` if these were switched."""
     if present.scopes == before.scopes:
         return before
-    made = State(before.shared, present.scopes)
-    made.inherit(before)
-    return made
+    result = State(before.shared, present.scopes)
+    result.inherit(before)
+    return result
 
 
 def on_tracers(call: InternedCall, inputs: Sequence[Any]) -> list[Any]:

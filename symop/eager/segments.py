@@ -156,14 +156,14 @@ class State:
 
     def open_segment(self) -> "Segment":
         """Returns a new segment, busy with the call that requested it."""
-        made = Segment(self)
+        result = Segment(self)
         if self.rest:
-            made.room = 0
+            result.room = 0
             self.rest -= self.rest > 0
-        elif made.nans or made.infs:  # the results of each call are checked immediately
-            made.room = 0
-        self.shared.waiting[made] = None
-        return made
+        elif result.nans or result.infs:  # the results of each call are checked immediately
+            result.room = 0
+        self.shared.waiting[result] = None
+        return result
 
     def give_back(self, segment: "Segment") -> None:
         """Makes ``segment`` the current one again, without the additions of a failed call."""
@@ -476,11 +476,11 @@ class Segment:
 
         A gradient is a function of all inputs of its heads, even of those that it does not read.
         """
-        found: dict[Node, tuple[Node, ...]] = {}
+        result: dict[Node, tuple[Node, ...]] = {}
         for step in self.step.path():
             for node in step.added if step.formal else ():
-                found[node] = (*found.get(node, ()), *step.formal)
-        return found
+                result[node] = (*result.get(node, ()), *step.formal)
+        return result
 
     def _generalized(
         self, call: InternedCall, key: tuple[Any, ...], numbers: Sequence[int]
@@ -491,8 +491,8 @@ class Segment:
             value = key[i][-1]
             general[i] = self.add_leaf(type_of(value), value, None)
         whole = tuple(general)
-        found = self.step.children.get(whole)
-        return self.extend(call, whole) if found is None else found
+        entry = self.step.children.get(whole)
+        return self.extend(call, whole) if entry is None else entry
 
     def nodes(self) -> list[Node]:
         """Returns the graph nodes of all values so far."""
@@ -500,15 +500,15 @@ class Segment:
 
     def take(self, step: TraceNode, make: type[Any]) -> list[Any]:
         """Advances to ``step``; returns the values that it adds, as arrays of class ``make``."""
-        made = []
+        result = []
         for place, node in enumerate(step.added, len(self.outputs)):
             out = new(make)
             out._value = out._link = out._grad = None
             out._segment, out._index, out._type = self, place, node.type
-            made.append(out)
-        self.outputs += made
+            result.append(out)
+        self.outputs += result
         self.step = step
-        return made
+        return result
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:

@@ -73,8 +73,8 @@ def _mean(x: NDArray, axis: Any, mask: NDArray | None, ddof: float, **how: Any) 
     count = _reduction("sum", mask, axis, **how)
     length = math.prod(x.shape) / max(math.prod(mean.shape), 1)
     ratio = length / _call("maximum", count - ddof, 0)
-    found: NDArray = mean * ratio.astype(mean.dtype)
-    return found
+    result: NDArray = mean * ratio.astype(mean.dtype)
+    return result
 
 
 def _variance(
@@ -100,8 +100,8 @@ def _reduction(name: str, x: NDArray, axis: Any, **how: Any) -> NDArray:
     functions: dict[str, Any] = {"sum": array_api.sum, "prod": array_api.prod}
     function = functions.get(name) or array_function(get(name))
     given = {key: one for key, one in how.items() if one is not None}
-    found: NDArray = function(x, **given) if axis is None else function(x, axis=axis, **given)
-    return found
+    result: NDArray = function(x, **given) if axis is None else function(x, axis=axis, **given)
+    return result
 
 
 def _cast(value: Any, dtype: Any) -> NDArray:
@@ -109,5 +109,5 @@ def _cast(value: Any, dtype: Any) -> NDArray:
 
 
 def _call(name: str, *inputs: Any, **attributes: Any) -> NDArray:
-    found: NDArray = array_function(get(name))(*inputs, **attributes)
-    return found
+    result: NDArray = array_function(get(name))(*inputs, **attributes)
+    return result

@@ -80,16 +80,17 @@ def _tangent(place: int, given: Any, type: VarType) -> NDArray:
             f"jvp: x {place} must be floating to move, got {type.dtype.name}; let the function "
             "close over what does not move"
         )
-    made = _array("tangent", place, given)
+    result = _array("tangent", place, given)
     if isinstance(given, (int, float)):
-        made = made.astype(type.dtype)
-    if made.shape != type.shape:
+        result = result.astype(type.dtype)
+    if result.shape != type.shape:
         raise ShapeError(
-            f"jvp: tangent {place} must have the shape of x {place}, {type.shape}, got {made.shape}"
+            f"jvp: tangent {place} must have the shape of x {place}, {type.shape}, "
+            f"got {result.shape}"
         )
-    if made.dtype != type.dtype:
+    if result.dtype != type.dtype:
         raise DTypeError(
             f"jvp: tangent {place} must have the dtype of x {place}, {type.dtype.name}, got "
-            f"{made.dtype.name}"
+            f"{result.dtype.name}"
         )
-    return made
+    return result

@@ -201,13 +201,13 @@ class Custom:
         """Returns the gradients of the inputs for the cotangents of outputs, which are arrays."""
         if not cotangents:
             return [None] * len(self.sources)
-        found = self.backward([cotangents.get(node) for node in self.nodes])
-        if len(found) != len(self.sources):
+        result = self.backward([cotangents.get(node) for node in self.nodes])
+        if len(result) != len(self.sources):
             raise GradientError(
                 f"backward: it must return a gradient for each of {len(self.sources)} inputs, "
-                f"got {len(found)}"
+                f"got {len(result)}"
             )
-        return found
+        return result
 
 
 class DerivedTapeNode(Custom):

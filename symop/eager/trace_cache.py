@@ -184,8 +184,8 @@ class Tree:
         if self.count > store.limits.steps:
             self.cut()
         key = taped, training, settings
-        found = self.roots.get(key)
-        return self.roots.setdefault(key, TraceNode(None, (), False)) if found is None else found
+        entry = self.roots.get(key)
+        return self.roots.setdefault(key, TraceNode(None, (), False)) if entry is None else entry
 
     def cut(self) -> None:
         """Prunes the branches with the least recently used programs."""

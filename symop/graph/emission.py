@@ -176,11 +176,11 @@ def intern_call(
     )
     if ambient.derivation is None:
         return intern(key, operator, nodes, attributes, types, name)
-    found: Node = ambient.derivation.found(
+    result: Node = ambient.derivation.found(
         (operator, _unordered(operator, nodes), *key[2:5], key[6]),
         lambda: intern(key, operator, nodes, attributes, types, name),
     )
-    return found
+    return result
 
 
 def alike(first: Sequence[Node], second: Sequence[Node]) -> bool:

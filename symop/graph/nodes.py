@@ -247,16 +247,16 @@ def intern(
     name: str | None = None,
 ) -> Node:
     """Returns the node interned under ``key``, made if it does not exist."""
-    found = _found(key)
-    if found is not None:
-        return found
+    result = _found(key)
+    if result is not None:
+        return result
     node = make(op, inputs, attributes, types, name)
     reference = _Reference(node, _drop)
     reference.key = key
     with _lock:
-        found = _found(key)  # another thread may have made it meanwhile
-        if found is not None:
-            return found
+        result = _found(key)  # another thread may have made it meanwhile
+        if result is not None:
+            return result
         _table[key] = reference
     return node
 
@@ -454,11 +454,13 @@ def _repaired(ordered: Sequence[Node]) -> list[Node]:
 
 def reaching(order: Sequence[Node], targets: Iterable[Node]) -> set[Node]:
     """Returns the nodes of ``order`` (topological) that are, or depend on, one of ``targets``."""
-    found = set(targets)
+    result = set(targets)
     for node in order:
-        if node not in found and any(child in found for child in node.inputs if child is not None):
-            found.add(node)
-    return found
+        if node not in result and any(
+            child in result for child in node.inputs if child is not None
+        ):
+            result.add(node)
+    return result
 
 
 def residuals(outputs: Iterable[Node], is_known: Callable[[Node], bool]) -> list[Node]:
@@ -467,7 +469,7 @@ def residuals(outputs: Iterable[Node], is_known: Callable[[Node], bool]) -> list
     This is partial evaluation, as in JAX: if a computation is split in two, and ``is_known`` tells
     the values of the first half, these are what the second half needs of it.
     """
-    found: list[Node] = []
+    result: list[Node] = []
     seen: set[Node] = set()
     for output in outputs:
         waiting = [output]
@@ -477,10 +479,10 @@ def residuals(outputs: Iterable[Node], is_known: Callable[[Node], bool]) -> list
                 continue
             seen.add(node)
             if is_known(node):
-                found.append(node)
+                result.append(node)
             else:
                 waiting += [one for one in node.inputs[::-1] if one is not None]
-    return found
+    return result
 
 
 def leaves(order: Iterable[Node], structure: Structure) -> list[Node]:

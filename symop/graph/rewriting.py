@@ -33,9 +33,9 @@ class Images(dict[Node, Image]):
         if became is node.source:
             return node
         with copied_origin(node.origin):
-            made = became[node.index] if isinstance(became, list) else select(became, node.index)
-        self[node] = made
-        return made
+            result = became[node.index] if isinstance(became, list) else select(became, node.index)
+        self[node] = result
+        return result
 
     def value(self, node: Node) -> Node:
         """Returns the image of ``node``, which must be one node."""
@@ -57,8 +57,8 @@ class Images(dict[Node, Image]):
         if unscoped and origin is not None and origin.scope is not None:
             origin = origin._replace(scope=None)
         with copied_origin(origin):
-            made = self[node] = self._rebuilt(node, unscoped)
-        return made
+            result = self[node] = self._rebuilt(node, unscoped)
+        return result
 
     def _rebuilt(self, node: Node, steady: bool) -> Image:
         inputs = self.inputs(node)

@@ -128,10 +128,10 @@ def _drawn(seed: int, shape: Sequence[int], dtype: Any) -> Any:
 
 def _largest_difference(before: Any, after: Any) -> float:
     """The largest difference over all outputs; equal infinities and NaNs do not differ."""
-    found = 0.0
+    result = 0.0
     for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         first, second = np.asarray(one, np.float64), np.asarray(other, np.float64)
         alike = (first == second) | (np.isnan(first) & np.isnan(second))
         rest = np.abs(first - second)[~alike]
-        found = max(found, float(np.max(np.where(np.isnan(rest), np.inf, rest), initial=0.0)))
-    return found
+        result = max(result, float(np.max(np.where(np.isnan(rest), np.inf, rest), initial=0.0)))
+    return result

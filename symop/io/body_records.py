@@ -89,12 +89,12 @@ class BodyReader:
         parameters = [values[var.name] for var in block.vars if var.role == "argument"]
         results, keys = [values[one] for one in block.fetch], list(found.keys.values())
         try:
-            made = body_of(parameters, results, keys)
+            result = body_of(parameters, results, keys)
         except SymopError as error:
             raise FormatError(f"block {number}: {error}") from error
-        if made.depth > _DEPTH_LIMIT:
+        if result.depth > _DEPTH_LIMIT:
             raise FormatError(f"block {number}: blocks must nest at most {_DEPTH_LIMIT} deep")
-        return made
+        return result
 
     def _place(self, number: int) -> Place:
         if number < len(self._places):

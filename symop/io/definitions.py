@@ -320,9 +320,9 @@ class Definitions:
 
     def value(self, name: str) -> Node:
         """Returns the value called ``name``, which must be defined already."""
-        found = self.values.get(name)
-        if found is not None:
-            return found
+        result = self.values.get(name)
+        if result is not None:
+            return result
         for i, op in enumerate(self.block.ops):
             if any(name in names for names in op.outputs.values()):
                 raise FormatError(
@@ -360,11 +360,11 @@ def _outputs(op: OpDesc, member: Operator, stem: str | None) -> dict[str, list[s
         raise FormatError("at least one output must be named, got none")
     own = dict.fromkeys(member.outputs)
     legal = own if stem is None else {**own, stem: None}
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for key, names in op.outputs.items():
-        output = _matched("output", key, legal, found)
+        output = _matched("output", key, legal, result)
         if output in own:
-            found[output] = [one for one in names if one != EMPTY]
+            result[output] = [one for one in names if one != EMPTY]
             continue
         places = [one for one in member.outputs if one.removeprefix(output).isdigit()]
         if len(names) not in (0, len(places)):
@@ -372,8 +372,8 @@ def _outputs(op: OpDesc, member: Operator, stem: str | None) -> dict[str, list[s
                 f"output {shown(key)} must have {len(places)} names, got {len(names)}"
             )
         each = [[one] if one != EMPTY else [] for one in names] or [[] for _ in places]
-        found.update(zip(places, each, strict=True))
-    return found
+        result.update(zip(places, each, strict=True))
+    return result
 
 
 def _matched(what: str, key: str, legal: Mapping[str, Any], found: Mapping[str, Any]) -> str:

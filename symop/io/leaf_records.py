@@ -76,8 +76,8 @@ def factory_of(kind: type[Any]) -> Factory:
         if missing:
             raise FormatError(f"the attribute {missing[0]!r} must be given, got none")
         values = {key: fields[key].canonical(value, name) for key, value in attrs.items()}
-        made: Expansion = kind(**values)
-        return made
+        result: Expansion = kind(**values)
+        return result
 
     return make
 

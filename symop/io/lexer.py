@@ -120,11 +120,11 @@ class Tokens:
     def string(self) -> str:
         """Reads a quoted string."""
         try:
-            found: str = json.loads(self.value)
+            result: str = json.loads(self.value)
         except ValueError:
             self.fail("the string has an escape that JSON does not have")
         self.advance()
-        return found
+        return result
 
     def integer(self) -> int:
         """Reads a non-negative integer."""

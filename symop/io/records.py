@@ -143,12 +143,12 @@ class SubBlocks:
 
     def index(self, body: Any) -> int:
         """Returns the block index of ``body``, a ``bodies.GraphBody``."""
-        found = self.indices.get(body)
-        if found is None:
-            found = self.indices[body] = len(self.blocks) + 1
+        result = self.indices.get(body)
+        if result is None:
+            result = self.indices[body] = len(self.blocks) + 1
             self.blocks.append(BlockDesc())  # reserves its index, before those of inner bodies
-            self.blocks[found - 1] = self._block(body)
-        return found
+            self.blocks[result - 1] = self._block(body)
+        return result
 
     def forget(self, count: int) -> None:
         """Keeps only the first ``count`` blocks."""

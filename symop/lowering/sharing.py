@@ -130,9 +130,9 @@ class Reading:
         """Returns arguments of the kernel, by name, that hold ``operands``."""
         names = [one.name for one in self._operator.attributes]
         record = Record(lambda one: operands[self._index[identity_key(one)]])
-        given = {names[i]: one for i, one in zip(self._traced, operands, strict=False)}
-        given |= {names[i]: record.number(i, attributes[i]) for i in self._recorded}
-        return given
+        result = {names[i]: one for i, one in zip(self._traced, operands, strict=False)}
+        result |= {names[i]: record.number(i, attributes[i]) for i in self._recorded}
+        return result
 
 
 _PATHS = 8
@@ -177,15 +177,15 @@ def _found(
 ) -> Reading:
     """Returns the reading with all ``places``, or with those that work together."""
     call = operator, attributes, types
-    found = _read(*call, (), places)
-    if found is not None and found.places == places:
-        return found
-    found = _read(*call, places, ()) or found
-    if found is not None:
-        return found
+    result = _read(*call, (), places)
+    if result is not None and result.places == places:
+        return result
+    result = _read(*call, places, ()) or result
+    if result is not None:
+        return result
     traced: Places = ()
     recorded: Places = ()
-    found = Reading(operator)
+    result = Reading(operator)
     for place in places if len(places) > 1 else ():
         more = _read(*call, traced, (*recorded, place))
         if more is None:
@@ -193,8 +193,8 @@ def _found(
             traced = traced if more is None else (*traced, place)
         else:
             recorded = (*recorded, place)
-        found = more or found
-    return found
+        result = more or result
+    return result
 
 
 def _read(

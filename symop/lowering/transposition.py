@@ -65,10 +65,10 @@ _linear.multiple_results = True
 def _run(*values: Any, function: Linear, split: int) -> list[Any]:
     if function.refusal is not None:
         raise function.refusal
-    found: list[Any] = call_on_explicit_axes(
+    result: list[Any] = call_on_explicit_axes(
         function.run, [list(values[:split]), list(values[split:])]
     )
-    return found
+    return result
 
 
 def _types(*values: Any, function: Linear, split: int) -> list[Any]:

@@ -82,9 +82,9 @@ class Program:
 
     @classmethod
     def _of(cls, desc: ProgramDesc, block: Block) -> "Program":
-        made = cls()
-        made._block, made._outputs = block, desc.fetch
-        return made
+        result = cls()
+        result._block, result._outputs = block, desc.fetch
+        return result
 
     # Variables
 
@@ -406,9 +406,9 @@ class Program:
         desc = self.desc()
         if not updates:
             desc.blocks[0].updates = {}
-        made = Program.from_desc(desc)
-        made.scope = self.scope
-        return made
+        result = Program.from_desc(desc)
+        result.scope = self.scope
+        return result
 
     # Symbols
 
@@ -510,10 +510,10 @@ class Program:
         single = isinstance(fetch, (str, Variable))
         names = tuple(self._outputs if fetch is None else self._listed(fetch))
         key = names, single, training
-        found = self._runners.get(key)
-        if found is None or found.serial != self._block.serial:
-            found = self._runners[key] = self._planned(names, single, training)
-        return found
+        result = self._runners.get(key)
+        if result is None or result.serial != self._block.serial:
+            result = self._runners[key] = self._planned(names, single, training)
+        return result
 
     def _planned(self, names: Sequence[str], single: bool, training: bool | None) -> Runner:
         if training is None:
@@ -542,10 +542,10 @@ def _as_dict(feed: Any) -> dict[str, Any]:
 
 def _restored(text: str, values: Mapping[str, Any]) -> Program:
     """Restores the program from a pickle or a copy."""
-    made = Program.from_desc(decode(text))
+    result = Program.from_desc(decode(text))
     # Each program donates its own arrays in a run, so they cannot be shared.
-    made.scope.update(jax.tree_util.tree_map(copy_array, dict(values)))
-    return made
+    result.scope.update(jax.tree_util.tree_map(copy_array, dict(values)))
+    return result
 
 
 def _copied(desc: ProgramDesc) -> ProgramDesc:

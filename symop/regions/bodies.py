@@ -98,8 +98,8 @@ class GraphBody(Body):
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         # The default float reflects JAX's x64 flag, on which types inside may depend.
-        found = self._memo.get((key, default_float()))
-        return self._memo.setdefault((key, default_float()), make()) if found is None else found
+        entry = self._memo.get((key, default_float()))
+        return self._memo.setdefault((key, default_float()), make()) if entry is None else entry
 
     def _derived(self, parameters: Sequence[Node], results: Sequence[Node]) -> "GraphBody":
         """Returns a body of nodes of this body and of nodes derived from them."""
@@ -127,8 +127,8 @@ class GraphBody(Body):
 
     def moved(self, active: Places) -> Places:
         """Returns the outputs that inputs in ``active`` reach through differentiable values."""
-        found: Places = self._once(("moved", active), lambda: self._moved(active))
-        return found
+        result: Places = self._once(("moved", active), lambda: self._moved(active))
+        return result
 
     def _moved(self, active: Places) -> Places:
         flowing = [node for node in topological(self.results) if carries_cotangent(node)]
@@ -140,8 +140,8 @@ class GraphBody(Body):
         """Returns the nonzero outputs that ignore ``active``; all, if an inner body ignores it."""
         # Loops query their bodies, which may contain loops. Without a cache, the time would double
         # with each level and with each step of a search through the outer loop.
-        found: Places = self._once(("apart", active), lambda: self._apart(active))
-        return found
+        result: Places = self._once(("apart", active), lambda: self._apart(active))
+        return result
 
     def _apart(self, active: Places) -> Places:
         order = topological(self.results)
@@ -154,8 +154,8 @@ class GraphBody(Body):
 
     def loses(self, active: Places) -> bool:
         """Whether some gradient on the paths from ``active`` ignores its cotangent."""
-        found: bool = self._once(("loses", active), lambda: self._loses(active))
-        return found
+        result: bool = self._once(("loses", active), lambda: self._loses(active))
+        return result
 
     def _loses(self, active: Places) -> bool:
         flowing = [node for node in topological(self.results) if carries_cotangent(node)]
@@ -176,8 +176,8 @@ class GraphBody(Body):
             xs = [self.parameters[i] for i in wanted]
             return given, pullback([self.results[j] for j in heads], xs, given)
 
-        made: tuple[list[Node], list[Node | None]] = self._once(("pulled", heads, wanted), make)
-        return made
+        result: tuple[list[Node], list[Node | None]] = self._once(("pulled", heads, wanted), make)
+        return result
 
     def pullback(
         self, heads: Places, wanted: Places, *, saved: Places = (), lost: Places = ()
@@ -195,8 +195,8 @@ class GraphBody(Body):
                 gradients
             )
 
-        made: Pulled = self._once(("pullback", heads, wanted, saved, lost), make)
-        return made
+        result: Pulled = self._once(("pullback", heads, wanted, saved, lost), make)
+        return result
 
     def saving(self, lost: Places, varying: Places, again: Again = KEEP_ALL.drops) -> Body:
         """Returns a body whose further outputs are the values that gradient makers read.
@@ -211,8 +211,8 @@ class GraphBody(Body):
             kept = _named_by_makers(self, gradients, lost, varying, again)
             return self._derived(self.parameters, [*self.results, *kept])
 
-        made: Body = self._once(("saving", lost, varying, again), make)
-        return made
+        result: Body = self._once(("saving", lost, varying, again), make)
+        return result
 
     def pushforward(self, moving: Places, chosen: Places) -> Body:
         """Appends tangents to inputs and outputs; they are zeros where an output does not move."""
@@ -227,8 +227,8 @@ class GraphBody(Body):
             ]
             return self._derived([*self.parameters, *ways], [*self.results, *tangents])
 
-        made: Body = self._once(("pushforward", moving, chosen), make)
-        return made
+        result: Body = self._once(("pushforward", moving, chosen), make)
+        return result
 
     def pushed(self, moving: Places, chosen: Places, saved: Places) -> Pulled:
         """Returns tangents over placeholders for what they read; zeros where nothing moves."""
@@ -244,15 +244,15 @@ class GraphBody(Body):
             heads = {way: k for k, way in enumerate(ways)}
             return _Separation(self, heads, saved, ()).pulled(tangents)
 
-        made: Pulled = self._once(("pushed", moving, chosen, saved), make)
-        return made
+        result: Pulled = self._once(("pushed", moving, chosen, saved), make)
+        return result
 
     def leading(self, late: Places, lasting: Places) -> Places:
         """Returns the inputs whose barriers delay calls that are independent of ``late``."""
-        found: Places = self._once(
+        result: Places = self._once(
             ("leading", late, lasting), lambda: leading(self, set(late), set(lasting))
         )
-        return found
+        return result
 
     # Variants
 
@@ -346,12 +346,12 @@ def body_of(
         if node.type.kind in (VarKind.RANDOM_KEY, VarKind.TRAINING):
             raise KindError(f"body: what is returned must be an array, got {node.type}")
     key = _content(parameters, results, keys, order)
-    found = _table.get(key)
-    if found is None:
+    result = _table.get(key)
+    if result is None:
         made = GraphBody(parameters, results, keys, order, updating=updating)
         with _lock:
-            found = _table.setdefault(key, made)
-    return found
+            result = _table.setdefault(key, made)
+    return result
 
 
 def _require_closed(node: Node, *, updating: bool) -> None:

@@ -100,13 +100,13 @@ def pack(tree: Any) -> Packed:
 def _distinct(leaves: list[Any]) -> list[Any]:
     """Copies each leaf that shares memory with an earlier one: memory is donated only once."""
     seen: set[Any] = set()
-    found = []
+    result = []
     for one in leaves:
         memory = memory_of(one) if is_alive(one) else None
-        found.append(copy_array(one) if memory in seen else one)
+        result.append(copy_array(one) if memory in seen else one)
         if memory is not None:
             seen.add(memory)
-    return found
+    return result
 
 
 def _is_key(leaf: Any) -> bool:
@@ -360,8 +360,8 @@ def _given_to(step: DonatingStep) -> Sequence[Any] | None:
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code is _CALL and frame.f_locals["self"] is step:
-            given: Sequence[Any] = frame.f_locals["given"]
-            return given
+            result: Sequence[Any] = frame.f_locals["given"]
+            return result
         frame = frame.f_back
     return None
 

@@ -379,10 +379,10 @@ class _Mode:
 
     def half(self, wanted: tuple[str, ...]) -> "_Halves":
         """Returns the two halves of the gradient graph with respect to ``wanted``."""
-        found = self._halves.get(wanted)
-        if found is None:
-            found = self._halves[wanted] = _Halves(self, wanted)
-        return found
+        result = self._halves.get(wanted)
+        if result is None:
+            result = self._halves[wanted] = _Halves(self, wanted)
+        return result
 
 
 class _Halves:
@@ -428,8 +428,8 @@ class _Halves:
 
     def backward(self, *given: list[Any]) -> list[Any]:
         """Returns gradients from variables and residuals of the forward pass, and cotangents."""
-        found: list[Any] = self._backward(*given)
-        return found
+        result: list[Any] = self._backward(*given)
+        return result
 
     def backward_over(
         self,

@@ -258,12 +258,12 @@ class GraphFunction:
     def schedule(self, values: Sequence[Any]) -> Schedule:
         """Returns the plan for values of these types, made once."""
         key = None if self._typed else tuple(type_of(value).strong() for value in values)
-        found = self._schedules.get(key)
-        if found is None:
+        result = self._schedules.get(key)
+        if result is None:
             pairs = () if self._typed else zip(self.names, values, strict=True)
             types = {name: (tuple(jnp.shape(v)), type_of(v).dtype) for name, v in pairs}
-            found = self._schedules[key] = self.plan(types)
-        return found
+            result = self._schedules[key] = self.plan(types)
+        return result
 
     def plan(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Schedule:
         """Returns the plan for variables of these types, where they are not declared.

@@ -309,7 +309,7 @@ class ValueAndGrad:
             FeedError: some, but not all, variables of a stack are given.
         """
         owners = owners_of(self.stacks)
-        found = {name: one for name, one in arrays.items() if name not in owners}
+        result = {name: one for name, one in arrays.items() if name not in owners}
         for stack, members in self.stacks.items():
             missing = [one for one in members if one not in arrays]
             if missing and len(missing) < len(members):
@@ -318,16 +318,16 @@ class ValueAndGrad:
                     f"{', '.join(missing)}"
                 )
             if not missing:
-                found[stack] = put_together([arrays[one] for one in members])
-        return found
+                result[stack] = put_together([arrays[one] for one in members])
+        return result
 
     def unstack(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """Converts arguments or results of this function to arrays by variable name."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, one in arrays.items():
             members = self.stacks.get(name)
-            found.update({name: one} if members is None else zip(members, one, strict=True))
-        return found
+            result.update({name: one} if members is None else zip(members, one, strict=True))
+        return result
 
 
 def _value_and_grad_of(loss: Symbol, wrt: Any, *how: Any) -> ValueAndGrad:
@@ -382,13 +382,13 @@ def build_tangents(
 
 def chosen(owner: str, ys: Sequence[Any], xs: Any) -> list[Any]:
     """Returns ``xs`` as a list, with names replaced by the variables of ``ys``."""
-    given = as_list(xs)
-    names = [one for one in given if isinstance(one, str)]
+    result = as_list(xs)
+    names = [one for one in result if isinstance(one, str)]
     if not names:
-        return given
+        return result
     variables = variables_of([node for y in ys if isinstance(y, Symbol) for node in y.roots])
     require_known(owner, names, variables)
-    return [Symbol([variables[one]]) if isinstance(one, str) else one for one in given]
+    return [Symbol([variables[one]]) if isinstance(one, str) else one for one in result]
 
 
 def arguments_of(values: Sequence[Any], xs: Sequence[Any]) -> tuple[Node, ...]:

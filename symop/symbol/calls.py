@@ -82,13 +82,13 @@ def _with_parameters(
         shapes = operator.inference.complete(types, attributes, unknown) if known else {}
     except SymopError as error:
         raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
-    made: list[Any] = list(nodes)
+    result: list[Any] = list(nodes)
     for i, slot in enumerate(operator.slots[: operator.n_fixed]):
-        if made[i] is LEFT_OUT and slot.created:
+        if result[i] is LEFT_OUT and slot.created:
             role = "state" if slot.role == "state" else "argument"
             extra = () if slot.initial is None else (("initial", repr(slot.initial)),)
-            made[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role, extra)
-    return made
+            result[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role, extra)
+    return result
 
 
 def from_desc(desc: ProgramDesc) -> Symbol:
@@ -138,9 +138,9 @@ def _rebound(
     """Restores the executor from a pickle or a copy; copies its gradients, which may be donated."""
     remat, stacked = how
     own = {name: jnp.copy(one) for name, one in grads.items()}
-    made = symbol.bind(args, own, requests, aux, remat, stacked=stacked)
-    made.outputs = list(outputs)
-    return made
+    result = symbol.bind(args, own, requests, aux, remat, stacked=stacked)
+    result.outputs = list(outputs)
+    return result
 
 
 copyreg.pickle(Executor, _pickled_executor)

@@ -116,8 +116,8 @@ def is_fused(node: Node) -> bool:
     # The value of a float does not affect which entries are read, so it is left out of the key.
     alike = tuple([0.0 if isinstance(one, float) else one for one in node.attributes])
     key = operator, identity_key(alike), given
-    found = _memo.get(key)
-    return _memo.put(key, _is_so(operator, node.attributes, given)) if found is None else found
+    entry = _memo.get(key)
+    return _memo.put(key, _is_so(operator, node.attributes, given)) if entry is None else entry
 
 
 def _given(node: Node, operator: Operator) -> tuple[VarType | None, ...]:

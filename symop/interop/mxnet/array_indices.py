@@ -35,5 +35,5 @@ def assigned(x: so.NDArray, entries: Index, value: so.NDArray) -> so.NDArray:
     flat = so.nd.index_update(
         x.reshape((-1,)), places.reshape(-1), rows.reshape((-1,)).astype(x.dtype)
     )
-    made: so.NDArray = flat.reshape(x.shape)
-    return made
+    result: so.NDArray = flat.reshape(x.shape)
+    return result

@@ -35,10 +35,10 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     """
     given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     wanted = kwargs.pop("shape", None) if not shape else given
-    made: NDArray = called("Reshape")(self, shape=tuple(wanted or self.shape), **kwargs)
+    result: NDArray = called("Reshape")(self, shape=tuple(wanted or self.shape), **kwargs)
     if not so.autograd.is_recording():
-        self.adopt(made, None)
-    return made
+        self.adopt(result, None)
+    return result
 
 
 def transposed(self: NDArray) -> NDArray:
@@ -50,16 +50,16 @@ def broadcast_to(self: NDArray, shape: Lengths) -> NDArray:
     """The array broadcast along axes of length one, and along new leading axes."""
     extra = len(shape) - self.ndim
     data = self if extra <= 0 else called("Reshape")(self, shape=(1,) * extra + self.shape)
-    found: NDArray = called("broadcast_to")(data, shape=tuple(shape))
-    return found
+    result: NDArray = called("broadcast_to")(data, shape=tuple(shape))
+    return result
 
 
 def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
     """The array broadcast to the shape of ``other``."""
     if not kwargs:
         return broadcast_to(self, other.shape)
-    found: NDArray = called("broadcast_like")(self, other, **kwargs)
-    return found
+    result: NDArray = called("broadcast_like")(self, other, **kwargs)
+    return result
 
 
 def split_v2(
@@ -97,8 +97,8 @@ def moveaxis(tensor: NDArray, source: int | Lengths, destination: int | Lengths)
         ValueError: an axis is invalid, or the numbers of sources and destinations differ.
     """
     order = moved_axes(tensor.ndim, source, destination)
-    found: NDArray = called("transpose")(tensor, axes=order)
-    return found
+    result: NDArray = called("transpose")(tensor, axes=order)
+    return result
 
 
 _OWN = {one.__name__: one for one in (reshape, broadcast_to, broadcast_like, split_v2)}

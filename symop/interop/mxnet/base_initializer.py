@@ -34,9 +34,9 @@ class InitDesc(str):
         global_init: "Initializer | None" = None,
     ) -> "InitDesc":
         """The description of the parameter ``name``."""
-        made = super().__new__(cls, name)
-        made.attrs, made.global_init = dict(attrs or {}), global_init
-        return made
+        result = super().__new__(cls, name)
+        result.attrs, result.global_init = dict(attrs or {}), global_init
+        return result
 
 
 def filled(array: NDArray, value: Any) -> None:

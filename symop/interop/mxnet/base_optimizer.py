@@ -336,8 +336,8 @@ class Formula(Optimizer):
         how["clip_gradient"] = self.clip_gradient or -1.0
         found = self.step(wide[0], grad.astype(dtype), wide[1], how, more)
         like = jax.tree.map(lambda old, new: new.astype(old.dtype), (weight, state), found)
-        made: tuple[Any, Any] = like
-        return made
+        result: tuple[Any, Any] = like
+        return result
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Updates one parameter, or several, given as lists."""
@@ -370,8 +370,8 @@ class Formula(Optimizer):
                 return self.apply(key, numbers, weights, grads, states)
 
             known[key] = jax.jit(run)
-        found: Callable[..., Any] = known[key]
-        return found
+        result: Callable[..., Any] = known[key]
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: one for k, one in super().__getstate__().items() if k != "_known"}

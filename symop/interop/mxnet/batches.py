@@ -30,9 +30,9 @@ class DataDesc(tuple[str, Shape]):
         cls, name: str, shape: Sequence[int], dtype: Any = np.float32, layout: str | None = "NCHW"
     ) -> "DataDesc":
         """Creates the description of the array ``name``."""
-        made = super().__new__(cls, (name, tuple(shape)))
-        made.dtype, made.layout = dtype, layout
-        return made
+        result = super().__new__(cls, (name, tuple(shape)))
+        result.dtype, result.layout = dtype, layout
+        return result
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.name, self.shape, self.dtype, self.layout

@@ -77,10 +77,10 @@ class Reader:
     def one_of(self, allowed: tuple[int, ...], what: str) -> int:
         """Reads a 4-byte number that must be one of ``allowed``."""
         at = self.at
-        found = self.number("i", what)
-        if found not in allowed:
-            raise self.error(f"{what} must be one of {', '.join(map(str, allowed))}", found, at)
-        return found
+        result = self.number("i", what)
+        if result not in allowed:
+            raise self.error(f"{what} must be one of {', '.join(map(str, allowed))}", result, at)
+        return result
 
     def shape(self, what: str, least: int = 0) -> Shape | None:
         """Reads a shape with entries of at least ``least``; None if it is unknown or has a -1."""

@@ -137,18 +137,18 @@ def _require_like(name: str, gradient: NDArray, argument: NDArray) -> None:
 def _requests(given: Any, names: Sequence[str]) -> dict[str, str]:
     """The gradient request of each argument."""
     if isinstance(given, str):
-        found = dict.fromkeys(names, given)
+        result = dict.fromkeys(names, given)
     elif isinstance(given, Mapping):
-        found = {name: given.get(name, "null") for name in names}
+        result = {name: given.get(name, "null") for name in names}
         _warn_unknown("bind: grad_req", given, names, 5)
     elif not isinstance(given, (list, tuple)):
         raise MXNetError(f"bind: grad_req must be a str, a list or a dict, got {given!r}")
     elif len(given) != len(names):
         raise MXNetError(f"bind: grad_req must be one for each of {len(names)}, got {len(given)}")
     else:
-        found = dict(zip(names, given, strict=True))
-    for name, one in found.items():
+        result = dict(zip(names, given, strict=True))
+    for name, one in result.items():
         if one not in _REQUESTS:
             listed = ", ".join(_REQUESTS)
             raise MXNetError(f"bind: grad_req must be one of {listed}, got {one!r} for {name!r}")
-    return found
+    return result

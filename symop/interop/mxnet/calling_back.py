@@ -36,12 +36,12 @@ def awaited(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            found: R = jax.block_until_ready(  # type: ignore[no-untyped-call]  # of JAX
+            result: R = jax.block_until_ready(  # type: ignore[no-untyped-call]  # of JAX
                 function(*args, **kwargs)
             )
         except jax.errors.JaxRuntimeError as error:
             told = raised_on_host(error, MXNetError)
             raise MXNetError(str(error) if told is None else told) from error
-        return found
+        return result
 
     return call

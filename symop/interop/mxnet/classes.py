@@ -79,8 +79,8 @@ class Classes(Generic[T]):
             return self.create(given[0], **given[1])
         if isinstance(given, dict):
             return self.create(**{("given" if k == self.kind else k): v for k, v in given.items()})
-        found = self.known.get(str(given).lower())
-        if found is None:
+        entry = self.known.get(str(given).lower())
+        if entry is None:
             meant = near(str(given), self.known)
             raise MXNetError(f"{self.kind}: there must be one called so, got {given!r}{meant}")
-        return found(*args, **kwargs)
+        return entry(*args, **kwargs)

@@ -205,8 +205,8 @@ def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     new = a.ndim - len(shape)
     kept = enumerate(zip(a.shape[new:], shape, strict=True), new)
     stretched = [i for i, (long, short) in kept if long != short]
-    found: np.ndarray = a.sum(axis=(*range(new), *stretched)).reshape(shape)
-    return found
+    result: np.ndarray = a.sum(axis=(*range(new), *stretched)).reshape(shape)
+    return result
 
 
 def assert_exception(

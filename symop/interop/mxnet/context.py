@@ -84,8 +84,8 @@ class Context:
             if host:
                 devices = jax.devices("cpu")
                 return devices[self.device_id if self.device_id < len(devices) else 0]
-            found: jax.Device = device_of(f"{self.device_type}:{self.device_id}")
-            return found
+            result: jax.Device = device_of(f"{self.device_type}:{self.device_id}")
+            return result
         except ArgumentError:
             known = ", ".join(str(context_of(one)) for one in _all_devices())
             raise MXNetError(f"Context: it must be one of {known}, got {self}") from None

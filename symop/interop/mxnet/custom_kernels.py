@@ -133,15 +133,15 @@ def _instance(form: Form, key: Any, given: Sequence[so.NDArray]) -> CustomOp:
     """The object of a call with these inputs and states, created on first use."""
     types = tuple((tuple(one.shape), one.dtype) for one in given)
     with _lock:
-        found = _live.get((key, types))
-    if found is None:
+        result = _live.get((key, types))
+    if result is None:
         ctx = context_for([NDArray(one) for one in given])
-        found = form.create(ctx, [shape for shape, _ in types], [dtype for _, dtype in types])
+        result = form.create(ctx, [shape for shape, _ in types], [dtype for _, dtype in types])
         with _lock:
-            _live[key, types] = found
+            _live[key, types] = result
             if len(_live) > _LIMIT:
                 _live.popitem(last=False)
-    return found
+    return result
 
 
 def _forward(

@@ -245,12 +245,12 @@ class Form(NamedTuple):
         _inferred_shapes(self, prop, shapes[:count])  # may store data for the following methods
         _inferred_types(self, prop, dtypes[:count])
         with called(self.op_type, "create_operator"):
-            made = prop.create_operator(ctx, [*map(list, shapes)], [one.type for one in dtypes])
-        if not isinstance(made, CustomOp):
+            result = prop.create_operator(ctx, [*map(list, shapes)], [one.type for one in dtypes])
+        if not isinstance(result, CustomOp):
             raise MXNetError(
-                f"{self.op_type}: create_operator must give a CustomOp, got {made!r:.200}"
+                f"{self.op_type}: create_operator must give a CustomOp, got {result!r:.200}"
             )
-        return made
+        return result
 
 
 def form_of(op_type: str, arguments: Arguments, version: int | None = None) -> Form:

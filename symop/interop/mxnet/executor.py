@@ -86,9 +86,9 @@ class Executor:
         )
 
     def _gradient(self, name: str) -> NDArray:
-        found = self.grad_dict[name]
-        assert found is not None
-        return found
+        result = self.grad_dict[name]
+        assert result is not None
+        return result
 
     # Parts as lists
 

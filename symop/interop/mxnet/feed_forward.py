@@ -239,9 +239,9 @@ class FeedForward:
         shapes = {**own, **{one.name: tuple(one.shape) for one in descs}}
         types |= {one.name: one.dtype for one in descs}
         ctx: Context | None = self.ctx[0]
-        made = self.symbol.simple_bind(ctx, grad_req="null", type_dict=types, **shapes)
-        made.copy_params_from(self.arg_params, self.aux_params, self.allow_extra_params)
-        return made
+        result = self.symbol.simple_bind(ctx, grad_req="null", type_dict=types, **shapes)
+        result.copy_params_from(self.arg_params, self.aux_params, self.allow_extra_params)
+        return result
 
     def predict(
         self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True

@@ -47,13 +47,13 @@ def fluent_methods(kind: type, find: Find) -> dict[str, Callable[..., Any]]:
     def squeeze(self: Any, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Any:
         return find("squeeze")(self, axis=axis, **kwargs)
 
-    made = {name: fluent(name) for name in METHODS}
+    result = {name: fluent(name) for name in METHODS}
     for method in (transpose, flatten, expand_dims, squeeze):
-        made[method.__name__] = method
-    for name, method in made.items():
+        result[method.__name__] = method
+    for name, method in result.items():
         method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
         method.__doc__ = f"The operator ``{name}`` on this {kind.__name__}."
-    return made
+    return result
 
 
 class Binary(NamedTuple):

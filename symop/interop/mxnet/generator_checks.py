@@ -78,10 +78,10 @@ def verify_generator(
     Raises:
         AssertionError: too few do.
     """
-    found = [chi_square_check(generator, buckets, probs, nsamples)[0] for _ in range(nrepeat)]
-    if sum(one > alpha for one in found) < nrepeat * success_rate:
+    result = [chi_square_check(generator, buckets, probs, nsamples)[0] for _ in range(nrepeat)]
+    if sum(one > alpha for one in result) < nrepeat * success_rate:
         raise AssertionError(
             f"the draws must be distributed as {list(probs)} over {list(buckets)}, got chances of "
-            f"{found}"
+            f"{result}"
         )
-    return found
+    return result

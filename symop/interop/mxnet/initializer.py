@@ -265,17 +265,17 @@ class Load:
         Raises:
             MXNetError: there is neither an array nor a default, or the shape differs.
         """
-        found = self.param.get(str(name))
-        if found is not None and tuple(found.shape) != arr.shape:
-            raise MXNetError(f"Load: {name!r} must be of shape {arr.shape}, got {found.shape}")
-        if found is None and self.default_init is None:
+        entry = self.param.get(str(name))
+        if entry is not None and tuple(entry.shape) != arr.shape:
+            raise MXNetError(f"Load: {name!r} must be of shape {arr.shape}, got {entry.shape}")
+        if entry is None and self.default_init is None:
             raise MXNetError(f"Load: {name!r} must be among the arrays or default_init be given")
-        if found is not None:
-            filled(arr, found.asnumpy() if isinstance(found, NDArray) else found)
+        if entry is not None:
+            filled(arr, entry.asnumpy() if isinstance(entry, NDArray) else entry)
         elif self.default_init is not None:
             self.default_init(name, arr)
         if self.verbose:
-            logging.info("Initialized %s by %s", name, "default" if found is None else "loading")
+            logging.info("Initialized %s by %s", name, "default" if entry is None else "loading")
 
 
 class Mixed:

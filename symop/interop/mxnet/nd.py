@@ -96,17 +96,17 @@ def empty(shape: Shape, ctx: _Any = None, dtype: _Any = None, stype: str | None 
 
 def ones(shape: Shape, ctx: _Any = None, dtype: _Any = None, **others: _Any) -> NDArray:
     """Ones; float32 by default."""
-    made: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
-    return made
+    result: NDArray = _called("_ones")(shape=shape, ctx=ctx, dtype=dtype, **others)
+    return result
 
 
 def full(
     shape: Shape, val: _Any, ctx: _Any = None, dtype: _Any = None, out: NDArray | None = None
 ) -> NDArray:
     """An array filled with a number, or with the broadcast array ``val``."""
-    made = zeros(shape, ctx, dtype) if out is None else out
-    made[:] = val
-    return made
+    result = zeros(shape, ctx, dtype) if out is None else out
+    result[:] = val
+    return result
 
 
 def arange(
@@ -121,8 +121,8 @@ def arange(
     """Evenly spaced numbers up to ``stop``, exclusive, each repeated ``repeat`` times."""
     del infer_range
     options = {"repeat": repeat, "ctx": ctx, "dtype": dtype}
-    made: NDArray = _called("_arange")(start=start, stop=stop, step=step, **options)
-    return made
+    result: NDArray = _called("_arange")(start=start, stop=stop, step=step, **options)
+    return result
 
 
 def linspace(
@@ -135,8 +135,8 @@ def linspace(
 ) -> NDArray:
     """``num`` evenly spaced numbers."""
     options = {"endpoint": endpoint, "ctx": ctx, "dtype": dtype}
-    made: NDArray = _called("_linspace")(start=start, stop=stop, num=num, **options)
-    return made
+    result: NDArray = _called("_linspace")(start=start, stop=stop, num=num, **options)
+    return result
 
 
 def eye(
@@ -148,15 +148,15 @@ def eye(
     **others: _Any,
 ) -> NDArray:
     """Ones on a diagonal, zeros elsewhere."""
-    made: NDArray = _called("_eye")(N=N, M=M, k=k, ctx=ctx, dtype=dtype, **others)
-    return made
+    result: NDArray = _called("_eye")(N=N, M=M, k=k, ctx=ctx, dtype=dtype, **others)
+    return result
 
 
 def from_numpy(ndarray: _np.ndarray, zero_copy: bool = True) -> NDArray:
     """An array with the entries and the dtype of a NumPy array; always a copy."""
     del zero_copy
-    made: NDArray = array(ndarray, dtype=ndarray.dtype)
-    return made
+    result: NDArray = array(ndarray, dtype=ndarray.dtype)
+    return result
 
 
 def from_dlpack(dlpack: _Any) -> NDArray:
@@ -185,8 +185,8 @@ def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) 
     """Concatenates arrays of one dtype along an axis."""
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
-    made: NDArray = _called("Concat")(*arrays, dim=axis)
-    return made
+    result: NDArray = _called("Concat")(*arrays, dim=axis)
+    return result
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:

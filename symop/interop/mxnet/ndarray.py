@@ -285,10 +285,10 @@ class NDArray(Viewed):
             return self
         entries = entries_of(index)
         found = self.inner[entries]
-        made = NDArray(found if found.shape else found.reshape((1,)))
+        result = NDArray(found if found.shape else found.reshape((1,)))
         if not so.autograd.is_recording() and is_contiguous(entries, self.shape):
-            self.adopt(made, entries)
-        return made
+            self.adopt(result, entries)
+        return result
 
     @raising
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -207,12 +207,12 @@ class Operator:
             MXNetError: an attribute is unknown, missing or malformed.
         """
         key = count, frozenset(attributes.items())
-        found = self._known.get(key)
-        if found is None:
+        result = self._known.get(key)
+        if result is None:
             if len(self._known) > _KNOWN:
                 self._known.clear()
-            found = self._known[key] = types.MappingProxyType(self._read(attributes, count))
-        return found
+            result = self._known[key] = types.MappingProxyType(self._read(attributes, count))
+        return result
 
     def _read(self, attributes: Mapping[str, str], count: int) -> dict[str, Any]:
         given = {k: v for k, v in attributes.items() if not is_hidden(k) and k not in self.ignored}
@@ -363,9 +363,9 @@ def find(name: str) -> Operator:
     Raises:
         MXNetError: it is not mapped.
     """
-    found = TABLE.get(name)
-    if found is not None:
-        return found
+    result = TABLE.get(name)
+    if result is not None:
+        return result
     own = registered(name)
     if own is None or own.catalogued:
         told = reason(name) or near(name, TABLE)

@@ -20,14 +20,14 @@ def agreed(dtypes: Iterable[DType | None]) -> DType | None:
     Raises:
         MXNetError: they contradict each other.
     """
-    found: DType | None = None
+    result: DType | None = None
     for one in dtypes:
         # Names are compared because NumPy treats None as float64.
-        if found is None:
-            found = one
-        elif one is not None and one.name != found.name:
-            raise MXNetError(f"dtypes must agree, got {found.name} and {one.name}")
-    return found
+        if result is None:
+            result = one
+        elif one is not None and one.name != result.name:
+            raise MXNetError(f"dtypes must agree, got {result.name} and {one.name}")
+    return result
 
 
 def names(dtypes: Iterable[DType | None]) -> list[str | None]:

@@ -76,8 +76,8 @@ def rand_ndarray(
         ctx: the device.
     """
     if stype == "default":
-        made: NDArray = nd.array(random_arrays(shape), ctx=ctx, dtype=dtype)
-        return made
+        result: NDArray = nd.array(random_arrays(shape), ctx=ctx, dtype=dtype)
+        return result
     how: Any = {"modifier_func": modifier_func, "shuffle_csr_indices": shuffle_csr_indices}
     found: tuple[NDArray, Any] = rand_sparse_ndarray(
         shape, stype, density, dtype, distribution, ctx=ctx, **how
@@ -178,12 +178,12 @@ def _powerlaw(shape: Shape, density: float) -> np.ndarray:
     """One entry in the first row, two in the next, and so on, until the density is reached."""
     rows, columns = shape
     left, count = int(rows * columns * density), 1
-    found = np.zeros((rows, columns), bool)
-    for row in found:
+    result = np.zeros((rows, columns), bool)
+    for row in result:
         held = min(count, columns, left)
         row[:held] = True
         left, count = left - held, 2 * count
-    return found
+    return result
 
 
 def create_sparse_array(
@@ -231,14 +231,14 @@ def assign_each2(
 def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
     """An array whose entries are their row indices."""
     numbers = np.broadcast_to(np.arange(rows)[:, None], (rows, columns))
-    made: NDArray = nd.array(numbers, dtype=dtype)
-    return made
+    result: NDArray = nd.array(numbers, dtype=dtype)
+    return result
 
 
 def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
     """The integers from 0 to ``size - 1``."""
-    made: NDArray = nd.array(np.arange(size), dtype=dtype)
-    return made
+    result: NDArray = nd.array(np.arange(size), dtype=dtype)
+    return result
 
 
 # Shapes ----------------------------------------------------------------------------------------

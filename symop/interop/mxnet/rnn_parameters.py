@@ -66,7 +66,7 @@ def parts_of(
         raise MXNetError(
             f"RNN: parameters of {layers} layers of {units} units ({mode}) cannot be {size}"
         )
-    found: list[Part] = []
+    result: list[Part] = []
     start = 0
     for kind in ("weight", "bias"):
         for layer in range(layers):
@@ -77,6 +77,6 @@ def parts_of(
                     for gate in gates:
                         place = slice(start, start + math.prod(shape))
                         name = f"{direction}{layer}_{group}{gate}_{kind}"
-                        found.append(Part(name, shape, place))
+                        result.append(Part(name, shape, place))
                         start = place.stop
-    return found
+    return result

@@ -110,18 +110,18 @@ def checked(csr: CSRArray) -> CSRArray:
         MXNetError: they are inconsistent.
     """
     parts = [np.asarray(one) for one in (csr.data, csr.indices, csr.indptr)]
-    made = CSRArray(parts[0], parts[1], parts[2], tuple(int(length) for length in csr.shape))
-    if len(made.shape) != 2 or min(made.shape) < 0:
+    result = CSRArray(parts[0], parts[1], parts[2], tuple(int(length) for length in csr.shape))
+    if len(result.shape) != 2 or min(result.shape) < 0:
         raise MXNetError(f"CSRArray: the shape must be (rows, columns), got {csr.shape}")
     if any(not is_integer(one.dtype) for one in parts[1:]):
         raise MXNetError(
             "CSRArray: the indices and the indptr must be integers, got "
             f"{parts[1].dtype} and {parts[2].dtype}"
         )
-    fault = csr_fault(made)
+    fault = csr_fault(result)
     if fault is not None:
         raise MXNetError(f"CSRArray: {fault.must}, got {fault.got}")
-    return made
+    return result
 
 
 def sorted_csr(csr: CSRArray) -> CSRArray:

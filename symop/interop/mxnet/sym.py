@@ -30,21 +30,21 @@ Shape = int | tuple[int, ...] | list[int]
 
 def zeros(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
     """Zeros; float32 by default. A length of 0 is inferred."""
-    made: Symbol = _called("_zeros")(shape=shape, dtype=dtype or "float32", **others)
-    return made
+    result: Symbol = _called("_zeros")(shape=shape, dtype=dtype or "float32", **others)
+    return result
 
 
 def ones(shape: Shape, dtype: _Any = None, **others: _Any) -> Symbol:
     """Ones; float32 by default."""
-    made: Symbol = _called("_ones")(shape=shape, dtype=dtype or "float32", **others)
-    return made
+    result: Symbol = _called("_ones")(shape=shape, dtype=dtype or "float32", **others)
+    return result
 
 
 def full(shape: Shape, val: float, dtype: _Any = None, **others: _Any) -> Symbol:
     """An array filled with a number."""
     options = {"dtype": dtype or "float32", **others}
-    made: Symbol = _called("_full")(shape=shape, value=float(val), **options)
-    return made
+    result: Symbol = _called("_full")(shape=shape, value=float(val), **options)
+    return result
 
 
 def arange(
@@ -58,8 +58,8 @@ def arange(
 ) -> Symbol:
     """Evenly spaced numbers up to ``stop``, exclusive, each repeated ``repeat`` times."""
     options = {"repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32"}
-    made: Symbol = _called("_arange")(start=start, stop=stop, step=step, name=name, **options)
-    return made
+    result: Symbol = _called("_arange")(start=start, stop=stop, step=step, name=name, **options)
+    return result
 
 
 def linspace(
@@ -72,8 +72,8 @@ def linspace(
 ) -> Symbol:
     """``num`` evenly spaced numbers."""
     options = {"endpoint": endpoint, "name": name, "dtype": dtype or "float32"}
-    made: Symbol = _called("_linspace")(start=start, stop=stop, num=num, **options)
-    return made
+    result: Symbol = _called("_linspace")(start=start, stop=stop, num=num, **options)
+    return result
 
 
 def eye(
@@ -84,8 +84,8 @@ def eye(
     **others: _Any,
 ) -> Symbol:
     """Ones on a diagonal, zeros elsewhere."""
-    made: Symbol = _called("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **others)
-    return made
+    result: Symbol = _called("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **others)
+    return result
 
 
 def histogram(a: Symbol, bins: int | Symbol = 10, range: _Any = None, **others: _Any) -> Symbol:
@@ -98,8 +98,8 @@ def histogram(a: Symbol, bins: int | Symbol = 10, range: _Any = None, **others: 
         return _called("_histogram")(data=a, bins=bins, **others)  # type: ignore[no-any-return]
     if range is None:
         raise ValueError("histogram: range must be given with a number of bins, got none")
-    made: Symbol = _called("_histogram")(data=a, bin_cnt=bins, range=range, **others)
-    return made
+    result: Symbol = _called("_histogram")(data=a, bin_cnt=bins, range=range, **others)
+    return result
 
 
 pow = power = _binary("power")

@@ -150,11 +150,11 @@ class Symbol:
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Attributes by the names of the nodes that have some."""
-        found: dict[str, dict[str, str]] = {}
+        result: dict[str, dict[str, str]] = {}
         for node in topological(self.heads):
             if node.attributes:
-                found[node.name] = _with_plain(node.attributes)
-        return found
+                result[node.name] = _with_plain(node.attributes)
+        return result
 
     def _set_attr(self, **attributes: Any) -> None:
         node = self._node("_set_attr")
@@ -185,10 +185,10 @@ class Symbol:
                     f"compose: a symbol of one output must be given for {key!r}, got {one!r}"
                 )
         replaced = {id(variables[key]): one.heads[0] for key, one in given.items()}
-        made = Symbol(copied(self.heads, replaced))
+        result = Symbol(copied(self.heads, replaced))
         if name is not None:
-            made._node("compose").name = name
-        return made
+            result._node("compose").name = name
+        return result
 
     def __copy__(self) -> "Symbol":
         return self.__deepcopy__(None)

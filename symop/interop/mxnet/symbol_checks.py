@@ -211,13 +211,13 @@ def check_symbolic_forward(
     dtype = _dtype(dtype)
     arrays = _located(sym.list_arguments(), location, dtype)
     states = _located(sym.list_auxiliary_states(), aux_states, dtype)
-    found = sym.bind(ctx, arrays, aux_states=states).forward()
+    result = sym.bind(ctx, arrays, aux_states=states).forward()
     names = sym.list_outputs()
     listed = [expected[n] for n in names] if isinstance(expected, Mapping) else expected
-    for name, wanted, one in zip(names, listed, found, strict=False):
+    for name, wanted, one in zip(names, listed, result, strict=False):
         labels = (f"EXPECTED_{name}", f"FORWARD_{name}")
         assert_almost_equal(wanted, one, rtol, atol, labels, equal_nan)
-    return found
+    return result
 
 
 def check_symbolic_backward(
@@ -338,13 +338,13 @@ def _ran(
     for name, array in executor.aux_dict.items():
         full = np.broadcast_to(np.asarray(states.get(name, 0)), array.shape)
         array.hold(array_of(full, array.dtype).value)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     executor.forward(is_train=grad_req != "null")
-    found.update(executor.output_dict)
+    result.update(executor.output_dict)
     if grad_req != "null":
         executor.backward([array_of(one.value) for one in executor.outputs])
-        found.update({name: one for name, one in executor.grad_dict.items() if one is not None})
-    return found
+        result.update({name: one for name, one in executor.grad_dict.items() if one is not None})
+    return result
 
 
 def check_speed(

@@ -57,10 +57,10 @@ def decode(text: str | bytes, limit: int = LIMIT) -> list[Entry]:
 
 def _version(record: _GraphRecord) -> int:
     """The MXNet version that wrote the graph; 0.8 did not record one."""
-    found = record.attrs.get("mxnet_version", ["int", 800])
-    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], int)):
-        raise MXNetFormatError(f'symbol: mxnet_version must be ["int", number], got {found!r:.80}')
-    return found[1]
+    entry = record.attrs.get("mxnet_version", ["int", 800])
+    if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], int)):
+        raise MXNetFormatError(f'symbol: mxnet_version must be ["int", number], got {entry!r:.80}')
+    return entry[1]
 
 
 def _graph(record: _GraphRecord, version: int) -> list[Entry]:
@@ -117,10 +117,10 @@ def _call(record: _NodeRecord, inputs: list[Entry], version: int) -> Node:
     subgraphs = [_graph(one, version) for one in record.subgraphs]
     if version < 900:  # auxiliary states were not written
         inputs = _completed(operator, record.name, attributes, inputs)
-    made = Node(operator, record.name, attributes, inputs, subgraphs)
+    result = Node(operator, record.name, attributes, inputs, subgraphs)
     if version < 904:  # initializers were not attached
-        describe_initial(operator, operator.present(made.values), inputs)
-    return made
+        describe_initial(operator, operator.present(result.values), inputs)
+    return result
 
 
 # Older files -----------------------------------------------------------------------------------
@@ -143,18 +143,18 @@ def _with_hidden(
     operator: Operator | None, attributes: Mapping[str, str], inputs: list[Entry]
 ) -> dict[str, str]:
     """Adds underscores to hidden attributes; moves ``weight_lr_mult`` to the weight's variable."""
-    made: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, value in attributes.items():
         key = next((key for key in HIDDEN if name.endswith(key)), None)
         if key is None or is_hidden(name):
-            made[name] = value
+            result[name] = value
         elif name == key:
-            made[f"__{key}__"] = value
+            result[f"__{key}__"] = value
         else:
             owner = _input_named(operator, name[: -len(key) - 1], attributes, inputs)
-            target = made if owner is None else owner.attributes
+            target = result if owner is None else owner.attributes
             target[name if owner is None else f"__{key}__"] = value
-    return made
+    return result
 
 
 def _input_named(

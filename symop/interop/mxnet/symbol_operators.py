@@ -55,8 +55,8 @@ def split_v2(
     """Splits a symbol along an axis, into equal sections or at the given indices."""
     indices, sections = split_parts(indices_or_sections)
     options = {"axis": axis, "squeeze_axis": squeeze_axis, "sections": sections, **others}
-    made: Symbol = called("_split_v2")(ary, indices=indices, **options)
-    return made
+    result: Symbol = called("_split_v2")(ary, indices=indices, **options)
+    return result
 
 
 def reshape(self: Symbol, *shape: Any, **kwargs: Any) -> Any:

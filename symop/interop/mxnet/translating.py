@@ -107,15 +107,15 @@ def applied(node: Node, inputs: Sequence[Any], shape: Partial) -> tuple[Any, ...
     if not inputs and "shape" in values and not is_known(values["shape"] or None):
         values = {**values, "shape": shape}
     try:
-        found = node.operator.call(inputs, values, bodies_of(node))
+        result = node.operator.call(inputs, values, bodies_of(node))
     except MXNetError as error:
         raise MXNetError(f"{error} (node {node.name!r})") from None
     visible = node.visible
-    if len(found) == visible:
-        return found
+    if len(result) == visible:
+        return result
     names = zip(node.operator.present(values), inputs, strict=True)
     states = [one for name, one in names if name in node.operator.states]
-    return writing(found[:visible], states, found[visible:])
+    return writing(result[:visible], states, result[visible:])
 
 
 def _require_names(nodes: Sequence[Node]) -> None:

@@ -65,8 +65,8 @@ class Viewed:
 
 def _like(value: so.NDArray, other: so.NDArray) -> so.NDArray:
     """``value`` in the shape of ``other``, as an unshared array."""
-    made: so.NDArray = so.nd.reshape(value, tuple(other.shape))
-    return made
+    result: so.NDArray = so.nd.reshape(value, tuple(other.shape))
+    return result
 
 
 def is_contiguous(index: Index, shape: tuple[int, ...]) -> bool:

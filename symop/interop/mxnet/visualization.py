@@ -107,7 +107,7 @@ def _counts(types: Inference, inputs: set[str]) -> dict[int, int | None]:
     None if a shape is not known.
     """
     states, seen = state_ids(types.nodes), set[int]()
-    found: dict[int, int | None] = {}
+    result: dict[int, int | None] = {}
     for node in types.nodes:
         own = [one for one, _ in node.inputs if one.is_variable and id(one) not in states | seen]
         own = [one for one in own if one.name not in inputs and not one.name.endswith("label")]
@@ -116,8 +116,8 @@ def _counts(types: Inference, inputs: set[str]) -> dict[int, int | None]:
         seen |= {id(one) for one in own}
         shapes = [types.shape((one, 0)) for one in own]
         known = [one for one in shapes if one is not None and is_known(one)]
-        found[id(node)] = sum(map(math.prod, known)) if len(known) == len(shapes) else None
-    return found
+        result[id(node)] = sum(map(math.prod, known)) if len(known) == len(shapes) else None
+    return result
 
 
 # Pictures --------------------------------------------------------------------------------------

@@ -81,17 +81,17 @@ def _unchanged(run: Run, image: Images) -> dict[Node, Node]:
 def _read(outputs: Sequence[Node], plans: Sequence[Plan]) -> list[dict[Node, None]]:
     """Returns the values of each run that are read outside it."""
     run_of = {node: i for i, plan in enumerate(plans) for node in plan.run}
-    found: list[dict[Node, None]] = [{} for _ in plans]
+    result: list[dict[Node, None]] = [{} for _ in plans]
     for i, plan in enumerate(plans):
         for node in plan.run:
             for one in node.operands:
                 home = run_of.get(one.source)
                 if home is not None and home != i:
-                    found[home][one] = None
+                    result[home][one] = None
     for one in outputs:
         if one.source in run_of:
-            found[run_of[one.source]][one] = None
-    return found
+            result[run_of[one.source]][one] = None
+    return result
 
 
 def _block(plan: Plan, read: dict[Node, None], image: Images) -> dict[Node, Node] | None:
@@ -164,11 +164,11 @@ def apart(order: Sequence[Node], xs: Iterable[Node]) -> set[Node]:
     """
     calls = calls_of(order)
     shared = _shared_states(calls)
-    found = {x.source for x in xs}
+    result = {x.source for x in xs}
     for node in calls:
         if not shared.isdisjoint(node.operands) or gives_rows(node):
-            found.add(node)
-    return found
+            result.add(node)
+    return result
 
 
 def _shared_states(calls: Sequence[Node]) -> set[Node]:

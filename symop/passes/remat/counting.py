@@ -53,14 +53,14 @@ def count_reads(ys: Sequence[Node], gradients: Sequence[Node]) -> Estimate:
 
 def _distinct(values: Iterable[Node]) -> set[Node]:
     """Returns the values that take memory: not variables, constants, or rearranged views."""
-    found = set()
+    result = set()
     for value in values:
         one = value
         while _is_arrangement(one):
             (one,) = one.operands
         if isinstance(one.source.op, Operator):
-            found.add(one)
-    return found
+            result.add(one)
+    return result
 
 
 def _is_arrangement(node: Node) -> bool:

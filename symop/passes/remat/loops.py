@@ -57,11 +57,11 @@ def chosen(roots: Sequence[Node], policy: Policy | None) -> list[Node]:
 def _read(order: Sequence[Node], roots: Sequence[Node]) -> dict[Node, list[Node]]:
     """Returns the values of each loop that are read."""
     values = dict.fromkeys([*roots, *(one for node in order for one in node.operands)])
-    found: dict[Node, list[Node]] = {node: [] for node in order if is_loop(node)}
+    result: dict[Node, list[Node]] = {node: [] for node in order if is_loop(node)}
     for one in values:
-        if one.source in found and (one.is_selection or _is_single(one)):
-            found[one.source].append(one)
-    return found
+        if one.source in result and (one.is_selection or _is_single(one)):
+            result[one.source].append(one)
+    return result
 
 
 def _is_single(node: Node) -> bool:

@@ -136,8 +136,8 @@ def _split(series: Node, begin: int, lengths: tuple[int, ...]) -> Node:
 
 
 def _merged(series: Node, length: int) -> Node:
-    found: Node = get("reshape")(series, shape=(length, *series.type.shape[2:]))
-    return found
+    result: Node = get("reshape")(series, shape=(length, *series.type.shape[2:]))
+    return result
 
 
 # Random keys -----------------------------------------------------------------------------------

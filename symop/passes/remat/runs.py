@@ -54,14 +54,14 @@ def _in_groups(calls: Sequence[Node], keys: Sequence[Hashable | None]) -> list[i
     for i, count in enumerate(missing):
         if count == 0:
             ready.add(i)
-    found: list[int] = []
-    while len(found) < len(calls):
-        found.append(ready.take())
-        for j in after[found[-1]]:
+    result: list[int] = []
+    while len(result) < len(calls):
+        result.append(ready.take())
+        for j in after[result[-1]]:
             missing[j] -= 1
             if missing[j] == 0:
                 ready.add(j)
-    return found
+    return result
 
 
 class _Ready:

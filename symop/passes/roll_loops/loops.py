@@ -127,10 +127,10 @@ class _Operands:
 
     @staticmethod
     def _parameter(known: dict[Any, Node], key: Any, name: str, type: VarType) -> Node:
-        found = known.get(key)
-        if found is None:
-            found = known[key] = placeholder(f"{name}{len(known)}", type)
-        return found
+        result = known.get(key)
+        if result is None:
+            result = known[key] = placeholder(f"{name}{len(known)}", type)
+        return result
 
     @property
     def parameters(self) -> list[Node]:
@@ -149,11 +149,11 @@ class _Builder:
     def _scope(self) -> RematScope | None:
         """Returns the scope that contains all steps; scopes of single steps are inside the body."""
         last = self.steps.run.times - 1
-        found = scope_of(self.steps.node(0, 0))
+        result = scope_of(self.steps.node(0, 0))
         for k in range(self.steps.run.period):
             for step in (0, 1, last):
-                found = around_both(found, scope_of(self.steps.node(step, k)))
-        return found
+                result = around_both(result, scope_of(self.steps.node(step, k)))
+        return result
 
     def _placed(self, node: Node, scope: RematScope | None) -> Origin | None:
         return None if node.origin is None else node.origin._replace(scope=scope)
@@ -203,10 +203,10 @@ class _Builder:
         inputs = tuple([self._input(read) for read in self.steps.reads(k)])
         assert isinstance(node.op, Operator)
         with copied_origin(self._placed(node, within(scope_of(node), self.scope))):
-            made = apply(node.op, inputs, node.attributes)
-        if made.types != node.types:
+            result = apply(node.op, inputs, node.attributes)
+        if result.types != node.types:
             raise RefusedError(f"{node.op.name} gives another type for numbers that differ by step")
-        return made
+        return result
 
     def _input(self, read: Read | None) -> Node | None:
         if read is None:

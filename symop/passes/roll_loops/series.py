@@ -39,9 +39,9 @@ def series_of(values: Sequence[Node]) -> Series | None:
         return None
     cuts = [cut_of(one) for one in values]
     pieces = [one for one in cuts if one is not None]
-    found = _of_pieces(pieces) if len(pieces) == len(values) else None
-    if found is not None:
-        return found
+    result = _of_pieces(pieces) if len(pieces) == len(values) else None
+    if result is not None:
+        return result
     if all(one.op is CONSTANT and one.type.shape == () for one in values):
         return Series(array(np.array([one.attributes[0] for one in values], values[0].type.dtype)))
     made = get("stack")(*values)

@@ -85,9 +85,9 @@ class Steps:
 
     def value(self, step: int, place: Place) -> Node:
         """Returns a value of a step that is requested from outside."""
-        found = self.listing.value(self.listing.place[self.node(step, place[0])], place[1])
-        assert found is not None
-        return found
+        result = self.listing.value(self.listing.place[self.node(step, place[0])], place[1])
+        assert result is not None
+        return result
 
     def _varies(self, k: int) -> bool:
         if not is_cut(self.node(0, k)):
@@ -115,9 +115,9 @@ class Steps:
                 yield Read(None, (source + run.period, index), (first,))
 
     def _values(self, k: int, i: int) -> tuple[Node, ...]:
-        found = tuple(self.node(step, k).inputs[i] for step in range(self.run.times))
-        assert None not in found
-        return found  # type: ignore[return-value]
+        result = tuple(self.node(step, k).inputs[i] for step in range(self.run.times))
+        assert None not in result
+        return result  # type: ignore[return-value]
 
     def _note_uses(self) -> None:
         listing, run = self.listing, self.run

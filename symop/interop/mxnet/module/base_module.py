@@ -222,14 +222,14 @@ class BaseModule(ModuleInterface):
             return self.get_outputs()[0]
         if not isinstance(eval_data, DataIter):
             raise MXNetError(f"predict: an array or a DataIter must be given, got {eval_data!r}")
-        found = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
-        if not found or not merge_batches:
-            return found
-        if len({len(outputs) for outputs in found}) > 1:
+        result = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
+        if not result or not merge_batches:
+            return result
+        if len({len(outputs) for outputs in result}) > 1:
             raise MXNetError("predict: batches must have one number of outputs to be merged")
         merged = [
             array_of(jnp.concatenate([one.value for one in same]))
-            for same in zip(*found, strict=True)
+            for same in zip(*result, strict=True)
         ]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 

@@ -87,8 +87,8 @@ class BucketingModule(BaseModule):
     @property
     def symbol(self) -> Symbol:
         """The symbol of the current bucket."""
-        found: Symbol = self._current.symbol
-        return found
+        result: Symbol = self._current.symbol
+        return result
 
     @property
     def data_names(self) -> Any:
@@ -311,10 +311,10 @@ class BucketingModule(BaseModule):
             symbol, data_names, label_names = sym_gen(key)
             return sym_dict.get(key, symbol), data_names, label_names
 
-        made = BucketingModule(known, default_bucket_key, **kwargs)
+        result = BucketingModule(known, default_bucket_key, **kwargs)
         for key in sym_dict:
-            made._module(key)
-        default = made._buckets[default_bucket_key]
+            result._module(key)
+        default = result._buckets[default_bucket_key]
         default._loaded = dict(arg_params), dict(aux_params)
-        default.params_initialized = made.params_initialized = True
-        return made
+        default.params_initialized = result.params_initialized = True
+        return result

@@ -121,11 +121,11 @@ class Module(BoundModule):
             **kwargs: see the class.
         """
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
-        made = Module(symbol, **kwargs)
-        made._loaded, made.params_initialized = (arg_params, aux_params), True
+        result = Module(symbol, **kwargs)
+        result._loaded, result.params_initialized = (arg_params, aux_params), True
         if load_optimizer_states:
-            made._preload_opt_states = f"{prefix}-{epoch:04d}.states"
-        return made
+            result._preload_opt_states = f"{prefix}-{epoch:04d}.states"
+        return result
 
     def save_checkpoint(
         self,

@@ -124,7 +124,7 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
         axis: int = 1,
     ) -> Any:
         """Normalizes channels by batch statistics, in prediction by moving statistics."""
-        found = _batch_norm(
+        result = _batch_norm(
             (data, gamma, beta, moving_mean, moving_var),
             axis=axis,
             eps=eps,
@@ -135,8 +135,8 @@ def _declare(*names: str, then: Callable[[Any], Any] | None, outputs: tuple[str,
             spread=lambda variance: so.rsqrt(variance + eps),
         )
         if then is None:
-            return found
-        return (then(found[0]), *found[1:]) if output_mean_var else then(found)
+            return result
+        return (then(result[0]), *result[1:]) if output_mean_var else then(result)
 
     ignored = ("cudnn_off", "min_calib_range", "max_calib_range")
     rules = {"outputs": lambda: outputs, "shapes": _shapes_along, "ignored": ignored}

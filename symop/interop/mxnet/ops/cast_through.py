@@ -16,8 +16,8 @@ from symop.interop.mxnet.ops.values import Dtype
 def _through(x: Array, *, via: np.dtype, dtype: np.dtype, back: np.dtype) -> Array:
     """``x``, of dtype ``back``, cast to ``via`` and then to ``dtype``."""
     del back
-    found: Array = so.cast(so.cast(x, dtype=via), dtype=dtype)
-    return found
+    result: Array = so.cast(so.cast(x, dtype=via), dtype=dtype)
+    return result
 
 
 # Opaque: for JAX, values cast to integers have no derivative.

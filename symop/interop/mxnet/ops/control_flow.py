@@ -17,11 +17,11 @@ def _numbered(num_outputs: int) -> list[str]:
 
 def _placed(count: int, *groups: tuple[Places, Sequence[Any]]) -> list[Any]:
     """The inputs of a graph: each group of values at its positions."""
-    given: list[Any] = [None] * count
+    result: list[Any] = [None] * count
     for places, values in groups:
         for place, value in zip(places, values, strict=True):
-            given[place] = value
-    return given
+            result[place] = value
+    return result
 
 
 def _is_true(value: Any) -> Any:
@@ -72,10 +72,10 @@ def while_loop(
     places = [func_input_locs[at] for at in func_var_locs]
 
     def with_variables(variables: Sequence[Any]) -> list[Any]:
-        given = list(inputs)
+        result = list(inputs)
         for place, one in zip(places, variables, strict=True):
-            given[place] = one
-        return given
+            result[place] = one
+        return result
 
     def go_on(variables: Sequence[Any]) -> Any:
         given = with_variables(variables)

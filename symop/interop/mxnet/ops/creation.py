@@ -60,11 +60,11 @@ def _steps(count: int, start: float, step: float, repeat: int, dtype: str, like:
     """``count`` numbers from ``start``, each repeated ``repeat`` times, the last maybe fewer."""
     if repeat < 1:
         raise MXNetError(f"arange: repeat must be at least 1, got {repeat}")
-    found = made(so.arange, like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
-    found = so.add(so.multiply(found, _in(dtype, step)), _in(dtype, start))
+    result = made(so.arange, like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
+    result = so.add(so.multiply(result, _in(dtype, step)), _in(dtype, start))
     if repeat == 1:
-        return found
-    return so.slice_axis(so.repeat(found, repeat, axis=0), axis=0, begin=0, end=count)
+        return result
+    return so.slice_axis(so.repeat(result, repeat, axis=0), axis=0, begin=0, end=count)
 
 
 @operator("_arange", ignored=_DEVICE, note="infer_range is not supported: give stop")

@@ -169,10 +169,10 @@ def _propose(
     boxes = rows_at(boxes, order)
     left = kept(boxes, so.equal(order, order), _clash(threshold))
     chosen = _repeated(left, min(rpn_post_nms_top_n, before), rpn_post_nms_top_n)
-    found = _with_images(rows_at(boxes, chosen))
+    result = _with_images(rows_at(boxes, chosen))
     if not output_score:
-        return found
-    return found, so.reshape(so.take_along_axis(scores, chosen, axis=1), shape=(-1, 1))
+        return result
+    return result, so.reshape(so.take_along_axis(scores, chosen, axis=1), shape=(-1, 1))
 
 
 for _name in ("_contrib_Proposal", "_contrib_MultiProposal"):

@@ -267,10 +267,10 @@ def sample_multinomial(
     full = (*rows, *shape) or (1,)
     wide = so.reshape(data, shape=(*rows, *[1] * (len(full) - len(rows)), classes))
     drawn = so.random_categorical(so.log(wide), shape=full)
-    found = fixed(so.cast(drawn, dtype=dtype), data)
+    result = fixed(so.cast(drawn, dtype=dtype), data)
     if not get_prob:
-        return found
-    return found, so.log(so.pick(so.broadcast_to(wide, shape=(*full, classes)), drawn))
+        return result
+    return result, so.log(so.pick(so.broadcast_to(wide, shape=(*full, classes)), drawn))
 
 
 @operator("_shuffle", "shuffle", shapes=same)

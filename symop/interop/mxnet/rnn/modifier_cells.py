@@ -184,5 +184,5 @@ class ResidualCell(ModifierCell):
 
 
 def _added(output: Symbol, inputs: Symbol) -> Symbol:
-    made: Symbol = sym.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")
-    return made
+    result: Symbol = sym.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")
+    return result
