@@ -11,6 +11,7 @@ from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.derivatives import grad, jvp
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
+from symop.interop.jax.functions import from_jax, transform
 from symop.io.files import load_parameters, save_parameters
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
@@ -44,6 +45,7 @@ __all__ = [
     "derivative",
     "foreach",
     "from_desc",
+    "from_jax",
     "grad",
     "hessian",
     "hvp",
@@ -65,6 +67,7 @@ __all__ = [
     "save_parameters",
     "scan",
     "sym",
+    "transform",
     "value_and_grad",
     "var",
     "vmap",

@@ -1,5 +1,7 @@
 """Origins: the user's source line of each graph node, for error messages."""
 
+import functools
+import importlib.util
 import os
 import re
 import sys
@@ -90,6 +92,19 @@ def _is_own(code_file: str, module: str) -> bool:
     skipped = module.partition(".")[0] in ("symop", "registry", "jax")
     own = skipped or code_file.startswith("<frozen")
     return _own_files.setdefault(code_file, own)
+
+
+def is_own_file(file: str) -> bool:
+    """Whether ``file`` belongs to symop, JAX or Python's import system, not to a user."""
+    return file.startswith(("<frozen", *_own_folders()))
+
+
+@functools.cache
+def _own_folders() -> tuple[str, ...]:
+    """Returns the folders of the packages whose lines are never a user's."""
+    specs = [importlib.util.find_spec(one) for one in ("symop", "registry", "jax", "jaxlib")]
+    places = [folder for one in specs if one for folder in one.submodule_search_locations or ()]
+    return tuple(os.path.join(folder, "") for folder in places)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Branches, loops, scans and tensor arrays, with graphs as bodies.
 
 from registry.ops.control_flow import (
     calls,
+    custom_rules,
     loop_gradients,
     loop_types,
     recomputing,
@@ -15,6 +16,7 @@ from registry.ops.control_flow import (
 
 __all__ = [
     "calls",
+    "custom_rules",
     "loop_gradients",
     "loop_types",
     "recomputing",

@@ -1,0 +1,190 @@
+"""A call of a body that may have its own derivative rule."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from registry.cases import case, misuse, workload
+from registry.errors import ArgumentError
+from registry.operator.bodies import Body, BodyAttribute, Places, Types, bodies_of, body, settled
+from registry.operator.operator import Grads
+from registry.operator.signature import Array, Training
+from registry.ops.control_flow.loop_types import require_types
+from registry.ops.control_flow.stepping import Operands, said
+from registry.table import op
+from registry.types import VarKind, VarType
+from registry.var import Var, filled
+
+_N_FIXED = 1
+"""Number of slots before the operands: the training flag."""
+
+
+def moving(types: Types) -> Places:
+    """Returns the indices of the values that have tangents and cotangents."""
+    return tuple(i for i, one in enumerate(types) if one.differentiable)
+
+
+def _sine(x: Any, y: Any) -> Any:
+    return x.sin() * y
+
+
+def _sine_tangents(x: Any, y: Any, t_x: Any, t_y: Any) -> Any:
+    return x.cos() * y * t_x + x.sin() * t_y
+
+
+def _sine_gradients(x: Any, y: Any, d: Any) -> Any:
+    return x.cos() * y * d, x.sin() * d
+
+
+@op(
+    outputs=("*parts",),
+    count=lambda *, body: len(body.outputs),
+    reference=lambda *operands, body, **_: said([np.asarray(one) for one in body.run(operands)]),
+    native=False,
+    cases=[
+        case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,))),
+        case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,)),
+             jvp=body(_sine_tangents, (3,), (3,), (3,), (3,))),
+        case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,)),
+             vjp=body(_sine_gradients, (3,), (3,), (3,))),
+        workload(operands=[(512, 512), (512, 512)], body=body(_sine, (512, 512), (512, 512)),
+                 vjp=body(_sine_gradients, (512, 512), (512, 512), (512, 512))),
+        misuse("operand 1 of the body must be", operands=[(3,), (2,)],
+               body=body(_sine, (3,), (3,))),
+        misuse("jvp must take the operands and their tangents", operands=[(3,), (3,)],
+               body=body(_sine, (3,), (3,)), jvp=body(_sine, (3,), (3,))),
+        misuse("there must be at most one rule", operands=[(3,), (3,)],
+               body=body(_sine, (3,), (3,)), jvp=body(_sine_tangents, (3,), (3,), (3,), (3,)),
+               vjp=body(_sine_gradients, (3,), (3,), (3,))),
+    ],
+)  # fmt: skip
+def call(
+    training: Training,
+    *operands: Operands,
+    body: BodyAttribute,
+    jvp: BodyAttribute | None = None,
+    vjp: BodyAttribute | None = None,
+) -> tuple[Array, ...]:
+    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed.
+
+    Args:
+        operands: the inputs of ``body``.
+        body: the function.
+        jvp: its forward rule: takes the operands and a tangent of each operand that is inexact, and
+            returns a tangent of each output that is inexact. It must be linear in the tangents.
+        vjp: its reverse rule: takes the operands and a cotangent of each output that is inexact,
+            and returns a gradient of each operand that is inexact.
+
+    This corresponds to ``jax.custom_jvp`` and ``jax.custom_vjp``.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> clipped = so.body(lambda x, d: so.clip(d, a_min=-1.0, a_max=1.0), ((), "float32"),
+        ...     ((), "float32"))
+        >>> square = so.body(lambda x: x * x, ((), "float32"))
+        >>> (y,) = so.call(x, body=square, vjp=clipped)
+        >>> float(y.eval(x=3.0)), float(so.grad(2.0 * y, x).eval(x=3.0))
+        (9.0, 1.0)
+    """
+    exact = [settled(*pair) for pair in zip(operands, body.inputs, strict=True)]
+    return tuple(body.run(exact, training=training))
+
+
+@call.types
+def call_types(
+    operands: tuple[VarType, ...], *, body: Body, jvp: Body | None, vjp: Body | None
+) -> tuple[VarType, ...]:
+    """Returns the output types of the body; checks those of the rule."""
+    require_types("the body", body, operands)
+    if any(one.draws for one in bodies_of((body, jvp, vjp))):
+        raise ArgumentError("a body must take the random keys that it uses as operands")
+    if jvp is not None and vjp is not None:
+        raise ArgumentError("there must be at most one rule, got jvp and vjp")
+    ins = [body.inputs[i] for i in moving(body.inputs)]
+    outs = [body.outputs[j] for j in moving(body.outputs)]
+    if jvp is not None:
+        _require_rule("jvp", "their tangents", jvp, (*body.inputs, *ins), outs)
+    if vjp is not None:
+        _require_rule("vjp", "cotangents", vjp, (*body.inputs, *outs), ins)
+    return body.outputs
+
+
+def _require_rule(
+    name: str, what: str, rule: Body, inputs: Sequence[VarType], outputs: Sequence[VarType]
+) -> None:
+    if rule.inputs != tuple(inputs) or rule.outputs != tuple(outputs):
+        raise ArgumentError(
+            f"{name} must take the operands and {what}, {_listed(inputs)}, and return "
+            f"{_listed(outputs)}, got {rule!r}"
+        )
+
+
+def _listed(types: Sequence[VarType]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+@call.kind
+def call_kinds(*, body: Body) -> tuple[VarKind, ...]:
+    """Returns the output kinds of the body."""
+    return tuple(one.kind for one in body.outputs)
+
+
+@call.gradient
+def _call_gradient(
+    training: Var,
+    operands: tuple[Var, ...],
+    parts: tuple[Var, ...],
+    d_parts: tuple[Var | None, ...] | None,
+    wanted: tuple[bool, ...],
+    *,
+    body: Body,
+    jvp: Body | None,
+    vjp: Body | None,
+) -> Grads:
+    """The reverse rule, the transpose of the forward rule, or the pullback of the body."""
+    heads = d_parts or ()
+    given = {j: one for j, one in enumerate(heads) if one is not None}
+    asked = tuple(i for i in moving(body.inputs) if wanted[i + _N_FIXED])
+    gradients: list[Var | None] = [None] * len(operands)
+    if not given or not asked:
+        return {"operands": gradients}
+    if vjp is not None:
+        cotangents = [given[j] if j in given else filled(parts[j], 0) for j in moving(body.outputs)]
+        found = call(*operands, *cotangents, training=training, body=vjp)
+        chosen = moving(body.inputs)
+    else:
+        chosen, found = _pulled_back(training, operands, given, asked, body, jvp)
+    for i, gradient in zip(chosen, found, strict=True):
+        gradients[i] = gradient if i in asked else None
+    return {"operands": gradients}
+
+
+def _pulled_back(
+    training: Var,
+    operands: Sequence[Var],
+    heads: dict[int, Var],
+    asked: Places,
+    body: Body,
+    jvp: Body | None,
+) -> tuple[Places, Sequence[Var]]:
+    """Returns the places of operands, and their gradients by the rule's or the body's pullback."""
+    differentiated, values, inputs, outputs = body, list(operands), asked, dict(heads)
+    if jvp is not None:
+        # The rule is linear in the tangents, so its gradient is the same at any tangents.
+        ins, outs = moving(body.inputs), moving(body.outputs)
+        differentiated = jvp
+        values += [filled(operands[i], 0) for i in ins]
+        inputs = tuple(len(operands) + ins.index(i) for i in asked)
+        outputs = {outs.index(j): one for j, one in heads.items()}
+    chosen = differentiated.reached(tuple(outputs), inputs)
+    if not chosen:
+        return (), ()
+    pulled = differentiated.pullback(tuple(outputs), chosen)
+    found = call(
+        *[outputs[one.place] if one.of == "head" else values[one.place] for one in pulled.sources],
+        training=training,
+        body=pulled.body,
+    )
+    return tuple(asked[inputs.index(i)] for i in chosen), found

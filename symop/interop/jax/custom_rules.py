@@ -1,0 +1,113 @@
+"""``jax.custom_jvp`` and ``jax.custom_vjp``: their rules become the derivatives of a call."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+from jax.extend.core import JaxprEqn
+
+from registry.ops.control_flow.custom_rules import moving
+from registry.table import get
+from registry.types import VarType, is_inexact
+from symop.graph.nodes import Node, placeholder, topological
+from symop.interop.jax.control_flow import called, read_called
+from symop.interop.jax.opaque import apply_equation
+from symop.interop.jax.reading import Reader, Values, is_key, translates, type_of_aval
+from symop.lowering.steps import random_keys
+from symop.regions.bodies import GraphBody, body_of
+
+_Rule = Callable[[list[Any], list[Any]], list[Any]]
+_LIMIT = 4
+"""The number of rules inside each other that are kept.
+
+A rule may call the function that it differentiates, whose rule is then inside it, and so on without
+end. From this order on, the function's own derivative replaces the rule.
+"""
+
+
+@translates("custom_jvp_call")
+def _custom_jvp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    def rule(values: list[Any], tangents: list[Any]) -> list[Any]:
+        return _pushed(equation, values, tangents)
+
+    return _call(reader, equation, inputs, "jvp", rule, [one.aval for one in equation.invars])
+
+
+@translates("custom_vjp_call")
+def _custom_vjp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    def rule(values: list[Any], cotangents: list[Any]) -> list[Any]:
+        return _pulled(equation, values, cotangents)
+
+    return _call(reader, equation, inputs, "vjp", rule, [one.aval for one in equation.outvars])
+
+
+def _call(
+    reader: Reader, equation: JaxprEqn, inputs: Values, name: str, rule: _Rule, along: list[Any]
+) -> Sequence[Node]:
+    """Returns the outputs of ``call`` with a rule traced on values and vectors like ``along``."""
+    avals = [one.aval for one in equation.invars]
+    types = [type_of_aval(one) for one in avals]
+    if not moving(types) or any(map(is_key, avals)) or reader.rules == _LIMIT:
+        return read_called(reader, called(equation), inputs)
+    vectors = [along[i] for i in moving([type_of_aval(one) for one in along])]
+    traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
+    body = _body(types, lambda nodes: read_called(reader, called(equation), nodes))
+    of_rule = _body([*types, *map(type_of_aval, vectors)], lambda nodes: reader.read(traced, nodes))
+    return tuple(get("call")(*inputs, training=False, body=body, **{name: of_rule}))
+
+
+@contextmanager
+def _inside_rule(reader: Reader) -> Iterator[None]:
+    reader.rules += 1
+    try:
+        yield
+    finally:
+        reader.rules -= 1
+
+
+def _struct(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+
+
+def _body(types: Sequence[VarType], read: Callable[[Values], Sequence[Node]]) -> GraphBody:
+    parameters = [placeholder(f"x{i}", one) for i, one in enumerate(types)]
+    results = read(parameters)
+    return body_of(parameters, results, random_keys(topological(results)))
+
+
+# The rules, as JAX runs them ----------------------------------------------------------------------
+
+
+def _moving(values: Sequence[Any]) -> list[int]:
+    return [i for i, one in enumerate(values) if is_inexact(one.dtype)]
+
+
+def _pushed(equation: JaxprEqn, values: list[Any], tangents: list[Any]) -> list[Any]:
+    """Returns tangents of the inexact outputs."""
+    places = _moving(values)
+
+    def outputs(*moved: Any) -> list[Any]:
+        given = list(values)
+        for i, one in zip(places, moved, strict=True):
+            given[i] = one
+        results = apply_equation(equation, given)
+        return [results[j] for j in _moving(results)]
+
+    _, found = jax.jvp(outputs, tuple(values[i] for i in places), tuple(tangents))
+    return found
+
+
+def _pulled(equation: JaxprEqn, values: list[Any], cotangents: list[Any]) -> list[Any]:
+    """Returns gradients of the inexact inputs."""
+    places = _moving(values)
+
+    def outputs(*moved: Any) -> list[Any]:
+        given = list(values)
+        for i, one in zip(places, moved, strict=True):
+            given[i] = one
+        results = apply_equation(equation, given)
+        return [results[j] for j in _moving(results)]
+
+    _, pull = jax.vjp(outputs, *[values[i] for i in places])
+    return list(pull(cotangents))

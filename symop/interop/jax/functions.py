@@ -1,0 +1,233 @@
+"""``from_jax`` and ``transform``: functions of JAX as graphs."""
+
+import functools
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax.extend.core import ClosedJaxpr
+
+from registry.caches import memoized
+from registry.errors import ArgumentError
+from symop.graph.nodes import Node, variable
+from symop.interop.jax import control_flow, custom_rules
+from symop.interop.jax.primitives import otherwise
+from symop.interop.jax.reading import Foreign, Reader, is_key, key_impl, type_of_aval
+from symop.symbol.symbol import Symbol
+
+__all__ = ["from_jax", "transform"]
+_TABLES = (control_flow, custom_rules)
+"""Modules that declare translations when they are imported."""
+
+
+def from_jax(
+    function: Callable[..., Any],
+    *examples: Any,
+    static_argnums: int | Sequence[int] = (),
+    names: Sequence[str] | None = None,
+    strict: bool = False,
+) -> Symbol:
+    """Converts a function of JAX to a symbol with the same values and derivatives.
+
+    The function is traced once, as by ``jax.make_jaxpr``. Each array among the arguments becomes a
+    variable, named after the argument and its path in it: the array ``params["dense"]["kernel"]``
+    is ``params/dense/kernel``. ``jax.custom_jvp`` and ``jax.custom_vjp`` keep their rules.
+
+    Args:
+        function: a function of arrays, in nested tuples, lists, dictionaries and registered types.
+        examples: its arguments: arrays, ``jax.ShapeDtypeStruct``\\ s, or nested ones.
+        static_argnums: the positions of arguments that are not arrays, as for ``jax.jit``.
+        names: a name for each argument that is not static; by default the names of the parameters.
+        strict: whether a primitive that no operator expresses, such as a callback, is an error.
+            Otherwise it becomes an opaque operator, which JAX evaluates and differentiates.
+
+    Returns:
+        A symbol with the outputs of ``function`` in the order in which JAX flattens them.
+
+    Raises:
+        UnsupportedPrimitiveError: ``strict`` is set, and some primitive would be opaque.
+        ArgumentError: two variables would have one name, or the function returns no array.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, symop as so
+        >>> y = so.from_jax(lambda x: jnp.sin(x) * x, jax.ShapeDtypeStruct((), "float32"))
+        >>> float(so.derivative(y, y.list_inputs()[0], order=2).eval(x=0.0))
+        2.0
+    """
+    statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    statics = tuple(i % len(examples) for i in statics) if examples else ()
+    dynamic = [i for i in range(len(examples)) if i not in statics]
+    titles = _titles(function, dynamic, names)
+    traced = _trace(function, examples, statics)
+    leaves = [
+        (title + _path(path), leaf)
+        for title, i in zip(titles, dynamic, strict=True)
+        for path, leaf in jax.tree_util.tree_flatten_with_path(examples[i])[0]
+    ]
+    _require_distinct([name for name, _ in leaves])
+    types = map(type_of_aval, traced.program.in_avals)
+    inputs = [
+        variable(name, type.shape, type.dtype)
+        for (name, _), type in zip(leaves, types, strict=True)
+    ]
+    nodes, _ = traced.read(inputs, strict=strict)
+    if not nodes:
+        raise ArgumentError("from_jax: the function must return at least one array, got none")
+    return Symbol(nodes, tuple(inputs))
+
+
+def transform(
+    function: Callable[..., Any], *, static_argnums: int | Sequence[int] = (), strict: bool = False
+) -> Callable[..., Any]:
+    """Returns a function with the values of ``function`` that runs as a graph of symop.
+
+    It takes and returns the same nested arrays, under ``jax.jit``, ``jax.vmap`` and ``jax.grad``,
+    too. JAX differentiates it by the gradient makers of the operators. The graph is built for each
+    combination of shapes, dtypes and static arguments, as ``jax.jit`` traces.
+
+    Args:
+        function: as in ``from_jax``.
+        static_argnums: the positions of arguments that are not arrays; they must be hashable.
+        strict: as in ``from_jax``.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, symop as so
+        >>> f = so.transform(lambda x: {"y": jnp.tanh(x)})
+        >>> f(jnp.asarray(0.0))
+        {'y': Array(0., dtype=float32)}
+        >>> float(jax.grad(lambda x: f(x)["y"])(0.0))
+        1.0
+    """
+    statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    @memoized(256)
+    def compiled(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
+        structs = jax.tree_util.tree_unflatten(tree, [_struct(one) for one in avals])
+        return _Compiled(_merged(structs, held, statics), function, statics, strict)
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        at = {i % len(args) for i in statics} if args else set()
+        leaves, tree = jax.tree_util.tree_flatten([a for i, a in enumerate(args) if i not in at])
+        held = tuple(args[i] for i in sorted(at))
+        return compiled(tree, tuple(map(jax.typeof, leaves)), held)(leaves)
+
+    return run
+
+
+def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int]) -> list[Any]:
+    """Returns arguments of a function, the static ones ``held`` at the places ``statics``."""
+    count = len(dynamic) + len(held)
+    at = {i % count for i in statics} if count else set()
+    supply, static = iter(dynamic), iter(held)
+    return [next(static) if i in at else next(supply) for i in range(count)]
+
+
+def _struct(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+
+
+class _Compiled:
+    """A function as a graph, for arguments of fixed types."""
+
+    def __init__(
+        self,
+        examples: Sequence[Any],
+        function: Callable[..., Any],
+        statics: Sequence[int],
+        strict: bool,
+    ) -> None:
+        traced = _trace(function, examples, statics)
+        inputs = [
+            variable(f"x{i}", type.shape, type.dtype)
+            for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
+        ]
+        nodes, _ = traced.read(inputs, strict=strict)
+        self._names = [one.name for one in inputs]
+        self._types = traced.program.out_avals
+        self._tree = traced.tree
+        self._function = Symbol(nodes, tuple(inputs)).to_jax() if nodes else None
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        if self._function is None:
+            return jax.tree_util.tree_unflatten(self._tree, [])
+        arrays = dict(zip(self._names, map(_numbers, leaves), strict=True))
+        found = self._function(**arrays)
+        several = found if len(self._types) > 1 else (found,)
+        results = [_as_aval(one, aval) for one, aval in zip(several, self._types, strict=True)]
+        return jax.tree_util.tree_unflatten(self._tree, results)
+
+
+def _numbers(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if is_key(jax.typeof(leaf)) else leaf
+
+
+def _as_aval(value: Any, aval: Any) -> Any:
+    return jax.random.wrap_key_data(value, impl=key_impl(aval.dtype)) if is_key(aval) else value
+
+
+# Tracing -----------------------------------------------------------------------------------------
+
+
+class _Traced(NamedTuple):
+    """A function traced by JAX.
+
+    Attributes:
+        program: its closed jaxpr.
+        tree: the tree structure of its results.
+    """
+
+    program: ClosedJaxpr
+    tree: Any
+
+    def read(self, inputs: Sequence[Node], *, strict: bool) -> tuple[list[Node], list[Foreign]]:
+        """Returns the outputs for ``inputs``, and the equations that are opaque."""
+        reader = Reader(otherwise, strict=strict)
+        return reader.read(self.program, inputs), reader.foreign
+
+
+def _trace(
+    function: Callable[..., Any], examples: Sequence[Any], statics: Sequence[int]
+) -> _Traced:
+    program, shapes = jax.make_jaxpr(function, static_argnums=tuple(statics), return_shape=True)(
+        *examples
+    )
+    return _Traced(program, jax.tree_util.tree_structure(shapes))
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def _titles(
+    function: Callable[..., Any], dynamic: Sequence[int], names: Sequence[str] | None
+) -> list[str]:
+    """Returns the name of each argument that is not static."""
+    if names is not None:
+        if len(names) != len(dynamic):
+            raise ArgumentError(
+                f"from_jax: names must hold {len(dynamic)} names, one for each argument, got {names}"
+            )
+        return list(names)
+    parameters = _positional(function)
+    return [parameters[i] if i < len(parameters) else f"arg{i}" for i in dynamic]
+
+
+def _positional(function: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a callable without a signature
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [one.name for one in parameters if one.kind in kinds]
+
+
+def _path(path: Sequence[Any]) -> str:
+    return "".join(f"/{jax.tree_util.keystr((one,), simple=True)}" for one in path)
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    twice = next((one for one, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"from_jax: each array must have its own name, got {twice!r} twice")

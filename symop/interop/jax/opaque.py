@@ -1,0 +1,112 @@
+"""Equations that no operator expresses, such as callbacks and foreign calls."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import jax
+from jax.extend.core import JaxprEqn
+
+from registry.cases import case
+from registry.errors import AttributeValueError
+from registry.jax_derivatives.gradients import differentiate_kernel
+from registry.operator.attributes import ConvertedBy
+from registry.operator.signature import Array
+from registry.table import op
+from symop.graph.nodes import Node
+from symop.interop.jax.reading import (
+    Foreign,
+    Reader,
+    UnsupportedPrimitiveError,
+    Values,
+    is_key,
+    key_impl,
+    origin_of_equation,
+)
+
+ArrayFunction = Callable[..., Sequence[Any]]
+
+
+def _function(value: Any) -> ArrayFunction:
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    raise AttributeValueError(f"must be a function of arrays, got {value!r}")
+
+
+def _doubled(*arrays: Any) -> list[Any]:
+    return [2 * one for one in arrays]
+
+
+@op(
+    outputs=("*parts",),
+    count=lambda *, n_out: n_out,
+    cases=[case(operands=[(3,), (2,)], function=_doubled, n_out=2)],
+)
+def jax_function(
+    *operands: Array, function: Annotated[Any, ConvertedBy(_function)], n_out: int = 1
+) -> tuple[Array, ...]:
+    """Applies a function of JAX as a whole; JAX differentiates it.
+
+    ``so.from_jax`` makes such calls for callbacks and foreign calls. A graph that contains one
+    cannot be saved.
+
+    Args:
+        operands: the arguments.
+        function: takes arrays and returns ``n_out`` arrays.
+        n_out: the number of results.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> jax_function(jnp.asarray([1.0, 2.0]), function=lambda x: [x[::-1]])
+        (Array([2., 1.], dtype=float32),)
+    """
+    return tuple(function(*operands))
+
+
+differentiate_kernel(jax_function)
+
+
+class EquationFunction:
+    """An equation of a jaxpr as a function of arrays, random keys as their numbers."""
+
+    def __init__(self, equation: JaxprEqn) -> None:
+        """Creates the function."""
+        self._equation = equation
+        self._impls = [
+            key_impl(one.aval.dtype) if is_key(one.aval) else "" for one in equation.invars
+        ]
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Returns the outputs of the equation."""
+        pairs = zip(arrays, self._impls, strict=True)
+        values = [jax.random.wrap_key_data(one, impl=impl) if impl else one for one, impl in pairs]
+        results = apply_equation(self._equation, values)
+        pairs = zip(results, self._equation.outvars, strict=True)
+        return [jax.random.key_data(one) if is_key(var.aval) else one for one, var in pairs]
+
+    def __repr__(self) -> str:
+        return f"<{self._equation.primitive.name}>"
+
+
+def apply_equation(equation: JaxprEqn, values: Sequence[Any]) -> list[Any]:
+    """Returns the outputs of an equation for JAX values of its inputs."""
+    params = equation.primitive.get_bind_params(equation.params)
+    results = equation.primitive.bind(*values, **params)
+    return list(results) if equation.primitive.multiple_results else [results]
+
+
+def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    """Translates an equation as one operator that JAX evaluates and differentiates.
+
+    Raises:
+        UnsupportedPrimitiveError: the reader is strict.
+    """
+    foreign = Foreign(equation.primitive.name, str(origin_of_equation(equation)))
+    if reader.strict:
+        raise UnsupportedPrimitiveError(
+            f"from_jax: each primitive must be an operator where strict=True, got {foreign}; "
+            "strict=False makes it an opaque operator, which JAX differentiates"
+        )
+    reader.foreign.append(foreign)
+    function = EquationFunction(equation)
+    made = jax_function(*inputs, function=function, n_out=len(equation.outvars))
+    return tuple(made)

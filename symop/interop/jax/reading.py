@@ -1,0 +1,164 @@
+"""Jaxprs as graphs: one node, or a few, for each equation."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+
+from registry.caches import memoized
+from registry.errors import SymopError
+from registry.shapes import canonical
+from registry.types import VarType
+from symop.graph.nodes import Node, array, constant
+from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
+
+Values = Sequence[Node]
+Translation = Callable[["Reader", JaxprEqn, Values], Sequence[Node]]
+"""Builds the outputs of an equation from its inputs."""
+
+
+class UnsupportedPrimitiveError(SymopError):
+    """No operator expresses a primitive of a JAX function."""
+
+
+class Foreign(NamedTuple):
+    """An equation that entered a graph as an opaque operator.
+
+    Attributes:
+        primitive: the name of JAX's primitive.
+        place: the user's file and line.
+    """
+
+    primitive: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.primitive} at {self.place}"
+
+
+TRANSLATIONS: dict[str, Translation] = {}
+"""How each primitive is translated, by its name."""
+
+
+def translates(*primitives: str) -> Callable[[Translation], Translation]:
+    """Declares how ``primitives`` are translated."""
+
+    def declare(translation: Translation) -> Translation:
+        TRANSLATIONS.update(dict.fromkeys(primitives, translation))
+        return translation
+
+    return declare
+
+
+class Reader:
+    """Reads the equations of one function.
+
+    Attributes:
+        strict: whether an equation that would be opaque is an error.
+        foreign: the equations that are opaque.
+        rules: the number of derivative rules that are being read, each inside the one before.
+    """
+
+    def __init__(self, otherwise: Translation, *, strict: bool) -> None:
+        """Creates a reader that uses ``otherwise`` for primitives without a translation."""
+        self.strict = strict
+        self.foreign: list[Foreign] = []
+        self.rules = 0
+        self._otherwise = otherwise
+
+    def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
+        """Returns the outputs of ``program`` for ``inputs``."""
+        return self.read_open(program.jaxpr, [constant_of(one) for one in program.consts], inputs)
+
+    def read_open(self, jaxpr: Jaxpr, consts: Values, inputs: Values) -> list[Node]:
+        """Returns the outputs of ``jaxpr`` for constants and inputs."""
+        values: dict[Any, Node] = {}
+        values.update(zip(jaxpr.constvars, consts, strict=True))
+        values.update(zip(jaxpr.invars, inputs, strict=True))
+
+        def value_of(atom: Any) -> Node:
+            return constant_of(atom.val) if isinstance(atom, Literal) else values[atom]
+
+        for equation in _needed(jaxpr):
+            results = self._apply(equation, [value_of(one) for one in equation.invars])
+            values.update(zip(equation.outvars, results, strict=True))
+        return [value_of(one) for one in jaxpr.outvars]
+
+    def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+        translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
+        with located(equation):
+            return translation(self, equation, inputs)
+
+
+def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """Returns the equations on which the outputs depend, and those with effects."""
+    used = {one for one in jaxpr.outvars if not isinstance(one, Literal)}
+    needed = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not used.isdisjoint(equation.outvars):
+            needed.append(equation)
+            used.update(one for one in equation.invars if not isinstance(one, Literal))
+    return needed[::-1]
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def is_key(aval: Any) -> bool:
+    """Whether values of ``aval`` are JAX's typed random keys."""
+    return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
+
+
+@memoized(64)
+def key_impl(dtype: Any) -> str:
+    """Returns the name of the implementation of random numbers whose keys have ``dtype``."""
+    names: list[str] = []
+
+    def numbers(key: Any) -> Any:
+        names.append(str(jax.random.key_impl(key)))
+        return jax.random.key_data(key)
+
+    jax.eval_shape(numbers, jax.ShapeDtypeStruct((), dtype))
+    return names[0]
+
+
+def type_of_aval(aval: Any) -> VarType:
+    """Returns the type of a value; a random key is represented by its numbers."""
+    if is_key(aval):
+        numbers = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+        return VarType(tuple(numbers.shape), np.dtype(numbers.dtype))
+    return VarType(tuple(aval.shape), canonical(np.dtype(aval.dtype)))
+
+
+def constant_of(value: Any) -> Node:
+    """Returns the node of an array or a number inside a jaxpr."""
+    if is_key(jax.typeof(value)):
+        value = jax.random.key_data(value)
+    type = type_of_aval(jax.typeof(value))
+    held = np.asarray(value)
+    if held.ndim == 0 and type.dtype.kind in "biufc":
+        return constant(held.item(), type)
+    return array(held)
+
+
+# Places ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def located(equation: JaxprEqn) -> Iterator[None]:
+    """Gives the nodes built inside the context the user's line of ``equation``."""
+    with copied_origin(origin_of_equation(equation)):
+        yield
+
+
+def origin_of_equation(equation: JaxprEqn) -> Origin:
+    """Returns the user's line of an equation; the line of the call where JAX recorded none."""
+    traceback = equation.source_info.traceback
+    for frame in traceback.frames if traceback is not None else ():
+        if not is_own_file(frame.file_name):
+            return Origin(frame.file_name, frame.line_num, None, current_scope())
+    return ambient.origin or Origin(os.devnull, 0, None, current_scope())
