@@ -16,7 +16,7 @@ NAMES = [one.name for one in CALLS]
 def _numbers(value: Any) -> np.ndarray:
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = jax.random.key_data(value)
-    return np.asarray(value)
+    return np.asarray(value, np.float32 if value.dtype == jnp.bfloat16 else None)
 
 
 def _require_equal(got: Any, wanted: Any, rtol: float, atol: float) -> None:
@@ -24,12 +24,7 @@ def _require_equal(got: Any, wanted: Any, rtol: float, atol: float) -> None:
     for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
         assert one.shape == other.shape
         assert one.dtype == other.dtype
-        left, right = (
-            np.asarray(_numbers(x), complex if x.dtype.kind == "c" else None)
-            if x.dtype != jnp.bfloat16
-            else np.asarray(x, np.float32)
-            for x in (one, other)
-        )
+        left, right = map(_numbers, (one, other))
         np.testing.assert_allclose(left, right, rtol, atol)
 
 

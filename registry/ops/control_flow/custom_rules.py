@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from registry.cases import case, misuse, workload
-from registry.errors import ArgumentError
+from registry.errors import ArgumentError, NotDifferentiableError
 from registry.operator.bodies import Body, BodyAttribute, Places, Types, bodies_of, body, settled
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Training
@@ -65,6 +65,7 @@ def call(
     body: BodyAttribute,
     jvp: BodyAttribute | None = None,
     vjp: BodyAttribute | None = None,
+    differentiable: bool = True,
 ) -> tuple[Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed.
 
@@ -75,6 +76,11 @@ def call(
             returns a tangent of each output that is inexact. It must be linear in the tangents.
         vjp: its reverse rule: takes the operands and a cotangent of each output that is inexact,
             and returns a gradient of each operand that is inexact.
+        differentiable: whether the call has a derivative. A rule that calls the function which it
+            differentiates is kept for some orders only; calls inside the last one have none.
+
+    Raises:
+        NotDifferentiableError: the call is differentiated, and ``differentiable`` is false.
 
     This corresponds to ``jax.custom_jvp`` and ``jax.custom_vjp``.
 
@@ -142,8 +148,13 @@ def _call_gradient(
     body: Body,
     jvp: Body | None,
     vjp: Body | None,
+    differentiable: bool,
 ) -> Grads:
     """The reverse rule, the transpose of the forward rule, or the pullback of the body."""
+    if not differentiable:
+        raise NotDifferentiableError(
+            "call: its derivative must be of an order for which its rule is kept, got a higher one"
+        )
     heads = d_parts or ()
     given = {j: one for j, one in enumerate(heads) if one is not None}
     asked = tuple(i for i in moving(body.inputs) if wanted[i + _N_FIXED])

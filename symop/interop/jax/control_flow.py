@@ -3,21 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from registry.table import get
-from symop.graph.nodes import Node
-from symop.interop.jax.reading import Reader, Values, translates
+from symop.graph.nodes import Node, constant
+from symop.interop.jax.reading import Reader, Values, translates, type_of_aval
 from symop.symbol import control_flow as symbol_flow
 from symop.symbol.control_flow import nodes_of
 
 _CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 """The parameters that hold the jaxpr of a call, by primitive and version of JAX."""
+_ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("gpu",), "rocm": ("gpu",)}
+"""Other names of a platform."""
 
 
 def called(equation: JaxprEqn) -> Any:
     """Returns the jaxpr that an equation calls."""
     return next(equation.params[name] for name in _CALLED if name in equation.params)
+
+
+def read_equation(reader: Reader, equation: JaxprEqn, inputs: Values) -> list[Node]:
+    """Returns the outputs of an equation that calls a jaxpr."""
+    if equation.primitive.name == "custom_linear_solve":
+        lengths = equation.params["const_lengths"]
+        start = lengths.matvec + lengths.vecmat
+        right = inputs[sum(lengths) :]
+        solve = equation.params["jaxprs"].solve
+        return reader.read(solve, [*inputs[start : start + lengths.solve], *right])
+    return read_called(reader, called(equation), inputs)
 
 
 def read_called(reader: Reader, jaxpr: Any, inputs: Values) -> list[Node]:
@@ -59,24 +73,46 @@ def _while(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
     n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts = inputs[:n_cond], inputs[n_cond : n_cond + n_body]
 
-    def holds(*carry: Any) -> Node:
+    def mask(carry: Any) -> Node:
         return reader.read(params["cond_jaxpr"], [*cond_consts, *nodes_of(carry)])[0]
 
-    def step(*carry: Any) -> list[Node]:
-        return reader.read(params["body_jaxpr"], [*body_consts, *nodes_of(carry)])
+    def holds(carry: Any) -> Node:
+        goes_on = mask(carry)
+        return goes_on if goes_on.type.shape == () else get("any")(goes_on)
 
-    last = symbol_flow.while_loop(
-        lambda carry: holds(*carry),
-        lambda carry: step(*carry),
-        list(inputs[n_cond + n_body :]),
-        None,
-    )
-    return nodes_of(last)
+    def step(carry: Any) -> list[Node]:
+        before, goes_on = nodes_of(carry), mask(carry)
+        after = reader.read(params["body_jaxpr"], [*body_consts, *before])
+        if goes_on.type.shape == ():
+            return after
+        return [_select(goes_on, *pair) for pair in zip(after, before, strict=True)]
+
+    return nodes_of(symbol_flow.while_loop(holds, step, list(inputs[n_cond + n_body :]), None))
+
+
+def _select(mask: Node, after: Node, before: Node) -> Node:
+    """Returns ``after`` where a loop mapped by ``jax.vmap`` goes on, else ``before``."""
+    shape = after.type.shape
+    aligned = get("reshape")(mask, shape=(*mask.type.shape, *[1] * (len(shape) - mask.ndim)))
+    chosen: Node = get("where")(get("broadcast_to")(aligned, shape=shape), after, before)
+    return chosen
+
+
+@translates("platform_index")
+def _platform(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    """Chooses the branch of JAX's default backend; a graph holds no branch of another."""
+    groups = equation.params["platforms"]
+    names = {jax.default_backend(), *_ALIASES.get(jax.default_backend(), ())}
+    chosen = [i for i, one in enumerate(groups) if one is not None and names & set(one)]
+    index = chosen[0] if chosen else groups.index(None)
+    return [constant(index, type_of_aval(equation.outvars[0].aval))]
 
 
 @translates("cond")
 def _cond(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     index, *operands = inputs
+    if index.constant is not None:
+        return reader.read(equation.params["branches"][int(index.constant.real)], operands)
     return _switch(reader, index, equation.params["branches"], operands)
 
 

@@ -8,21 +8,21 @@ import jax
 from jax.extend.core import JaxprEqn
 
 from registry.ops.control_flow.custom_rules import moving
-from registry.table import get
 from registry.types import VarType, is_inexact
 from symop.graph.nodes import Node, placeholder, topological
-from symop.interop.jax.control_flow import called, read_called
+from symop.interop.jax.control_flow import read_equation
 from symop.interop.jax.opaque import apply_equation
-from symop.interop.jax.reading import Reader, Values, is_key, translates, type_of_aval
+from symop.interop.jax.reading import Reader, Values, emit, is_key, translates, type_of_aval
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
 
-_Rule = Callable[[list[Any], list[Any]], list[Any]]
+_RuleFunction = Callable[[list[Any], list[Any]], list[Any]]
 _LIMIT = 4
 """The number of rules inside each other that are kept.
 
 A rule may call the function that it differentiates, whose rule is then inside it, and so on without
-end. From this order on, the function's own derivative replaces the rule.
+end. Derivatives of a higher order than this are an error, since the rule may be none of the
+function's own derivative.
 """
 
 
@@ -42,19 +42,43 @@ def _custom_vjp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[
     return _call(reader, equation, inputs, "vjp", rule, [one.aval for one in equation.outvars])
 
 
+@translates("custom_linear_solve")
+def _linear_solve(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    return _custom_vjp(reader, equation, inputs)
+
+
 def _call(
-    reader: Reader, equation: JaxprEqn, inputs: Values, name: str, rule: _Rule, along: list[Any]
+    reader: Reader,
+    equation: JaxprEqn,
+    inputs: Values,
+    name: str,
+    rule: _RuleFunction,
+    along: list[Any],
 ) -> Sequence[Node]:
     """Returns the outputs of ``call`` with a rule traced on values and vectors like ``along``."""
     avals = [one.aval for one in equation.invars]
     types = [type_of_aval(one) for one in avals]
-    if not moving(types) or any(map(is_key, avals)) or reader.rules == _LIMIT:
-        return read_called(reader, called(equation), inputs)
+    if not moving(types) or any(map(is_key, avals)):
+        return read_equation(reader, equation, inputs)
     vectors = [along[i] for i in moving([type_of_aval(one) for one in along])]
+    body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
+    return emit(
+        "call", *inputs, training=False, body=body, **_rule(reader, name, rule, avals, vectors)
+    )
+
+
+def _rule(
+    reader: Reader, name: str, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
+) -> dict[str, Any]:
+    """Returns the attribute that holds the rule; none if it is inside too many others."""
+    if reader.rules == _LIMIT:
+        return {"differentiable": False}
     traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
-    body = _body(types, lambda nodes: read_called(reader, called(equation), nodes))
-    of_rule = _body([*types, *map(type_of_aval, vectors)], lambda nodes: reader.read(traced, nodes))
-    return tuple(get("call")(*inputs, training=False, body=body, **{name: of_rule}))
+    if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
+        return {"differentiable": False}  # the rule closes over a value of a finished trace
+    with _inside_rule(reader):
+        types = map(type_of_aval, (*avals, *vectors))
+        return {name: _body(list(types), lambda nodes: reader.read(traced, nodes))}
 
 
 @contextmanager

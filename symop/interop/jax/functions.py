@@ -207,7 +207,7 @@ def _titles(
     if names is not None:
         if len(names) != len(dynamic):
             raise ArgumentError(
-                f"from_jax: names must hold {len(dynamic)} names, one for each argument, got {names}"
+                f"from_jax: names must hold one for each of {len(dynamic)} arguments, got {names}"
             )
         return list(names)
     parameters = _positional(function)

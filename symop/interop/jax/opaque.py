@@ -10,7 +10,7 @@ from registry.cases import case
 from registry.errors import AttributeValueError
 from registry.jax_derivatives.gradients import differentiate_kernel
 from registry.operator.attributes import ConvertedBy
-from registry.operator.signature import Array
+from registry.operator.signature import Array, Optional
 from registry.table import op
 from symop.graph.nodes import Node
 from symop.interop.jax.reading import (
@@ -18,6 +18,7 @@ from symop.interop.jax.reading import (
     Reader,
     UnsupportedPrimitiveError,
     Values,
+    emit,
     is_key,
     key_impl,
     origin_of_equation,
@@ -42,7 +43,9 @@ def _doubled(*arrays: Any) -> list[Any]:
     cases=[case(operands=[(3,), (2,)], function=_doubled, n_out=2)],
 )
 def jax_function(
-    *operands: Array, function: Annotated[Any, ConvertedBy(_function)], n_out: int = 1
+    *operands: Annotated[Array, Optional()],
+    function: Annotated[Any, ConvertedBy(_function)],
+    n_out: int = 1,
 ) -> tuple[Array, ...]:
     """Applies a function of JAX as a whole; JAX differentiates it.
 
@@ -108,5 +111,4 @@ def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
         )
     reader.foreign.append(foreign)
     function = EquationFunction(equation)
-    made = jax_function(*inputs, function=function, n_out=len(equation.outvars))
-    return tuple(made)
+    return emit("jax_function", *inputs, function=function, n_out=len(equation.outvars))

@@ -20,6 +20,7 @@ from symop.interop.jax.opaque import opaque
 from symop.interop.jax.reading import (
     Reader,
     Values,
+    emit,
     is_key,
     key_impl,
     translates,
@@ -62,14 +63,14 @@ def otherwise(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[No
     except AttributeValueError:
         return opaque(reader, equation, inputs)
     keys = [key_impl(one.aval.dtype) if is_key(one.aval) else "" for one in equation.invars]
-    made = get("lax_primitive")(
+    return emit(
+        "lax_primitive",
         *inputs,
         primitive=name,
         params=params,
         n_out=len(equation.outvars),
         keys=tuple(keys) if any(keys) else (),
     )
-    return tuple(made)
 
 
 def _named(operator: str) -> Any:

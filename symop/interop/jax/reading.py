@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from registry.caches import memoized
 from registry.errors import SymopError
 from registry.shapes import canonical
+from registry.table import get
 from registry.types import VarType
 from symop.graph.nodes import Node, array, constant
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
@@ -103,6 +104,14 @@ def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
             needed.append(equation)
             used.update(one for one in equation.invars if not isinstance(one, Literal))
     return needed[::-1]
+
+
+def emit(operator: str, *inputs: Node, **attributes: Any) -> list[Node]:
+    """Returns the outputs of a call, on nodes even where there is no input."""
+    found = get(operator)
+    values, canonical, _ = found.bind(inputs, attributes)
+    made = Node.emitter.emit(found.resolved(values, canonical), values, canonical, None)
+    return list(made) if isinstance(made, tuple) else [made]
 
 
 # Values ------------------------------------------------------------------------------------------
