@@ -11,8 +11,8 @@ from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.derivatives import grad, jvp
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
-from symop.interop.jax.functions import from_jax, transform
 from symop.io.files import load_parameters, save_parameters
+from symop.jaxprs.functions import from_jax, transform
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
 from symop.program.backward import append_backward

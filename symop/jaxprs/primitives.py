@@ -16,10 +16,11 @@ from registry.ops.lax.primitive import BINDINGS, params_of
 from registry.table import get
 from registry.types import is_floating, is_inexact, is_integer
 from symop.graph.nodes import Node
-from symop.interop.jax.opaque import opaque
-from symop.interop.jax.reading import (
+from symop.jaxprs.opaque import opaque
+from symop.jaxprs.reading import (
     Reader,
     Values,
+    avals_of,
     emit,
     is_key,
     key_impl,
@@ -62,7 +63,7 @@ def otherwise(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[No
         params = params_of(name, equation.params)
     except AttributeValueError:
         return opaque(reader, equation, inputs)
-    keys = [key_impl(one.aval.dtype) if is_key(one.aval) else "" for one in equation.invars]
+    keys = [key_impl(one.dtype) if is_key(one) else "" for one in avals_of(equation.invars)]
     return emit(
         "lax_primitive",
         *inputs,
@@ -152,7 +153,7 @@ def _reshape(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Nod
         equation.params.get("dimensions") and (equation.primitive.name == "reshape")
     ):
         return otherwise(reader, equation, inputs)
-    return [get("reshape")(inputs[0], shape=tuple(equation.outvars[0].aval.shape))]
+    return [get("reshape")(inputs[0], shape=tuple(avals_of(equation.outvars)[0].shape))]
 
 
 @translates("transpose")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
@@ -117,9 +118,12 @@ def emit(operator: str, *inputs: Node, **attributes: Any) -> list[Node]:
 # Values ------------------------------------------------------------------------------------------
 
 
+struct: Any = jax.ShapeDtypeStruct  # which has no types
+
+
 def is_key(aval: Any) -> bool:
     """Whether values of ``aval`` are JAX's typed random keys."""
-    return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
+    return bool(jnp.issubdtype(aval.dtype, jax.dtypes.prng_key))
 
 
 @memoized(64)
@@ -131,14 +135,19 @@ def key_impl(dtype: Any) -> str:
         names.append(str(jax.random.key_impl(key)))
         return jax.random.key_data(key)
 
-    jax.eval_shape(numbers, jax.ShapeDtypeStruct((), dtype))
+    jax.eval_shape(numbers, struct((), dtype))
     return names[0]
+
+
+def avals_of(atoms: Sequence[Any]) -> list[Any]:
+    """Returns JAX's abstract values of variables and literals."""
+    return [one.aval for one in atoms]
 
 
 def type_of_aval(aval: Any) -> VarType:
     """Returns the type of a value; a random key is represented by its numbers."""
     if is_key(aval):
-        numbers = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+        numbers = jax.eval_shape(jax.random.key_data, struct(aval.shape, aval.dtype))
         return VarType(tuple(numbers.shape), np.dtype(numbers.dtype))
     return VarType(tuple(aval.shape), canonical(np.dtype(aval.dtype)))
 
@@ -167,7 +176,8 @@ def located(equation: JaxprEqn) -> Iterator[None]:
 def origin_of_equation(equation: JaxprEqn) -> Origin:
     """Returns the user's line of an equation; the line of the call where JAX recorded none."""
     traceback = equation.source_info.traceback
-    for frame in traceback.frames if traceback is not None else ():
+    frames: Sequence[Any] = () if traceback is None else traceback.frames
+    for frame in frames:
         if not is_own_file(frame.file_name):
             return Origin(frame.file_name, frame.line_num, None, current_scope())
     return ambient.origin or Origin(os.devnull, 0, None, current_scope())

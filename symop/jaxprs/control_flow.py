@@ -8,7 +8,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from registry.table import get
 from symop.graph.nodes import Node, constant
-from symop.interop.jax.reading import Reader, Values, translates, type_of_aval
+from symop.jaxprs.reading import Reader, Values, translates, type_of_aval
 from symop.symbol import control_flow as symbol_flow
 from symop.symbol.control_flow import nodes_of
 

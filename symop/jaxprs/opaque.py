@@ -13,11 +13,12 @@ from registry.operator.attributes import ConvertedBy
 from registry.operator.signature import Array, Optional
 from registry.table import op
 from symop.graph.nodes import Node
-from symop.interop.jax.reading import (
+from symop.jaxprs.reading import (
     Foreign,
     Reader,
     UnsupportedPrimitiveError,
     Values,
+    avals_of,
     emit,
     is_key,
     key_impl,
@@ -75,7 +76,7 @@ class EquationFunction:
         """Creates the function."""
         self._equation = equation
         self._impls = [
-            key_impl(one.aval.dtype) if is_key(one.aval) else "" for one in equation.invars
+            key_impl(aval.dtype) if is_key(aval) else "" for aval in avals_of(equation.invars)
         ]
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -83,8 +84,8 @@ class EquationFunction:
         pairs = zip(arrays, self._impls, strict=True)
         values = [jax.random.wrap_key_data(one, impl=impl) if impl else one for one, impl in pairs]
         results = apply_equation(self._equation, values)
-        pairs = zip(results, self._equation.outvars, strict=True)
-        return [jax.random.key_data(one) if is_key(var.aval) else one for one, var in pairs]
+        typed = zip(results, avals_of(self._equation.outvars), strict=True)
+        return [jax.random.key_data(one) if is_key(aval) else one for one, aval in typed]
 
     def __repr__(self) -> str:
         return f"<{self._equation.primitive.name}>"
@@ -92,9 +93,9 @@ class EquationFunction:
 
 def apply_equation(equation: JaxprEqn, values: Sequence[Any]) -> list[Any]:
     """Returns the outputs of an equation for JAX values of its inputs."""
-    params = equation.primitive.get_bind_params(equation.params)
-    results = equation.primitive.bind(*values, **params)
-    return list(results) if equation.primitive.multiple_results else [results]
+    primitive: Any = equation.primitive  # whose methods have no types
+    results = primitive.bind(*values, **primitive.get_bind_params(equation.params))
+    return list(results) if primitive.multiple_results else [results]
 
 
 def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:

@@ -12,9 +12,9 @@ from jax.extend.core import ClosedJaxpr
 from registry.caches import memoized
 from registry.errors import ArgumentError
 from symop.graph.nodes import Node, variable
-from symop.interop.jax import control_flow, custom_rules
-from symop.interop.jax.primitives import otherwise
-from symop.interop.jax.reading import Foreign, Reader, is_key, key_impl, type_of_aval
+from symop.jaxprs import control_flow, custom_rules
+from symop.jaxprs.primitives import otherwise
+from symop.jaxprs.reading import Foreign, Reader, is_key, key_impl, struct, type_of_aval
 from symop.symbol.symbol import Symbol
 
 __all__ = ["from_jax", "transform"]
@@ -125,8 +125,8 @@ def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int])
     return [next(static) if i in at else next(supply) for i in range(count)]
 
 
-def _struct(aval: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+def _struct(aval: Any) -> Any:
+    return struct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
 
 
 class _Compiled:
@@ -145,7 +145,7 @@ class _Compiled:
             for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
         ]
         nodes, _ = traced.read(inputs, strict=strict)
-        self._names = [one.name for one in inputs]
+        self._names = [str(one.name) for one in inputs]
         self._types = traced.program.out_avals
         self._tree = traced.tree
         self._function = Symbol(nodes, tuple(inputs)).to_jax() if nodes else None

@@ -10,9 +10,9 @@ from jax.extend.core import JaxprEqn
 from registry.ops.control_flow.custom_rules import moving
 from registry.types import VarType, is_inexact
 from symop.graph.nodes import Node, placeholder, topological
-from symop.interop.jax.control_flow import read_equation
-from symop.interop.jax.opaque import apply_equation
-from symop.interop.jax.reading import Reader, Values, emit, is_key, translates, type_of_aval
+from symop.jaxprs.control_flow import read_equation
+from symop.jaxprs.opaque import apply_equation
+from symop.jaxprs.reading import Reader, Values, emit, is_key, struct, translates, type_of_aval
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
 
@@ -57,10 +57,10 @@ def _call(
 ) -> Sequence[Node]:
     """Returns the outputs of ``call`` with a rule traced on values and vectors like ``along``."""
     avals = [one.aval for one in equation.invars]
-    types = [type_of_aval(one) for one in avals]
+    types = tuple(map(type_of_aval, avals))
     if not moving(types) or any(map(is_key, avals)):
         return read_equation(reader, equation, inputs)
-    vectors = [along[i] for i in moving([type_of_aval(one) for one in along])]
+    vectors = [along[i] for i in moving(tuple(map(type_of_aval, along)))]
     body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
     return emit(
         "call", *inputs, training=False, body=body, **_rule(reader, name, rule, avals, vectors)
@@ -90,8 +90,8 @@ def _inside_rule(reader: Reader) -> Iterator[None]:
         reader.rules -= 1
 
 
-def _struct(aval: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+def _struct(aval: Any) -> Any:
+    return struct(aval.shape, aval.dtype)
 
 
 def _body(types: Sequence[VarType], read: Callable[[Values], Sequence[Node]]) -> GraphBody:
@@ -118,8 +118,8 @@ def _pushed(equation: JaxprEqn, values: list[Any], tangents: list[Any]) -> list[
         results = apply_equation(equation, given)
         return [results[j] for j in _moving(results)]
 
-    _, found = jax.jvp(outputs, tuple(values[i] for i in places), tuple(tangents))
-    return found
+    _, results = jax.jvp(outputs, tuple(values[i] for i in places), tuple(tangents))
+    return list(results)
 
 
 def _pulled(equation: JaxprEqn, values: list[Any], cotangents: list[Any]) -> list[Any]:
