@@ -89,8 +89,9 @@ _ADDED = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     cases=[
         case(operands=[(4, 3)], **_sample("cumsum", axis=0, reverse=True)),
         case(operands=[(4, 3), integers(2, 1, high=4)],
-             **_sample("gather", dimension_numbers=_ROWS, slice_sizes=(1, 3), mode=lax.GatherScatterMode.CLIP,
-                       indices_are_sorted=False, unique_indices=False, fill_value=None)),
+             **_sample("gather", dimension_numbers=_ROWS, mode=lax.GatherScatterMode.CLIP,
+                       slice_sizes=(1, 3), indices_are_sorted=False, unique_indices=False,
+                       fill_value=None)),
         case(operands=[(4, 3), integers(2, 1, high=4), (2, 3)],
              **_sample("scatter-add", dimension_numbers=_ADDED, mode=lax.GatherScatterMode.CLIP,
                        indices_are_sorted=False, unique_indices=False)),
