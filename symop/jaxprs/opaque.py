@@ -34,14 +34,20 @@ def _function(value: Any) -> ArrayFunction:
     raise AttributeValueError(f"must be a function of arrays, got {value!r}")
 
 
-def _doubled(*arrays: Any) -> list[Any]:
-    return [2 * one for one in arrays]
+class _Doubling:
+    """The function of the sample call; it has a name, not an address."""
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        return [2 * one for one in arrays]
+
+    def __repr__(self) -> str:
+        return "doubled"
 
 
 @op(
     outputs=("*parts",),
     count=lambda *, n_out: n_out,
-    cases=[case(operands=[(3,), (2,)], function=_doubled, n_out=2)],
+    cases=[case(operands=[(3,), (2,)], function=_Doubling(), n_out=2)],
 )
 def jax_function(
     *operands: Annotated[Array, Optional()],
