@@ -347,7 +347,7 @@ def to_plain(value: Any) -> Any:
         return {"float": repr(value)}
     if isinstance(value, complex):
         return {"complex": [to_plain(value.real), to_plain(value.imag)]}
-    return value
+    return str(value) if isinstance(value, str) else value  # a name may carry more than its text
 
 
 def from_plain(value: Any, depth: int = 0) -> Any:

@@ -1,17 +1,12 @@
 """Equations that no operator expresses, such as callbacks and foreign calls."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 from jax.extend.core import JaxprEqn
 
-from registry.cases import case
-from registry.errors import AttributeValueError
-from registry.jax_derivatives.gradients import differentiate_kernel
-from registry.operator.attributes import ConvertedBy
-from registry.operator.signature import Array, Optional
-from registry.table import op
+from registry.ops.lax.functions import named_function
 from symop.graph.nodes import Node
 from symop.jaxprs.reading import (
     Foreign,
@@ -24,55 +19,6 @@ from symop.jaxprs.reading import (
     key_impl,
     origin_of_equation,
 )
-
-ArrayFunction = Callable[..., Sequence[Any]]
-
-
-def _function(value: Any) -> ArrayFunction:
-    if callable(value):
-        return value  # type: ignore[no-any-return]
-    raise AttributeValueError(f"must be a function of arrays, got {value!r}")
-
-
-class _Doubling:
-    """The function of the sample call; it has a name, not an address."""
-
-    def __call__(self, *arrays: Any) -> list[Any]:
-        return [2 * one for one in arrays]
-
-    def __repr__(self) -> str:
-        return "doubled"
-
-
-@op(
-    outputs=("*parts",),
-    count=lambda *, n_out: n_out,
-    cases=[case(operands=[(3,), (2,)], function=_Doubling(), n_out=2)],
-)
-def jax_function(
-    *operands: Annotated[Array, Optional()],
-    function: Annotated[Any, ConvertedBy(_function)],
-    n_out: int = 1,
-) -> tuple[Array, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it.
-
-    ``so.from_jax`` makes such calls for callbacks and foreign calls. A graph that contains one
-    cannot be saved.
-
-    Args:
-        operands: the arguments.
-        function: takes arrays and returns ``n_out`` arrays.
-        n_out: the number of results.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> jax_function(jnp.asarray([1.0, 2.0]), function=lambda x: [x[::-1]])
-        (Array([2., 1.], dtype=float32),)
-    """
-    return tuple(function(*operands))
-
-
-differentiate_kernel(jax_function)
 
 
 class EquationFunction:
@@ -117,5 +63,5 @@ def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
             "strict=False makes it an opaque operator, which JAX differentiates"
         )
     reader.foreign.append(foreign)
-    function = EquationFunction(equation)
+    function = named_function(str(foreign), EquationFunction(equation))
     return emit("jax_function", *inputs, function=function, n_out=len(equation.outvars))

@@ -1,11 +1,13 @@
 """JAX's primitives as operators, for computations of JAX that no other operator expresses."""
 
 from registry.ops.lax import (
+    functions,
     params,
     primitive,
 )
 
 __all__ = [
+    "functions",
     "params",
     "primitive",
 ]

@@ -1,0 +1,90 @@
+"""A function of JAX as one operator, which knows it by a name."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+from weakref import WeakValueDictionary
+
+from registry.cases import case, misuse
+from registry.errors import AttributeValueError
+from registry.jax_derivatives.gradients import differentiate_kernel
+from registry.operator.attributes import ConvertedBy
+from registry.operator.signature import Array, Optional
+from registry.table import op
+
+ArrayFunction = Callable[..., Sequence[Any]]
+
+
+class NamedFunction(str):
+    """A name that carries a function of arrays.
+
+    Attributes:
+        function: takes arrays and returns a list of arrays.
+    """
+
+    function: ArrayFunction
+
+
+_held: WeakValueDictionary[str, NamedFunction] = WeakValueDictionary()
+"""The names that graphs of this process hold."""
+
+
+def named_function(name: str, function: ArrayFunction) -> NamedFunction:
+    """Returns a name for ``function`` that no other function has, beginning with ``name``."""
+    numbered = (name if i == 0 else f"{name}.{i}" for i in itertools.count())
+    result = NamedFunction(next(one for one in numbered if one not in _held))
+    result.function = function
+    _held[str(result)] = result
+    return result
+
+
+def _function(value: Any) -> NamedFunction:
+    held = _held.get(value) if isinstance(value, str) else None
+    if held is None:
+        raise AttributeValueError(
+            "must be the name of a function that a graph of this process holds (a file cannot hold "
+            f"it), got {value!r}"
+        )
+    return held
+
+
+_DOUBLED = named_function("doubled", lambda *arrays: [2 * one for one in arrays])
+
+
+@op(
+    outputs=("*parts",),
+    count=lambda *, n_out: n_out,
+    reference=lambda *operands, **_: tuple(2 * one for one in operands),
+    cases=[
+        case(operands=[(3,), (2,)], function=_DOUBLED, n_out=2),
+        misuse("must be the name of a function that a graph of this process holds",
+               operands=[(3,)], function="absent"),
+    ],
+)  # fmt: skip
+def jax_function(
+    *operands: Annotated[Array, Optional()],
+    function: Annotated[str, ConvertedBy(_function)],
+    n_out: int = 1,
+) -> tuple[Array, ...]:
+    """Applies a function of JAX as a whole; JAX differentiates it.
+
+    ``so.from_jax`` makes such calls for callbacks and foreign calls. A saved graph contains only
+    the name of the function, so another process cannot load it.
+
+    Args:
+        operands: the arguments.
+        function: a name of a function that takes arrays and returns ``n_out`` arrays, made by
+            ``registry.ops.lax.functions.named_function``.
+        n_out: the number of results.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from registry.ops.lax.functions import named_function
+        >>> reverse = named_function("reverse", lambda x: [x[::-1]])
+        >>> jax_function(jnp.asarray([1.0, 2.0]), function=reverse)
+        (Array([2., 1.], dtype=float32),)
+    """
+    return tuple(_function(function).function(*operands))
+
+
+differentiate_kernel(jax_function)
