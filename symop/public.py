@@ -9,6 +9,14 @@ from registry.table import find, get, names, reserve
 from symop import autograd, checkpoint, nd, optim, random, remat, sym
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.derivatives import grad, jvp
+from symop.differential_operators import (
+    biharmonic,
+    curl,
+    divergence,
+    laplacian,
+    linear_operator,
+    partial,
+)
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
 from symop.io.files import load_parameters, save_parameters
@@ -37,12 +45,15 @@ __all__ = [
     "Variable",
     "append_backward",
     "autograd",
+    "biharmonic",
     "body",
     "caches",
     "checkpoint",
     "cond",
+    "curl",
     "data",
     "derivative",
+    "divergence",
     "foreach",
     "from_desc",
     "from_jax",
@@ -51,6 +62,8 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "laplacian",
+    "linear_operator",
     "load",
     "load_json",
     "load_parameters",
@@ -59,6 +72,7 @@ __all__ = [
     "nd",
     "optim",
     "parameter",
+    "partial",
     "program_guard",
     "random",
     "registry",

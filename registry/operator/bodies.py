@@ -148,6 +148,10 @@ class Body(ABC):
         """Returns the same function with its inputs at ``places`` as further outputs."""
 
     @abstractmethod
+    def restricted(self, chosen: Places) -> tuple["Body", Places]:
+        """Returns the function that computes the outputs ``chosen``, and the inputs it reads."""
+
+    @abstractmethod
     def taking(self, inputs: Types, places: Places) -> "Body":
         """Returns the same function of ``inputs``, reading only those at ``places``."""
 

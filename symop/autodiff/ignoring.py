@@ -11,13 +11,21 @@ def body_loses(application: Node, moving: set[Node]) -> bool:
     """Whether a body of ``application`` loses a cotangent with respect to inputs in ``moving``."""
     operator = application.op
     assert isinstance(operator, Operator)
-    bodies = bodies_of(application.attributes)
+    given = application.inputs[operator.n_fixed :]
+    bodies = _run_on(application, len(given))
     if not bodies:
         return False
-    given = application.inputs[operator.n_fixed :]
     active = {i for i, one in enumerate(given) if one in moving}
     carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
     return any(one.loses(_moving_carries(one, active, carries)) for one in bodies)
+
+
+def _run_on(node: Node, count: int) -> list[Body]:
+    """Returns the bodies that run on the ``count`` operands of a call.
+
+    The derivative rule of a ``call`` takes tangents or cotangents, too, and does not run.
+    """
+    return [one for one in bodies_of(node.attributes) if len(one.inputs) == count]
 
 
 def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:
@@ -36,7 +44,7 @@ def _ignores(value: Node, dependent: set[Node]) -> bool:
         return False  # each of its outputs is examined separately
     given = source.inputs[operator.n_fixed :]
     moving = {i for i, one in enumerate(given) if one in dependent}
-    for body in bodies_of(source.attributes):
+    for body in _run_on(source, len(given)):
         output = value.index - (len(source.types or ()) - len(body.outputs))
         carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
         if output in body.apart(_moving_carries(body, moving, carries)):

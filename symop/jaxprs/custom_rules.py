@@ -62,23 +62,24 @@ def _call(
         return read_equation(reader, equation, inputs)
     vectors = [along[i] for i in moving(tuple(map(type_of_aval, along)))]
     body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
-    return emit(
-        "call", *inputs, training=False, body=body, **_rule(reader, name, rule, avals, vectors)
-    )
+    of_rule = _rule_body(reader, rule, avals, vectors)
+    if of_rule is None:
+        return emit("nondifferentiable_call", *inputs, training=False, body=body)
+    return emit("call", *inputs, training=False, body=body, **{name: of_rule})
 
 
-def _rule(
-    reader: Reader, name: str, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
-) -> dict[str, Any]:
-    """Returns the attribute that holds the rule; none if it is inside too many others."""
+def _rule_body(
+    reader: Reader, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
+) -> GraphBody | None:
+    """Returns the body of a rule; None if it is inside too many others."""
     if reader.rules == _LIMIT:
-        return {"differentiable": False}
+        return None
     traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
     if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
-        return {"differentiable": False}  # the rule closes over a value of a finished trace
+        return None  # the rule closes over a value of a finished trace
     with _inside_rule(reader):
-        types = map(type_of_aval, (*avals, *vectors))
-        return {name: _body(list(types), lambda nodes: reader.read(traced, nodes))}
+        types = list(map(type_of_aval, (*avals, *vectors)))
+        return _body(types, lambda nodes: reader.read(traced, nodes))
 
 
 @contextmanager

@@ -14,7 +14,15 @@ from registry.errors import ArgumentError
 from symop.graph.nodes import Node, variable
 from symop.jaxprs import control_flow, custom_rules
 from symop.jaxprs.primitives import otherwise
-from symop.jaxprs.reading import Foreign, Reader, is_key, key_impl, struct, type_of_aval
+from symop.jaxprs.reading import (
+    Foreign,
+    Reader,
+    constant_of,
+    is_key,
+    key_impl,
+    struct,
+    type_of_aval,
+)
 from symop.symbol.symbol import Symbol
 
 __all__ = ["from_jax", "transform"]
@@ -53,7 +61,7 @@ def from_jax(
     Example:
         >>> import jax, jax.numpy as jnp, symop as so
         >>> y = so.from_jax(lambda x: jnp.sin(x) * x, jax.ShapeDtypeStruct((), "float32"))
-        >>> float(so.derivative(y, y.list_inputs()[0], order=2).eval(x=0.0))
+        >>> float(so.derivative(y, "x", order=2).eval(x=0.0))
         2.0
     """
     statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
@@ -95,24 +103,28 @@ def transform(
     Example:
         >>> import jax, jax.numpy as jnp, symop as so
         >>> f = so.transform(lambda x: {"y": jnp.tanh(x)})
-        >>> f(jnp.asarray(0.0))
+        >>> f(jnp.zeros(()))
         {'y': Array(0., dtype=float32)}
         >>> float(jax.grad(lambda x: f(x)["y"])(0.0))
         1.0
     """
     statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
-    @memoized(256)
-    def compiled(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
+    def compile(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
         structs = jax.tree_util.tree_unflatten(tree, [_struct(one) for one in avals])
-        return _Compiled(_merged(structs, held, statics), function, statics, strict)
+        return _Compiled(function, _merged(structs, held, statics), statics, strict=strict)
+
+    @memoized(256)
+    def compiled(*key: Any) -> _Compiled | None:
+        result = compile(*key)
+        return None if result.closes_over_tracers else result
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
         at = {i % len(args) for i in statics} if args else set()
         leaves, tree = jax.tree_util.tree_flatten([a for i, a in enumerate(args) if i not in at])
-        held = tuple(args[i] for i in sorted(at))
-        return compiled(tree, tuple(map(jax.typeof, leaves)), held)(leaves)
+        key = tree, tuple(map(jax.typeof, leaves)), tuple(args[i] for i in sorted(at))
+        return (compiled(*key) or compile(*key))(leaves)
 
     return run
 
@@ -130,34 +142,90 @@ def _struct(aval: Any) -> Any:
 
 
 class _Compiled:
-    """A function as a graph, for arguments of fixed types."""
+    """A function as a graph, for arguments of fixed types.
+
+    Attributes:
+        closes_over_tracers: whether it reads values of an outer transformation, as a loss does that
+            is differentiated by the weights it closes over. It is then valid only inside.
+    """
 
     def __init__(
         self,
-        examples: Sequence[Any],
         function: Callable[..., Any],
+        examples: Sequence[Any],
         statics: Sequence[int],
+        *,
         strict: bool,
     ) -> None:
-        traced = _trace(function, examples, statics)
-        inputs = [
-            variable(f"x{i}", type.shape, type.dtype)
-            for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
-        ]
-        nodes, _ = traced.read(inputs, strict=strict)
-        self._names = [str(one.name) for one in inputs]
-        self._types = traced.program.out_avals
-        self._tree = traced.tree
-        self._function = Symbol(nodes, tuple(inputs)).to_jax() if nodes else None
+        graph = graph_of(function, examples, statics, strict=strict)
+        self.closes_over_tracers = bool(graph.captured)
+        self._graph = graph
+        self._function = graph.symbol.to_jax() if graph.nodes else None
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
+        graph = self._graph
         if self._function is None:
-            return jax.tree_util.tree_unflatten(self._tree, [])
-        arrays = dict(zip(self._names, map(_numbers, leaves), strict=True))
-        found = self._function(**arrays)
-        several = found if len(self._types) > 1 else (found,)
-        results = [_as_aval(one, aval) for one, aval in zip(several, self._types, strict=True)]
-        return jax.tree_util.tree_unflatten(self._tree, results)
+            return jax.tree_util.tree_unflatten(graph.tree, [])
+        arrays = dict(zip(graph.names, map(_numbers, leaves), strict=True))
+        values = self._function(**arrays, **graph.captured)
+        several = values if len(graph.avals) > 1 else (values,)
+        results = [_as_aval(one, aval) for one, aval in zip(several, graph.avals, strict=True)]
+        return jax.tree_util.tree_unflatten(graph.tree, results)
+
+
+class JaxGraph(NamedTuple):
+    """A function of JAX as a graph over variables ``x0``, ``x1`` and so on.
+
+    Attributes:
+        nodes: the outputs.
+        inputs: the variables of the arguments.
+        captured: the tracers over which the function closes, by the names of their variables.
+        tree: the tree structure of the results.
+        avals: the types of the results in JAX.
+    """
+
+    nodes: list[Node]
+    inputs: list[Node]
+    captured: dict[str, Any]
+    tree: Any
+    avals: Sequence[Any]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the variables of the arguments."""
+        return [str(one.name) for one in self.inputs]
+
+    @property
+    def symbol(self) -> Symbol:
+        """The outputs as a symbol with all arguments."""
+        return Symbol(self.nodes, tuple(self.inputs))
+
+
+def graph_of(
+    function: Callable[..., Any],
+    examples: Sequence[Any],
+    statics: Sequence[int] = (),
+    *,
+    strict: bool = False,
+) -> JaxGraph:
+    """Converts a function as ``from_jax`` does, where it may close over tracers."""
+    traced = _trace(function, examples, statics)
+    inputs = [
+        variable(f"x{i}", type.shape, type.dtype)
+        for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
+    ]
+    captured: dict[str, Any] = {}
+    consts = []
+    for value in traced.program.consts:
+        if isinstance(value, jax.core.Tracer):
+            type = type_of_aval(jax.typeof(value))
+            consts.append(variable(f"captured{len(captured)}", type.shape, type.dtype))
+            captured[f"captured{len(captured)}"] = _numbers(value)
+        else:
+            consts.append(constant_of(value))
+    reader = Reader(otherwise, strict=strict)
+    nodes = reader.read_open(traced.program.jaxpr, consts, inputs)
+    return JaxGraph(nodes, inputs, captured, traced.tree, traced.program.out_avals)
 
 
 def _numbers(leaf: Any) -> Any:

@@ -14,7 +14,7 @@ from registry.caches import memoized
 from registry.errors import SymopError
 from registry.shapes import canonical
 from registry.table import get
-from registry.types import VarType
+from registry.types import VarType, is_extended_float
 from symop.graph.nodes import Node, array, constant
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
 
@@ -158,7 +158,7 @@ def constant_of(value: Any) -> Node:
         value = jax.random.key_data(value)
     type = type_of_aval(jax.typeof(value))
     held = np.asarray(value)
-    if held.ndim == 0 and type.dtype.kind in "biufc":
+    if held.ndim == 0 and not is_extended_float(type.dtype):
         return constant(held.item(), type)
     return array(held)
 

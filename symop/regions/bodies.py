@@ -261,6 +261,18 @@ class GraphBody(Body):
         kept = [self.parameters[i] for i in places]
         return self._derived(self.parameters, [*self.results, *kept]) if kept else self
 
+    def restricted(self, chosen: Places) -> tuple[Body, Places]:
+        """Returns a body with the outputs ``chosen``, and the indices of the inputs it reads."""
+
+        def make() -> tuple[Body, Places]:
+            results = [self.results[j] for j in chosen]
+            read = set(topological(results))
+            places = tuple(i for i, one in enumerate(self.parameters) if one in read)
+            return self._derived([self.parameters[i] for i in places], results), places
+
+        result: tuple[Body, Places] = self._once(("restricted", chosen), make)
+        return result
+
     def taking(self, inputs: Types, places: Places) -> Body:
         """Returns a body with unused inputs added, such that its own inputs are at ``places``."""
         taken = dict(zip(places, self.parameters, strict=True))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from registry.cases import case, misuse, workload
-from registry.errors import ArgumentError, NotDifferentiableError
+from registry.errors import ArgumentError
 from registry.operator.bodies import Body, BodyAttribute, Places, Types, bodies_of, body, settled
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Training
@@ -65,7 +65,6 @@ def call(
     body: BodyAttribute,
     jvp: BodyAttribute | None = None,
     vjp: BodyAttribute | None = None,
-    differentiable: bool = True,
 ) -> tuple[Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed.
 
@@ -76,18 +75,13 @@ def call(
             returns a tangent of each output that is inexact. It must be linear in the tangents.
         vjp: its reverse rule: takes the operands and a cotangent of each output that is inexact,
             and returns a gradient of each operand that is inexact.
-        differentiable: whether the call has a derivative. A rule that calls the function which it
-            differentiates is kept for some orders only; calls inside the last one have none.
-
-    Raises:
-        NotDifferentiableError: the call is differentiated, and ``differentiable`` is false.
 
     This corresponds to ``jax.custom_jvp`` and ``jax.custom_vjp``.
 
     Example:
         >>> import symop as so
         >>> x = so.var("x", shape=())
-        >>> clipped = so.body(lambda x, d: so.clip(d, a_min=-1.0, a_max=1.0), ((), "float32"),
+        >>> clipped = so.body(lambda x, d: so.clip(d, low=-1.0, high=1.0), ((), "float32"),
         ...     ((), "float32"))
         >>> square = so.body(lambda x: x * x, ((), "float32"))
         >>> (y,) = so.call(x, body=square, vjp=clipped)
@@ -96,6 +90,10 @@ def call(
     """
     exact = [settled(*pair) for pair in zip(operands, body.inputs, strict=True)]
     return tuple(body.run(exact, training=training))
+
+
+# The rules of its cases are derivatives of their bodies, so they are compared with JAX's.
+call.compared = True
 
 
 @call.types
@@ -148,13 +146,8 @@ def _call_gradient(
     body: Body,
     jvp: Body | None,
     vjp: Body | None,
-    differentiable: bool,
 ) -> Grads:
     """The reverse rule, the transpose of the forward rule, or the pullback of the body."""
-    if not differentiable:
-        raise NotDifferentiableError(
-            "call: its derivative must be of an order for which its rule is kept, got a higher one"
-        )
     heads = d_parts or ()
     given = {j: one for j, one in enumerate(heads) if one is not None}
     asked = tuple(i for i in moving(body.inputs) if wanted[i + _N_FIXED])
@@ -162,14 +155,30 @@ def _call_gradient(
     if not given or not asked:
         return {"operands": gradients}
     if vjp is not None:
-        cotangents = [given[j] if j in given else filled(parts[j], 0) for j in moving(body.outputs)]
-        found = call(*operands, *cotangents, training=training, body=vjp)
-        chosen = moving(body.inputs)
+        values = [
+            *operands,
+            *(given[j] if j in given else filled(parts[j], 0) for j in moving(body.outputs)),
+        ]
+        places = moving(body.inputs)
+        vanishing = _vanishing(vjp, tuple(range(len(operands), len(values))))
+        asked = tuple(i for i in asked if places.index(i) not in vanishing)
+        if not asked:
+            return {"operands": gradients}
+        # What is not read must not be an operand: the rule is then linear in the cotangents where
+        # it does not read them, as its own gradient by them is.
+        rule, read = vjp.restricted(tuple(places.index(i) for i in asked))
+        found = call(*[values[i] for i in read], training=training, body=rule)
+        chosen = asked
     else:
         chosen, found = _pulled_back(training, operands, given, asked, body, jvp)
     for i, gradient in zip(chosen, found, strict=True):
-        gradients[i] = gradient if i in asked else None
+        gradients[i] = gradient
     return {"operands": gradients}
+
+
+def _vanishing(rule: Body, heads: Places) -> set[int]:
+    """Returns the outputs of a reverse rule that are zero for all cotangents ``heads``."""
+    return set(range(len(rule.outputs))) - set(rule.moved(heads)) - set(rule.apart(heads))
 
 
 def _pulled_back(
@@ -199,3 +208,41 @@ def _pulled_back(
         body=pulled.body,
     )
     return tuple(asked[inputs.index(i)] for i in chosen), found
+
+
+@op(
+    outputs=("*parts",),
+    count=lambda *, body: len(body.outputs),
+    reference=lambda *operands, body, **_: said([np.asarray(one) for one in body.run(operands)]),
+    cases=[
+        case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,))),
+        misuse("operand 1 of the body must be", operands=[(3,), (2,)],
+               body=body(_sine, (3,), (3,))),
+    ],
+)  # fmt: skip
+def nondifferentiable_call(
+    training: Training, *operands: Operands, body: BodyAttribute
+) -> tuple[Array, ...]:
+    """Returns the outputs of ``body``, without a derivative.
+
+    A rule of ``call`` may call the function that it differentiates. ``so.from_jax`` keeps the rule
+    of such a call for some orders; inside the last one stands this call.
+
+    Example:
+        >>> import symop as so
+        >>> x = so.var("x", shape=())
+        >>> (y,) = so.nondifferentiable_call(x, body=so.body(lambda x: x * x, ((), "float32")))
+        >>> float(y.eval(x=3.0))
+        9.0
+    """
+    exact = [settled(*pair) for pair in zip(operands, body.inputs, strict=True)]
+    return tuple(body.run(exact, training=training))
+
+
+@nondifferentiable_call.types
+def _nondifferentiable_types(operands: tuple[VarType, ...], *, body: Body) -> tuple[VarType, ...]:
+    return call_types(operands, body=body, jvp=None, vjp=None)
+
+
+nondifferentiable_call.kind(call_kinds)
+nondifferentiable_call.no_gradient("a derivative of this order is kept by no rule")

@@ -95,6 +95,8 @@ _ADDED = lax.ScatterDimensionNumbers((1,), (0,), (0,))
         case(operands=[(4, 3), integers(2, 1, high=4), (2, 3)],
              **_sample("scatter-add", dimension_numbers=_ADDED, mode=lax.GatherScatterMode.CLIP,
                        indices_are_sorted=False, unique_indices=False)),
+        case(operands=[integers(2, high=99, dtype="uint32")], keys=("threefry2x32",),
+             **_sample("random_bits", bit_width=32, shape=(3,))),
         case(operands=[(2, 6)], n_out=2, **_sample("split", sizes=(2, 4), axis=1)),
         workload(operands=[(512, 512)], **_sample("cumsum", axis=0, reverse=True)),
         misuse("must be a primitive that this version of JAX has, got 'pure_callback'",

@@ -1,0 +1,164 @@
+"""Differential operators against nested JAX and against exact solutions."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import symop as so
+from registry.errors import ArgumentError, DTypeError, ShapeError
+
+
+def _trace_of_hessian(u):
+    return lambda x: jnp.trace(jax.hessian(u)(x).reshape(x.size, x.size))
+
+
+def _mlp(x, weights):
+    for w, b in weights[:-1]:
+        x = jnp.tanh(x @ w + b)
+    w, b = weights[-1]
+    return (x @ w + b)[0]
+
+
+def _weights(*widths):
+    keys = jax.random.split(jax.random.key(0), 2 * len(widths))
+    return [
+        (jax.random.normal(keys[2 * i], (m, n)) / m**0.5, jax.random.normal(keys[2 * i + 1], (n,)))
+        for i, (m, n) in enumerate(itertools.pairwise(widths))
+    ]
+
+
+WEIGHTS = _weights(4, 8, 8, 1)
+A = jnp.linspace(-1.0, 1.0, 16).reshape(4, 4)
+FUNCTIONS = {
+    "tanh layers": lambda x: _mlp(x, WEIGHTS),
+    "gelu": lambda x: jax.nn.gelu(A @ x).sum(),
+    "silu product": lambda x: jnp.prod(jax.nn.silu(x)),
+    "softmax": lambda x: jax.nn.softmax(A @ x)[0],
+    "log-sum-exp": lambda x: jax.nn.logsumexp(A @ x),
+    "determinant": lambda x: jnp.linalg.slogdet(jnp.outer(x, x) + 2 * jnp.eye(4))[1],
+    "norm": lambda x: jnp.exp(-jnp.sqrt(jnp.sum(x * x))),
+    "coulomb": lambda x: 1.0 / jnp.linalg.norm(x[:2] - x[2:]),
+    "scan": lambda x: jax.lax.scan(lambda c, w: (jnp.sin(w * c) + c, None), x, A)[0].prod(),
+    "branch": lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.sin(x).prod(), jnp.sum, x),
+    "gather": lambda x: (x[jnp.asarray([0, 0, 2])] ** 3).sum() * x[3],
+    "sort": lambda x: jnp.sort(x)[1] ** 3 * x[0],
+    "linear": lambda x: (A @ x).sum(),
+    "vmap": lambda x: jax.vmap(lambda row: jnp.sin(row @ x))(A).prod(),
+}  # fmt: skip
+X = jnp.asarray([0.7, 0.2, 1.1, 0.45])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_laplacian(name):
+    u = FUNCTIONS[name]
+    with jax.enable_x64(True):
+        x = jnp.asarray(X, "float64")
+        wanted = _trace_of_hessian(u)(x)
+        np.testing.assert_allclose(so.laplacian(u, x), wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(jax.jit(lambda x: so.laplacian(u, x))(x), wanted, rtol=1e-9,
+                                   atol=1e-12)  # fmt: skip
+
+
+def test_laplacian_of_each_entry_and_of_matrices():
+    x = so.var("x", shape=(2, 2), dtype="float32")
+    u = so.stack(so.sum(x * x * x), so.sum(so.sin(x)))
+    value = np.asarray([[0.3, 0.5], [0.7, 1.1]], "float32")
+    got = so.laplacian(u, "x").eval(x=value)
+    np.testing.assert_allclose(got, [6 * value.sum(), -np.sin(value).sum()], rtol=1e-5)
+
+
+def test_laplacian_under_transformations():
+    """Gradients by weights over which the function closes, through a batch."""
+
+    def mean(laplacian):
+        def loss(weights, xs):
+            return jnp.mean(jax.vmap(laplacian(lambda x: _mlp(x, weights)))(xs) ** 2)
+
+        return jax.jit(jax.value_and_grad(loss))
+
+    xs = jax.random.normal(jax.random.key(1), (5, 4))
+    got = mean(lambda u: lambda x: so.laplacian(u, x))(WEIGHTS, xs)
+    wanted = mean(_trace_of_hessian)(WEIGHTS, xs)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4), got, wanted)
+
+
+def test_biharmonic():
+    def u(x):
+        return _mlp(x, WEIGHTS)
+
+    with jax.enable_x64(True):
+        x = jnp.asarray(X, "float64")
+        wanted = _trace_of_hessian(_trace_of_hessian(u))(x)
+        np.testing.assert_allclose(so.biharmonic(u, x), wanted, rtol=1e-8)
+
+
+def test_divergence_and_curl():
+    def field(x):
+        return jnp.stack([x[0] * x[1], jnp.sin(x[2]) * x[0], x[1] ** 2 * x[2]])
+
+    x = jnp.asarray([0.3, 0.7, 1.1])
+    slopes = jax.jacfwd(field)(x)
+    np.testing.assert_allclose(so.divergence(field, x), jnp.trace(slopes), rtol=1e-6)
+    wanted = [slopes[2, 1] - slopes[1, 2], slopes[0, 2] - slopes[2, 0], slopes[1, 0] - slopes[0, 1]]
+    np.testing.assert_allclose(so.curl(field, x), wanted, rtol=1e-6)
+    rotation = so.curl(lambda x: so.curl(field, x), x)
+    gradient = jax.grad(lambda x: jnp.trace(jax.jacfwd(field)(x)))(x)
+    each = jnp.stack([jnp.trace(jax.hessian(lambda x, i=i: field(x)[i])(x)) for i in range(3)])
+    np.testing.assert_allclose(rotation, gradient - each, rtol=1e-5, atol=1e-6)
+
+
+def test_partial_derivatives():
+    x, t = so.var("x", shape=()), so.var("t", shape=())
+    u = so.sin(2 * x) * so.exp(-t)
+    got = so.partial(u, {x: 2, t: 1}).eval(x=0.4, t=0.3)
+    np.testing.assert_allclose(got, 4 * np.sin(0.8) * np.exp(-0.3), rtol=1e-6)
+    vector = so.var("v", shape=(3,))
+    entry = so.partial(so.prod(vector) * vector[1], {(vector, 1): 2, (vector, 0): 1})
+    np.testing.assert_allclose(entry.eval(v=[2.0, 3.0, 5.0]), 10.0)
+    assert so.partial(u, {x: 0}) is u
+
+
+def test_linear_operator():
+    x, t = so.var("x", shape=()), so.var("t", shape=())
+    wave = so.sin(x - 2 * t)
+    residual = so.linear_operator(wave, [(1.0, {t: 2}), (-4.0, {x: 2}), (x, {x: 1}), (-x, {x: 1})])
+    np.testing.assert_allclose(residual.eval(x=0.3, t=0.1), 0.0, atol=1e-6)
+
+
+def test_eager_arrays():
+    x = so.nd.array([0.5, 1.5])
+    got = so.laplacian(lambda x: so.sum(so.exp(x)), x)
+    assert isinstance(got, so.NDArray)
+    np.testing.assert_allclose(got.asnumpy(), np.exp([0.5, 1.5]).sum(), rtol=1e-6)
+
+
+def test_the_sum_is_taken_first():
+    """The second derivatives of each layer are one array, not one for each direction."""
+    x = so.var("x", shape=(6,), dtype="float32")
+    w = so.var("w", shape=(6, 7), dtype="float32")
+    u = so.sum(so.tanh(so.matmul(so.tanh(so.matmul(x, w)), so.transpose(w))))
+    shapes = [line for line in str(so.laplacian(u, x)).splitlines() if "6,7]" in line]
+    assert len([line for line in shapes if "vmap" in line]) == 1
+    assert not [line for line in shapes if "= matmul" in line]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: so.laplacian(x * x, 3.0), ArgumentError, "u and x must be symbols"),
+        (lambda x: so.laplacian(so.cast(x, dtype="int32"), x), DTypeError, "must be real"),
+        (lambda x: so.divergence(so.sum(x), x), ShapeError, "must have the shape of x"),
+        (lambda x: so.curl(x, x), ShapeError, "must have shape (3,)"),
+        (lambda x: so.partial(x, {x: -1}), ArgumentError, "orders must be integers"),
+        (lambda x: so.partial(x, {(x, 5): 1}), ArgumentError, "must be an entry of a vector"),
+        (lambda x: so.linear_operator(x, []), ArgumentError, "at least one term"),
+        (lambda x: so.laplacian(lambda x: (x, x), jnp.ones(2)), ArgumentError, "one array"),
+    ],
+)
+def test_misuse(call, error, message):
+    with pytest.raises(error) as raised:
+        call(so.var("x", shape=(2,), dtype="float32"))
+    assert message in str(raised.value)
