@@ -25,12 +25,6 @@ def called(equation: JaxprEqn) -> Any:
 
 def read_equation(reader: Reader, equation: JaxprEqn, inputs: Values) -> list[Node]:
     """Returns the outputs of an equation that calls a jaxpr."""
-    if equation.primitive.name == "custom_linear_solve":
-        lengths = equation.params["const_lengths"]
-        start = lengths.matvec + lengths.vecmat
-        right = inputs[sum(lengths) :]
-        solve = equation.params["jaxprs"].solve
-        return reader.read(solve, [*inputs[start : start + lengths.solve], *right])
     return read_called(reader, called(equation), inputs)
 
 

@@ -1,5 +1,7 @@
 """``jax.custom_jvp`` and ``jax.custom_vjp``: their rules become the derivatives of a call."""
 
+import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +13,7 @@ from registry.ops.control_flow.custom_rules import moving
 from registry.types import VarType, is_inexact
 from symop.graph.nodes import Node, placeholder, topological
 from symop.jaxprs.control_flow import read_equation
-from symop.jaxprs.opaque import apply_equation
+from symop.jaxprs.opaque import apply_equation, opaque
 from symop.jaxprs.reading import Reader, Values, emit, is_key, struct, translates, type_of_aval
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
@@ -44,7 +46,22 @@ def _custom_vjp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[
 
 @translates("custom_linear_solve")
 def _linear_solve(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
-    return _custom_vjp(reader, equation, inputs)
+    lengths, jaxprs = equation.params["const_lengths"], equation.params["jaxprs"]
+    if jaxprs.transpose_solve is None:
+        return opaque(reader, equation, inputs)
+    start = sum(lengths)
+    right = [one.type.strong() for one in inputs[start:]]
+    bodies = {}
+    for name, jaxpr, first, end in zip(jaxprs._fields, jaxprs, *_spans(lengths), strict=True):
+        types = [*(one.type.strong() for one in inputs[first:end]), *right]
+        bodies[name] = _body(types, functools.partial(reader.read, jaxpr))
+    return emit("linear_solve", *inputs, training=False, lengths=tuple(lengths), **bodies)
+
+
+def _spans(lengths: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Returns where the constants of each function start and end."""
+    ends = list(itertools.accumulate(lengths))
+    return [0, *ends[:-1]], ends
 
 
 def _call(

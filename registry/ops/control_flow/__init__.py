@@ -6,6 +6,7 @@ Branches, loops, scans and tensor arrays, with graphs as bodies.
 from registry.ops.control_flow import (
     calls,
     custom_rules,
+    linear_solving,
     loop_gradients,
     loop_types,
     recomputing,
@@ -17,6 +18,7 @@ from registry.ops.control_flow import (
 __all__ = [
     "calls",
     "custom_rules",
+    "linear_solving",
     "loop_gradients",
     "loop_types",
     "recomputing",
