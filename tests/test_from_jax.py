@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.ad_checkpoint import checkpoint_name
 
 import symop as so
 from tests.jax_calls import CALLS, JaxCall
@@ -66,3 +67,93 @@ def test_gradients(call: JaxCall) -> None:
         for one in (call.function, so.transform(call.function))
     ]
     _require_equal(grads[1], grads[0], 2e-4, 2e-5)
+
+
+POLICIES = {
+    "nothing": None,
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "names": jax.checkpoint_policies.save_only_these_names("kept"),
+    "everything": jax.checkpoint_policies.everything_saveable,
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_checkpoint_keeps_what_its_policy_saves(name: str) -> None:
+    def layer(x: Any) -> Any:
+        product = jnp.einsum("i,ij->j", x, jnp.full((4, 4), 0.3))
+        return jnp.sin(checkpoint_name(jnp.tanh(product), "kept"))
+
+    wrapped = jax.checkpoint(layer, policy=POLICIES[name])
+    symbol = so.from_jax(lambda x: wrapped(x).sum(), jnp.ones(4))
+    lines = [line for line in str(symbol).splitlines() if "recompute(" in line]
+    assert len(lines) == 1
+    kept = {"nothing": "", "dots": "saved=(1,)", "names": "saved=(1,)", "everything": "saved="}
+    assert kept[name] in lines[0]
+    assert ("saved" in lines[0]) == (name != "nothing")
+    x = jnp.linspace(0.0, 1.0, 4)
+    got = jax.grad(so.transform(lambda x: wrapped(x).sum()))(x)
+    np.testing.assert_allclose(got, jax.grad(lambda x: layer(x).sum())(x), rtol=1e-6)
+
+
+def test_strict_names_primitive_and_line() -> None:
+    def doubled(x: Any) -> Any:
+        return jax.pure_callback(lambda v: 2 * v, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(so.SymopError, match=r"pure_callback at .*test_from_jax\.py:\d+"):
+        so.from_jax(doubled, jnp.ones(2), strict=True)
+    symbol = so.from_jax(doubled, jnp.ones(2))
+    np.testing.assert_allclose(symbol.eval(x=[1.0, 2.0]), [2.0, 4.0])
+    with pytest.raises(so.SymopError, match="must be the name of a function"):
+        so.load_json(symbol.tojson().replace("pure_callback at", "other at"))
+
+
+def test_names_follow_paths() -> None:
+    params = {"dense": {"kernel": jnp.ones((2, 3))}, "bias": [jnp.ones(3)]}
+    symbol = so.from_jax(
+        lambda params, flag, x: x @ params["dense"]["kernel"] + params["bias"][0] * flag,
+        params, True, jnp.ones(2), static_argnums=1,
+    )  # fmt: skip
+    assert set(symbol.list_arguments()) == {"params/dense/kernel", "params/bias/0", "x"}
+    named = so.from_jax(lambda x, y: x + y, jnp.ones(2), jnp.ones(2), names=["left", "right"])
+    assert named.list_arguments() == ["left", "right"]
+    with pytest.raises(so.SymopError, match="must hold one for each of 2 arguments"):
+        so.from_jax(lambda x, y: x + y, 1.0, 2.0, names=["left"])
+    with pytest.raises(so.SymopError, match="its own name, got 'x' twice"):
+        so.from_jax(lambda x, y: x + y, 1.0, 2.0, names=["x", "x"])
+
+
+def test_saved_loaded_and_rolled() -> None:
+    def model(params: Any, x: Any) -> Any:
+        for w in params:
+            x = jax.nn.gelu(x @ w)
+        return x.sum()
+
+    params = [0.3 * jnp.ones((4, 4))] * 6
+    symbol = so.from_jax(model, params, jnp.ones(4))
+    assert so.load_json(symbol.tojson()).same_as(symbol)
+    assert "loop of" in str(so.loops(symbol))
+
+
+def test_transform_closes_over_tracers() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return so.transform(lambda x: jnp.sin(w * x).sum())(x)
+
+    got = jax.jit(jax.grad(loss))(jnp.float32(2.0), jnp.ones(3))
+    np.testing.assert_allclose(got, 3 * np.cos(2.0), rtol=1e-6)
+
+
+def test_data_dependent_python_control_flow_names_the_line() -> None:
+    def branching(x: Any) -> Any:
+        return x if x > 0 else -x
+
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="test_from_jax"):
+        so.from_jax(branching, 1.0)
+
+
+def test_derivatives_of_a_rule_of_high_order() -> None:
+    """A rule that calls its own function is kept for some orders, and never replaced."""
+    x = so.from_jax(lambda x: jnp.logaddexp(x, 0.0), jnp.float32(0.3))
+    third = jax.grad(jax.grad(jax.grad(jax.nn.softplus)))(0.3)
+    np.testing.assert_allclose(so.derivative(x, "x", order=3).eval(x=0.3), third, rtol=1e-4)
+    with pytest.raises(so.SymopError, match="kept by no rule"):
+        so.derivative(x, "x", order=9)

@@ -7,8 +7,10 @@ import jax
 from jax.extend.core import ClosedJaxpr, JaxprEqn
 
 from registry.table import get
-from symop.graph.nodes import Node, constant
-from symop.jaxprs.reading import Reader, Values, translates, type_of_aval
+from symop.graph.nodes import Node, constant, placeholder, topological
+from symop.jaxprs.reading import CALLS, Reader, Values, emit, translates, type_of_aval
+from symop.lowering.steps import random_keys
+from symop.regions.bodies import body_of
 from symop.symbol import control_flow as symbol_flow
 from symop.symbol.control_flow import nodes_of
 
@@ -35,7 +37,7 @@ def read_called(reader: Reader, jaxpr: Any, inputs: Values) -> list[Node]:
     return reader.read_open(jaxpr, [], inputs)
 
 
-@translates("jit", "pjit", "closed_call", "core_call", "call", "core_closed_call", "eval_jaxpr")
+@translates(*CALLS)
 def _call(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     return read_called(reader, called(equation), inputs)
 
@@ -51,13 +53,14 @@ def _scan(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         found = reader.read(params["jaxpr"], [*consts, *given])
         return found[:n_carry], found[n_carry:]
 
-    last, series = symbol_flow.scan(
-        step,
-        list(carry),
-        list(inputs[n_consts + n_carry :]),
-        params["length"],
-        params["reverse"],
-    )
+    with reader.saving_by(None):
+        last, series = symbol_flow.scan(
+            step,
+            list(carry),
+            list(inputs[n_consts + n_carry :]),
+            params["length"],
+            params["reverse"],
+        )
     return nodes_of([*last, *series])
 
 
@@ -81,7 +84,8 @@ def _while(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
             return after
         return [_select(goes_on, *pair) for pair in zip(after, before, strict=True)]
 
-    return nodes_of(symbol_flow.while_loop(holds, step, list(inputs[n_cond + n_body :]), None))
+    with reader.saving_by(None):
+        return nodes_of(symbol_flow.while_loop(holds, step, list(inputs[n_cond + n_body :]), None))
 
 
 def _select(mask: Node, after: Node, before: Node) -> Node:
@@ -126,12 +130,24 @@ def _switch(
 
         return run
 
-    found = symbol_flow.cond(
-        later, branch(branches[half:], half), branch(branches[:half], 0), (index, *operands)
-    )
+    parts = branch(branches[half:], half), branch(branches[:half], 0)
+    with reader.saving_by(None):
+        found = symbol_flow.cond(later, *parts, (index, *operands))
     return nodes_of(found)
 
 
 @translates("remat2", "checkpoint", "remat")
 def _remat(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
-    return read_called(reader, called(equation), inputs)
+    """Translates ``jax.checkpoint``; what its policy saves becomes a further output of the body."""
+    parameters = [placeholder(f"x{i}", one.type.strong()) for i, one in enumerate(inputs)]
+    with reader.saving_by(equation.params["policy"] or _saves_nothing) as saved:
+        results = read_called(reader, called(equation), parameters)
+    outputs = list(dict.fromkeys([*results, *(one for one in saved if one not in parameters)]))
+    body = body_of(parameters, outputs, random_keys(topological(outputs)))
+    kept = tuple(i for i, one in enumerate(outputs) if one in set(saved))
+    values = emit("recompute", *inputs, training=False, body=body, saved=kept)
+    return [values[outputs.index(one)] for one in results]
+
+
+def _saves_nothing(*_: Any, **__: Any) -> bool:
+    return False

@@ -54,7 +54,8 @@ def _linear_solve(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequenc
     bodies = {}
     for name, jaxpr, first, end in zip(jaxprs._fields, jaxprs, *_spans(lengths), strict=True):
         types = [*(one.type.strong() for one in inputs[first:end]), *right]
-        bodies[name] = _body(types, functools.partial(reader.read, jaxpr))
+        with reader.saving_by(None):
+            bodies[name] = _body(types, functools.partial(reader.read, jaxpr))
     return emit("linear_solve", *inputs, training=False, lengths=tuple(lengths), **bodies)
 
 
@@ -78,7 +79,8 @@ def _call(
     if not moving(types) or any(map(is_key, avals)):
         return read_equation(reader, equation, inputs)
     vectors = [along[i] for i in moving(tuple(map(type_of_aval, along)))]
-    body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
+    with reader.saving_by(None):
+        body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
     of_rule = _rule_body(reader, rule, avals, vectors)
     if of_rule is None:
         return emit("nondifferentiable_call", *inputs, training=False, body=body)
@@ -94,7 +96,7 @@ def _rule_body(
     traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
     if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
         return None  # the rule closes over a value of a finished trace
-    with _inside_rule(reader):
+    with _inside_rule(reader), reader.saving_by(None):
         types = list(map(type_of_aval, (*avals, *vectors)))
         return _body(types, lambda nodes: reader.read(traced, nodes))
 

@@ -118,7 +118,9 @@ def _cast(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     return [x] if x.type.dtype == dtype else [get("cast")(x, dtype=dtype)]
 
 
-@translates("copy", "copy_p", "pvary", "reduced_vary_cast_p", "random_wrap", "random_unwrap")
+@translates(
+    "copy", "copy_p", "name", "pvary", "reduced_vary_cast_p", "random_wrap", "random_unwrap"
+)
 def _same(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     return inputs
 

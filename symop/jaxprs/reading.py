@@ -19,6 +19,10 @@ from symop.graph.nodes import Node, array, constant
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
 
 Values = Sequence[Node]
+Policy = Callable[..., Any]
+"""A policy of ``jax.checkpoint``: from a primitive, its inputs and parameters to a decision."""
+CALLS = ("jit", "pjit", "closed_call", "core_call", "call", "core_closed_call", "eval_jaxpr")
+"""The primitives that call a jaxpr, whose equations are read as if they stood outside."""
 Translation = Callable[["Reader", JaxprEqn, Values], Sequence[Node]]
 """Builds the outputs of an equation from its inputs."""
 
@@ -70,6 +74,8 @@ class Reader:
         self.strict = strict
         self.foreign: list[Foreign] = []
         self.rules = 0
+        self._policy: Policy | None = None
+        self._saved: list[Node] = []
         self._otherwise = otherwise
 
     def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
@@ -93,7 +99,27 @@ class Reader:
     def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
         with located(equation):
-            return translation(self, equation, inputs)
+            results = translation(self, equation, inputs)
+        if self._policy is not None and equation.primitive.name not in CALLS:
+            avals = avals_of(equation.invars)
+            if _saves(self._policy(equation.primitive, *avals, **equation.params)):
+                self._saved += results
+        return results
+
+    @contextmanager
+    def saving_by(self, policy: "Policy | None") -> Iterator[list[Node]]:
+        """Collects the values of equations read inside that a policy of ``jax.checkpoint`` saves."""
+        before = self._policy, self._saved
+        self._policy, self._saved = policy, []
+        try:
+            yield self._saved
+        finally:
+            self._policy, self._saved = before
+
+
+def _saves(decision: Any) -> bool:
+    """Whether a policy saves a value, on the device or elsewhere."""
+    return decision is True or type(decision).__name__ in ("Saveable", "Offloadable")
 
 
 def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
