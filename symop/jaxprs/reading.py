@@ -108,7 +108,7 @@ class Reader:
 
     @contextmanager
     def saving_by(self, policy: "Policy | None") -> Iterator[list[Node]]:
-        """Collects the values of equations read inside that a policy of ``jax.checkpoint`` saves."""
+        """Collects the values of equations inside that a policy of ``jax.checkpoint`` saves."""
         before = self._policy, self._saved
         self._policy, self._saved = policy, []
         try:
