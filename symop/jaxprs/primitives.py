@@ -21,7 +21,7 @@ from symop.jaxprs.reading import (
     Reader,
     Values,
     avals_of,
-    emit,
+    emit_typed,
     is_key,
     key_impl,
     translates,
@@ -64,9 +64,10 @@ def otherwise(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[No
     except AttributeValueError:
         return opaque(reader, equation, inputs)
     keys = [key_impl(one.dtype) if is_key(one) else "" for one in avals_of(equation.invars)]
-    return emit(
+    return emit_typed(
         "lax_primitive",
-        *inputs,
+        inputs,
+        [type_of_aval(one) for one in avals_of(equation.outvars)],
         primitive=name,
         params=params,
         n_out=len(equation.outvars),

@@ -15,7 +15,8 @@ from registry.errors import SymopError
 from registry.shapes import canonical
 from registry.table import get
 from registry.types import VarType, is_extended_float
-from symop.graph.nodes import Node, array, constant
+from symop.graph.emission import intern_call
+from symop.graph.nodes import Node, array, constant, select
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
 
 Values = Sequence[Node]
@@ -131,6 +132,19 @@ def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
             needed.append(equation)
             used.update(one for one in equation.invars if not isinstance(one, Literal))
     return needed[::-1]
+
+
+def emit_typed(
+    operator: str, inputs: Values, types: Sequence[VarType], **attributes: Any
+) -> list[Node]:
+    """Returns the outputs of a call whose types JAX has inferred already."""
+    family = get(operator)
+    values, canonical, _ = family.bind(tuple(inputs), attributes)
+    member = family.resolved(values, canonical)
+    node = intern_call(member, tuple(inputs), canonical, tuple(types), None)
+    if ambient.inside is not None:
+        ambient.inside.add(node)
+    return [node] if member.single else [select(node, i) for i in member.visible]
 
 
 def emit(operator: str, *inputs: Node, **attributes: Any) -> list[Node]:

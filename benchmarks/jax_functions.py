@@ -1,0 +1,202 @@
+"""Functions of JAX as graphs, and differential operators, against the same in plain JAX."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from measure import Figure, compare, counted, instructions
+
+import symop as so
+
+TITLE = "Functions of JAX"
+Function = Callable[..., Any]
+
+
+def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
+    """All figures of functions of JAX."""
+    figures = []
+    for name, (function, args) in models().items():
+        figures += round_trip(name, function, args, repeats=3 if quick else 60)
+    for dim in (5,) if quick else (5, 50, 500):
+        figures += laplacians(dim, repeats=3 if quick else (60 if dim < 500 else 12))
+    return [*figures, *biharmonic(repeats=3 if quick else 30)], {}
+
+
+# Round trip --------------------------------------------------------------------------------------
+
+
+def weights(*shape: int, seed: int = 0) -> Any:
+    """Normal numbers scaled by the number of rows."""
+    return jax.random.normal(jax.random.key(seed), shape) / shape[0] ** 0.5
+
+
+def perceptron(params: Any, x: Any) -> Any:
+    """Layers of tanh."""
+    for w, b in params[:-1]:
+        x = jnp.tanh(x @ w + b)
+    w, b = params[-1]
+    return x @ w + b
+
+
+def attention_block(p: Any, x: Any) -> Any:
+    """One transformer block with normalization before attention."""
+    h = (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    q, k, v = (jnp.einsum("btd,dhe->bthe", h, p[name]) for name in "qkv")
+    a = jax.nn.softmax(jnp.einsum("bthe,bshe->bhts", q, k) / 4.0)
+    x = x + jnp.einsum("bhts,bshe,hed->btd", a, v, p["o"])
+    return x + jax.nn.gelu(x @ p["up"]) @ p["down"]
+
+
+def lstm(params: Any, xs: Any) -> Any:
+    """The last state of an LSTM written with ``lax.scan``."""
+    wx, wh = params
+
+    def step(state: Any, x: Any) -> tuple[Any, None]:
+        h, c = state
+        i, f, g, o = jnp.split(x @ wx + h @ wh, 4, axis=-1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+    zeros = jnp.zeros((xs.shape[1], wh.shape[0]))
+    return lax.scan(step, (zeros, zeros), xs)[0][0]
+
+
+def convnet(params: Any, x: Any) -> Any:
+    """Two convolutions with pooling, and a dense layer."""
+    for w in params[:2]:
+        x = jax.nn.relu(lax.conv_general_dilated(x, w, (1, 1), "SAME"))
+        x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return x.reshape(x.shape[0], -1) @ params[2]
+
+
+def models() -> dict[str, tuple[Function, tuple[Any, Any]]]:
+    """Losses of parameters and a batch."""
+    widths = (64, 256, 256, 10)
+    layers = [(weights(a, b), jnp.zeros(b)) for a, b in itertools.pairwise(widths)]
+    block = {name: weights(64, 4, 16) for name in "qkv"}
+    block |= {"o": weights(4, 16, 64), "up": weights(64, 256), "down": weights(256, 64)}
+    filters = [weights(16, 3, 3, 3), weights(32, 16, 3, 3), weights(32 * 8 * 8, 10)]
+    return {
+        "MLP": (squared(perceptron), (layers, weights(128, 64))),
+        "four transformer blocks": (squared(blocks), ([block] * 4, weights(4, 32, 64))),
+        "LSTM": (squared(lstm), ((weights(32, 256), weights(64, 256)), weights(50, 16, 32))),
+        "convnet": (squared(convnet), (filters, weights(16, 3, 32, 32))),
+    }
+
+
+def blocks(params: Any, x: Any) -> Any:
+    """Blocks one after the other."""
+    for p in params:
+        x = attention_block(p, x)
+    return x
+
+
+def squared(model: Function) -> Function:
+    """The mean square of the outputs."""
+    return lambda params, x: jnp.mean(model(params, x) ** 2)
+
+
+def round_trip(name: str, function: Function, args: Sequence[Any], repeats: int) -> list[Figure]:
+    """Tracing, instructions, and a step, of a loss with its gradient."""
+    ours, theirs = (
+        jax.jit(jax.value_and_grad(one)).lower(*args).compile()
+        for one in (so.transform(function), function)
+    )
+    return [
+        compare(f"{name}: from_jax against make_jaxpr", fresh(so.from_jax, function, args),
+                fresh(jax.make_jaxpr, function, args), repeats=max(3, repeats // 10), target=2.0),
+        counted(f"{name}: instructions of loss and gradient", instructions(ours.as_text()),
+                instructions(theirs.as_text()), target=1.02),
+        compare(f"{name}: loss and gradient", waiting(ours, args), waiting(theirs, args),
+                repeats=repeats, target=1.03),
+    ]  # fmt: skip
+
+
+def fresh(trace: Function, function: Function, args: Sequence[Any]) -> Callable[[], Any]:
+    """One tracing with empty caches."""
+
+    def once() -> Any:
+        jax.clear_caches()
+        if trace is jax.make_jaxpr:
+            return jax.make_jaxpr(function)(*args)
+        return trace(function, *args)
+
+    return once
+
+
+def waiting(compiled: Function, args: Sequence[Any]) -> Callable[[], Any]:
+    """One run, until its results are there."""
+    return lambda: jax.block_until_ready(compiled(*args))
+
+
+# Differential operators --------------------------------------------------------------------------
+
+
+def network(dim: int) -> Any:
+    """The parameters of a perceptron D-256-256-128-1."""
+    widths = (dim, 256, 256, 128, 1)
+    return [(weights(a, b), jnp.zeros(b)) for a, b in itertools.pairwise(widths)]
+
+
+def by_hessian(u: Function) -> Function:
+    """The trace of ``jax.hessian``."""
+    return lambda x: jnp.trace(jax.hessian(u)(x))
+
+
+def by_products(u: Function) -> Function:
+    """The trace by ``jvp`` of ``grad`` along each direction."""
+
+    def laplacian(x: Any) -> Any:
+        slope = jax.grad(u)
+        rows = jax.vmap(lambda way: jax.jvp(slope, (x,), (way,))[1])(jnp.eye(x.size))
+        return jnp.trace(rows)
+
+    return laplacian
+
+
+def ours(u: Function) -> Function:
+    """The Laplacian of symop."""
+    return lambda x: so.laplacian(u, x)
+
+
+def over_batch(laplacian: Function) -> Function:
+    """A differential operator of a network, at a batch of points."""
+
+    def batched(params: Any, xs: Any) -> Any:
+        return jax.vmap(laplacian(lambda x: perceptron(params, x)[0]))(xs)
+
+    return batched
+
+
+def laplacians(dim: int, repeats: int) -> list[Figure]:
+    """Time and temporary memory, against the nested derivatives of JAX."""
+    args = network(dim), weights(64, dim, seed=1)
+    mine, *others = (
+        jax.jit(over_batch(one)).lower(*args).compile() for one in (ours, by_hessian, by_products)
+    )
+    figures = []
+    for name, other in zip(("jax.hessian", "jvp of grad"), others, strict=True):
+        where = f"Laplacian of an MLP, D = {dim}: against {name}"
+        target = 0.5 if dim == 50 else None
+        figures.append(compare(where, waiting(mine, args), waiting(other, args),
+                               repeats=repeats, target=target))  # fmt: skip
+        sizes = [one.memory_analysis().temp_size_in_bytes for one in (mine, other)]
+        figures.append(counted(f"{where}, temporary bytes", *sizes, target=target))
+    return figures
+
+
+def biharmonic(repeats: int) -> list[Figure]:
+    """The biharmonic operator at five dimensions."""
+    args = network(5), weights(64, 5, seed=1)
+    nested = over_batch(lambda u: by_products(by_products(u)))
+    mine, other = (
+        jax.jit(one).lower(*args).compile()
+        for one in (over_batch(lambda u: lambda x: so.biharmonic(u, x)), nested)
+    )
+    return [
+        compare("biharmonic operator of an MLP, D = 5", waiting(mine, args), waiting(other, args),
+                repeats=repeats, target=0.3),
+    ]  # fmt: skip
