@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, ShapeError
 from registry.table import get
-from symop import sym
+from symop import autograd, sym
 from symop.eager.ndarray import NDArray
 from symop.graph.nodes import Node, built_at, placeholder
 from symop.jaxprs.functions import graph_of
@@ -41,7 +41,8 @@ def laplacian(u: Any, x: Any) -> Any:
             array.
         x: a symbol or the name of an argument; for a function, the array at which its Laplacian is
             computed: a JAX array, inside ``jax.jit`` and other transformations, too, or an
-            ``NDArray``. Call it under ``jax.jit``: the graph is built in each call.
+            ``NDArray`` outside of ``autograd.record()``. Call it under ``jax.jit``: the graph is
+            built in each call.
 
     Returns:
         A symbol of the type of ``u``; for a function, an array of the kind of ``x``.
@@ -258,6 +259,11 @@ def _on_symbols(name: str, operator: Operator, u: Any, x: Any) -> Any:
 def _at(name: str, operator: Operator, u: Callable[[Any], Any], x: Any) -> Any:
     """Returns the operator applied to the function ``u`` at the array ``x``."""
     if isinstance(x, NDArray):
+        if autograd.is_recording():
+            raise ArgumentError(
+                f"{name}: at an NDArray it cannot be recorded; take a symbol, or a JAX array and "
+                "jax.grad"
+            )
         return NDArray(_at(name, operator, u, x.value))
     if isinstance(x, Symbol):
         return _on_symbols(name, operator, u(x), x)

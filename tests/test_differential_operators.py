@@ -135,6 +135,23 @@ def test_eager_arrays():
     np.testing.assert_allclose(got.asnumpy(), np.exp([0.5, 1.5]).sum(), rtol=1e-6)
 
 
+def test_eager_arrays_are_not_recorded():
+    x = so.nd.array([0.5, 1.5])
+    with so.autograd.record(), pytest.raises(ArgumentError, match="cannot be recorded"):
+        so.laplacian(lambda x: so.sum(so.exp(x)), x)
+
+
+def test_training_and_random_numbers():
+    """A mask of dropout is the same for each direction; batch statistics are those of training."""
+    x = so.var("x", shape=(16,), dtype="float32")
+    u = so.sum(so.dropout(x * x * x, rate=0.5))
+    value, key = np.ones(16, "float32"), jax.random.key(3)
+    function = so.Group([u, so.laplacian(u, x)]).to_jax(is_train=True)
+    both = function(x=value, key=key)
+    np.testing.assert_allclose(both[1], 6 * both[0], rtol=1e-6)
+    assert 0 < both[0] < 32
+
+
 def test_the_sum_is_taken_first():
     """The second derivatives of each layer are one array, not one for each direction."""
     x = so.var("x", shape=(6,), dtype="float32")

@@ -30,6 +30,7 @@ from symop.graph.nodes import (
     reaching,
     residuals,
     topological,
+    training_flag,
 )
 from symop.graph.rewriting import substitute
 from symop.lowering.steps import random_keys
@@ -185,7 +186,9 @@ def _sums_of(values: Sequence[Node], direction: Node, directions: Node) -> list[
     inside = [placeholder(f"x{i}", one.type.strong()) for i, one in enumerate(outside)]
     results = substitute(values, dict(zip(outside, inside, strict=True)))
     body = body_of([direction, *inside], results, random_keys(topological(results)))
-    stacked = get("vmap")(directions, *outside, training=False, body=body, n_mapped=1)
+    reads_flag = any(one.op is TRAINING for one in topological(results))
+    flag = training_flag() if reads_flag else False
+    stacked = get("vmap")(directions, *outside, training=flag, body=body, n_mapped=1)
     return [get("sum")(one, axis=0) for one in stacked]
 
 
