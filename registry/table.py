@@ -222,11 +222,12 @@ def op(
             constants while a graph is built); ``rearranges`` (every entry of the result is an entry
             of an input, so a constant stays that constant); ``native`` (whether JAX's derivative of
             the kernel is the declared one, so that graphs that contain its gradient may run the
-            bare kernel); ``transposable`` (whether JAX has forward mode for the kernel, and its
-            transpose where the kernel is linear, for all inputs: lowering does not try them then);
-            ``takes_numbers`` (whether the kernel accepts Python numbers, which are converted to
-            arrays otherwise); these three default to what the package declares by
-            ``declare_package``, else to false; ``opaque`` (JAX can
+            bare kernel); ``compared`` (whether the proofs compare the declared derivative with
+            JAX's on the cases; by default unless ``native`` is false); ``transposable`` (whether
+            JAX has forward mode for the kernel, and its transpose where the kernel is linear, for
+            all inputs: lowering does not try them then); ``takes_numbers`` (whether the kernel
+            accepts Python numbers, which are converted to arrays otherwise); these three default to
+            what the package declares by ``declare_package``, else to false; ``opaque`` (JAX can
             neither trace the kernel nor differentiate it: a callback, a foreign call); ``costly``
             (takes much more arithmetic than its result has entries, as a matrix product does: worth
             keeping for a gradient, where cheaper values are recomputed); ``sealed`` (where tangents

@@ -133,7 +133,7 @@ TRAINER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_checkpoint import train_on
-for at, loss in train_on(sys.argv[2]):
+for _, (at, loss) in zip(sys.stdin, train_on(sys.argv[2])):  # one step for each line
     print(at, loss.hex(), flush=True)
 """
 
@@ -161,12 +161,16 @@ def test_training_that_is_killed_again_and_again_is_the_training_that_was_not(tm
     while not path.exists() or path.read_bytes() != end:
         process = subprocess.Popen(
             [sys.executable, "-c", TRAINER, os.path.dirname(__file__), str(path)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "JAX_PLATFORMS": "cpu"},
         )
-        lines = [process.stdout.readline() for _ in range(generator.integers(1, 5))]
-        time.sleep(generator.uniform(0, 0.01))
+        n_steps = generator.integers(1, 5)
+        process.stdin.write("\n" * n_steps)
+        process.stdin.flush()
+        lines = [process.stdout.readline() for _ in range(n_steps - 1)]
+        time.sleep(generator.uniform(0, 0.02))  # the last step is under way, or just done
         os.kill(process.pid, signal.SIGKILL)
         rest, _ = process.communicate()
         for line in "".join([*lines, rest]).splitlines():

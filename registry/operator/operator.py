@@ -59,6 +59,7 @@ class Operator(Declared):
         foldable: bool = False,
         rearranges: bool = False,
         native: bool | None = None,
+        compared: bool | None = None,
         transposable: bool | None = None,
         takes_numbers: bool | None = None,
         opaque: bool = False,
@@ -88,7 +89,7 @@ class Operator(Declared):
         self.native = _resolve(native, package.native) and not opaque
         self.transposable = _resolve(transposable, package.transposable) and not opaque
         self.takes_numbers = _resolve(takes_numbers, package.takes_numbers)
-        self.compared = native is not False
+        self.compared = native is not False if compared is None else compared
         self.opaque, self.sealed = opaque, sealed
         self.costly = costly
         self.linear_slots: tuple[str, ...] = ()

@@ -74,6 +74,8 @@ def _reference(*operands: Any, lengths: Lengths, solve: Body, **_: Any) -> Any:
     count=lambda *, solve: len(solve.outputs),
     reference=_reference,
     native=False,
+    # In its case, the solver is exact, so JAX's derivative of its steps is that of the solution.
+    compared=True,
     cases=[
         # Constants of the product move the matrix alone, and not the solver: they are compared
         # with JAX in tests, in systems that are solved.
@@ -159,10 +161,6 @@ def linear_solve_types(
 def linear_solve_kinds(*, solve: Body) -> tuple[VarKind, ...]:
     """Returns the output kinds of the solver."""
     return tuple(one.kind for one in solve.outputs)
-
-
-# In its case, the solver is exact, so JAX's derivative of its steps is that of the solution.
-linear_solve.compared = True
 
 
 @linear_solve.gradient
