@@ -127,7 +127,7 @@ def apply(
         if isinstance(simpler, Node):
             return simpler
     node = _of_kinds(intern_call(operator, nodes, attributes, types, name), kinds)
-    if simpler is not None:
+    if isinstance(simpler, tuple):
         node.equals = simpler
     if ambient.inside is not None:
         ambient.inside.add(node)

@@ -292,15 +292,13 @@ class GraphBody(Body):
     def _over_representatives(self, same: Places) -> list[Node]:
         """Returns the results with every input ``i`` replaced by the input ``same[i]``."""
         merged = {
-            self.parameters[i]: self.parameters[first]
-            for i, first in enumerate(same)
-            if first != i
+            self.parameters[i]: self.parameters[first] for i, first in enumerate(same) if first != i
         }
         with deriving(topological(self.results)):
             return substitute(self.results, merged)
 
     def identified(self, same: Places, chosen: Places) -> Body:
-        """Returns the outputs ``chosen`` as a function of the inputs ``i`` with ``same[i] == i``."""
+        """Returns the outputs ``chosen`` as a function of the inputs that are not merged."""
 
         def make() -> Body:
             values = self._over_representatives(same)

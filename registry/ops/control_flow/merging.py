@@ -33,6 +33,11 @@ class Merging(NamedTuple):
         """Returns ``body`` for the operands that are kept, with the results that are kept."""
         return body.identified(self.same, distinct(self.results))
 
+    def places(self, operands: Places) -> Places:
+        """Returns where the operands at these indices are among those that are kept."""
+        kept = {one: i for i, one in enumerate(self.operands)}
+        return tuple(dict.fromkeys(kept[self.same[i]] for i in operands))
+
     def every(self, values: Sequence[Any]) -> list[Any]:
         """Returns every result, for the values of those that are kept."""
         places = {result: i for i, result in enumerate(distinct(self.results))}
@@ -79,6 +84,4 @@ def merging(
 def _firsts(values: Sequence[Any], groups: Places) -> Places:
     """Returns for each value the index of the first equal one of its group."""
     seen: dict[Any, int] = {}
-    return tuple(
-        seen.setdefault((bisect_right(groups, i), one), i) for i, one in enumerate(values)
-    )
+    return tuple(seen.setdefault((bisect_right(groups, i), one), i) for i, one in enumerate(values))
