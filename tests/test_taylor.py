@@ -295,3 +295,18 @@ def test_operators_without_a_point_are_functions():
         np.testing.assert_allclose(operator(_network)(POINT), operator(_network, POINT))
     twice = so.laplacian(so.laplacian(_network))
     np.testing.assert_allclose(twice(POINT), so.biharmonic(_network, POINT), rtol=1e-9)
+
+
+def test_tangents_belong_to_the_line_and_the_name_of_their_call():
+    """The tangent of an operator is built once, for whatever call comes first."""
+    x = so.var("x", shape=(7,), dtype="float64")
+    calls = [
+        so.arctan(x),
+        so.arctan(x, name="angle"),
+    ]
+    for call, label in zip(calls, ("arctan", "angle"), strict=True):
+        line = call.node.origin.line
+        derived = [one for one in topological(so.derivative(call, x).nodes) if one.derived]
+        assert derived
+        assert {one.origin.line for one in derived if one.inputs} == {line}
+        assert label in {one.origin.forward for one in derived}
