@@ -16,6 +16,7 @@ import symop as so
 from registry.errors import ArgumentError, ShapeError
 from symop.graph.nodes import topological
 from symop.regions.bodies import GraphBody
+from tests.jax_calls import CALLS
 
 A = np.linspace(-1.0, 1.0, 16).reshape(4, 4)
 W = np.linspace(0.2, 1.0, 5)
@@ -310,3 +311,50 @@ def test_tangents_belong_to_the_line_and_the_name_of_their_call():
         assert derived
         assert {one.origin.line for one in derived if one.inputs} == {line}
         assert label in {one.origin.forward for one in derived}
+
+
+DIFFERENTIABLE = [one for one in CALLS if one.differentiable]
+GAMMA = "JAX does not differentiate igamma_grad_a"
+LOWER = {
+    "lax.igamma": (1, GAMMA),
+    "lax.igammac": (1, GAMMA),
+    "scipy.special.gammainc": (1, GAMMA),
+    "scipy.special.gammaincc": (1, GAMMA),
+    "special.exp1": (1, "in JAX, the rule of its custom_jvp closes over a value of another trace"),
+}
+"""The highest order that nested JAX reaches, and why."""
+
+
+@pytest.mark.parametrize("call", DIFFERENTIABLE, ids=[one.name for one in DIFFERENTIABLE])
+@pytest.mark.sampled(6)
+def test_taylor_of_functions_of_jax_is_nested_jvp(call):
+    """To third order, along a curve, for each differentiable call of the table."""
+    places = [i for i, one in enumerate(call.args) if jnp.issubdtype(one.dtype, jnp.floating)]
+
+    def u(*moved):
+        args = [jnp.asarray(one) for one in call.args]
+        for i, one in zip(places, moved, strict=True):
+            args[i] = one
+        outputs = jax.tree.leaves(call.function(*args))
+        return [jnp.abs(y) for y in outputs if jnp.issubdtype(y.dtype, jnp.inexact)]
+
+    xs = tuple(jnp.asarray(call.args[i], "float64") for i in places)
+    ways = [tuple(jnp.cos(k + x) * 0.3 for x in xs) for k in range(3)]
+
+    def curve(s):
+        return [
+            x + s * v + s**2 / 2 * w + s**3 / 6 * z for x, v, w, z in zip(xs, *ways, strict=True)
+        ]
+
+    def of_curve(s):
+        return u(*curve(s))
+
+    highest, _ = LOWER.get(call.name, (3, ""))
+    nested = [of_curve]
+    for _ in range(highest):
+        nested.append(_slope(nested[-1]))
+    wanted = jax.jit(lambda s: [one(s) for one in nested])(0.0)
+    got = jax.jit(lambda xs: so.taylor(u, xs, ways[:highest]))(xs)
+    for order, (one, other) in enumerate(zip(got, wanted, strict=True)):
+        for left, right in zip(one, other, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-7, err_msg=f"order {order}")
