@@ -16,7 +16,7 @@ from registry.shapes import canonical
 from registry.table import get
 from registry.types import VarType, is_extended_float
 from symop.graph.emission import intern_call
-from symop.graph.nodes import Node, array, constant, select
+from symop.graph.nodes import VARIABLE, Node, array, constant, select
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
 
 Values = Sequence[Node]
@@ -47,6 +47,8 @@ class Foreign(NamedTuple):
         return f"{self.primitive} at {self.place}"
 
 
+_STILL = ("stop_gradient", "nondifferentiable_call")
+"""Operators whose results have no tangent."""
 TRANSLATIONS: dict[str, Translation] = {}
 """How each primitive is translated, by its name."""
 
@@ -78,6 +80,7 @@ class Reader:
         self._policy: Policy | None = None
         self._saved: list[Node] = []
         self._otherwise = otherwise
+        self._moves: dict[Node, bool] = {}
 
     def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
         """Returns the outputs of ``program`` for ``inputs``."""
@@ -96,6 +99,32 @@ class Reader:
             results = self._apply(equation, [value_of(one) for one in equation.invars])
             values.update(zip(equation.outvars, results, strict=True))
         return [value_of(one) for one in jaxpr.outvars]
+
+    def moves(self, value: Node) -> bool:
+        """Whether ``value`` may have a tangent: it depends on an inexact variable.
+
+        JAX asks the rule of a function only for derivatives by such arguments, and some rules
+        refuse all others.
+        """
+        waiting = [value]
+        while waiting:
+            node = waiting[-1]
+            ahead = [one for one in node.operands if one not in self._moves]
+            if ahead:
+                waiting += ahead
+            else:
+                self._moves[waiting.pop()] = self._may_move(node)
+        return self._moves[value]
+
+    def _may_move(self, node: Node) -> bool:
+        if node.op.name in _STILL or not any(one.differentiable for one in node.types or ()):
+            return False
+        return node.op is VARIABLE or any(self._moves[one] for one in node.operands)
+
+    def hold(self, parameters: Values, arguments: Values) -> None:
+        """Notes which parameters of a body stand for arguments without a tangent."""
+        for one, argument in zip(parameters, arguments, strict=True):
+            self._moves[one] = self.moves(argument)
 
     def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
@@ -195,7 +224,8 @@ def type_of_aval(aval: Any) -> VarType:
 def constant_of(value: Any) -> Node:
     """Returns the node of an array or a number inside a jaxpr."""
     if is_key(jax.typeof(value)):
-        value = jax.random.key_data(value)
+        with jax.ensure_compile_time_eval():  # a jit around this function would trace it
+            value = jax.random.key_data(value)
     type = type_of_aval(jax.typeof(value))
     held = np.asarray(value)
     if held.ndim == 0 and not is_extended_float(type.dtype):
