@@ -178,9 +178,7 @@ def _pulled(
     outputs = _inexact_outputs(equation, places, values)
     _, pull = jax.vjp(outputs, *[values[i] for i in places])
     gradients = dict(zip(places, pull(cotangents), strict=True))
-    return [
-        gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in _moving(values)
-    ]
+    return [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in _moving(values)]
 
 
 def _inexact_outputs(

@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from registry.caches import memoized
 from registry.errors import SymopError
+from registry.primitives import inner_jaxprs, reduces_over_devices
 from registry.shapes import canonical
 from registry.table import get
 from registry.types import VarType, is_extended_float
@@ -128,6 +129,8 @@ class Reader:
 
     def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
+        if equation.primitive.name not in CALLS and _combines_devices(equation):
+            translation = self._otherwise
         with located(equation):
             results = translation(self, equation, inputs)
         if self._policy is not None and equation.primitive.name not in CALLS:
@@ -145,6 +148,11 @@ class Reader:
             yield self._saved
         finally:
             self._policy, self._saved = before
+
+
+def _combines_devices(equation: JaxprEqn) -> bool:
+    """Whether a body combines what devices hold, which no type of symop tells."""
+    return any(map(reduces_over_devices, inner_jaxprs(equation)))
 
 
 def _saves(decision: Any) -> bool:

@@ -244,4 +244,6 @@ def _nondifferentiable_types(operands: tuple[VarType, ...], *, body: Body) -> tu
 
 
 nondifferentiable_call.kind(call_kinds)
-nondifferentiable_call.no_gradient("a derivative of this order is kept by no rule, or the rule refuses it")
+nondifferentiable_call.no_gradient(
+    "a derivative of this order is kept by no rule, or the rule refuses it"
+)
