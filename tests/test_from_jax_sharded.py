@@ -119,4 +119,4 @@ def test_graphs_with_a_mapped_function_have_derivatives_of_every_order() -> None
 def test_strict_names_shard_map_and_the_line() -> None:
     function = mapped(lambda w, x: jnp.sin(x @ w), 1, SPLIT)
     with pytest.raises(so.SymopError, match=r"shard_map at .*test_from_jax_sharded\.py:\d+"):
-        so.from_jax(lambda w, x: function(w, x), W, X, strict=True)
+        so.from_jax(function, W, X, strict=True)

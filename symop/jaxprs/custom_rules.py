@@ -120,7 +120,7 @@ def _call(
 def _rule_body(
     reader: Reader, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
 ) -> GraphBody | None:
-    """Returns the body of a rule; None if it is inside too many others, or refuses its arguments."""
+    """Returns the body of a rule; None if it is inside too many others, or raises an error."""
     if reader.rules == _LIMIT:
         return None
     try:

@@ -1,6 +1,8 @@
 """Jaxprs as graphs: one node, or a few, for each equation."""
 
+import functools
 import os
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -252,10 +254,25 @@ def located(equation: JaxprEqn) -> Iterator[None]:
 
 
 def origin_of_equation(equation: JaxprEqn) -> Origin:
-    """Returns the user's line of an equation; the line of the call where JAX recorded none."""
+    """Returns the user's line of an equation; the line of the call where JAX recorded none.
+
+    A line of an installed package, such as one with layers, is none of the user's unless there is
+    no other.
+    """
     traceback = equation.source_info.traceback
     frames: Sequence[Any] = () if traceback is None else traceback.frames
-    for frame in frames:
-        if not is_own_file(frame.file_name):
-            return Origin(frame.file_name, frame.line_num, None, current_scope())
+    outside = [one for one in frames if not is_own_file(one.file_name)]
+    for frame in (*(one for one in outside if not _is_installed(one.file_name)), *outside):
+        return Origin(frame.file_name, frame.line_num, None, current_scope())
     return ambient.origin or Origin(os.devnull, 0, None, current_scope())
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_installed_folders())
+
+
+@functools.cache
+def _installed_folders() -> tuple[str, ...]:
+    """Returns the folders of Python's own modules and of installed packages."""
+    places = sysconfig.get_paths()
+    return tuple(os.path.join(places[one], "") for one in ("stdlib", "purelib", "platlib"))
