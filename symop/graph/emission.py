@@ -187,7 +187,10 @@ def intern_call(
 
 
 def alike(first: Sequence[Node], second: Sequence[Node]) -> bool:
-    """Whether ``first`` and ``second`` are equal calls, as judged within one derivative."""
+    """Whether ``first`` and ``second`` are equal calls, as judged within one derivative.
+
+    Constant arrays are equal if their entries are, as after a round trip through a file.
+    """
     image: dict[Node | None, Node] = {}
     known: dict[Any, Node] = {}
     for node in topological([*first, *second]):
@@ -196,6 +199,9 @@ def alike(first: Sequence[Node], second: Sequence[Node]) -> bool:
             image[node] = known.setdefault((inputs, node.attributes), node)
         elif isinstance(operator, Operator) and not operator.stateful:
             image[node] = known.setdefault(_call_of(node, inputs), node)
+        elif operator is ARRAY:
+            entries = np.asarray(node.attributes[0].value).tobytes()
+            image[node] = known.setdefault((node.types, entries), node)
         else:
             image[node] = node
     return [image[one] for one in first] == [image[one] for one in second]

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, JaxprEqn
 
+from registry.primitives import scan_parts
 from registry.table import get
 from symop.graph.nodes import Node, constant, placeholder, topological
 from symop.jaxprs.reading import CALLS, Reader, Values, emit, translates, type_of_aval
@@ -22,7 +23,14 @@ _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("gpu",), "rocm": ("gpu",)}
 
 def called(equation: JaxprEqn) -> Any:
     """Returns the jaxpr that an equation calls."""
+    if "_prim" in equation.params:
+        return _expanded(equation.params["_prim"])
     return next(equation.params[name] for name in _CALLED if name in equation.params)
+
+
+def _expanded(primitive: Any) -> ClosedJaxpr:
+    """Returns the equations of a ``HiPrim``."""
+    return jax.make_jaxpr(primitive.expand)(*primitive.in_avals)
 
 
 def read_equation(reader: Reader, equation: JaxprEqn, inputs: Values) -> list[Node]:
@@ -45,7 +53,7 @@ def _call(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
 @translates("scan")
 def _scan(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     params = equation.params
-    n_consts, n_carry = params["num_consts"], params["num_carry"]
+    n_consts, n_carry = scan_parts(params)
     consts, carry = inputs[:n_consts], inputs[n_consts : n_consts + n_carry]
 
     def step(carries: Any, slices: Any) -> tuple[list[Node], list[Node]]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import JaxprEqn
 
 from registry.ops.control_flow.custom_rules import moving
@@ -14,7 +15,16 @@ from registry.types import VarType, is_inexact
 from symop.graph.nodes import Node, placeholder, topological
 from symop.jaxprs.control_flow import read_equation
 from symop.jaxprs.opaque import apply_equation, opaque
-from symop.jaxprs.reading import Reader, Values, emit, is_key, struct, translates, type_of_aval
+from symop.jaxprs.reading import (
+    Reader,
+    Values,
+    avals_of,
+    emit,
+    is_key,
+    struct,
+    translates,
+    type_of_aval,
+)
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
 
@@ -31,17 +41,32 @@ function's own derivative.
 @translates("custom_jvp_call")
 def _custom_jvp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     def rule(values: list[Any], tangents: list[Any]) -> list[Any]:
-        return _pushed(equation, values, tangents)
+        return _pushed(equation, places, values, tangents)
 
-    return _call(reader, equation, inputs, "jvp", rule, [one.aval for one in equation.invars])
+    places = _moving_places(reader, inputs)
+    return _call(reader, equation, inputs, "jvp", rule, avals_of(equation.invars))
 
 
 @translates("custom_vjp_call")
 def _custom_vjp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     def rule(values: list[Any], cotangents: list[Any]) -> list[Any]:
-        return _pulled(equation, values, cotangents)
+        return _pulled(equation, places, values, cotangents)
 
-    return _call(reader, equation, inputs, "vjp", rule, [one.aval for one in equation.outvars])
+    places = _moving_places(reader, inputs)
+    return _call(reader, equation, inputs, "vjp", rule, avals_of(equation.outvars))
+
+
+@translates("call_hi_primitive")
+def _hi_primitive(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    """Translates a ``HiPrim``, a primitive that expands to others and has its own derivative."""
+    if not any(is_inexact(type_of_aval(one).dtype) for one in avals_of(equation.outvars)):
+        return read_equation(reader, equation, inputs)
+    return _custom_vjp(reader, equation, inputs)
+
+
+def _moving_places(reader: Reader, inputs: Values) -> list[int]:
+    """Returns the indices of the inputs that may have tangents."""
+    return [i for i, one in enumerate(inputs) if reader.moves(one)]
 
 
 @translates("custom_linear_solve")
@@ -74,13 +99,18 @@ def _call(
     along: list[Any],
 ) -> Sequence[Node]:
     """Returns the outputs of ``call`` with a rule traced on values and vectors like ``along``."""
-    avals = [one.aval for one in equation.invars]
+    avals = avals_of(equation.invars)
     types = tuple(map(type_of_aval, avals))
-    if not moving(types) or any(map(is_key, avals)):
+    if not any(map(reader.moves, inputs)) or any(map(is_key, avals)):
         return read_equation(reader, equation, inputs)
     vectors = [along[i] for i in moving(tuple(map(type_of_aval, along)))]
+
+    def read(parameters: Values) -> Sequence[Node]:
+        reader.hold(parameters, inputs)
+        return read_equation(reader, equation, parameters)
+
     with reader.saving_by(None):
-        body = _body(types, lambda nodes: read_equation(reader, equation, nodes))
+        body = _body(types, read)
     of_rule = _rule_body(reader, rule, avals, vectors)
     if of_rule is None:
         return emit("nondifferentiable_call", *inputs, training=False, body=body)
@@ -90,10 +120,13 @@ def _call(
 def _rule_body(
     reader: Reader, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
 ) -> GraphBody | None:
-    """Returns the body of a rule; None if it is inside too many others."""
+    """Returns the body of a rule; None if it is inside too many others, or raises an error."""
     if reader.rules == _LIMIT:
         return None
-    traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
+    try:
+        traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
+    except Exception:  # of the user's: JAX raises it only where the function is differentiated
+        return None
     if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
         return None  # the rule closes over a value of a finished trace
     with _inside_rule(reader), reader.saving_by(None):
@@ -127,24 +160,31 @@ def _moving(values: Sequence[Any]) -> list[int]:
     return [i for i, one in enumerate(values) if is_inexact(one.dtype)]
 
 
-def _pushed(equation: JaxprEqn, values: list[Any], tangents: list[Any]) -> list[Any]:
-    """Returns tangents of the inexact outputs."""
-    places = _moving(values)
-
-    def outputs(*moved: Any) -> list[Any]:
-        given = list(values)
-        for i, one in zip(places, moved, strict=True):
-            given[i] = one
-        results = apply_equation(equation, given)
-        return [results[j] for j in _moving(results)]
-
-    _, results = jax.jvp(outputs, tuple(values[i] for i in places), tuple(tangents))
+def _pushed(
+    equation: JaxprEqn, places: Sequence[int], values: list[Any], tangents: list[Any]
+) -> list[Any]:
+    """Returns tangents of the inexact outputs, where the values at ``places`` have tangents."""
+    along = dict(zip(_moving(values), tangents, strict=True))
+    outputs = _inexact_outputs(equation, places, values)
+    moved = tuple(values[i] for i in places), tuple(along[i] for i in places)
+    _, results = jax.jvp(outputs, *moved)
     return list(results)
 
 
-def _pulled(equation: JaxprEqn, values: list[Any], cotangents: list[Any]) -> list[Any]:
-    """Returns gradients of the inexact inputs."""
-    places = _moving(values)
+def _pulled(
+    equation: JaxprEqn, places: Sequence[int], values: list[Any], cotangents: list[Any]
+) -> list[Any]:
+    """Returns gradients of the inexact inputs, zeros of those that are not at ``places``."""
+    outputs = _inexact_outputs(equation, places, values)
+    _, pull = jax.vjp(outputs, *[values[i] for i in places])
+    gradients = dict(zip(places, pull(cotangents), strict=True))
+    return [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in _moving(values)]
+
+
+def _inexact_outputs(
+    equation: JaxprEqn, places: Sequence[int], values: Sequence[Any]
+) -> Callable[..., list[Any]]:
+    """Returns the inexact outputs of an equation as a function of the values at ``places``."""
 
     def outputs(*moved: Any) -> list[Any]:
         given = list(values)
@@ -153,5 +193,4 @@ def _pulled(equation: JaxprEqn, values: list[Any], cotangents: list[Any]) -> lis
         results = apply_equation(equation, given)
         return [results[j] for j in _moving(results)]
 
-    _, pull = jax.vjp(outputs, *[values[i] for i in places])
-    return list(pull(cotangents))
+    return outputs

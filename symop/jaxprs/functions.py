@@ -11,6 +11,7 @@ from jax.extend.core import ClosedJaxpr
 
 from registry.caches import memoized
 from registry.errors import ArgumentError
+from registry.xla.device_types import struct_of
 from symop.graph.nodes import Node, variable
 from symop.jaxprs import control_flow, custom_rules
 from symop.jaxprs.primitives import otherwise
@@ -20,7 +21,6 @@ from symop.jaxprs.reading import (
     constant_of,
     is_key,
     key_impl,
-    struct,
     type_of_aval,
 )
 from symop.symbol.symbol import Symbol
@@ -138,7 +138,7 @@ def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int])
 
 
 def _struct(aval: Any) -> Any:
-    return struct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+    return struct_of(aval, aval.shape, aval.sharding)
 
 
 class _Compiled:

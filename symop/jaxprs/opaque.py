@@ -7,6 +7,7 @@ import jax
 from jax.extend.core import JaxprEqn
 
 from registry.ops.lax.functions import named_function
+from registry.xla.device_types import type_axes, varied
 from symop.graph.nodes import Node
 from symop.jaxprs.reading import (
     Foreign,
@@ -14,10 +15,11 @@ from symop.jaxprs.reading import (
     UnsupportedPrimitiveError,
     Values,
     avals_of,
-    emit,
+    emit_typed,
     is_key,
     key_impl,
     origin_of_equation,
+    type_of_aval,
 )
 
 
@@ -33,7 +35,9 @@ class EquationFunction:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Returns the outputs of the equation."""
-        pairs = zip(arrays, self._impls, strict=True)
+        # Inside of jax.shard_map an equation takes values that vary along the axes of its types.
+        avals = zip(arrays, avals_of(self._equation.invars), strict=True)
+        pairs = zip([varied(one, type_axes(aval)) for one, aval in avals], self._impls, strict=True)
         values = [jax.random.wrap_key_data(one, impl=impl) if impl else one for one, impl in pairs]
         results = apply_equation(self._equation, values)
         typed = zip(results, avals_of(self._equation.outvars), strict=True)
@@ -63,5 +67,7 @@ def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
             "strict=False makes it an opaque operator, which JAX differentiates"
         )
     reader.foreign.append(foreign)
-    function = named_function(str(foreign), EquationFunction(equation))
-    return emit("jax_function", *inputs, function=function, n_out=len(equation.outvars))
+    types = tuple([type_of_aval(one) for one in avals_of(equation.outvars)])
+    operands = tuple([one.type for one in inputs])
+    function = named_function(str(foreign), EquationFunction(equation), (operands, types))
+    return emit_typed("jax_function", inputs, types, function=function, n_out=len(types))

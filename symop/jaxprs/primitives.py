@@ -33,7 +33,8 @@ ALIKE = {
     **{name: name for name in (
         "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "conj",
         "cos", "cosh", "digamma", "erf", "erfc", "exp", "exp2", "expm1", "floor", "imag", "log",
-        "log1p", "lgamma", "real", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+        "log1p", "log2", "lgamma", "real", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan",
+        "tanh",
     )},
     "sub": "subtract", "mul": "multiply", "neg": "negative", "max": "maximum", "min": "minimum",
     "logistic": "sigmoid", "erf_inv": "erfinv", "is_finite": "isfinite",

@@ -1,6 +1,8 @@
 """Jaxprs as graphs: one node, or a few, for each equation."""
 
+import functools
 import os
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -12,11 +14,12 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from registry.caches import memoized
 from registry.errors import SymopError
+from registry.primitives import inner_jaxprs, reduces_over_devices
 from registry.shapes import canonical
 from registry.table import get
 from registry.types import VarType, is_extended_float
 from symop.graph.emission import intern_call
-from symop.graph.nodes import Node, array, constant, select
+from symop.graph.nodes import VARIABLE, Node, array, constant, select
 from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
 
 Values = Sequence[Node]
@@ -47,6 +50,8 @@ class Foreign(NamedTuple):
         return f"{self.primitive} at {self.place}"
 
 
+_STILL = ("stop_gradient", "nondifferentiable_call")
+"""Operators whose results have no tangent."""
 TRANSLATIONS: dict[str, Translation] = {}
 """How each primitive is translated, by its name."""
 
@@ -78,6 +83,7 @@ class Reader:
         self._policy: Policy | None = None
         self._saved: list[Node] = []
         self._otherwise = otherwise
+        self._moves: dict[Node, bool] = {}
 
     def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
         """Returns the outputs of ``program`` for ``inputs``."""
@@ -97,8 +103,36 @@ class Reader:
             values.update(zip(equation.outvars, results, strict=True))
         return [value_of(one) for one in jaxpr.outvars]
 
+    def moves(self, value: Node) -> bool:
+        """Whether ``value`` may have a tangent: it depends on an inexact variable.
+
+        JAX asks the rule of a function only for derivatives by such arguments, and some rules
+        refuse all others.
+        """
+        waiting = [value]
+        while waiting:
+            node = waiting[-1]
+            ahead = [one for one in node.operands if one not in self._moves]
+            if ahead:
+                waiting += ahead
+            else:
+                self._moves[waiting.pop()] = self._may_move(node)
+        return self._moves[value]
+
+    def _may_move(self, node: Node) -> bool:
+        if node.op.name in _STILL or not any(one.differentiable for one in node.types or ()):
+            return False
+        return node.op is VARIABLE or any(self._moves[one] for one in node.operands)
+
+    def hold(self, parameters: Values, arguments: Values) -> None:
+        """Notes which parameters of a body stand for arguments without a tangent."""
+        for one, argument in zip(parameters, arguments, strict=True):
+            self._moves[one] = self.moves(argument)
+
     def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
+        if equation.primitive.name not in CALLS and _combines_devices(equation):
+            translation = self._otherwise
         with located(equation):
             results = translation(self, equation, inputs)
         if self._policy is not None and equation.primitive.name not in CALLS:
@@ -116,6 +150,11 @@ class Reader:
             yield self._saved
         finally:
             self._policy, self._saved = before
+
+
+def _combines_devices(equation: JaxprEqn) -> bool:
+    """Whether a body combines what devices hold, which no type of symop tells."""
+    return any(map(reduces_over_devices, inner_jaxprs(equation)))
 
 
 def _saves(decision: Any) -> bool:
@@ -215,10 +254,25 @@ def located(equation: JaxprEqn) -> Iterator[None]:
 
 
 def origin_of_equation(equation: JaxprEqn) -> Origin:
-    """Returns the user's line of an equation; the line of the call where JAX recorded none."""
+    """Returns the user's line of an equation; the line of the call where JAX recorded none.
+
+    A line of an installed package, such as one with layers, is none of the user's unless there is
+    no other.
+    """
     traceback = equation.source_info.traceback
     frames: Sequence[Any] = () if traceback is None else traceback.frames
-    for frame in frames:
-        if not is_own_file(frame.file_name):
-            return Origin(frame.file_name, frame.line_num, None, current_scope())
+    outside = [one for one in frames if not is_own_file(one.file_name)]
+    for frame in (*(one for one in outside if not _is_installed(one.file_name)), *outside):
+        return Origin(frame.file_name, frame.line_num, None, current_scope())
     return ambient.origin or Origin(os.devnull, 0, None, current_scope())
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith(_installed_folders())
+
+
+@functools.cache
+def _installed_folders() -> tuple[str, ...]:
+    """Returns the folders of Python's own modules and of installed packages."""
+    places = sysconfig.get_paths()
+    return tuple(os.path.join(places[one], "") for one in ("stdlib", "purelib", "platlib"))

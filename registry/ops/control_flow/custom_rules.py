@@ -237,7 +237,8 @@ def nondifferentiable_call(
     """Returns the outputs of ``body``, without a derivative.
 
     A rule of ``call`` may call the function that it differentiates. ``so.from_jax`` keeps the rule
-    of such a call for some orders; inside the last one stands this call.
+    of such a call for some orders; inside the last one stands this call. So does it where a rule
+    refuses to differentiate.
 
     Example:
         >>> import symop as so
@@ -256,4 +257,6 @@ def _nondifferentiable_types(operands: tuple[VarType, ...], *, body: Body) -> tu
 
 
 nondifferentiable_call.kind(call_kinds)
-nondifferentiable_call.no_gradient("a derivative of this order is kept by no rule")
+nondifferentiable_call.no_gradient(
+    "a derivative of this order is kept by no rule, or the rule refuses it"
+)

@@ -5,12 +5,17 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 from weakref import WeakValueDictionary
 
+import jax
+import numpy as np
+
 from registry.cases import case, misuse
 from registry.errors import AttributeValueError
 from registry.jax_derivatives.gradients import differentiate_kernel
 from registry.operator.attributes import ConvertedBy
+from registry.operator.infer import Types, abstract
 from registry.operator.signature import Array, Optional
 from registry.table import op
+from registry.types import VarType
 
 ArrayFunction = Callable[..., Sequence[Any]]
 
@@ -20,20 +25,29 @@ class NamedFunction(str):
 
     Attributes:
         function: takes arrays and returns a list of arrays.
+        types: the types of the arguments and of the results, where they are known.
     """
 
     function: ArrayFunction
+    types: tuple[Types, Types] | None
 
 
 _held: WeakValueDictionary[str, NamedFunction] = WeakValueDictionary()
 """The names that graphs of this process hold."""
 
 
-def named_function(name: str, function: ArrayFunction) -> NamedFunction:
-    """Returns a name for ``function`` that no other function has, beginning with ``name``."""
+def named_function(
+    name: str, function: ArrayFunction, types: tuple[Types, Types] | None = None
+) -> NamedFunction:
+    """Returns a name for ``function`` that no other function has, beginning with ``name``.
+
+    A function that depends on the axes of a mesh cannot be traced outside of it, so that its
+    ``types`` must be known.
+    """
     numbered = (name if i == 0 else f"{name}.{i}" for i in itertools.count())
     result = NamedFunction(next(one for one in numbered if one not in _held))
     result.function = function
+    result.types = types
     _held[str(result)] = result
     return result
 
@@ -85,6 +99,15 @@ def jax_function(
         (Array([2., 1.], dtype=float32),)
     """
     return tuple(_function(function).function(*operands))
+
+
+@jax_function.types
+def _types(operands: Types, *, function: str) -> Types:
+    held = _function(function)
+    if held.types is not None and held.types[0] == operands:
+        return held.types[1]
+    results = jax.eval_shape(held.function, *map(abstract, operands))
+    return tuple(VarType(tuple(one.shape), np.dtype(one.dtype)) for one in results)
 
 
 differentiate_kernel(jax_function)
