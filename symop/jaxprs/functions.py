@@ -13,7 +13,7 @@ from registry.caches import memoized
 from registry.errors import ArgumentError
 from registry.xla.device_types import struct_of
 from symop.graph.nodes import Node, variable
-from symop.jaxprs import control_flow, custom_rules
+from symop.jaxprs import arrays, control_flow, custom_rules
 from symop.jaxprs.primitives import otherwise
 from symop.jaxprs.reading import (
     Foreign,
@@ -26,7 +26,7 @@ from symop.jaxprs.reading import (
 from symop.symbol.symbol import Symbol
 
 __all__ = ["from_jax", "transform"]
-_TABLES = (control_flow, custom_rules)
+_TABLES = (arrays, control_flow, custom_rules)
 """Modules that declare translations when they are imported."""
 
 

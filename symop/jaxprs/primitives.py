@@ -121,9 +121,24 @@ def _cast(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
 
 
 @translates(
-    "copy", "copy_p", "name", "pvary", "reduced_vary_cast_p", "random_wrap", "random_unwrap"
+    "copy",
+    "copy_p",
+    "name",
+    "pvary",
+    "reduced_vary_cast_p",
+    "random_clone",
+    "random_unwrap",
+    "random_wrap",
 )
 def _same(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    return inputs
+
+
+@translates("device_put")
+def _device_put(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
+    """Keeps values that are moved to no particular device."""
+    if any(one is not None for one in equation.params["devices"]):
+        return otherwise(reader, equation, inputs)
     return inputs
 
 
@@ -200,7 +215,7 @@ def _reverse(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Nod
 def _select(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     which, *choices = inputs
     plain = which.type.dtype == np.bool_ and len(choices) == 2 and not _has_keys(equation)
-    if not plain or which.type.shape != choices[0].type.shape:
+    if not plain:
         return otherwise(reader, equation, inputs)
     return [get("where")(which, choices[1], choices[0])]
 

@@ -28,23 +28,25 @@ _BY_FUNCTION: dict[str, Binding] = {
 """The primitives with a parameter that their public functions derive from the others."""
 _DERIVED_PARAMS = ("update_consts", "update_jaxpr")
 _NAMES = frozenset((
-    "approx_top_k", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim",
+    "approx_top_k", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "cbrt",
     "cholesky", "cholesky_update", "clamp", "clz", "complex", "concatenate",
-    "conv_general_dilated", "convert_element_type", "copy", "cumlogsumexp", "cummax",
+    "conv_general_dilated", "convert_element_type", "copy", "cos", "cumlogsumexp", "cummax",
     "cummin", "cumprod", "cumsum", "div", "dot_general", "dynamic_slice",
-    "dynamic_update_slice", "eig", "eigh", "eq_to", "fft", "gather", "geqp3", "geqrf",
-    "hessenberg", "householder_product", "igamma", "igamma_grad_a", "igammac", "integer_pow",
-    "iota", "le_to", "lt_to", "lu", "lu_pivots_to_permutation", "mulhi", "nextafter",
-    "optimization_barrier", "ormqr", "pad", "polygamma", "population_count", "pow", "qr",
-    "ragged_dot_general", "random_bits", "random_clone", "random_fold_in", "random_gamma",
+    "dynamic_update_slice", "eig", "eigh", "eq_to", "exp", "exp2", "expm1", "fft", "gather",
+    "hessenberg", "householder_product", "igamma", "igamma_grad_a", "igammac",
+    "integer_pow", "iota", "le_to", "log", "log1p", "log2", "logistic", "lt_to", "lu",
+    "lu_pivots_to_permutation", "mulhi", "nextafter", "one_minus_square",
+    "optimization_barrier", "ormqr", "pad", "polygamma", "polynomial", "population_count",
+    "pow", "qr", "ragged_dot_general", "random_bits", "random_fold_in", "random_gamma",
     "random_seed", "random_split", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
     "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window_max",
     "reduce_window_min", "reduce_window_sum", "reduce_xor", "regularized_incomplete_beta",
-    "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round", "schur",
+    "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round", "rsqrt", "schur",
     "select_and_gather_add", "select_and_scatter_add", "select_n", "shift_left",
-    "shift_right_arithmetic", "shift_right_logical", "slice", "sort", "split", "squeeze",
-    "stack", "svd", "symmetric_product", "threefry2x32", "tile", "top_k", "transpose",
-    "triangular_solve", "tridiagonal", "tridiagonal_solve", "unstack", "zeta",
+    "shift_right_arithmetic", "shift_right_logical", "sin", "slice", "sort", "split",
+    "sqrt", "squeeze", "stack", "svd", "symmetric_product", "tan", "tanh", "threefry2x32",
+    "tile", "top_k", "transpose", "triangular_solve", "tridiagonal", "tridiagonal_solve",
+    "unstack", "zeta",
 ))  # fmt: skip
 
 
