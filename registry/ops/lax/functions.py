@@ -62,13 +62,13 @@ def _function(value: Any) -> NamedFunction:
     return held
 
 
-_DOUBLED = named_function("doubled", lambda *arrays: [2 * one for one in arrays])
+_DOUBLED = named_function("doubled", lambda *arrays: [one + one for one in arrays])
 
 
 @op(
     outputs=("*parts",),
     count=lambda *, n_out: n_out,
-    reference=lambda *operands, **_: tuple(2 * one for one in operands),
+    reference=lambda *operands, **_: tuple(one + one for one in operands),
     cases=[
         case(operands=[(3,), (2,)], function=_DOUBLED, n_out=2),
         misuse("must be the name of a function that a graph of this process holds",
