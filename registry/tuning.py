@@ -12,8 +12,8 @@ class Tuning(NamedTuple):
     """The constants.
 
     Attributes:
-        segment: The number of eager values after which their calls run, so that the device works while
-            Python continues. A chain of 900 calls on 16 x 16 arrays took 38, 14, 8.5 and 8.7 ms
+        segment: The number of eager values after which their calls run, so that the device works
+            while Python continues. A chain of 900 calls on 16 x 16 arrays took 38, 14, 8.5 and 8.7 ms
             with 8, 32, 128 and 512.
         patience: The excess of new eager programs over known ones after which calls run one by one
             for a while. Chains of 8 calls in random order took 1.35 ms if they were always
