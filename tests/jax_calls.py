@@ -188,6 +188,19 @@ LAX = [
     _one("lax.custom_linear_solve", lambda a, b: lax.custom_linear_solve(
         lambda x: a @ x, b, lambda f, y: jnp.linalg.solve(a, y),
         lambda f, y: jnp.linalg.solve(a.T, y)), SQUARE, V[:3]),
+    _one("lax.ragged_dot", lambda x, y: lax.ragged_dot(
+        x, y, jnp.asarray([1, 2])), X, _numbers(2, 4, 5)),
+    _one("lax.conv transposed output", lambda x, w: lax.conv_general_dilated(
+        x, w, (1, 1), "VALID", dimension_numbers=("NCHW", "OIHW", "NHWC")), IMAGE, KERNEL),
+    _one("lax.conv one axis", lambda x, w: lax.conv_general_dilated(
+        x, w, (2,), ((1, 0),), dimension_numbers=("NWC", "WIO", "NWC")),
+        _numbers(2, 7, 3), _numbers(3, 3, 2)),
+    _one("lax.reduce_window max channels last", lambda x: lax.reduce_window(
+        x, -jnp.inf, lax.max, (1, 3, 2, 1), (1, 2, 1, 1), "SAME"), IMAGE),
+    _one("lax.reduce_window max over channels", lambda x: lax.reduce_window(
+        x, -jnp.inf, lax.max, (1, 3, 2, 1), (1, 1, 1, 1), "SAME"), IMAGE[:, :, :4]),
+    _one("lax.select scalar", lambda x, y: lax.select(x[0, 0] > 0.5, x, y), X, Y),
+    _one("jax.device_put", lambda x: jax.device_put(x) * 2, X),
     _one("checkpoint", jax.checkpoint(lambda x: jnp.sin(jnp.sin(x))), X),
     _one("jit", jax.jit(lambda x: x * 2), X),
 ]  # fmt: skip
@@ -368,6 +381,7 @@ RANDOM = [
     _one("jax.random.multivariate_normal", jax.random.multivariate_normal,
          KEY, V[:3], POSITIVE, differentiable=False),
     _one("jax.random.split", lambda k: jax.random.split(k, 3), KEY, differentiable=False),
+    _one("jax.random.clone", jax.random.clone, KEY, differentiable=False),
     _one("jax.random.fold_in", lambda k, i: jax.random.fold_in(k, i[0, 0]), KEY, K,
          differentiable=False),
     _one("jax.random.key", lambda i: jax.random.key_data(jax.random.key(i[0, 0])), K,

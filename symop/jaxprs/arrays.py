@@ -102,13 +102,13 @@ def _dynamic_update_slice(equation: JaxprEqn, inputs: Values) -> Sequence[Node] 
 # Along an axis -----------------------------------------------------------------------------------
 
 
-@_translates("cumsum", "cumprod")
-def _accumulate(equation: JaxprEqn, inputs: Values) -> Sequence[Node] | None:
+@_translates("cumsum")
+def _cumulate(equation: JaxprEqn, inputs: Values) -> Sequence[Node] | None:
     if inputs[0].type.dtype not in _PRECISE:
         return None
-    params = equation.params
-    accumulate = get(equation.primitive.name)
-    return [accumulate(*inputs, axis=params["axis"], reverse=params["reverse"])]
+    return [
+        get("cumsum")(*inputs, axis=equation.params["axis"], reverse=equation.params["reverse"])
+    ]
 
 
 @_translates("fft")

@@ -31,6 +31,7 @@ _ENUMS: tuple[type[Enum], ...] = (
 _RECORDS: tuple[type[Any], ...] = (
     lax.ConvDimensionNumbers,
     lax.GatherDimensionNumbers,
+    lax.RaggedDotDimensionNumbers,
     lax.ScatterDimensionNumbers,
 )
 _LIMIT = 100

@@ -18,6 +18,7 @@ from registry.table import op
 Binding = Callable[..., Any]
 
 _BY_FUNCTION: dict[str, Binding] = {
+    "ragged_dot_general": lax.ragged_dot_general,
     "scatter": lax.scatter,
     "scatter-add": lax.scatter_add,
     "scatter-max": lax.scatter_max,
@@ -25,7 +26,10 @@ _BY_FUNCTION: dict[str, Binding] = {
     "scatter-mul": lax.scatter_mul,
     "scatter-sub": lax.scatter_sub,
 }
-"""The primitives with a parameter that their public functions derive from the others."""
+"""The primitives that are not public themselves.
+
+Some have a parameter that their public functions derive from the others.
+"""
 _DERIVED_PARAMS = ("update_consts", "update_jaxpr")
 _NAMES = frozenset((
     "approx_top_k", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "cbrt",
@@ -37,7 +41,7 @@ _NAMES = frozenset((
     "integer_pow", "iota", "le_to", "log", "log1p", "log2", "logistic", "lt_to", "lu",
     "lu_pivots_to_permutation", "mulhi", "nextafter", "one_minus_square",
     "optimization_barrier", "ormqr", "pad", "polygamma", "polynomial", "population_count",
-    "pow", "qr", "ragged_dot_general", "random_bits", "random_fold_in", "random_gamma",
+    "pow", "qr", "random_bits", "random_fold_in", "random_gamma",
     "random_seed", "random_split", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
     "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window_max",
     "reduce_window_min", "reduce_window_sum", "reduce_xor", "regularized_incomplete_beta",
