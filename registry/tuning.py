@@ -13,8 +13,8 @@ class Tuning(NamedTuple):
 
     Attributes:
         segment: The number of eager values after which their calls run, so that the device works
-            while Python continues. A chain of 900 calls on 16 x 16 arrays took 38, 14, 8.5 and 8.7 ms
-            with 8, 32, 128 and 512.
+            while Python continues. A chain of 900 calls on 16 x 16 arrays took 38, 14, 8.5 and
+            8.7 ms with 8, 32, 128 and 512.
         patience: The excess of new eager programs over known ones after which calls run one by one
             for a while. Chains of 8 calls in random order took 1.35 ms if they were always
             recorded, 0.33, 0.40 and 0.48 ms with 2, 8 and 32; a chain that is known takes 0.12 ms
