@@ -107,7 +107,9 @@ def _types(operands: Types, *, function: str) -> Types:
     if held.types is not None and held.types[0] == operands:
         return held.types[1]
     results = jax.eval_shape(held.function, *map(abstract, operands))
-    return tuple(VarType(tuple(one.shape), np.dtype(one.dtype)) for one in results)
+    return tuple(
+        VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type) for one in results
+    )
 
 
 differentiate_kernel(jax_function)
