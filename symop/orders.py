@@ -9,6 +9,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -139,7 +140,13 @@ def _along(x: Symbol, way: Any) -> Any:
     """Returns the tangent of ``x`` for the direction ``way``; None stands for ones."""
     if way is None:
         return get("ones_like")(x)
-    return way if isinstance(way, Symbol) else jnp.asarray(way, x.dtype)
+    return way if isinstance(way, Symbol) else as_constant(way, x.dtype)
+
+
+def as_constant(value: Any, dtype: Any) -> Any:
+    """Returns an array of ``dtype`` that a graph can hold, even while JAX traces the caller."""
+    array = jnp if isinstance(value, jax.Array) else np
+    return array.asarray(value, dtype)
 
 
 def _held(xs: Sequence[Symbol], ways: list[Any]) -> tuple[list[Any], Mapping[Node, Node]]:

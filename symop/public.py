@@ -16,6 +16,8 @@ from symop.differential_operators import (
     laplacian,
     linear_operator,
     partial,
+    random_directions,
+    taylor,
 )
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
@@ -75,12 +77,14 @@ __all__ = [
     "partial",
     "program_guard",
     "random",
+    "random_directions",
     "registry",
     "remat",
     "rolling",
     "save_parameters",
     "scan",
     "sym",
+    "taylor",
     "transform",
     "value_and_grad",
     "var",

@@ -83,12 +83,66 @@ CALLS = {
 }
 WITH_FLAG = {"choose", "dropout"}
 """Those that a known training flag rewrites."""
+VECTOR, SCALAR = ((3,), "float32"), ((), "float32")
+
+
+def _twice(x, y):
+    return x * y, y * x, x + y
+
+
+def _step(c, d, x, y, w):
+    return c * x, d * y, x + y, w * c, w * d
+
+
+def _of_loop(name, function, *inputs, **more):
+    """A call on five rows, the first two of which are equal, and the last two."""
+    body = so.body(function, *inputs)
+
+    def call(rows, **options):
+        return registry.get(name)(*rows, body=body, **more, **options)
+
+    return call
+
+
+MERGED = {
+    "call": ([0, 0], _of_loop("call", _twice, VECTOR, VECTOR)),
+    "cond": (
+        [0, 0],
+        lambda rows, **o: registry.get("cond")(
+            True, *rows, true_body=so.body(_twice, VECTOR, VECTOR),
+            false_body=so.body(lambda x, y: (x + y, y + x, x), VECTOR, VECTOR), **o,
+        ),
+    ),
+    "recompute": (
+        [0, 0, 1],
+        _of_loop("recompute", lambda x, y, z: (x * y * z, y * x * z, z), VECTOR, VECTOR, VECTOR,
+                 saved=(1, 2), lasting=(1,), held=(0, 1), after=(2,)),
+    ),
+    "scan": ([0, 0, 1, 1, 2], _of_loop(
+        "scan", _step, VECTOR, VECTOR, SCALAR, SCALAR, VECTOR, n_carry=2, n_xs=2, n_sums=1,
+        length=3)),
+    "scan_prefix": ([None, 0, 0, 1, 1, 2], _of_loop(
+        "scan_prefix", _step, VECTOR, VECTOR, SCALAR, SCALAR, VECTOR, n_carry=2, n_xs=2, n_sums=1,
+        length=3)),
+    "vmap": ([0, 0, 1, 1], _of_loop(
+        "vmap", lambda x, y, w, v: (x * w, y * v, w * y), SCALAR, SCALAR, VECTOR, VECTOR,
+        n_mapped=2)),
+    "while_loop": (
+        [0, 0, 1, 1],
+        lambda rows, **o: registry.get("while_loop")(
+            *rows, condition=so.body(lambda c, d, x, y: so.sum(c + y) < 30.0, *[VECTOR] * 4),
+            body=so.body(lambda c, d, x, y: (c + x, d + y, c - y, d - x), *[VECTOR] * 4),
+            n_carry=2, max_steps=4, **o,
+        ),
+    ),
+}  # fmt: skip
+"""Operators that run bodies: the rows of a matrix that are their operands, and the call."""
 EACH = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]
 
 
 def test_every_rewrite_is_among_these():
     rewritten = {one for one in registry.names() if registry.get(one).simplify_rule is not None}
-    assert rewritten == CALLS.keys() | WITH_FLAG
+    assert rewritten == CALLS.keys() | WITH_FLAG | MERGED.keys()
 
 
 def size(value, name):
@@ -107,6 +161,23 @@ def test_a_rewrite_is_made_and_is_exact(name, i):
     both = so.Group([simple, whole])
     found, expected = jax.jit(both.to_jax())(**dict.fromkeys(both.list_arguments(), HOSTILE))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_equal_operands_and_results_of_bodies_are_merged(name):
+    x = so.var("x", (3, 3), "float32")
+    places, call = MERGED[name]
+    rows = [x[i].node if i is not None else 2 for i in places]
+    merged, whole = call(rows), call(rows, name="kept")
+    values = [so.Group([Symbol([one]) for one in results]) for results in (merged, whole)]
+    given = {one for one in merged[0].source.inputs if one is not None}
+    assert len(merged[0].source.inputs) < len(whole[0].source.inputs)
+    assert len(given & set(rows)) == len(set(rows) - {2})
+    assert len(set(merged)) < len(set(whole))
+    assert [one.type for one in merged] == [one.type for one in whole]
+    value = np.arange(1.0, 10.0, dtype="float32").reshape(3, 3)
+    for left, right in zip(*[one.eval(x=value) for one in values], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.parametrize("name", sorted(WITH_FLAG))

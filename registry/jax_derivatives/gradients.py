@@ -32,6 +32,7 @@ from registry.naming import COTANGENT, TRANSPOSE, VJP
 from registry.operator.attributes import ConvertedBy, identity_key
 from registry.operator.operator import Derivative, Operator
 from registry.operator.recorder import Recorded, type_of_value
+from registry.operator.rule import WANTED
 from registry.operator.signature import Array
 from registry.types import VarKind
 from registry.var import Attributes, Inputs, Var
@@ -104,15 +105,21 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
     slots = operator.slot_names
     cotangents = [o for o in operator.outputs if o not in operator.updates.values()]
 
-    def maker(*values: Any, **attributes: Any) -> dict[str, Any]:
+    def maker(*given: Any, **attributes: Any) -> dict[str, Any]:
         if operator.opaque:
             raise NotDifferentiableError(
                 f"{operator.name}: JAX must be able to differentiate its kernel, got an opaque one"
             )
+        *values, asked = given
         flat, heads = _flattened(operator, values)
         canonical = tuple(attributes[a.name] for a in operator.attributes)
         flat_grads = _gradients(
-            operator, flat, canonical, heads, _linear_places(operator, flat, canonical, linear)
+            operator,
+            flat,
+            canonical,
+            heads,
+            asked,
+            _linear_places(operator, flat, canonical, linear),
         )
         grads: dict[str, Any] = dict(zip(slots, flat_grads[: operator.n_fixed], strict=False))
         if operator.variadic:
@@ -125,6 +132,7 @@ def _maker(operator: Operator, linear: Places) -> Callable[..., Any]:
         many = operator.variadic_output and name == operator.outputs[-1]
         note = Var if many else Var | None
         parameters.append(inspect.Parameter(COTANGENT + name, positional, annotation=note))
+    parameters.append(inspect.Parameter(WANTED, positional))
     parameters += [
         inspect.Parameter(a.name, inspect.Parameter.KEYWORD_ONLY) for a in operator.attributes
     ]
@@ -151,16 +159,23 @@ def _gradients(
     flat: Inputs,
     attributes: Attributes,
     heads: Sequence[Any],
+    asked: Sequence[bool],
     linear: Places,
     transpose: Callable[[], Mapping[int, Any]] | None = None,
 ) -> list[Thunk]:
     """Returns a function for each flat input that returns its gradient: only needed ones are built.
 
+    JAX may have no derivative by an input that is not ``asked`` for: that of ``betainc(a, b, x)``
+    is by ``x`` alone.
+
     Those of the inputs at ``linear`` come from ``transpose``, or else from the derived operator.
     """
     arity = len(flat)
-    wanted = [i for i, one in enumerate(flat) if _has_gradient(operator, i, one)]
-    bent = tuple(i for i in wanted if i not in linear)
+    bent = tuple(
+        i
+        for i, one in enumerate(flat)
+        if asked[i] and i not in linear and _has_gradient(operator, i, one)
+    )
     operands = [(i, one) for i, one in enumerate(flat) if one is not None]
     operands += [(arity + i, one) for i, one in enumerate(heads) if one is not None]
 
@@ -353,6 +368,7 @@ def _maker_of_vjp(base: Operator) -> Callable[..., Any]:
     def maker(
         values: tuple[Var, ...],
         d_grads: tuple[Var, ...],
+        wanted: tuple[bool, ...],
         *,
         of: Attributes,
         arity: int,
@@ -361,7 +377,7 @@ def _maker_of_vjp(base: Operator) -> Callable[..., Any]:
     ) -> dict[str, Any]:
         operator, attributes = vjp_of(base), (of, arity, given, wrt)
         linear = tuple(k for k, place in enumerate(given) if place >= arity)
-        return {"values": _gradients(operator, values, attributes, d_grads, linear)}
+        return {"values": _gradients(operator, values, attributes, d_grads, wanted, linear)}
 
     return maker
 
@@ -370,6 +386,7 @@ def _maker_of_transpose(base: Operator) -> Callable[..., Any]:
     def maker(
         values: tuple[Var, ...],
         d_grads: tuple[Var, ...],
+        wanted: tuple[bool, ...],
         *,
         of: Attributes,
         arity: int,
@@ -387,6 +404,8 @@ def _maker_of_transpose(base: Operator) -> Callable[..., Any]:
             results = _emitted(base.resolved(tuple(flat), of), tuple(flat), of)
             return {k: results[given[k] - arity] for k in linear}
 
-        return {"values": _gradients(operator, values, attributes, d_grads, linear, transpose)}
+        return {
+            "values": _gradients(operator, values, attributes, d_grads, wanted, linear, transpose)
+        }
 
     return maker

@@ -152,6 +152,22 @@ class Body(ABC):
         """Returns the function that computes the outputs ``chosen``, and the inputs it reads."""
 
     @abstractmethod
+    def equal_values(self, same: Places, n_carry: int = 0) -> tuple[Places, Places]:
+        """Returns for each input, and for each output, the first one that is always equal to it.
+
+        For each input, ``same`` is the index of the first input with the same operand. The first
+        ``n_carry`` inputs and outputs are carries of a loop: two are equal if their operands are,
+        and if equal carries have equal values after a step.
+        """
+
+    @abstractmethod
+    def identified(self, same: Places, chosen: Places) -> "Body":
+        """Returns the outputs ``chosen`` as a function of the inputs ``i`` with ``same[i] == i``.
+
+        Every other input ``i`` takes the value of the input ``same[i]``.
+        """
+
+    @abstractmethod
     def taking(self, inputs: Types, places: Places) -> "Body":
         """Returns the same function of ``inputs``, reading only those at ``places``."""
 

@@ -182,7 +182,10 @@ class Declared(Signature):
                 )
 
     def simplify(self, rule: Function) -> Function:
-        """Declares a rewrite tried at each symbolic call: an equal value, or None for no change."""
+        """Declares a rewrite tried at each symbolic call: an equal value, or None for no change.
+
+        For an operator with several outputs, the rule returns an equal value for each.
+        """
         self.simplify_rule = Rule(self.name, rule, self.slots, self.attributes)
         self._forget_copies()
         return rule

@@ -23,6 +23,7 @@ from symop.autodiff.ignoring import adds_constants, body_loses
 from symop.graph.emission import apply, deriving
 from symop.graph.nodes import (
     Node,
+    Origin,
     built_at,
     constant,
     origin_of,
@@ -346,7 +347,8 @@ def _pushforward(
     if operator.tangent_rule is not None:
         moving = dict(zip(active, tangents, strict=True))
         along = tuple(moving.get(i) for i in range(len(inputs)))
-        moved = operator.tangent_rule(inputs, attributes, along)
+        with origin_of(application):
+            moved = operator.tangent_rule(inputs, attributes, along)
         if moved is not None:
             once = _over(application, list(moved))
             return Pushforward(inputs, application, tangents, tuple(once))
@@ -354,7 +356,8 @@ def _pushforward(
         raise NotLinearError(_not_linear(operator))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = _cotangents(application)
-    pairs = input_gradients(application, cotangents, set(targets))
+    with origin_of(application):
+        pairs = input_gradients(application, cotangents, set(targets))
     sources = [c for c in cotangents if c is not None]
     _require_dependence(operator, [gradient for _, gradient in pairs], sources)
     pulled = iter(pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs]))
@@ -544,5 +547,15 @@ def _pushed(
     for stand_in, tangent in zip(template.tangents, tangents, strict=True):
         replacements[stand_in] = _known(tangent)
     present = [result for result in template.results if result is not None]
-    made = iter(substitute(present, replacements))
+    label = operator.name, node.name or operator.name
+    made = iter(substitute(present, replacements, lambda one: _placed(one, node, *label)))
     return tuple(None if result is None else next(made) for result in template.results)
+
+
+def _placed(origin: Origin, node: Node, before: str, label: str) -> Origin:
+    """Returns the origin of a tangent: the line of ``node``, and its name where a template says so.
+
+    The template was built for whatever call came first, on some other line.
+    """
+    file, line = (node.origin.file, node.origin.line) if node.origin else ("", 0)
+    return Origin(file, line, label if origin.forward in (None, before) else origin.forward)

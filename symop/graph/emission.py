@@ -120,12 +120,15 @@ def apply(
     if operator.value_rule is not None and types is not None:
         _require_values(operator, nodes, attributes)
     kinds = _kinds(operator, nodes, attributes) if types is None else None
+    simpler: Node | tuple[Node, ...] | None = None
     simplifies = operator.foldable or operator.simplify_rule is not None
     if simplifies and name is None and types is not None:
         simpler = _simplified(operator, nodes, attributes, types)
-        if simpler is not None:
+        if isinstance(simpler, Node):
             return simpler
     node = _of_kinds(intern_call(operator, nodes, attributes, types, name), kinds)
+    if isinstance(simpler, tuple):
+        node.equals = simpler
     if ambient.inside is not None:
         ambient.inside.add(node)
     return node
@@ -324,12 +327,14 @@ def infer_node(
 
 def _simplified(
     operator: Operator, nodes: tuple[Node | None, ...], attributes: Attributes, types: Types
-) -> Node | None:
-    """Returns an equal value of the same type that needs no new application, or None."""
+) -> Node | tuple[Node, ...] | None:
+    """Returns an equal value of the same type, or one for each of several outputs; else None."""
     if operator.simplify_rule is not None:
-        simpler: Node | None = operator.simplify_rule(nodes, attributes)
-        if simpler is not None and simpler.types == types:
+        simpler = operator.simplify_rule(nodes, attributes)
+        if isinstance(simpler, Node) and simpler.types == types:
             return simpler
+        if isinstance(simpler, list) and tuple(one.type for one in simpler) == types:
+            return simpler[0] if operator.single else tuple(simpler)
     if operator.rearranges:
         return _rearranged(nodes, types[0])
     if operator.foldable and all(node is not None and node.op is CONSTANT for node in nodes):

@@ -95,12 +95,14 @@ class Node(Var):
             requested it.
         origin: Where the user built it.
         memo: A cache of functions compiled for graphs whose newest output is this node.
+        equals: For each output of a call that was simplified, an equal value; None otherwise.
     """
 
     __slots__ = (
         "__weakref__",
         "attributes",
         "built",
+        "equals",
         "inputs",
         "kinds",
         "memo",
@@ -120,6 +122,7 @@ class Node(Var):
     built: int
     origin: Origin | None
     memo: dict[Any, Any] | None
+    equals: "tuple[Node, ...] | None"
 
     @property
     def type(self) -> VarType:
@@ -235,6 +238,7 @@ def make(
     node.serial = node.built = next(_serial)
     node.origin = user_origin(2)
     node.memo = None
+    node.equals = None
     return node
 
 
@@ -331,6 +335,8 @@ def training_flag() -> Node:
 
 def select(node: Node, index: int) -> Node:
     """Returns output ``index`` of a node with several outputs."""
+    if node.equals is not None:
+        return node.equals[index]
     types = None if node.types is None else (node.types[index],)
     selected = intern((SELECT, node, index), SELECT, (node,), (index,), types)
     if node.kinds is not None:

@@ -1,6 +1,6 @@
 """Rewriting: graphs in which some nodes are replaced, and nodes over the images of their inputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from registry.operator.operator import Operator
 from registry.var import Inputs
@@ -9,6 +9,7 @@ from symop.graph.nodes import (
     DEFERRED,
     Expansion,
     Node,
+    Origin,
     by_age,
     copied_origin,
     make,
@@ -45,15 +46,20 @@ class Images(dict[Node, Image]):
         """Returns the images of the inputs of ``node``."""
         return tuple([None if child is None else self.value(child) for child in node.inputs])
 
-    def rebuild(self, node: Node, unscoped: bool = False) -> Image:
+    def rebuild(
+        self, node: Node, unscoped: bool = False, placed: Callable[[Origin], Origin] | None = None
+    ) -> Image:
         """Sets the image of ``node`` to the same call of its inputs' images.
 
         Types are inferred and the call is simplified again. With ``unscoped``, it belongs to no
-        rematerialization scope and updates no state.
+        rematerialization scope and updates no state. ``placed`` returns its origin, by default that
+        of ``node``.
         """
         if node.is_selection or not node.inputs:
             return self[node]
         origin = node.origin
+        if placed is not None and origin is not None:
+            origin = placed(origin)
         if unscoped and origin is not None and origin.scope is not None:
             origin = origin._replace(scope=None)
         with copied_origin(origin):
@@ -78,21 +84,31 @@ def node_of(image: Image) -> Node:
     return image
 
 
-def substitute(outputs: Sequence[Node], replacements: Mapping[Node, Node]) -> list[Node]:
-    """Returns ``outputs`` with some nodes replaced; only nodes that depend on them are rebuilt."""
-    image = images(outputs, replacements)
+def substitute(
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    placed: Callable[[Origin], Origin] | None = None,
+) -> list[Node]:
+    """Returns ``outputs`` with some nodes replaced; only nodes that depend on them are rebuilt.
+
+    ``placed`` returns the origin of a rebuilt node from that of the node before.
+    """
+    image = images(outputs, replacements, placed=placed)
     return [image.value(output) for output in outputs]
 
 
 def images(
-    outputs: Sequence[Node], replacements: Mapping[Node, Node], unscoped: bool = False
+    outputs: Sequence[Node],
+    replacements: Mapping[Node, Node],
+    unscoped: bool = False,
+    placed: Callable[[Origin], Origin] | None = None,
 ) -> Images:
-    """Returns the images of all nodes that ``outputs`` need; ``unscoped`` as in ``rebuild``."""
+    """Returns the images of all nodes that ``outputs`` need; options are those of ``rebuild``."""
     image = Images(replacements)
     # In the order of building, so that a user's loop stays a sequence of equal blocks.
     for node in by_age(topological(outputs, until=replacements)):
         if node not in image:
-            image.rebuild(node, unscoped)
+            image.rebuild(node, unscoped, placed)
     return image
 
 

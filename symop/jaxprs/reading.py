@@ -195,7 +195,8 @@ def type_of_aval(aval: Any) -> VarType:
 def constant_of(value: Any) -> Node:
     """Returns the node of an array or a number inside a jaxpr."""
     if is_key(jax.typeof(value)):
-        value = jax.random.key_data(value)
+        with jax.ensure_compile_time_eval():  # the caller may be traced by JAX
+            value = jax.random.key_data(value)
     type = type_of_aval(jax.typeof(value))
     held = np.asarray(value)
     if held.ndim == 0 and not is_extended_float(type.dtype):

@@ -22,6 +22,7 @@ from registry.shapes import default_float
 from registry.types import VarKind, VarType
 from symop.autodiff.differentiate import carries_cotangent, loses, pullback, pushforward, zeros
 from symop.autodiff.ignoring import adds_constants
+from symop.graph.emission import deriving
 from symop.graph.nodes import (
     ARRAY,
     CONSTANT,
@@ -273,6 +274,40 @@ class GraphBody(Body):
         result: tuple[Body, Places] = self._once(("restricted", chosen), make)
         return result
 
+    def equal_values(self, same: Places, n_carry: int = 0) -> tuple[Places, Places]:
+        """Returns for each input, and for each output, the first one that is always equal to it."""
+        result: tuple[Places, Places] = self._once(
+            ("equal", same, n_carry), lambda: self._equal_values(same, n_carry)
+        )
+        return result
+
+    def _equal_values(self, same: Places, n_carry: int) -> tuple[Places, Places]:
+        """Splits classes of carries until equal carries have equal values after a step."""
+        values = self._over_representatives(same)
+        refined = (*_firsts(zip(same[:n_carry], values, strict=False)), *same[n_carry:])
+        if refined != same:
+            return self._equal_values(refined, n_carry)
+        return same, (*same[:n_carry], *(n_carry + j for j in _firsts(values[n_carry:])))
+
+    def _over_representatives(self, same: Places) -> list[Node]:
+        """Returns the results with every input ``i`` replaced by the input ``same[i]``."""
+        merged = {
+            self.parameters[i]: self.parameters[first] for i, first in enumerate(same) if first != i
+        }
+        with deriving(topological(self.results)):
+            return substitute(self.results, merged)
+
+    def identified(self, same: Places, chosen: Places) -> Body:
+        """Returns the outputs ``chosen`` as a function of the inputs that are not merged."""
+
+        def make() -> Body:
+            values = self._over_representatives(same)
+            kept = [one for i, one in enumerate(self.parameters) if same[i] == i]
+            return self._derived(kept, [values[j] for j in chosen])
+
+        result: Body = self._once(("identified", same, chosen), make)
+        return result
+
     def taking(self, inputs: Types, places: Places) -> Body:
         """Returns a body with unused inputs added, such that its own inputs are at ``places``."""
         taken = dict(zip(places, self.parameters, strict=True))
@@ -280,6 +315,12 @@ class GraphBody(Body):
             taken[i] if i in taken else placeholder("unused", type) for i, type in enumerate(inputs)
         ]
         return self._derived(parameters, self.results)
+
+
+def _firsts(values: Iterable[Any]) -> Places:
+    """Returns for each value the index of the first one that is equal to it."""
+    seen: dict[Any, int] = {}
+    return tuple(seen.setdefault(one, i) for i, one in enumerate(values))
 
 
 def _require_dense(gradients: Sequence[Node | None]) -> None:

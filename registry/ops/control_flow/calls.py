@@ -21,6 +21,7 @@ from registry.ops.control_flow.loop_types import (
     require_types,
     stacked,
 )
+from registry.ops.control_flow.merging import count_within, merging
 from registry.ops.control_flow.stepping import (
     Count,
     Operands,
@@ -148,6 +149,26 @@ def cond_types(
 def cond_kinds(*, true_body: Body) -> tuple[VarKind, ...]:
     """Returns the output kinds of the bodies."""
     return tuple(one.kind for one in true_body.outputs)
+
+
+@cond.simplify
+def _cond_simplify(
+    key: Var | None, training: Var, pred: Var, operands: tuple[Var, ...], *, true_body: Body,
+    false_body: Body, use_key: bool,
+) -> list[Var] | None:  # fmt: skip
+    merged = merging(operands, true_body, false_body)
+    if merged is None:
+        return None
+    results = cond(
+        pred,
+        *[operands[i] for i in merged.operands],
+        **({"key": key} if use_key else {}),
+        training=training,
+        true_body=merged.body(true_body),
+        false_body=merged.body(false_body),
+        use_key=use_key,
+    )
+    return merged.every(results)
 
 
 @cond.gradient
@@ -356,6 +377,29 @@ def while_types(
 def while_kinds(*, body: Body) -> tuple[VarKind, ...]:
     """Returns the output kinds of the body."""
     return (VarKind.LOD_TENSOR, *(one.kind for one in body.outputs))
+
+
+@while_loop.simplify
+def _while_simplify(
+    key: Var | None, training: Var, operands: tuple[Var, ...], *, condition: Body, body: Body,
+    n_carry: int, max_steps: int | None, use_key: bool,
+) -> list[Var] | None:  # fmt: skip
+    merged = merging(
+        operands, body, n_carry=n_carry, input_groups=(n_carry,), output_groups=(n_carry,)
+    )
+    if merged is None:
+        return None
+    steps, *results = while_loop.revealed(
+        *[operands[i] for i in merged.operands],
+        **({"key": key} if use_key else {}),
+        training=training,
+        condition=condition.identified(merged.same, (0,)),
+        body=merged.body(body),
+        n_carry=count_within(merged.operands, 0, n_carry),
+        max_steps=max_steps,
+        use_key=use_key,
+    )
+    return [steps, *merged.every(results)]
 
 
 @while_loop.gradient

@@ -11,6 +11,7 @@ from registry.operator.bodies import Body, BodyAttribute, Places, Types, bodies_
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Training
 from registry.ops.control_flow.loop_types import require_types
+from registry.ops.control_flow.merging import merging
 from registry.ops.control_flow.stepping import Operands, said
 from registry.table import op
 from registry.types import VarKind, VarType
@@ -131,6 +132,18 @@ def _listed(types: Sequence[VarType]) -> str:
 def call_kinds(*, body: Body) -> tuple[VarKind, ...]:
     """Returns the output kinds of the body."""
     return tuple(one.kind for one in body.outputs)
+
+
+@call.simplify
+def _call_simplify(
+    training: Var, operands: tuple[Var, ...], *, body: Body, jvp: Body | None, vjp: Body | None
+) -> list[Var] | None:
+    """Merges duplicates of a call without a rule, which takes them apart."""
+    merged = None if jvp or vjp else merging(operands, body)
+    if merged is None:
+        return None
+    kept = [operands[i] for i in merged.operands]
+    return merged.every(call(*kept, training=training, body=merged.body(body)))
 
 
 @call.gradient

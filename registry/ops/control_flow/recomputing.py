@@ -15,6 +15,7 @@ from registry.operator.operator import Grads
 from registry.operator.signature import Array, Training
 from registry.ops.control_flow.loop_gradients import Values
 from registry.ops.control_flow.loop_types import require_types
+from registry.ops.control_flow.merging import distinct, merging
 from registry.ops.control_flow.stepping import Operands, said
 from registry.table import op
 from registry.types import VarKind, VarType
@@ -176,6 +177,29 @@ def _require_places(name: str, what: str, places: Places, count: int) -> None:
 def recompute_kinds(*, body: Body) -> tuple[VarKind, ...]:
     """Returns the output kinds of the body."""
     return tuple(one.kind for one in body.outputs)
+
+
+@recompute.simplify
+def _recompute_simplify(
+    training: Var, operands: tuple[Var, ...], *, body: Body, saved: Places, lasting: Places,
+    held: Places, after: Places,
+) -> list[Var] | None:  # fmt: skip
+    merged = merging(operands, body)
+    if merged is None:
+        return None
+    results = distinct(merged.results)
+    late = merged.places(after)
+    found = recompute(
+        *[operands[i] for i in merged.operands],
+        training=training,
+        body=merged.body(body),
+        saved=tuple(dict.fromkeys(results.index(merged.results[j]) for j in saved)),
+        lasting=merged.places(lasting),
+        # An operand that is waited for is not used before it is available.
+        held=tuple(i for i in merged.places(held) if i not in late),
+        after=late,
+    )
+    return merged.every(found)
 
 
 @recompute.gradient

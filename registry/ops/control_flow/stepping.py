@@ -6,6 +6,7 @@ cotangents of carries, and run backwards; each constant of the scan has a sum as
 each series has a series of results. The gradient of a scan is therefore a scan.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -26,6 +27,7 @@ from registry.ops.control_flow.loop_types import (
     require_types,
     stacked,
 )
+from registry.ops.control_flow.merging import count_within, distinct, merging
 from registry.table import op
 from registry.types import VarKind, VarType, is_integer
 from registry.values import TensorArray
@@ -298,6 +300,38 @@ def _scan_gradient(
     return {"operands": gradients}
 
 
+@scan.simplify
+def _scan_simplify(
+    key: Var | None, training: Var, operands: tuple[Var, ...], *, body: Body, n_carry: int,
+    n_xs: int, n_sums: int, **others: Any,
+) -> list[Var] | None:  # fmt: skip
+    def run(values: Values, layout: Layout) -> Values:
+        return run_scan(values, layout, key, training, **others)
+
+    return merged_loop(operands, Layout(body, n_carry, n_xs, n_sums), run)
+
+
+def merged_loop(
+    operands: Values, layout: Layout, run: Callable[[Values, Layout], Values]
+) -> list[Any] | None:
+    """Returns the results of ``run`` on a loop without duplicates; None if it has none."""
+    body, n_carry, n_xs, n_sums = layout
+    end, first = n_carry + n_xs, n_carry + n_sums
+    merged = merging(
+        operands, body, n_carry=n_carry, input_groups=(n_carry, end), output_groups=(n_carry, first)
+    )
+    if merged is None:
+        return None
+    inputs, outputs = merged.operands, distinct(merged.results)
+    smaller = Layout(
+        merged.body(body),
+        count_within(inputs, 0, n_carry),
+        count_within(inputs, n_carry, end),
+        count_within(outputs, n_carry, first),
+    )
+    return merged.every(run([operands[i] for i in inputs], smaller))
+
+
 def run_scan(
     operands: Values, layout: Layout, key: Any, training: Any, *, use_key: bool, **others: Any
 ) -> Values:
@@ -434,6 +468,17 @@ def _scan_prefix_gradient(
     run = Run(again, backwards)
     gradients = loop_gradients(layout, operands, parts, d_parts or (), wanted[_N_FIXED + 1 :], run)
     return {"steps": None, "operands": gradients}
+
+
+@scan_prefix.simplify
+def _scan_prefix_simplify(
+    key: Var | None, training: Var, steps: Var, operands: tuple[Var, ...], *, body: Body,
+    n_carry: int, n_xs: int, n_sums: int, **others: Any,
+) -> list[Var] | None:  # fmt: skip
+    def run(values: Values, layout: Layout) -> Values:
+        return run_prefix(steps, values, layout, key, training, **others)
+
+    return merged_loop(operands, Layout(body, n_carry, n_xs, n_sums), run)
 
 
 def run_prefix(

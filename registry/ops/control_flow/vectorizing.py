@@ -13,6 +13,7 @@ from registry.operator.bodies import Body, BodyAttribute, Source, body, settled
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Key, Training
 from registry.ops.control_flow.loop_types import require_key, require_types, stacked
+from registry.ops.control_flow.merging import count_within, merging
 from registry.ops.control_flow.stepping import Operands, said
 from registry.ops.core.reductions import sum as sum_over
 from registry.table import op
@@ -111,6 +112,25 @@ def vmap_types(
     require_types("the body", body, [*slices, *operands[n_mapped:]])
     require_key(body.draws, use_key)
     return [stacked(one, lengths[0]) for one in body.outputs]
+
+
+@vmap.simplify
+def _vmap_simplify(
+    key: Var | None, training: Var, operands: tuple[Var, ...], *, body: Body, n_mapped: int,
+    use_key: bool,
+) -> list[Var] | None:  # fmt: skip
+    merged = merging(operands, body, input_groups=(n_mapped,))
+    if merged is None:
+        return None
+    results = vmap(
+        *[operands[i] for i in merged.operands],
+        **({"key": key} if use_key else {}),
+        training=training,
+        body=merged.body(body),
+        n_mapped=count_within(merged.operands, 0, n_mapped),
+        use_key=use_key,
+    )
+    return merged.every(results)
 
 
 @vmap.gradient
