@@ -365,7 +365,9 @@ def _pushforward(
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
     if len(active) > 1 and _is_itself(operator, attributes, types, active, results):
-        results = (_applied(operator, attributes, inputs, dict(zip(active, tangents, strict=True))),)
+        results = (
+            _applied(operator, attributes, inputs, dict(zip(active, tangents, strict=True))),
+        )
     return Pushforward(inputs, application, tangents, results)
 
 
