@@ -177,7 +177,7 @@ def _summed(value: Symbol, u: Symbol, x: Symbol, direction: Node, directions: An
     If there are ``directions``, it is the mean over these.
     """
     if directions is None:
-        nodes = sum_over_directions(value.nodes, direction, _basis(x))
+        nodes = sum_over_directions(value.nodes, direction, _basis(x), standard=True)
         return Symbol(nodes, building.arguments_of([u, x], [x]))
     chosen = to_node(directions)
     if chosen.type.shape[1:] != x.shape or chosen.ndim != x.ndim + 1 or not chosen.type.shape[0]:

@@ -85,18 +85,8 @@ def is_linear(operator: Runs, types: Types, attributes: Attributes, places: Sequ
     JAX must be able to transpose it, so that it is affine, and it must vanish at zero. The latter
     is determined from its jaxpr, or else tested with two draws of the other inputs.
     """
-    present = [
-        (i, one) for i, one in enumerate(types) if one is not None and one is not TRAINING_TYPE
-    ]
-    structs = [abstract(one) for _, one in present]
+    outputs, present, structs = opened(operator, types, attributes)
     chosen = [k for k, (i, _) in enumerate(present) if i in places]
-
-    def outputs(*arrays: Any) -> list[Any]:
-        inputs: list[Any] = [None if one is None else False for one in types]
-        for (i, _), array in zip(present, arrays, strict=True):
-            inputs[i] = array
-        return as_list(operator.run(tuple(inputs), attributes))
-
     try:
         _transposed(outputs, structs, chosen)
     except Exception:  # for any failure of JAX to transpose a kernel
@@ -106,6 +96,23 @@ def is_linear(operator: Runs, types: Types, attributes: Attributes, places: Sequ
     return all(zero) or all(
         _vanishes_at(outputs, present, chosen, mirrored) for mirrored in (False, True)
     )
+
+
+def opened(
+    operator: Runs, types: Types, attributes: Attributes
+) -> tuple[Outputs, list[tuple[int, VarType]], list[Any]]:
+    """Returns the kernel as a function of its arrays, their places and types, and their structs."""
+    present = [
+        (i, one) for i, one in enumerate(types) if one is not None and one is not TRAINING_TYPE
+    ]
+
+    def outputs(*arrays: Any) -> list[Any]:
+        inputs: list[Any] = [None if one is None else False for one in types]
+        for (i, _), array in zip(present, arrays, strict=True):
+            inputs[i] = array
+        return as_list(operator.run(tuple(inputs), attributes))
+
+    return outputs, present, [abstract(one) for _, one in present]
 
 
 def _transposed(outputs: Outputs, structs: Sequence[Any], chosen: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from registry.caches import memoized
 from registry.errors import GradientError, NotDifferentiableError, NotLinearError, SymopError
+from registry.jax_derivatives.calculus import is_linear
 from registry.naming import COTANGENT
 from registry.operator import promotion
 from registry.operator.attributes import typed_key
@@ -363,7 +364,41 @@ def _pushforward(
     pulled = iter(pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs]))
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
+    if len(active) > 1 and _is_itself(operator, attributes, types, active, results):
+        results = (
+            _applied(operator, attributes, inputs, dict(zip(active, tangents, strict=True))),
+        )
     return Pushforward(inputs, application, tangents, results)
+
+
+def _is_itself(
+    operator: Operator,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+    results: Sequence[Node | None],
+) -> bool:
+    """Whether an operator is linear in its inputs at ``active``, and shorter than its tangent.
+
+    The tangent of a concatenation is one of tangents, not a sum of arrays that are padded.
+    """
+    if not operator.single or operator.stateful or results[0] is None:
+        return False
+    calls = [one for one in topological([results[0]]) if isinstance(one.op, Operator)]
+    return len(calls) > len(active) and is_linear(operator, types, attributes, active)
+
+
+def _applied(
+    operator: Operator,
+    attributes: Attributes,
+    inputs: tuple[Node | None, ...],
+    tangents: Mapping[int, Node],
+) -> Node:
+    """Returns ``operator`` applied to ``tangents`` in place of the inputs at their places."""
+    moved: Node = Node.emitter.emit(
+        operator, tuple(tangents.get(i, one) for i, one in enumerate(inputs)), attributes, None
+    )
+    return moved
 
 
 def _cotangents(application: Node) -> tuple[Node | None, ...]:

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr
 from registry.caches import memoized
 from registry.errors import ArgumentError
 from registry.xla.device_types import struct_of
-from symop.graph.nodes import Node, variable
+from symop.graph.nodes import Node, topological, variable
 from symop.jaxprs import arrays, control_flow, custom_rules
 from symop.jaxprs.primitives import otherwise
 from symop.jaxprs.reading import (
@@ -179,7 +179,8 @@ class JaxGraph(NamedTuple):
     Attributes:
         nodes: the outputs.
         inputs: the variables of the arguments.
-        captured: the tracers over which the function closes, by the names of their variables.
+        captured: the tracers over which the function closes and that the outputs read, by the names
+            of their variables.
         tree: the tree structure of the results.
         avals: the types of the results in JAX.
     """
@@ -214,18 +215,19 @@ def graph_of(
         variable(f"x{i}", type.shape, type.dtype)
         for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
     ]
-    captured: dict[str, Any] = {}
+    captured: dict[Node, Any] = {}
     consts = []
     for value in traced.program.consts:
         if isinstance(value, jax.core.Tracer):
             type = type_of_aval(jax.typeof(value))
             consts.append(variable(f"captured{len(captured)}", type.shape, type.dtype))
-            captured[f"captured{len(captured)}"] = _numbers(value)
+            captured[consts[-1]] = _numbers(value)
         else:
             consts.append(constant_of(value))
     reader = Reader(otherwise, strict=strict)
     nodes = reader.read_open(traced.program.jaxpr, consts, inputs)
-    return JaxGraph(nodes, inputs, captured, traced.tree, traced.program.out_avals)
+    read = {str(one.name): captured[one] for one in topological(nodes) if one in captured}
+    return JaxGraph(nodes, inputs, read, traced.tree, traced.program.out_avals)
 
 
 def _numbers(leaf: Any) -> Any:

@@ -243,15 +243,14 @@ def _product(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Nod
     exact = params.get("precision") is None and x.type.dtype == y.type.dtype == dtype
     if not exact or not is_inexact(dtype) or params.get("out_sharding") is not None:
         return otherwise(reader, equation, inputs)
-    # jnp.einsum makes the last operand the left factor of the product.
     n_x, n_y = len(x.type.shape), len(y.type.shape)
     return [
-        get("einsum")(y, x, equation=equation_of_product(params["dimension_numbers"], n_x, n_y))
+        get("einsum")(x, y, equation=equation_of_product(params["dimension_numbers"], n_x, n_y))
     ]
 
 
 def equation_of_product(numbers: Any, n_x: int, n_y: int) -> str:
-    """Returns the equation of ``einsum(y, x)`` for the dimension numbers of x and y."""
+    """Returns the equation of ``einsum(x, y)`` for the dimension numbers of x and y."""
     (x_sum, y_sum), (x_batch, y_batch) = numbers
     left = list(_LETTERS[:n_x])
     right = list(_LETTERS[n_x : n_x + n_y])
@@ -260,4 +259,4 @@ def equation_of_product(numbers: Any, n_x: int, n_y: int) -> str:
     batch = [left[i] for i in x_batch]
     free = [left[i] for i in range(n_x) if i not in (*x_sum, *x_batch)]
     free += [right[j] for j in range(n_y) if j not in (*y_sum, *y_batch)]
-    return f"{''.join(right)},{''.join(left)}->{''.join([*batch, *free])}"
+    return f"{''.join(left)},{''.join(right)}->{''.join([*batch, *free])}"

@@ -12,19 +12,15 @@ NeurIPS 2025; Li, Ye, Li, et al., A computational framework for neural network-b
 Monte Carlo with Forward Laplacian, Nature Machine Intelligence, 2024.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from registry.caches import memoized
-from registry.jax_derivatives.calculus import is_linear
-from registry.operator.attributes import typed_key
 from registry.operator.operator import Operator
 from registry.table import get
-from registry.types import VarType
-from registry.var import Attributes
 from symop.graph.nodes import (
     CONSTANT,
     TRAINING,
     Node,
+    array,
     constant,
     placeholder,
     reaching,
@@ -34,22 +30,27 @@ from symop.graph.nodes import (
 )
 from symop.graph.rewriting import substitute
 from symop.lowering.steps import random_keys
+from symop.passes.blocks import Blocks, Term
+from symop.passes.inlining import inline
+from symop.passes.linearity import Places, linear_places
 from symop.regions.bodies import body_of
 
-Places = tuple[int, ...]
 
-
-def sum_over_directions(results: Sequence[Node], direction: Node, directions: Node) -> list[Node]:
+def sum_over_directions(
+    results: Sequence[Node], direction: Node, directions: Node, *, standard: bool = False
+) -> list[Node]:
     """Returns the sums of ``results`` over the slices of ``directions`` as ``direction``.
 
     Args:
         results: values that may depend on ``direction``.
         direction: a placeholder.
         directions: the values that it takes, stacked along a first axis.
+        standard: whether they are the standard basis.
     """
+    results = inline(results)
     plan = _Plan(results, direction)
     each = list(dict.fromkeys(plan.each))
-    sums = dict(zip(each, _sums_of(each, direction, directions), strict=True))
+    sums = dict(zip(each, _sums_of(each, direction, directions, standard=standard), strict=True))
     count = float(directions.type.shape[0])
     for node in plan.order:
         if node in plan.constant:
@@ -94,7 +95,7 @@ class _Plan:
         if node not in self._moving:
             self.constant.add(node)
             return []
-        places = self._linear_places(node)
+        places = linear_places(node, self._moving)
         if places is None:
             self._compute_each(node)
             return []
@@ -138,27 +139,6 @@ class _Plan:
                     return moving, fixed
         return None
 
-    def _linear_places(self, node: Node) -> Places | None:
-        """Returns the inputs in which ``node`` is jointly linear, all moving ones among them."""
-        if not isinstance(node.op, Operator) or not node.op.single or node.op.stateful:
-            return None
-        moving = tuple(i for i, one in enumerate(node.inputs) if one in self._moving)
-        floating = tuple(
-            i for i, one in enumerate(node.inputs) if one is not None and one.type.differentiable
-        )
-        types = tuple(None if one is None else one.type for one in node.inputs)
-        for places in dict.fromkeys((moving, floating)):
-            if set(moving) <= set(places) and _is_linear(node.op, types, node.attributes, places):
-                return places
-        return None
-
-
-@memoized(4096, key=typed_key)
-def _is_linear(
-    operator: Operator, types: tuple[VarType | None, ...], attributes: Attributes, places: Places
-) -> bool:
-    return is_linear(operator, types, attributes, places)
-
 
 def _input(node: Node, index: int) -> Node:
     one = node.inputs[index]
@@ -176,20 +156,72 @@ def _of_sums(node: Node, places: Places, sums: dict[Node, Node]) -> Node:
     return made
 
 
-def _sums_of(values: Sequence[Node], direction: Node, directions: Node) -> list[Node]:
+def _sums_of(
+    values: Sequence[Node], direction: Node, directions: Node, *, standard: bool
+) -> list[Node]:
     """Returns the sums of ``values``, computed for each direction."""
+    if not standard:
+        return _summed(_mapped(values, {direction: directions}))
+    along = placeholder("along", direction.type)
+    order = topological(values)
+    blocks = Blocks(order, reaching(order, [direction]), direction, along)
+    found = {one: terms for one in values if (terms := blocks.terms_of(one)) is not None}
+    rest = [one for one in values if one not in found]
+    border = _border(rest, blocks)
+    parts = [part for one in border for part in blocks.needed(one)]
+    products = [term.product for terms in found.values() for term in terms]
+    each = list(dict.fromkeys([*parts, *products]))
+    made = _mapped(each, {along: array(blocks.basis())}) if each else []
+    stacked = dict(zip(each, made, strict=True))
+    spread = {one: blocks.spread(one, stacked) for one in border}
+    sums = dict(zip(rest, _summed(_mapped(rest, {direction: directions, **spread})), strict=True))
+    for one, terms in found.items():
+        sums[one] = _sum_of_terms(terms, stacked, one)
+    return [sums[one] for one in values]
+
+
+def _summed(stacked: Sequence[Node]) -> list[Node]:
+    return [get("sum")(one, axis=0) for one in stacked]
+
+
+def _sum_of_terms(terms: Sequence[Term], stacked: Mapping[Node, Node], like: Node) -> Node:
+    """Returns the sum over rows of products of parts."""
+    total: Node | None = None
+    for term in terms:
+        one = get("sum")(stacked[term.product], axis=0)
+        if term.mask is not None:
+            one = get("multiply")(one, array(term.mask.astype(like.type.dtype)))
+        if term.times > 1:
+            one = get("scale")(one, scale=float(term.times))
+        total = one if total is None else get("add")(total, one)
+    return constant(0.0, like.type) if total is None else total
+
+
+def _border(values: Sequence[Node], blocks: Blocks) -> list[Node]:
+    """Returns the values with parts that the others read, except the direction itself."""
+    known = {one for one in blocks.parts if not blocks.is_source(one)} | set(blocks.contractions)
+    return [one for one in residuals(values, lambda one: one in known) if one in known]
+
+
+def _mapped(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
+    """Returns ``values`` for each entry along the first axis of the arrays in ``series``.
+
+    The keys of ``series`` are the values for which the entries stand.
+    """
     if not values:
         return []
-    moving = reaching(topological(values), [direction])
-    read = residuals(values, lambda one: one is direction or _is_outside(one, moving))
-    outside = [one for one in read if one is not direction]
-    inside = [placeholder(f"x{i}", one.type.strong()) for i, one in enumerate(outside)]
-    results = substitute(values, dict(zip(outside, inside, strict=True)))
-    body = body_of([direction, *inside], results, random_keys(topological(results)))
-    reads_flag = any(one.op is TRAINING for one in topological(results))
+    moving = reaching(topological(values, until=series), series)
+    read = residuals(values, lambda one: one in series or _is_outside(one, moving))
+    outside = [one for one in read if one not in series]
+    slices = {one: placeholder(f"s{i}", one.type.strong()) for i, one in enumerate(series)}
+    inside = {one: placeholder(f"x{i}", one.type.strong()) for i, one in enumerate(outside)}
+    results = substitute(values, {**slices, **inside})
+    nodes = topological(results)
+    body = body_of([*slices.values(), *inside.values()], results, random_keys(nodes))
+    reads_flag = any(one.op is TRAINING for one in nodes)
     flag = training_flag() if reads_flag else False
-    stacked = get("vmap")(directions, *outside, training=flag, body=body, n_mapped=1)
-    return [get("sum")(one, axis=0) for one in stacked]
+    made = get("vmap")(*series.values(), *outside, training=flag, body=body, n_mapped=len(series))
+    return list(made) if isinstance(made, tuple) else [made]
 
 
 def _is_outside(node: Node, moving: set[Node]) -> bool:

@@ -215,8 +215,9 @@ def cotangent_of(k: int, operands: Sequence[Var], labels: Labels, d: Any) -> Any
     # axes not in the operand. Along an axis that only this operand has, out was summed, so the
     # cotangent is repeated; along one that was broadcast from length 1, the cotangent is summed.
     x, term = operands[k], labels.terms[k]
-    # d comes last because jnp.einsum makes the last operand the left factor. JAX's own derivative
-    # does the same, and it determines which arrays are transposed.
+    # jnp.einsum makes the last operand the left factor unless the first one may be it. As in JAX's
+    # own derivative, d becomes it, which determines which arrays are transposed: d has a batch or
+    # directions where the other factor, such as a matrix of weights, has none.
     factors = [*operands[:k], *operands[k + 1 :], d]
     terms = [*labels.terms[:k], *labels.terms[k + 1 :], labels.out]
     kept = "".join(
@@ -224,6 +225,8 @@ def cotangent_of(k: int, operands: Sequence[Var], labels: Labels, d: Any) -> Any
         for label, length in zip(term, x.shape, strict=True)
         if length == labels.lengths[label] and any(label in one for one in terms)
     )
+    if len(terms) == 2 and (set(terms[0]) <= set(terms[1]) or set(terms[1]) <= set(terms[0])):
+        factors, terms = factors[::-1], terms[::-1]
     found = einsum(*factors, equation=equation_of(terms, kept))
     lengths = dict(zip(kept, found.shape, strict=True))
     found = reshape(found, shape=tuple(lengths.get(label, 1) for label in term))
