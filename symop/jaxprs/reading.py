@@ -4,7 +4,7 @@ import functools
 import os
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,14 @@ from registry.table import get
 from registry.types import VarType, is_extended_float
 from symop.graph.emission import intern_call
 from symop.graph.nodes import VARIABLE, Node, array, constant, select
-from symop.graph.origins import Origin, ambient, copied_origin, current_scope, is_own_file
+from symop.graph.origins import (
+    Origin,
+    ambient,
+    copied_origin,
+    current_scope,
+    is_own_file,
+    user_origin,
+)
 
 Values = Sequence[Node]
 Policy = Callable[..., Any]
@@ -246,11 +253,9 @@ def constant_of(value: Any) -> Node:
 # Places ------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def located(equation: JaxprEqn) -> Iterator[None]:
+def located(equation: JaxprEqn) -> AbstractContextManager[None]:
     """Gives the nodes built inside the context the user's line of ``equation``."""
-    with copied_origin(origin_of_equation(equation)):
-        yield
+    return copied_origin(origin_of_equation(equation))
 
 
 def origin_of_equation(equation: JaxprEqn) -> Origin:
@@ -264,7 +269,7 @@ def origin_of_equation(equation: JaxprEqn) -> Origin:
     outside = [one for one in frames if not is_own_file(one.file_name)]
     for frame in (*(one for one in outside if not _is_installed(one.file_name)), *outside):
         return Origin(frame.file_name, frame.line_num, None, current_scope())
-    return ambient.origin or Origin(os.devnull, 0, None, current_scope())
+    return user_origin()
 
 
 def _is_installed(file: str) -> bool:
