@@ -4,7 +4,7 @@ import functools
 import os
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -253,11 +253,9 @@ def constant_of(value: Any) -> Node:
 # Places ------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def located(equation: JaxprEqn) -> Iterator[None]:
+def located(equation: JaxprEqn) -> AbstractContextManager[None]:
     """Gives the nodes built inside the context the user's line of ``equation``."""
-    with copied_origin(origin_of_equation(equation)):
-        yield
+    return copied_origin(origin_of_equation(equation))
 
 
 def origin_of_equation(equation: JaxprEqn) -> Origin:
