@@ -21,6 +21,7 @@ import numpy as np
 from registry.operator.operator import Operator
 from registry.table import get
 from symop.graph.nodes import Node, array, constant
+from symop.passes.factors import labels_of_product
 from symop.passes.linearity import linear_places, types_of
 from symop.passes.rows import Rows, rows_of_result
 
@@ -229,11 +230,8 @@ class Blocks:
 def _labels(node: Node) -> tuple[list[str], str] | None:
     """Returns the labels of the axes of a product or a sum, of the inputs and of the result."""
     if node.op is get("einsum"):
-        *_, equation = node.attributes
-        terms, arrow, out = str(equation).replace(" ", "").partition("->")
-        split = terms.split(",")
-        plain = arrow and terms.replace(",", "").isalpha() and not {"Y", "Z"} & set(terms)
-        return (split, out) if plain and all(len(set(one)) == len(one) for one in split) else None
+        labels = labels_of_product(node)
+        return None if labels is None or {"Y", "Z"} & set("".join(labels[0])) else labels
     if node.op is not get("sum_to"):
         return None
     (shape, result) = _input(node, 0).type.shape, node.type.shape
