@@ -34,12 +34,12 @@ class Term(NamedTuple):
     Attributes:
         product: of two parts, for a direction that moves all rows.
         mask: 1.0 where both depend on the same row, 0.0 elsewhere; None for ones.
-        count: how often it occurs.
+        times: how often it occurs.
     """
 
     product: Node
     mask: np.ndarray | None
-    count: int
+    times: int
 
 
 class Contraction(NamedTuple):
@@ -274,9 +274,9 @@ def _overlap(r: Rows, s: Rows, shape: Sequence[int]) -> np.ndarray | None:
     """Returns where entries depend on the same row in two ways; None for everywhere."""
     one, other = np.asarray(r.rows), np.asarray(s.rows)
     if r.axis == s.axis:
-        same = (one == other) & (one >= 0)
-        return None if same.all() else same.reshape(_aligned(shape, {r.axis: len(one)}))
+        own: np.ndarray = (one == other) & (one >= 0)
+        return None if own.all() else own.reshape(_aligned(shape, {r.axis: len(one)}))
     if r.axis > s.axis:
         return _overlap(s, r, shape)
-    same = np.equal.outer(one, other) & (one[:, None] >= 0)
+    same: np.ndarray = np.equal.outer(one, other) & (one[:, None] >= 0)
     return same.reshape(_aligned(shape, {r.axis: len(one), s.axis: len(other)}))

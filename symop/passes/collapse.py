@@ -192,8 +192,8 @@ def _sum_of_terms(terms: Sequence[Term], stacked: Mapping[Node, Node], like: Nod
         one = get("sum")(stacked[term.product], axis=0)
         if term.mask is not None:
             one = get("multiply")(one, array(term.mask.astype(like.type.dtype)))
-        if term.count > 1:
-            one = get("scale")(one, scale=float(term.count))
+        if term.times > 1:
+            one = get("scale")(one, scale=float(term.times))
         total = one if total is None else get("add")(total, one)
     return constant(0.0, like.type) if total is None else total
 
