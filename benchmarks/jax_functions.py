@@ -1,4 +1,4 @@
-"""Functions of JAX as graphs, and differential operators, against the same in plain JAX."""
+"""Functions of JAX as graphs against the same in plain JAX."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -17,12 +17,10 @@ Function = Callable[..., Any]
 
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of functions of JAX."""
-    figures = []
+    figures = list[Figure]()
     for name, (function, args) in models().items():
         figures += round_trip(name, function, args, repeats=3 if quick else 60)
-    for dim in (5,) if quick else (5, 50, 500):
-        figures += laplacians(dim, repeats=3 if quick else (60 if dim < 500 else 12))
-    return [*figures, *biharmonic(repeats=3 if quick else 30)], {}
+    return figures, {}
 
 
 # Round trip --------------------------------------------------------------------------------------
@@ -130,73 +128,3 @@ def fresh(trace: Function, function: Function, args: Sequence[Any]) -> Callable[
 def waiting(compiled: Function, args: Sequence[Any]) -> Callable[[], Any]:
     """One run, until its results are there."""
     return lambda: jax.block_until_ready(compiled(*args))
-
-
-# Differential operators --------------------------------------------------------------------------
-
-
-def network(dim: int) -> Any:
-    """The parameters of a perceptron D-256-256-128-1."""
-    widths = (dim, 256, 256, 128, 1)
-    return [(weights(a, b), jnp.zeros(b)) for a, b in itertools.pairwise(widths)]
-
-
-def by_hessian(u: Function) -> Function:
-    """The trace of ``jax.hessian``."""
-    return lambda x: jnp.trace(jax.hessian(u)(x))
-
-
-def by_products(u: Function) -> Function:
-    """The trace by ``jvp`` of ``grad`` along each direction."""
-
-    def laplacian(x: Any) -> Any:
-        slope = jax.grad(u)
-        rows = jax.vmap(lambda way: jax.jvp(slope, (x,), (way,))[1])(jnp.eye(x.size))
-        return jnp.trace(rows)
-
-    return laplacian
-
-
-def ours(u: Function) -> Function:
-    """The Laplacian of symop."""
-    return lambda x: so.laplacian(u, x)
-
-
-def over_batch(laplacian: Function) -> Function:
-    """A differential operator of a network, at a batch of points."""
-
-    def batched(params: Any, xs: Any) -> Any:
-        return jax.vmap(laplacian(lambda x: perceptron(params, x)[0]))(xs)
-
-    return batched
-
-
-def laplacians(dim: int, repeats: int) -> list[Figure]:
-    """Time and temporary memory, against the nested derivatives of JAX."""
-    args = network(dim), weights(64, dim, seed=1)
-    mine, *others = (
-        jax.jit(over_batch(one)).lower(*args).compile() for one in (ours, by_hessian, by_products)
-    )
-    figures = []
-    for name, other in zip(("jax.hessian", "jvp of grad"), others, strict=True):
-        where = f"Laplacian of an MLP, D = {dim}: against {name}"
-        target = 0.5 if dim == 50 else None
-        figures.append(compare(where, waiting(mine, args), waiting(other, args),
-                               repeats=repeats, target=target))  # fmt: skip
-        sizes = [one.memory_analysis().temp_size_in_bytes for one in (mine, other)]
-        figures.append(counted(f"{where}, temporary bytes", *sizes, target=target))
-    return figures
-
-
-def biharmonic(repeats: int) -> list[Figure]:
-    """The biharmonic operator at five dimensions."""
-    args = network(5), weights(64, 5, seed=1)
-    nested = over_batch(lambda u: by_products(by_products(u)))
-    mine, other = (
-        jax.jit(one).lower(*args).compile()
-        for one in (over_batch(lambda u: lambda x: so.biharmonic(u, x)), nested)
-    )
-    return [
-        compare("biharmonic operator of an MLP, D = 5", waiting(mine, args), waiting(other, args),
-                repeats=repeats, target=0.3),
-    ]  # fmt: skip

@@ -179,3 +179,97 @@ def test_misuse(call, error, message):
     with pytest.raises(error) as raised:
         call(so.var("x", shape=(2,), dtype="float32"))
     assert message in str(raised.value)
+
+
+# Values that are computed row by row --------------------------------------------------------------
+
+MIX = jnp.sin(jnp.arange(12.0)).reshape(3, 4)
+DEEP = jnp.cos(jnp.arange(16.0)).reshape(4, 4)
+
+
+def _pairs(r):
+    gap = r[:, None] - r[None, :]
+    itself = jnp.eye(len(r))
+    return jnp.sqrt(jnp.sum(gap * gap, -1) + itself) * (1 - itself)
+
+
+def _two_streams(x):
+    """Streams of particles and pairs, as in FermiNet, and a determinant."""
+    r = x.reshape(-1, 3)
+    two = jnp.tanh(_pairs(r)[..., None] * MIX[0] + (r[:, None] - r[None, :]) @ MIX)
+    two = two + jnp.tanh(two @ DEEP)
+    one = jnp.tanh(r @ MIX)
+    one = one + one.mean(0) * one[:2].mean(0) + two[:, :2].mean(1) - two[:, 2:].mean(1)
+    return jnp.linalg.slogdet(jnp.tanh(one @ DEEP.T) + 2 * jnp.eye(4))[1]
+
+
+ROWS = {
+    "entry by entry": lambda x: jnp.sum(jnp.sin(x) * jnp.exp(x)),
+    "particles": lambda x: jnp.sum(jnp.tanh(x.reshape(4, 3) @ MIX) ** 3),
+    "pairs": lambda x: jnp.sum(jnp.exp(-_pairs(x.reshape(4, 3)))),
+    "pairs of a slice": lambda x: jnp.sum(_pairs(x.reshape(4, 3)[1:]) ** 3),
+    "neighbors": lambda x: jnp.sum(jnp.exp(x[1:] * x[:-1]) * x[1:]),
+    "reversed": lambda x: jnp.sum(jnp.sin(x[::-1]) * x**2),
+    "every second": lambda x: jnp.sum(jnp.sin(x[::2] * x[1::2])),
+    "joined": lambda x: jnp.sum(jnp.concatenate([jnp.sin(x[6:]), x[:6] ** 3]) ** 2),
+    "side by side": lambda x: jnp.prod(jnp.sum(jnp.concatenate([jnp.sin(x.reshape(4, 3)),
+                                                                x.reshape(4, 3) ** 3], 1), 1)),
+    "two shapes": lambda x: jnp.sum(x.reshape(4, 3) ** 3) * jnp.sum(jnp.sin(x.reshape(6, 2)) ** 2),
+    "columns": lambda x: jnp.sum(jnp.sin(x.reshape(4, 3).T).prod(0)),
+    "padded": lambda x: jnp.sum(jnp.sin(jnp.pad(x.reshape(4, 3), ((1, 2), (0, 1)))) ** 3),
+    "weights on the left": lambda x: jnp.sum(jnp.tanh(DEEP @ jnp.tanh(MIX.T @ x.reshape(3, 4)))),
+    "vector": lambda x: jnp.sum(jnp.tanh(DEEP @ jnp.tanh(MIX @ MIX.T @ x[:3] @ MIX))),
+    "two streams": _two_streams,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_laplacian_of_rows(name):
+    u = ROWS[name]
+    with jax.enable_x64(True):
+        x = jnp.linspace(0.1, 1.3, 12, dtype="float64") + 0.2 * jnp.sin(jnp.arange(12.0) ** 2)
+        wanted = _trace_of_hessian(u)(x)
+        np.testing.assert_allclose(so.laplacian(u, x), wanted, rtol=1e-8, atol=1e-10)
+
+
+def test_laplacian_of_a_matrix_of_rows():
+    with jax.enable_x64(True):
+        x = jnp.linspace(0.1, 1.3, 12, dtype="float64").reshape(4, 3) ** 2
+        got = so.laplacian(lambda x: _two_streams(x.reshape(-1)), x)
+        wanted = _trace_of_hessian(_two_streams)(x.reshape(-1))
+        np.testing.assert_allclose(got, wanted, rtol=1e-8)
+        slopes = jax.grad(lambda x: jnp.sum(jnp.exp(-_pairs(x))))
+        spread = jnp.trace(jax.jacfwd(slopes)(x).reshape(12, 12))
+        np.testing.assert_allclose(so.divergence(slopes, x), spread, rtol=1e-8)
+
+
+def test_pairs_have_no_tangent_along_other_rows():
+    """Along 5 particles of 3 coordinates, pairs have tangents in 3 directions, not in 15."""
+    x = jax.ShapeDtypeStruct((15,), "float32")
+    u = so.from_jax(lambda x: jnp.sum(jnp.tanh(_pairs(x.reshape(5, 3)))), x)
+    text = str(so.laplacian(u, "x"))
+    assert "float32[3,5,5]" in text
+    assert "float32[15,5,5]" not in text
+
+
+def test_products_keep_the_batch_in_front():
+    """``W @ x`` along all directions of a batch is a product with the directions as rows."""
+    w = jnp.ones((7, 6), "float32")
+
+    def u(x):
+        return jnp.sum(jnp.tanh(w @ jnp.tanh(w.T @ jnp.tanh(w @ x))))
+
+    program = jax.make_jaxpr(jax.vmap(lambda x: so.laplacian(u, x)))(jnp.ones((5, 6)))
+    text = str(program)
+    assert "f32[5,6,7] = dot_general" in text
+    assert "f32[7,5,6]" not in text
+
+
+def test_values_that_no_output_reads():
+    """A function closes over weights of a layer that it does not use."""
+
+    def unused(w, x):
+        return jnp.sum(x**3) + 0 * jnp.sum(jnp.zeros(())), w @ w
+
+    run = jax.jit(lambda w, x: so.laplacian(lambda x: unused(w, x)[0], x))
+    np.testing.assert_allclose(run(jnp.ones((2, 2)), jnp.asarray([1.0, 2.0])), 18.0)

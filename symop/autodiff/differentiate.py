@@ -355,6 +355,13 @@ def _pushforward(
             return Pushforward(inputs, application, tangents, tuple(once))
     if body_loses(application, {_known(inputs[i]) for i in active}):
         raise NotLinearError(_not_linear(operator))
+    if _is_multilinear(operator, attributes, types, active):
+        with origin_of(application):
+            terms = [
+                _applied(operator, attributes, inputs, {i: t})
+                for i, t in zip(active, tangents, strict=True)
+            ]
+            return Pushforward(inputs, application, tangents, (accumulate(terms),))
     targets = {_known(inputs[i]): t for i, t in zip(active, tangents, strict=True)}
     cotangents = _cotangents(application)
     with origin_of(application):
@@ -369,6 +376,25 @@ def _pushforward(
             _applied(operator, attributes, inputs, dict(zip(active, tangents, strict=True))),
         )
     return Pushforward(inputs, application, tangents, results)
+
+
+def _is_multilinear(
+    operator: Operator,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+) -> bool:
+    """Whether an operator whose kernel JAX differentiates is linear in each input at ``active``.
+
+    Its tangent is then a sum of calls of itself, as for ``dot_general``, and not a derivative that
+    depends on all inputs at once.
+    """
+    return (
+        operator.derivative is Derivative.KERNEL
+        and operator.single
+        and not operator.stateful
+        and all(is_linear(operator, types, attributes, (i,)) for i in active)
+    )
 
 
 def _is_itself(

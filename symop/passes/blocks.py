@@ -21,6 +21,7 @@ import numpy as np
 from registry.operator.operator import Operator
 from registry.table import get
 from symop.graph.nodes import Node, array, constant
+from symop.passes.factors import labels_of_product
 from symop.passes.linearity import linear_places, types_of
 from symop.passes.rows import Rows, rows_of_result
 
@@ -229,11 +230,8 @@ class Blocks:
 def _labels(node: Node) -> tuple[list[str], str] | None:
     """Returns the labels of the axes of a product or a sum, of the inputs and of the result."""
     if node.op is get("einsum"):
-        *_, equation = node.attributes
-        terms, arrow, out = str(equation).replace(" ", "").partition("->")
-        split = terms.split(",")
-        plain = arrow and terms.replace(",", "").isalpha() and not {"Y", "Z"} & set(terms)
-        return (split, out) if plain and all(len(set(one)) == len(one) for one in split) else None
+        labels = labels_of_product(node)
+        return None if labels is None or {"Y", "Z"} & set("".join(labels[0])) else labels
     if node.op is not get("sum_to"):
         return None
     (shape, result) = _input(node, 0).type.shape, node.type.shape
@@ -275,11 +273,10 @@ def _aligned(shape: Sequence[int], lengths: Mapping[int, int]) -> list[int]:
 def _overlap(r: Rows, s: Rows, shape: Sequence[int]) -> np.ndarray | None:
     """Returns where entries depend on the same row in two ways; None for everywhere."""
     one, other = np.asarray(r.rows), np.asarray(s.rows)
+    if r.axis == s.axis:
+        own: np.ndarray = (one == other) & (one >= 0)
+        return None if own.all() else own.reshape(_aligned(shape, {r.axis: len(one)}))
     if r.axis > s.axis:
         return _overlap(s, r, shape)
-    same: np.ndarray
-    if r.axis == s.axis:
-        same = (one == other) & (one >= 0)
-        return None if same.all() else same.reshape(_aligned(shape, {r.axis: len(one)}))
-    same = np.equal.outer(one, other) & (one[:, None] >= 0)
+    same: np.ndarray = np.equal.outer(one, other) & (one[:, None] >= 0)
     return same.reshape(_aligned(shape, {r.axis: len(one), s.axis: len(other)}))

@@ -31,6 +31,7 @@ from symop.graph.nodes import (
 from symop.graph.rewriting import substitute
 from symop.lowering.steps import random_keys
 from symop.passes.blocks import Blocks, Term
+from symop.passes.factors import moving_left, with_left
 from symop.passes.inlining import inline
 from symop.passes.linearity import Places, linear_places
 from symop.regions.bodies import body_of
@@ -153,7 +154,7 @@ def _of_sums(node: Node, places: Places, sums: dict[Node, Node]) -> Node:
         sums[_input(node, i)] if i in places else one for i, one in enumerate(node.inputs)
     )
     made: Node = Node.emitter.emit(node.op, inputs, node.attributes, None)
-    return made
+    return with_left(made, places[0]) if len(places) == 1 else made
 
 
 def _sums_of(
@@ -210,6 +211,7 @@ def _mapped(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
     """
     if not values:
         return []
+    values = moving_left(values, series)
     moving = reaching(topological(values, until=series), series)
     read = residuals(values, lambda one: one in series or _is_outside(one, moving))
     outside = [one for one in read if one not in series]
