@@ -379,6 +379,7 @@ class _OfFunction:
     def __call__(self, *args: Any) -> Any:
         """Returns the value of the operator at arrays."""
         if any(isinstance(one, NDArray) for one in args):
+            _require_not_recording("linear_operator")
             return NDArray(self(*[_array(one) for one in args]))
         arrays = [jnp.asarray(one) for one in args]
         graph = graph_of(self._with_coefficients, arrays)
@@ -398,11 +399,16 @@ class _OfFunction:
         u, *factors = [Symbol([one], tuple(graph.inputs)) for one in graph.nodes]
         more = iter(factors)
         coefficients = [next(more) if callable(one) else one for one in self._coefficients]
-        values = [
-            partial(u, {self._named(key, inputs): n for key, n in orders.items()})
-            for orders in self._orders
-        ]
+        values = [partial(u, self._of_symbols(orders, inputs)) for orders in self._orders]
         result: Symbol = _combined(list(zip(coefficients, values, strict=True)))
+        return result
+
+    def _of_symbols(self, orders: Mapping[Any, int], inputs: Sequence[Symbol]) -> dict[Any, int]:
+        """Returns orders by symbols; a name and a position may be the same argument."""
+        result: dict[Any, int] = {}
+        for key, order in orders.items():
+            symbol = self._named(key, inputs)
+            result[symbol] = result.get(symbol, 0) + order
         return result
 
     def _named(self, key: Any, inputs: Sequence[Symbol]) -> Any:
@@ -483,6 +489,9 @@ def _taylor_at(
     u: Callable[..., Any], xs: Sequence[Any], paths: Sequence[Sequence[Any]], order: int
 ) -> list[Any]:
     """Returns the derivatives of a function at arrays."""
+    eager = any(isinstance(one, NDArray) for one in xs)
+    if eager:
+        _require_not_recording("taylor")
     arrays = [jnp.asarray(_array(one)) for one in xs]
     graph = graph_of(u, arrays)
     n_out, width = len(graph.nodes), len(xs)
@@ -499,7 +508,6 @@ def _taylor_at(
 
     values = _at(graph, arrays, flat, build)
     parts = [values[i : i + n_out] for i in range(0, len(values), n_out)]
-    eager = any(isinstance(one, NDArray) for one in xs)
     kept = [[NDArray(one) for one in part] if eager else part for part in parts]
     return [jax.tree.unflatten(graph.tree, part) for part in kept]
 
@@ -576,12 +584,16 @@ def _is_function(u: Any) -> bool:
     return callable(u) and not isinstance(u, Symbol)
 
 
-def _eagerly(name: str, operator: Operator, u: Any, x: NDArray, others: Sequence[Any]) -> Any:
+def _require_not_recording(name: str) -> None:
     if autograd.is_recording():
         raise ArgumentError(
             f"{name}: at an NDArray it cannot be recorded; take a symbol, or a JAX array and "
             "jax.grad"
         )
+
+
+def _eagerly(name: str, operator: Operator, u: Any, x: NDArray, others: Sequence[Any]) -> Any:
+    _require_not_recording(name)
     more = [one.value if isinstance(one, NDArray) else one for one in others]
     return NDArray(_apply(name, operator, u, x.value, more))
 

@@ -34,6 +34,7 @@ def test_the_table_is_large() -> None:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=NAMES)
+@pytest.mark.sampled(4)
 def test_values(call: JaxCall) -> None:
     wanted = jax.jit(call.function)(*call.args)
     got = jax.jit(so.transform(call.function, strict=True))(*call.args)
@@ -59,6 +60,7 @@ def _total(function: Any, args: Any, places: list[int]) -> Any:
     "call", [one for one in CALLS if one.differentiable],
     ids=[one.name for one in CALLS if one.differentiable],
 )  # fmt: skip
+@pytest.mark.sampled(4)
 def test_gradients(call: JaxCall) -> None:
     places = [i for i, one in enumerate(call.args) if one.dtype == jnp.float32]
     moved = [call.args[i] for i in places]
@@ -157,3 +159,45 @@ def test_derivatives_of_a_rule_of_high_order() -> None:
     np.testing.assert_allclose(so.derivative(x, "x", order=3).eval(x=0.3), third, rtol=1e-4)
     with pytest.raises(so.SymopError, match="kept by no rule"):
         so.derivative(x, "x", order=9)
+
+
+def _with_reference(x: Any) -> Any:
+    held = jax.new_ref(x)
+    held[...] = held[...] * 2
+    return held[...]
+
+
+def _printing(x: Any) -> Any:
+    jax.debug.print("{}", x)
+    return 2 * x
+
+
+def _printing_in_a_loop(x: Any) -> Any:
+    return jax.lax.fori_loop(0, 3, lambda _, x: _printing(x), x)
+
+
+@pytest.mark.parametrize("function", [_with_reference, _printing, _printing_in_a_loop])
+@pytest.mark.parametrize("strict", [False, True])
+def test_side_effects_are_errors(function: Any, strict: bool) -> None:
+    with pytest.raises(so.SymopError, match=r"no side effects, got \w+ at .*test_from_jax\.py:\d+"):
+        so.from_jax(function, 1.0, strict=strict)
+    with pytest.raises(so.SymopError, match="no side effects"):
+        jax.grad(so.transform(function))(1.0)
+
+
+def test_static_arguments_are_told_apart_by_type() -> None:
+    scaled = so.transform(lambda x, a: x * a if a is not True else x + 1, static_argnums=1)
+    x = jnp.int32(3)
+    for a in (1, 1.0, True, 1):
+        wanted = jax.jit(lambda x, a=a: x * a if a is not True else x + 1)(x)
+        got = scaled(x, a)
+        assert (got.dtype, float(got)) == (wanted.dtype, float(wanted))
+
+
+def test_a_static_argument_may_be_left_to_its_default() -> None:
+    def scaled(x: Any, a: float = 3.0) -> Any:
+        return x * a
+
+    assert float(so.transform(scaled, static_argnums=1)(jnp.float32(2.0))) == 6.0
+    assert float(so.transform(scaled, static_argnums=-1)(jnp.float32(2.0), 4.0)) == 8.0
+    assert float(so.from_jax(scaled, jnp.float32(2.0), static_argnums=1).eval(x=2.0)) == 6.0

@@ -101,6 +101,14 @@ def test_taylor_of_programs_and_eager_arrays():
     np.testing.assert_allclose(values[1].asnumpy(), 2 * np.exp(0.3), rtol=1e-12)
 
 
+def test_eager_arrays_are_not_recorded():
+    x = so.nd.array(np.float64(0.3))
+    calls = [lambda: so.taylor(jnp.exp)(x, [1.0]), lambda: so.partial(jnp.exp, {0: 1})(x)]
+    for call in calls:
+        with so.autograd.record(), pytest.raises(ArgumentError, match="cannot be recorded"):
+            call()
+
+
 def test_taylor_misuse():
     x = so.var("x", shape=(2,), dtype="float64")
     with pytest.raises(ShapeError, match=r"must have the shape of its x, \(2,\), got \(3,\)"):
@@ -287,6 +295,8 @@ def test_partial_and_linear_operator_of_functions():
     )
     eager = mixed(so.nd.array(np.asarray(x)), so.nd.array(np.float64(0.3)))
     np.testing.assert_allclose(eager.asnumpy(), wanted, rtol=1e-12)
+    twice = so.partial(lambda x, t: x**3 * t, {"x": 1, 0: 1})  # one argument by name and position
+    np.testing.assert_allclose(twice(3.0, 1.0), 18.0)
     with pytest.raises(ArgumentError, match="must have an argument 'y', got 2 arguments"):
         so.partial(u, {"y": 1})(x, t)
 

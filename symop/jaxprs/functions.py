@@ -11,6 +11,7 @@ from jax.extend.core import ClosedJaxpr
 
 from registry.caches import memoized
 from registry.errors import ArgumentError
+from registry.shapes import default_float
 from registry.xla.device_types import struct_of
 from symop.graph.nodes import Node, topological, variable
 from symop.jaxprs import arrays, control_flow, custom_rules
@@ -65,7 +66,7 @@ def from_jax(
         2.0
     """
     statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    statics = tuple(i % len(examples) for i in statics) if examples else ()
+    statics = tuple(sorted(_static_places(statics, len(examples))))
     dynamic = [i for i in range(len(examples)) if i not in statics]
     titles = _titles(function, dynamic, names)
     traced = _trace(function, examples, statics)
@@ -115,24 +116,31 @@ def transform(
         return _Compiled(function, _merged(structs, held, statics), statics, strict=strict)
 
     @memoized(256)
-    def compiled(*key: Any) -> _Compiled | None:
+    def compiled(key: tuple[Any, ...], kinds: Any) -> _Compiled | None:
         result = compile(*key)
         return None if result.closes_over_tracers else result
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:
-        at = {i % len(args) for i in statics} if args else set()
+        at = _static_places(statics, len(args))
         leaves, tree = jax.tree_util.tree_flatten([a for i, a in enumerate(args) if i not in at])
         key = tree, tuple(map(jax.typeof, leaves)), tuple(args[i] for i in sorted(at))
-        return (compiled(*key) or compile(*key))(leaves)
+        # 1, 1.0 and True are equal, and so are the types of arrays with and without x64.
+        kinds = tuple(map(type, key[2])), default_float()
+        return (compiled(key, kinds) or compile(*key))(leaves)
 
     return run
+
+
+def _static_places(statics: Sequence[int], count: int) -> set[int]:
+    """Returns which of ``count`` arguments are static; those that were not passed are none."""
+    return {i % count for i in statics if -count <= i < count}
 
 
 def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int]) -> list[Any]:
     """Returns arguments of a function, the static ones ``held`` at the places ``statics``."""
     count = len(dynamic) + len(held)
-    at = {i % count for i in statics} if count else set()
+    at = _static_places(statics, count)
     supply, static = iter(dynamic), iter(held)
     return [next(static) if i in at else next(supply) for i in range(count)]
 

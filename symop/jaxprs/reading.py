@@ -170,14 +170,34 @@ def _saves(decision: Any) -> bool:
 
 
 def _needed(jaxpr: Jaxpr) -> list[JaxprEqn]:
-    """Returns the equations on which the outputs depend, and those with effects."""
+    """Returns the equations on which the outputs depend.
+
+    Raises:
+        UnsupportedPrimitiveError: an equation is there for its side effect, or reads or writes a
+            mutable reference.
+    """
     used = {one for one in jaxpr.outvars if not isinstance(one, Literal)}
     needed = []
     for equation in reversed(jaxpr.eqns):
-        if equation.effects or not used.isdisjoint(equation.outvars):
+        is_used = not used.isdisjoint(equation.outvars)
+        _require_pure(equation, is_used=is_used)
+        if is_used:
             needed.append(equation)
             used.update(one for one in equation.invars if not isinstance(one, Literal))
     return needed[::-1]
+
+
+def _require_pure(equation: JaxprEqn, *, is_used: bool) -> None:
+    """Raises an error for an equation whose effect a graph would lose."""
+    avals = [one.aval for one in (*equation.invars, *equation.outvars)]
+    refers = any(hasattr(one, "inner_aval") for one in avals)  # to a mutable reference
+    acts = not is_used and any(type(one).__name__ != "NamedAxisEffect" for one in equation.effects)
+    if refers or acts:
+        foreign = Foreign(equation.primitive.name, str(origin_of_equation(equation)))
+        raise UnsupportedPrimitiveError(
+            f"from_jax: a function must have no side effects, got {foreign}; return what it writes "
+            "or prints as a result"
+        )
 
 
 def emit_typed(

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from registry.cases import case, misuse
-from registry.errors import AttributeValueError
+from registry.errors import ArgumentError, AttributeValueError
 from registry.jax_derivatives.gradients import differentiate_kernel
 from registry.operator.attributes import ConvertedBy
 from registry.operator.infer import Types, abstract
@@ -102,11 +102,16 @@ def jax_function(
 
 
 @jax_function.types
-def _types(operands: Types, *, function: str) -> Types:
+def _types(operands: Types, *, function: str, n_out: int) -> Types:
     held = _function(function)
-    if held.types is not None and held.types[0] == operands:
-        return held.types[1]
-    results = jax.eval_shape(held.function, *map(abstract, operands))
+    types = held.types[1] if held.types and held.types[0] == operands else _traced(held, operands)
+    if len(types) != n_out:
+        raise ArgumentError(f"the function must return {n_out} arrays, got {len(types)}")
+    return types
+
+
+def _traced(function: NamedFunction, operands: Types) -> Types:
+    results = jax.eval_shape(function.function, *map(abstract, operands))
     return tuple(
         VarType(tuple(one.shape), np.dtype(one.dtype), weak=one.weak_type) for one in results
     )
