@@ -21,6 +21,7 @@ from symop.graph.nodes import (
     TRAINING,
     Node,
     array,
+    by_age,
     constant,
     placeholder,
     reaching,
@@ -28,13 +29,12 @@ from symop.graph.nodes import (
     topological,
     training_flag,
 )
-from symop.graph.rewriting import substitute
+from symop.graph.rewriting import Image, Images, substitute
 from symop.lowering.steps import random_keys
 from symop.passes.blocks import Blocks, Term
 from symop.passes.factors import moving_left, with_left
-from symop.passes.inlining import inline
 from symop.passes.linearity import Places, linear_places
-from symop.regions.bodies import body_of
+from symop.regions.bodies import GraphBody, body_of
 
 
 def sum_over_directions(
@@ -48,7 +48,7 @@ def sum_over_directions(
         directions: the values that it takes, stacked along a first axis.
         standard: whether they are the standard basis.
     """
-    results = inline(results)
+    results = _without_calls(results)
     plan = _Plan(results, direction)
     each = list(dict.fromkeys(plan.each))
     sums = dict(zip(each, _sums_of(each, direction, directions, standard=standard), strict=True))
@@ -62,6 +62,39 @@ def sum_over_directions(
         elif node in plan.linear:
             sums[node] = _of_sums(node, plan.linear[node], sums)
     return [sums[one] for one in results]
+
+
+def _without_calls(results: Sequence[Node]) -> list[Node]:
+    """Returns ``results`` with calls whose derivative is that of their body replaced by the body.
+
+    The tangents of a call are such calls, inside which sums over directions cannot be moved.
+    """
+    values = list(results)
+    while any(_body_of(node) for node in topological(values)):
+        image = Images()
+        for node in by_age(topological(values)):
+            body = _body_of(node)
+            if body is None:
+                image.rebuild(node)
+            else:
+                image[node] = _outputs_of(body, image, node)
+        values = [image.value(one) for one in values]
+    return values
+
+
+def _body_of(node: Node) -> GraphBody | None:
+    """Returns the body of a call without a rule; None for other nodes."""
+    if not isinstance(node.op, Operator) or node.op.family is not get("call"):
+        return None
+    body, *rules = node.attributes
+    plain = isinstance(body, GraphBody) and not body.keys and not body.updating
+    return body if plain and not any(rules) else None
+
+
+def _outputs_of(body: GraphBody, image: Images, node: Node) -> Image:
+    operands = [image.value(one) for one in node.inputs[1:] if one is not None]
+    results = substitute(body.results, dict(zip(body.parameters, operands, strict=True)))
+    return results[0] if len(results) == 1 else results
 
 
 class _Plan:
