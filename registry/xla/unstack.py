@@ -33,9 +33,14 @@ def transposing() -> AbstractContextManager[None]:
     return context
 
 
+def is_transposing() -> bool:
+    """Whether code is traced that will be transposed."""
+    return bool(_transposing.value)
+
+
 def taken_apart(x: jax.Array, axis: int) -> Parts:
     """Unstacks ``x`` along ``axis``."""
-    if _transposing.value or x.shape[axis] < FEWEST or x.size == 0:
+    if is_transposing() or x.shape[axis] < FEWEST or x.size == 0:
         return tuple(jnp.unstack(x, axis=axis))
     return _apart(jnp.moveaxis(x, axis, 0))
 

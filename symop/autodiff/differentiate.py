@@ -23,6 +23,7 @@ from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate,
 from symop.autodiff.ignoring import adds_constants, body_loses
 from symop.graph.emission import apply, deriving
 from symop.graph.nodes import (
+    VARIABLE,
     Node,
     Origin,
     built_at,
@@ -371,10 +372,11 @@ def _pushforward(
     pulled = iter(pullback([g for _, g in pairs], sources, [targets[child] for child, _ in pairs]))
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
-    if len(active) > 1 and _is_itself(operator, attributes, types, active, results):
-        results = (
-            _applied(operator, attributes, inputs, dict(zip(active, tangents, strict=True))),
+    if _is_itself(operator, attributes, types, active, results, tangents):
+        moved: Any = _applied(
+            operator, attributes, inputs, dict(zip(active, tangents, strict=True))
         )
+        results = moved if isinstance(moved, tuple) else (moved,)
     return Pushforward(inputs, application, tangents, results)
 
 
@@ -403,14 +405,22 @@ def _is_itself(
     types: tuple[VarType | None, ...],
     active: tuple[int, ...],
     results: Sequence[Node | None],
+    tangents: Sequence[Node],
 ) -> bool:
     """Whether an operator is linear in its inputs at ``active``, and shorter than its tangent.
 
-    The tangent of a concatenation is one of tangents, not a sum of arrays that are padded.
+    The tangent of a concatenation is one of tangents, not a sum of arrays that are padded, and that
+    of a split is a split, not a slice for each part.
     """
-    if not operator.single or operator.stateful or results[0] is None:
+    present = [one for one in results if one is not None]
+    if len(present) < len(results) or len(active) == len(results) == 1:
         return False
-    calls = [one for one in topological([results[0]]) if isinstance(one.op, Operator)]
+    if operator.stateful or operator.hidden:
+        return False
+    order = topological(present, until=tangents)
+    if not operator.single and any(one.op is VARIABLE for one in order if one not in tangents):
+        return False  # it reads an input, so that the operator is not linear
+    calls = [one for one in order if isinstance(one.op, Operator)]
     return len(calls) > len(active) and is_linear(operator, types, attributes, active)
 
 
@@ -419,12 +429,10 @@ def _applied(
     attributes: Attributes,
     inputs: tuple[Node | None, ...],
     tangents: Mapping[int, Node],
-) -> Node:
+) -> Any:
     """Returns ``operator`` applied to ``tangents`` in place of the inputs at their places."""
-    moved: Node = Node.emitter.emit(
-        operator, tuple(tangents.get(i, one) for i, one in enumerate(inputs)), attributes, None
-    )
-    return moved
+    values = tuple(tangents.get(i, one) for i, one in enumerate(inputs))
+    return Node.emitter.emit(operator, values, attributes, None)
 
 
 def _cotangents(application: Node) -> tuple[Node | None, ...]:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import Primitive
 
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ArgumentError, DTypeError, KindError, ShapeError
@@ -28,12 +29,14 @@ from registry.ops.control_flow.loop_types import (
     stacked,
 )
 from registry.ops.control_flow.merging import count_within, distinct, merging
+from registry.primitives import ENTRYWISE, REARRANGING
 from registry.table import op
 from registry.types import VarKind, VarType, is_integer
 from registry.values import TensorArray
 from registry.var import Var
 from registry.xla import device_types
 from registry.xla.canonical_layouts import looping
+from registry.xla.unstack import is_transposing
 
 Operands = Annotated[Array, Optional()]
 """Annotation of a variadic slot that may be empty."""
@@ -261,9 +264,25 @@ def scan(
     numbers = jnp.arange(length) if body.draws else None
     start = step.start(carries)
     held, series = device_types.scan(
-        run, start, (numbers, list(xs)), length=length, reverse=reverse
+        _recomputing(run), start, (numbers, list(xs)), length=length, reverse=reverse
     )
     return (*held, *series)
+
+
+def _recomputing(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a step whose transpose recomputes what is cheap from the slices that it reads.
+
+    JAX would compute it before the transposed loop, in another loop that stores it for each step.
+    """
+    if not is_transposing():
+        return step
+    # Steps of a loop are not merged, so that no barrier has to keep them apart.
+    recomputed: Callable[..., Any] = jax.checkpoint(step, policy=_is_costly, prevent_cse=False)
+    return recomputed
+
+
+def _is_costly(primitive: Primitive, *_avals: Any, **_params: Any) -> bool:
+    return primitive not in ENTRYWISE | REARRANGING
 
 
 scan.types(_scan_types)

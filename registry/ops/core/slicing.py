@@ -1,6 +1,7 @@
-"""Operators that join arrays and slice them."""
+"""Operators that join arrays, split them and slice them."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -21,6 +22,14 @@ from registry.shapes import listed, normalize_axis, promote, strong
 from registry.table import op
 from registry.types import Shape, VarType, is_symbolic
 from registry.var import Var
+
+
+def said(values: Sequence[Any]) -> Any:
+    """The result of a rule for several outputs: a tuple, or the single value of one output."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+# concat and split ------------------------------------------------------------------------------
 
 
 def _concat_shape(xs: Sequence[Shape], *, axis: int) -> Shape:
@@ -63,13 +72,11 @@ def concat(*xs: Array, axis: int = 0) -> Array:
 def _concat_gradient(xs: Sequence[Var], d_out: Var, *, axis: int) -> Grads:
     at = axis % d_out.ndim
     ends = np.cumsum([x.shape[at] for x in xs]).tolist()
-    starts = [0, *ends[:-1]]
-    return {
-        "xs": [
-            unbroadcast(_span(d_out, at, start, end), x)
-            for x, start, end in zip(xs, starts, ends, strict=True)
-        ]
-    }
+    if any(map(is_symbolic, ends)):
+        parts = [_span(d_out, at, *pair) for pair in itertools.pairwise([0, *ends])]
+    else:
+        parts = split(d_out, sections=tuple(ends[:-1]), axis=at)
+    return {"xs": [unbroadcast(part, x) for part, x in zip(parts, xs, strict=True)]}
 
 
 def _span(x: Var, axis: int, start: int, end: int) -> Any:
@@ -97,6 +104,90 @@ def _side_by_side(part: Part, axis: int) -> Any:
     at = axis % len(shape)
     moved = axis_moved(part.value, 0, at)
     return reshape(moved, shape=(*shape[:at], count * shape[at], *shape[at + 1 :]))
+
+
+def _ascend(sections: int | tuple[int, ...]) -> bool:
+    if isinstance(sections, int):
+        return sections > 0
+    return all(low <= high for low, high in itertools.pairwise((0, *sections)))
+
+
+Sections = Annotated[
+    int | tuple[int, ...], Check("be a positive number or ascending positions", _ascend)
+]
+"""The number of equal parts of a split, or the positions at which it splits."""
+
+
+def _split_count(*, sections: int | tuple[int, ...]) -> int:
+    return sections if isinstance(sections, int) else len(sections) + 1
+
+
+def _positions(length: int, sections: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The positions at which an axis of that length is split."""
+    if isinstance(sections, int):
+        if length % sections:
+            raise ShapeError(f"sections must divide the axis of length {length}, got {sections}")
+        return tuple(i * (length // sections) for i in range(1, sections))
+    if sections and sections[-1] > length:
+        raise ShapeError(f"the positions must be at most {length}, got {sections}")
+    return sections
+
+
+def _split_shape(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> Any:
+    at = normalize_axis(axis, len(x))
+    cuts = (0, *_positions(x[at], sections), x[at])
+    return said([(*x[:at], high - low, *x[at + 1 :]) for low, high in itertools.pairwise(cuts)])
+
+
+@op(
+    outputs=("*parts",),
+    count=_split_count,
+    shape=_split_shape,
+    dtype=promote,
+    reference=lambda x, *, sections, axis=0: said(np.split(x, sections, axis)),
+    cases=[
+        case(x=(4, 3), sections=2),
+        case(x=(2, 5), sections=(1, 1, 4), axis=-1),
+        case(x=(3,), sections=(2,)),
+        case(x=(3,), sections=1),
+        case(x=(0, 2), sections=2),
+        case(x=integers(4, high=9), sections=2),
+        workload(x=(512, 4, 512), sections=4, axis=1),
+        misuse("axis must be in [-1, 1), got 1", x=(2,), sections=2, axis=1),
+        misuse("sections must divide the axis of length 3, got 2", x=(3,), sections=2),
+        misuse("the positions must be at most 3, got (1, 4)", x=(3,), sections=(1, 4)),
+        misuse("must be a positive number or ascending positions", x=(3,), sections=(2, 1)),
+    ],
+)
+def split(x: Array, *, sections: Sections, axis: int = 0) -> tuple[Array, ...]:
+    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions.
+
+    Positions ``(a, b)`` give ``x[:a]``, ``x[a:b]`` and ``x[b:]``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> split(jnp.asarray([1, 2, 3]), sections=(1,))
+        (Array([1], dtype=int32), Array([2, 3], dtype=int32))
+    """
+    return tuple(jnp.split(x, sections if isinstance(sections, int) else list(sections), axis))
+
+
+@split.gradient
+def _split_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
+    return {"x": concat(*d_parts, axis=axis)}
+
+
+@split.piece
+def _split_piece(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> Callable[[int], Piece]:
+    at = normalize_axis(axis, len(x))
+    if isinstance(sections, int):
+        length = x[at] // sections
+        return lambda i: Piece(at, i * length, length, kept=True)
+    cuts = (0, *sections, x[at])
+    return lambda i: Piece(at, cuts[i], cuts[i + 1] - cuts[i], kept=True)
+
+
+# slice ----------------------------------------------------------------------------------------
 
 
 Bounds = tuple[int | None, ...]

@@ -1,33 +1,25 @@
-"""Stacking, splitting, and coordinate grids."""
+"""Stacking and coordinate grids."""
 
-import itertools
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ShapeError
-from registry.operator.attributes import Check
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
 from registry.ops.core.broadcasting import unbroadcast
 from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import axis_moved, expand_dims
-from registry.ops.core.slicing import concat
+from registry.ops.core.slicing import concat, said
 from registry.pieces import Part, Piece
 from registry.shapes import listed, normalize_axis, promote
 from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 from registry.xla.unstack import taken_apart
-
-
-def _said(values: Sequence[Any]) -> Any:
-    """The result of a rule for several outputs: a tuple, or the single value of one output."""
-    return values[0] if len(values) == 1 else tuple(values)
-
 
 # stack and unstack -----------------------------------------------------------------------------
 
@@ -96,7 +88,7 @@ def _unstack_shape(x: Shape, *, axis: int) -> Any:
     at = normalize_axis(axis, len(x))
     if x[at] == 0:
         raise ShapeError(f"x must have at least one entry along axis {axis}, got shape {x}")
-    return _said([(*x[:at], *x[at + 1 :])] * x[at])
+    return said([(*x[:at], *x[at + 1 :])] * x[at])
 
 
 @op(
@@ -104,7 +96,7 @@ def _unstack_shape(x: Shape, *, axis: int) -> Any:
     count=_unstack_count,
     shape=_unstack_shape,
     dtype=promote,
-    reference=lambda x, *, axis=0: _said(list(np.moveaxis(x, axis, 0))),
+    reference=lambda x, *, axis=0: said(list(np.moveaxis(x, axis, 0))),
     aliases=["unbind"],
     cases=[
         case(x=(2, 3)),
@@ -143,90 +135,6 @@ def _unstack_piece(x: Shape, *, axis: int) -> Callable[[int], Piece]:
     return lambda i: Piece(at, i, 1, kept=False)
 
 
-# split -----------------------------------------------------------------------------------------
-
-
-def _ascend(sections: int | tuple[int, ...]) -> bool:
-    if isinstance(sections, int):
-        return sections > 0
-    return all(low <= high for low, high in itertools.pairwise((0, *sections)))
-
-
-Sections = Annotated[
-    int | tuple[int, ...], Check("be a positive number or ascending positions", _ascend)
-]
-"""The number of equal parts of a split, or the positions at which it splits."""
-
-
-def _split_count(*, sections: int | tuple[int, ...]) -> int:
-    return sections if isinstance(sections, int) else len(sections) + 1
-
-
-def _positions(length: int, sections: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The positions at which an axis of that length is split."""
-    if isinstance(sections, int):
-        if length % sections:
-            raise ShapeError(f"sections must divide the axis of length {length}, got {sections}")
-        return tuple(i * (length // sections) for i in range(1, sections))
-    if sections and sections[-1] > length:
-        raise ShapeError(f"the positions must be at most {length}, got {sections}")
-    return sections
-
-
-def _split_shape(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> Any:
-    at = normalize_axis(axis, len(x))
-    cuts = (0, *_positions(x[at], sections), x[at])
-    return _said([(*x[:at], high - low, *x[at + 1 :]) for low, high in itertools.pairwise(cuts)])
-
-
-@op(
-    outputs=("*parts",),
-    count=_split_count,
-    shape=_split_shape,
-    dtype=promote,
-    reference=lambda x, *, sections, axis=0: _said(np.split(x, sections, axis)),
-    cases=[
-        case(x=(4, 3), sections=2),
-        case(x=(2, 5), sections=(1, 1, 4), axis=-1),
-        case(x=(3,), sections=(2,)),
-        case(x=(3,), sections=1),
-        case(x=(0, 2), sections=2),
-        case(x=integers(4, high=9), sections=2),
-        workload(x=(512, 4, 512), sections=4, axis=1),
-        misuse("axis must be in [-1, 1), got 1", x=(2,), sections=2, axis=1),
-        misuse("sections must divide the axis of length 3, got 2", x=(3,), sections=2),
-        misuse("the positions must be at most 3, got (1, 4)", x=(3,), sections=(1, 4)),
-        misuse("must be a positive number or ascending positions", x=(3,), sections=(2, 1)),
-    ],
-)
-def split(x: Array, *, sections: Sections, axis: int = 0) -> tuple[Array, ...]:
-    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions.
-
-    Positions ``(a, b)`` give ``x[:a]``, ``x[a:b]`` and ``x[b:]``.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> split(jnp.asarray([1, 2, 3]), sections=(1,))
-        (Array([1], dtype=int32), Array([2, 3], dtype=int32))
-    """
-    return tuple(jnp.split(x, sections if isinstance(sections, int) else list(sections), axis))
-
-
-@split.gradient
-def _split_gradient(d_parts: tuple[Var, ...], *, axis: int) -> Grads:
-    return {"x": concat(*d_parts, axis=axis)}
-
-
-@split.piece
-def _split_piece(x: Shape, *, sections: int | tuple[int, ...], axis: int) -> Callable[[int], Piece]:
-    at = normalize_axis(axis, len(x))
-    if isinstance(sections, int):
-        length = x[at] // sections
-        return lambda i: Piece(at, i * length, length, kept=True)
-    cuts = (0, *sections, x[at])
-    return lambda i: Piece(at, cuts[i], cuts[i + 1] - cuts[i], kept=True)
-
-
 # meshgrid --------------------------------------------------------------------------------------
 
 
@@ -244,7 +152,7 @@ def _meshgrid_shape(xs: Sequence[Shape], *, indexing: str) -> Any:
     if any(len(shape) != 1 for shape in xs):
         raise ShapeError(f"every input must have one axis, got {listed(xs)}")
     places = _grid_axes(len(xs), indexing)  # exchanging two axes is its own inverse
-    return _said([tuple(xs[i][0] for i in places)] * len(xs))
+    return said([tuple(xs[i][0] for i in places)] * len(xs))
 
 
 def _meshgrid_dtype(xs: Sequence[VarType]) -> list[tuple[DType, bool]]:
@@ -256,7 +164,7 @@ def _meshgrid_dtype(xs: Sequence[VarType]) -> list[tuple[DType, bool]]:
     count=_grid_count,
     shape=_meshgrid_shape,
     dtype=_meshgrid_dtype,
-    reference=lambda *xs, indexing="xy": _said(np.meshgrid(*xs, indexing=indexing)),
+    reference=lambda *xs, indexing="xy": said(np.meshgrid(*xs, indexing=indexing)),
     cases=[
         case(xs=[(3,), (2,)]),
         case(xs=[(3,), (2,), (2,)], indexing="ij"),
