@@ -373,10 +373,9 @@ def _pushforward(
     results = tuple(None if c is None else next(pulled) for c in cotangents)
     _require_gone(operator, [r for r in results if r is not None], sources)
     if _is_itself(operator, attributes, types, active, results, tangents):
-        moved: Any = _applied(
-            operator, attributes, inputs, dict(zip(active, tangents, strict=True))
-        )
-        results = moved if isinstance(moved, tuple) else (moved,)
+        ways = dict(zip(active, tangents, strict=True))
+        itself = _applied(operator, attributes, inputs, ways)
+        results = itself if isinstance(itself, tuple) else (itself,)
     return Pushforward(inputs, application, tangents, results)
 
 
