@@ -111,3 +111,11 @@ def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"{feature}: {package} must be installed; run  pip install 'symop[{extra}]'"
     )
+
+
+class UnsupportedPrimitiveError(SymopError, NotImplementedError):
+    """No operator expresses a primitive of a JAX function."""
+
+
+class DataDependentError(SymopError, TypeError):
+    """A function reads values of its arguments while it is traced, as ``if x > 0`` does."""

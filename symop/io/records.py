@@ -17,9 +17,10 @@ import numpy as np
 from registry.desc import SUB_BLOCK, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from registry.errors import ArgumentError, NameConflictError
 from registry.operator.attributes import to_plain
-from registry.operator.bodies import Body
+from registry.operator.bodies import Body, bodies_of
 from registry.operator.leaf_descs import LEAVES as VALUES
 from registry.operator.operator import Operator
+from registry.ops.lax.functions import holds_function
 from registry.types import VarKind, VarType
 from registry.var import Attributes
 from symop.graph.naming import names_of
@@ -42,6 +43,10 @@ INPUTS = "inputs"
 
 LEAVES = frozenset([*VALUES, DEFERRED.name])
 """The record types that are not operators."""
+
+
+_NO_RULE = "nondifferentiable_call"
+"""What a call is in a file whose derivative rule only this process can run."""
 
 
 class Description(NamedTuple):
@@ -229,7 +234,8 @@ class Writer:
         outputs = {
             key: [self.labels[node][i]] for i, key in ports_of(node, self.labels[node]).items()
         }
-        desc = OpDesc(node.op.name, self._inputs(node), outputs, self._attrs(node), node.name)
+        name = _NO_RULE if _has_rule_of_process(node) else node.op.name
+        desc = OpDesc(name, self._inputs(node), outputs, self._attrs(node), node.name)
         # A constant is shared by unrelated graphs. Its first site says nothing about this graph,
         # and would make files of equal graphs differ.
         if node.op not in (CONSTANT, TRAINING) and node.origin is not None:
@@ -248,6 +254,8 @@ class Writer:
         return {INPUTS: [self.label(value) for value in node.operands]} if node.inputs else {}
 
     def _attrs(self, node: Node) -> dict[str, Any]:
+        if _has_rule_of_process(node):
+            return {"body": {SUB_BLOCK: self.sub_blocks.index(bodies_of(node.attributes)[0])}}
         if isinstance(node.op, Operator):
             return plain_attributes(node.op, node.attributes, self.sub_blocks)
         if node.op is DEFERRED:
@@ -275,6 +283,18 @@ def plain_attributes(
         key: {SUB_BLOCK: sub_blocks.index(one)} if isinstance(one, Body) else to_plain(one)
         for key, one in operator.attribute_dict(attributes).items()
     }
+
+
+def _has_rule_of_process(node: Node) -> bool:
+    """Whether ``node`` is a call with a derivative rule that only this process can run."""
+    if node.op.name != "call":
+        return False
+    rules: list[Any] = bodies_of(node.attributes)[1:]
+    return any(_is_of_process(one) for rule in rules for one in topological(rule.results))
+
+
+def _is_of_process(node: Node) -> bool:
+    return isinstance(node.op, Operator) and holds_function(node.attributes)
 
 
 def _labels(order: Sequence[Node], names: Mapping[Node, str]) -> dict[Node, dict[int, str]]:

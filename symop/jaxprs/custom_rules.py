@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,9 +10,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn
+from jax.scipy import special
 
-from registry.ops.control_flow.custom_rules import moving
-from registry.types import VarType, is_inexact
+from registry.ops.lax.functions import named_function
+from registry.primitives import inner_jaxprs
+from registry.table import get
+from registry.types import VarType, is_floating, is_inexact
+from symop.autodiff.differentiate import pullback, zeros
 from symop.graph.nodes import Node, placeholder, topological
 from symop.jaxprs.control_flow import read_equation
 from symop.jaxprs.opaque import apply_equation, opaque
@@ -20,7 +25,9 @@ from symop.jaxprs.reading import (
     Values,
     avals_of,
     emit,
+    emit_typed,
     is_key,
+    origin_of_equation,
     struct,
     translates,
     type_of_aval,
@@ -28,32 +35,64 @@ from symop.jaxprs.reading import (
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
 
-_RuleFunction = Callable[[list[Any], list[Any]], list[Any]]
-_LIMIT = 4
-"""The number of rules inside each other that are kept.
+_Bodies = tuple[GraphBody, GraphBody | None]
+"""The body of a call and its rule; None where the rule refuses to differentiate."""
+_LIMIT = 3
+"""The number of rules inside each other that become graphs.
 
 A rule may call the function that it differentiates, whose rule is then inside it, and so on without
-end. Derivatives of a higher order than this are an error, since the rule may be none of the
-function's own derivative.
+end. JAX runs the rules inside the last one, as it does those of any opaque operator; a saved
+program is without them.
 """
+_OWN: dict[str, tuple[Callable[..., Any], int]] = {
+    "relu": (jax.nn.relu, 1),
+    "relu6": (jax.nn.relu6, 1),
+    "logaddexp": (jnp.logaddexp, 2),
+    "logaddexp2": (jnp.logaddexp2, 2),
+    "xlogy": (special.xlogy, 2),
+    "xlog1py": (special.xlog1py, 2),
+}
+"""JAX's own functions with a rule, and the number of their arguments, by the operator alike."""
 
 
 @translates("custom_jvp_call")
 def _custom_jvp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
-    def rule(values: list[Any], tangents: list[Any]) -> list[Any]:
-        return _pushed(equation, places, values, tangents)
+    operator = _operators().get(_sources(equation))
+    if operator is not None and all(is_floating(one.type.dtype) for one in inputs):
+        return [get(operator)(*inputs)]
 
-    places = _moving_places(reader, inputs)
-    return _call(reader, equation, inputs, "jvp", rule, avals_of(equation.invars))
+    return _call(reader, _Jvp(equation, _moving_places(reader, inputs)), inputs)
+
+
+def _sources(equation: JaxprEqn) -> tuple[str, str]:
+    """Returns where the function of a ``custom_jvp`` and its rule are written."""
+    function, rule = equation.params["call_jaxpr"].jaxpr, equation.params["jvp_jaxpr_fun"]
+    return function.debug_info.func_src_info, rule.debug_info.func_src_info
+
+
+@functools.cache
+def _operators() -> dict[tuple[str, str], str]:
+    """Returns the operators of ``_OWN`` by where JAX's functions are written."""
+    result = {}
+    for operator, (function, count) in _OWN.items():
+        scalars = [struct((), jnp.float32)] * count
+        (equation,) = _called_with_rule(jax.make_jaxpr(function)(*scalars).jaxpr)
+        result[_sources(equation)] = operator
+    return result
+
+
+def _called_with_rule(jaxpr: Any) -> Iterator[JaxprEqn]:
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "custom_jvp_call":
+            yield equation
+        else:
+            for inner in inner_jaxprs(equation):
+                yield from _called_with_rule(inner)
 
 
 @translates("custom_vjp_call")
 def _custom_vjp(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
-    def rule(values: list[Any], cotangents: list[Any]) -> list[Any]:
-        return _pulled(equation, places, values, cotangents)
-
-    places = _moving_places(reader, inputs)
-    return _call(reader, equation, inputs, "vjp", rule, avals_of(equation.outvars))
+    return _call(reader, _Vjp(equation, _moving_places(reader, inputs)), inputs)
 
 
 @translates("call_hi_primitive")
@@ -90,47 +129,43 @@ def _spans(lengths: Sequence[int]) -> tuple[list[int], list[int]]:
     return [0, *ends[:-1]], ends
 
 
-def _call(
-    reader: Reader,
-    equation: JaxprEqn,
-    inputs: Values,
-    name: str,
-    rule: _RuleFunction,
-    along: list[Any],
-) -> Sequence[Node]:
-    """Returns the outputs of ``call`` with a rule traced on values and vectors like ``along``."""
-    avals = avals_of(equation.invars)
-    types = tuple(map(type_of_aval, avals))
-    if not any(map(reader.moves, inputs)) or any(map(is_key, avals)):
+def _call(reader: Reader, rule: "_Rule", inputs: Values) -> Sequence[Node]:
+    """Returns the outputs of a call with its own derivative rule."""
+    equation, avals = rule.equation, rule.avals
+    if not rule.places or any(map(is_key, avals)):
         return read_equation(reader, equation, inputs)
-    vectors = [along[i] for i in moving(tuple(map(type_of_aval, along)))]
 
     def read(parameters: Values) -> Sequence[Node]:
         reader.hold(parameters, inputs)
         return read_equation(reader, equation, parameters)
 
-    with reader.saving_by(None):
-        body = _body(types, read)
-    of_rule = _rule_body(reader, rule, avals, vectors)
+    def bodies() -> _Bodies:
+        with reader.saving_by(None):
+            return _body(list(map(type_of_aval, avals)), read), _rule_body(reader, rule)
+
+    # A function under jax.jit that is called again is the same equation again.
+    body, of_rule = reader.once(equation, tuple(rule.places), bodies)
     if of_rule is None:
         return emit("nondifferentiable_call", *inputs, training=False, body=body)
-    return emit("call", *inputs, training=False, body=body, **{name: of_rule})
+    return emit("call", *inputs, training=False, body=body, **{rule.name: of_rule})
 
 
-def _rule_body(
-    reader: Reader, rule: _RuleFunction, avals: Sequence[Any], vectors: Sequence[Any]
-) -> GraphBody | None:
-    """Returns the body of a rule; None if it is inside too many others, or raises an error."""
+def _rule_body(reader: Reader, rule: "_Rule") -> GraphBody | None:
+    """Returns the body of a rule; None if the rule refuses to differentiate.
+
+    A rule that closes over a traced value refuses, as it does under ``jax.jit``: the trace is over.
+    """
+    parts = rule.avals, rule.vectors
+    types = [type_of_aval(one) for part in parts for one in part]
     if reader.rules == _LIMIT:
-        return None
+        return _body(types, rule.by_jax)
     try:
-        traced = jax.make_jaxpr(rule)(*(list(map(_struct, part)) for part in (avals, vectors)))
+        traced = jax.make_jaxpr(rule.run)(*(list(map(_struct, part)) for part in parts))
     except Exception:  # of the user's: JAX raises it only where the function is differentiated
         return None
     if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
-        return None  # the rule closes over a value of a finished trace
+        return None
     with _inside_rule(reader), reader.saving_by(None):
-        types = list(map(type_of_aval, (*avals, *vectors)))
         return _body(types, lambda nodes: reader.read(traced, nodes))
 
 
@@ -156,41 +191,118 @@ def _body(types: Sequence[VarType], read: Callable[[Values], Sequence[Node]]) ->
 # The rules, as JAX runs them ----------------------------------------------------------------------
 
 
-def _moving(values: Sequence[Any]) -> list[int]:
-    return [i for i, one in enumerate(values) if is_inexact(one.dtype)]
+class _Rule(ABC):
+    """The derivative rule of a call.
+
+    Attributes:
+        name: the attribute of ``call`` that holds it.
+        equation: the call.
+        places: the indices of the inputs that may have tangents.
+    """
+
+    name: str
+
+    def __init__(self, equation: JaxprEqn, places: Sequence[int]) -> None:
+        self.equation, self.places = equation, places
+
+    @property
+    def avals(self) -> list[Any]:
+        """The types of the inputs of the call."""
+        return avals_of(self.equation.invars)
+
+    @property
+    @abstractmethod
+    def vectors(self) -> list[Any]:
+        """The types of the tangents or cotangents that it takes."""
+
+    @abstractmethod
+    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
+        """Returns tangents or gradients for the inputs of the call."""
+
+    @abstractmethod
+    def by_jax(self, nodes: Values) -> Sequence[Node]:
+        """Returns what ``run`` returns, as opaque operators."""
+
+    def _opaque(
+        self, function: Callable[..., list[Any]], nodes: Values, avals: Sequence[Any]
+    ) -> list[Node]:
+        title = f"rule of {self.equation.primitive.name} at {origin_of_equation(self.equation)}"
+        types = tuple(map(type_of_aval, avals))
+        named = named_function(title, function, (tuple(one.type for one in nodes), types))
+        return emit_typed("jax_function", nodes, types, function=named, n_out=len(types))
+
+    def _inexact_outputs(self, values: Sequence[Any]) -> Callable[..., list[Any]]:
+        """Returns the inexact outputs of the call as a function of the values at ``places``."""
+
+        def outputs(*moved: Any) -> list[Any]:
+            inputs = list(values)
+            for i, one in zip(self.places, moved, strict=True):
+                inputs[i] = one
+            return _inexact(apply_equation(self.equation, inputs))
+
+        return outputs
 
 
-def _pushed(
-    equation: JaxprEqn, places: Sequence[int], values: list[Any], tangents: list[Any]
-) -> list[Any]:
-    """Returns tangents of the inexact outputs, where the values at ``places`` have tangents."""
-    along = dict(zip(_moving(values), tangents, strict=True))
-    outputs = _inexact_outputs(equation, places, values)
-    moved = tuple(values[i] for i in places), tuple(along[i] for i in places)
-    _, results = jax.jvp(outputs, *moved)
-    return list(results)
+class _Jvp(_Rule):
+    """A rule of ``jax.custom_jvp``: from tangents of inexact inputs to those of outputs."""
+
+    name = "jvp"
+
+    @property
+    def vectors(self) -> list[Any]:
+        return _inexact(self.avals)
+
+    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
+        along = dict(zip(_inexact_places(values), vectors, strict=True))
+        moved = tuple(values[i] for i in self.places), tuple(along[i] for i in self.places)
+        _, results = jax.jvp(self._inexact_outputs(values), *moved)
+        return list(results)
+
+    def by_jax(self, nodes: Values) -> Sequence[Node]:
+        count = len(self.avals)
+
+        def run(*arrays: Any) -> list[Any]:
+            return self.run(list(arrays[:count]), list(arrays[count:]))
+
+        return self._opaque(run, nodes, _inexact(avals_of(self.equation.outvars)))
 
 
-def _pulled(
-    equation: JaxprEqn, places: Sequence[int], values: list[Any], cotangents: list[Any]
-) -> list[Any]:
-    """Returns gradients of the inexact inputs, zeros of those that are not at ``places``."""
-    outputs = _inexact_outputs(equation, places, values)
-    _, pull = jax.vjp(outputs, *[values[i] for i in places])
-    gradients = dict(zip(places, pull(cotangents), strict=True))
-    return [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in _moving(values)]
+class _Vjp(_Rule):
+    """A rule of ``jax.custom_vjp``: from cotangents of outputs to gradients of inexact inputs.
+
+    The gradients of inputs that are not at ``places`` are zeros.
+    """
+
+    name = "vjp"
+
+    @property
+    def vectors(self) -> list[Any]:
+        return _inexact(avals_of(self.equation.outvars))
+
+    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
+        outputs = self._inexact_outputs(values)
+        _, pull = jax.vjp(outputs, *[values[i] for i in self.places])
+        gradients = dict(zip(self.places, pull(vectors), strict=True))
+        places = _inexact_places(values)
+        return [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in places]
+
+    def by_jax(self, nodes: Values) -> Sequence[Node]:
+        values, heads = nodes[: len(self.avals)], nodes[len(self.avals) :]
+
+        def run(*arrays: Any) -> list[Any]:
+            return self._inexact_outputs(arrays)(*[arrays[i] for i in self.places])
+
+        # The gradient of an opaque operator is known to be linear in the cotangents.
+        outputs = self._opaque(run, values, self.vectors)
+        pulled = pullback(outputs, [values[i] for i in self.places], heads)
+        gradients = dict(zip(self.places, pulled, strict=True))
+        found = [(i, gradients.get(i)) for i in _inexact_places(self.avals)]
+        return [zeros(values[i].type) if one is None else one for i, one in found]
 
 
-def _inexact_outputs(
-    equation: JaxprEqn, places: Sequence[int], values: Sequence[Any]
-) -> Callable[..., list[Any]]:
-    """Returns the inexact outputs of an equation as a function of the values at ``places``."""
+def _inexact(values: Sequence[Any]) -> list[Any]:
+    return [values[i] for i in _inexact_places(values)]
 
-    def outputs(*moved: Any) -> list[Any]:
-        given = list(values)
-        for i, one in zip(places, moved, strict=True):
-            given[i] = one
-        results = apply_equation(equation, given)
-        return [results[j] for j in _moving(results)]
 
-    return outputs
+def _inexact_places(values: Sequence[Any]) -> list[int]:
+    return [i for i, one in enumerate(values) if not is_key(one) and is_inexact(one.dtype)]

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from registry.caches import memoized
-from registry.errors import ArgumentError
+from registry.errors import ArgumentError, DataDependentError
 from registry.shapes import default_float
 from registry.xla.device_types import struct_of
 from symop.graph.nodes import Node, topological, variable
@@ -21,6 +22,7 @@ from symop.jaxprs.reading import (
     Reader,
     constant_of,
     is_key,
+    is_user_file,
     key_impl,
     type_of_aval,
 )
@@ -56,7 +58,9 @@ def from_jax(
         A symbol with the outputs of ``function`` in the order in which JAX flattens them.
 
     Raises:
-        UnsupportedPrimitiveError: ``strict`` is set, and some primitive would be opaque.
+        UnsupportedPrimitiveError: ``strict`` is set, and some primitive would be opaque; or the
+            function has side effects.
+        DataDependentError: the function reads values of its arguments, as ``if x > 0`` does.
         ArgumentError: two variables would have one name, or the function returns no array.
 
     Example:
@@ -93,8 +97,9 @@ def transform(
     """Returns a function with the values of ``function`` that runs as a graph of symop.
 
     It takes and returns the same nested arrays, under ``jax.jit``, ``jax.vmap`` and ``jax.grad``,
-    too. JAX differentiates it by the gradient makers of the operators. The graph is built for each
-    combination of shapes, dtypes and static arguments, as ``jax.jit`` traces.
+    too. Arguments may be passed by name. JAX differentiates it by the gradient makers of the
+    operators. The graph is built for each combination of shapes, dtypes and static arguments, as
+    ``jax.jit`` traces.
 
     Args:
         function: as in ``from_jax``.
@@ -112,8 +117,13 @@ def transform(
     statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     def compile(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
-        structs = jax.tree_util.tree_unflatten(tree, [_struct(one) for one in avals])
-        return _Compiled(function, _merged(structs, held, statics), statics, strict=strict)
+        structs = [_struct(one) for one in avals]
+        dynamic, options = jax.tree_util.tree_unflatten(tree, structs)
+        args = _merged(dynamic, held, statics)
+        at = sorted(_static_places(statics, len(args)))
+        if options:
+            return _Compiled(_with_options(function), [*args, options], at, strict=strict)
+        return _Compiled(function, args, at, strict=strict)
 
     @memoized(256)
     def compiled(key: tuple[Any, ...], kinds: Any) -> _Compiled | None:
@@ -121,15 +131,51 @@ def transform(
         return None if result.closes_over_tracers else result
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: Any, **options: Any) -> Any:
+        args, options = _by_position(function, args, options)
         at = _static_places(statics, len(args))
-        leaves, tree = jax.tree_util.tree_flatten([a for i, a in enumerate(args) if i not in at])
+        dynamic = [a for i, a in enumerate(args) if i not in at]
+        leaves, tree = jax.tree_util.tree_flatten((dynamic, options))
         key = tree, tuple(map(jax.typeof, leaves)), tuple(args[i] for i in sorted(at))
+        _require_hashable(key[2])
         # 1, 1.0 and True are equal, and so are the types of arrays with and without x64.
         kinds = tuple(map(type, key[2])), default_float()
         return (compiled(key, kinds) or compile(*key))(leaves)
 
     return run
+
+
+def _by_position(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns arguments by position where the signature allows it, and the others by name."""
+    if not options:
+        return args, options
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a callable without a signature
+        return args, options
+    bound = signature.bind(*args, **options)
+    return bound.args, bound.kwargs
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``function`` with its keyword arguments as a dictionary at the end."""
+
+    def call(*args: Any) -> Any:
+        return function(*args[:-1], **args[-1])
+
+    return call
+
+
+def _require_hashable(statics: Sequence[Any]) -> None:
+    for one in statics:
+        try:
+            hash(one)
+        except TypeError as error:
+            raise ArgumentError(
+                f"transform: a static argument must be hashable, got {one!r}"
+            ) from error
 
 
 def _static_places(statics: Sequence[int], count: int) -> set[int]:
@@ -266,13 +312,37 @@ class _Traced(NamedTuple):
         return reader.read(self.program, inputs), reader.foreign
 
 
+_NEEDS_VALUES = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+"""JAX's errors for Python code that reads the value of a traced array."""
+
+
 def _trace(
     function: Callable[..., Any], examples: Sequence[Any], statics: Sequence[int]
 ) -> _Traced:
-    program, shapes = jax.make_jaxpr(function, static_argnums=tuple(statics), return_shape=True)(
-        *examples
-    )
+    trace = jax.make_jaxpr(function, static_argnums=tuple(statics), return_shape=True)
+    try:
+        program, shapes = trace(*examples)
+    except _NEEDS_VALUES as error:
+        summary = str(error).partition("\n")[0]
+        raise DataDependentError(
+            "from_jax: a function must not read values of its arguments while it is traced, got "
+            f"{_user_line(error)}: {summary} Use jnp.where to choose between arrays, lax.cond, "
+            "lax.scan or lax.while_loop to branch and to loop; an argument that is no array can be "
+            "static (static_argnums)."
+        ) from error
     return _Traced(program, jax.tree_util.tree_structure(shapes))
+
+
+def _user_line(error: Exception) -> str:
+    """Returns the innermost line of the user in the traceback of ``error``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [one for one in frames if is_user_file(one.filename)]
+    return f"{lines[-1].filename}:{lines[-1].lineno}" if lines else "an unknown line"
 
 
 # Names -------------------------------------------------------------------------------------------

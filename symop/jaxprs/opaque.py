@@ -6,13 +6,13 @@ from typing import Any
 import jax
 from jax.extend.core import JaxprEqn
 
+from registry.errors import UnsupportedPrimitiveError
 from registry.ops.lax.functions import named_function
 from registry.xla.device_types import type_axes, varied
 from symop.graph.nodes import Node
 from symop.jaxprs.reading import (
     Foreign,
     Reader,
-    UnsupportedPrimitiveError,
     Values,
     avals_of,
     emit_typed,

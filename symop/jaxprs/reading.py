@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from registry.caches import memoized
-from registry.errors import SymopError
+from registry.errors import UnsupportedPrimitiveError
 from registry.primitives import inner_jaxprs, reduces_over_devices
 from registry.shapes import canonical
 from registry.table import get
@@ -36,10 +36,6 @@ CALLS = ("jit", "pjit", "closed_call", "core_call", "call", "core_closed_call", 
 """The primitives that call a jaxpr, whose equations are read as if they stood outside."""
 Translation = Callable[["Reader", JaxprEqn, Values], Sequence[Node]]
 """Builds the outputs of an equation from its inputs."""
-
-
-class UnsupportedPrimitiveError(SymopError):
-    """No operator expresses a primitive of a JAX function."""
 
 
 class Foreign(NamedTuple):
@@ -91,6 +87,7 @@ class Reader:
         self._saved: list[Node] = []
         self._otherwise = otherwise
         self._moves: dict[Node, bool] = {}
+        self._once: dict[Any, tuple[JaxprEqn, Any]] = {}
 
     def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
         """Returns the outputs of ``program`` for ``inputs``."""
@@ -135,6 +132,13 @@ class Reader:
         """Notes which parameters of a body stand for arguments without a tangent."""
         for one, argument in zip(parameters, arguments, strict=True):
             self._moves[one] = self.moves(argument)
+
+    def once(self, equation: JaxprEqn, key: Any, make: Callable[[], Any]) -> Any:
+        """Returns what ``make`` returned for this equation and key inside as many rules."""
+        place = id(equation), key, self.rules
+        if place not in self._once:
+            self._once[place] = equation, make()  # while it is held, no other has its id
+        return self._once[place][1]
 
     def _apply(self, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
         translation = TRANSLATIONS.get(equation.primitive.name, self._otherwise)
@@ -287,13 +291,14 @@ def origin_of_equation(equation: JaxprEqn) -> Origin:
     traceback = equation.source_info.traceback
     frames: Sequence[Any] = () if traceback is None else traceback.frames
     outside = [one for one in frames if not is_own_file(one.file_name)]
-    for frame in (*(one for one in outside if not _is_installed(one.file_name)), *outside):
+    for frame in (*(one for one in outside if is_user_file(one.file_name)), *outside):
         return Origin(frame.file_name, frame.line_num, None, current_scope())
     return user_origin()
 
 
-def _is_installed(file: str) -> bool:
-    return file.startswith(_installed_folders())
+def is_user_file(file: str) -> bool:
+    """Whether ``file`` belongs neither to symop, JAX or Python nor to an installed package."""
+    return not is_own_file(file) and not file.startswith(_installed_folders())
 
 
 @functools.cache

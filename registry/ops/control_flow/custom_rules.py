@@ -236,9 +236,8 @@ def nondifferentiable_call(
 ) -> tuple[Array, ...]:
     """Returns the outputs of ``body``, without a derivative.
 
-    A rule of ``call`` may call the function that it differentiates. ``so.from_jax`` keeps the rule
-    of such a call for some orders; inside the last one stands this call. So does it where a rule
-    refuses to differentiate.
+    It stands for a ``call`` whose rule refuses to differentiate, and in a file for one whose rule
+    only JAX can run, such as a rule that calls its own function without end.
 
     Example:
         >>> import symop as so
@@ -258,5 +257,6 @@ def _nondifferentiable_types(operands: tuple[VarType, ...], *, body: Body) -> tu
 
 nondifferentiable_call.kind(call_kinds)
 nondifferentiable_call.no_gradient(
-    "a derivative of this order is kept by no rule, or the rule refuses it"
+    "its rule refuses to differentiate, closes over a traced value (pass that as an argument), or "
+    "could not be saved"
 )

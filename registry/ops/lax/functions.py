@@ -52,6 +52,13 @@ def named_function(
     return result
 
 
+def holds_function(value: Any) -> bool:
+    """Whether a value of an attribute names a function, directly or inside of a tuple."""
+    if isinstance(value, tuple):
+        return any(map(holds_function, value))
+    return isinstance(value, NamedFunction)
+
+
 def _function(value: Any) -> NamedFunction:
     held = _held.get(value) if isinstance(value, str) else None
     if held is None:
