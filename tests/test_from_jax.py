@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.ad_checkpoint import checkpoint_name
+from jax.scipy import special
 
 import symop as so
+from registry.errors import ArgumentError, DataDependentError
 from tests.jax_calls import CALLS, JaxCall
 
 NAMES = [one.name for one in CALLS]
@@ -144,21 +146,141 @@ def test_transform_closes_over_tracers() -> None:
     np.testing.assert_allclose(got, 3 * np.cos(2.0), rtol=1e-6)
 
 
-def test_data_dependent_python_control_flow_names_the_line() -> None:
-    def branching(x: Any) -> Any:
-        return x if x > 0 else -x
-
-    with pytest.raises(jax.errors.TracerBoolConversionError, match="test_from_jax"):
-        so.from_jax(branching, 1.0)
+def _branching(x: Any) -> Any:
+    return x if x.sum() > 0 else -x
 
 
-def test_derivatives_of_a_rule_of_high_order() -> None:
-    """A rule that calls its own function is kept for some orders, and never replaced."""
-    x = so.from_jax(lambda x: jnp.logaddexp(x, 0.0), jnp.float32(0.3))
-    third = jax.grad(jax.grad(jax.grad(jax.nn.softplus)))(0.3)
-    np.testing.assert_allclose(so.derivative(x, "x", order=3).eval(x=0.3), third, rtol=1e-4)
-    with pytest.raises(so.SymopError, match="kept by no rule"):
-        so.derivative(x, "x", order=9)
+def _slicing(x: Any) -> Any:
+    return x[: int(x[0])]
+
+
+def _leaving_jax(x: Any) -> Any:
+    return np.sin(x)
+
+
+def _masking(x: Any) -> Any:
+    return x[x > 0]
+
+
+def _counting(x: Any) -> Any:
+    return sum(x[0] for _ in range(x.astype(int)[0]))
+
+
+@pytest.mark.parametrize(
+    "function", [_branching, _slicing, _leaving_jax, _masking, _counting], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("convert", [so.from_jax, lambda f, x: so.transform(f)(x)])
+def test_a_function_that_reads_values_is_an_error_with_its_line(
+    function: Any, convert: Any
+) -> None:
+    line = function.__code__.co_firstlineno + 1
+    with pytest.raises(DataDependentError, match=rf"test_from_jax\.py:{line}: .*jnp\.where"):
+        convert(function, jnp.ones(3))
+
+
+@jax.custom_jvp
+def _pushing_itself(x: Any) -> Any:
+    return jnp.exp(x)
+
+
+@_pushing_itself.defjvp
+def _(values: Any, tangents: Any) -> Any:
+    return _pushing_itself(*values), 2 * _pushing_itself(*values) * tangents[0]
+
+
+@jax.custom_vjp
+def _pulling_itself(x: Any) -> Any:
+    return jnp.exp(x)
+
+
+_pulling_itself.defvjp(
+    lambda x: (_pulling_itself(x), x), lambda x, d: (3 * _pulling_itself(x) * d,)
+)
+RECURSIVE = {"jvp": _pushing_itself, "vjp": _pulling_itself, "sinc": jnp.sinc}
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_a_rule_that_calls_its_own_function_has_every_order(name: str) -> None:
+    """The factors of the rules are not the function's own, so that each order shows its rule."""
+    with jax.enable_x64(True):
+        expected: Any = RECURSIVE[name]
+        symbol = so.from_jax(expected, jax.ShapeDtypeStruct((), jnp.float64), names=["x"])
+        for order in range(1, 7):
+            expected = jax.grad(expected)
+            got = so.derivative(symbol, "x", order=order).eval(x=0.3)
+            np.testing.assert_allclose(got, expected(0.3), rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_a_saved_rule_that_calls_its_own_function_has_three_orders(name: str) -> None:
+    symbol = so.from_jax(RECURSIVE[name], jnp.float32(0.3), names=["x"])
+    text = symbol.tojson()
+    assert "jax_function" not in text
+    loaded = so.load_json(text)
+    for order in range(4):
+        both = [so.derivative(one, "x", order=order) if order else one for one in (symbol, loaded)]
+        np.testing.assert_array_equal(both[0].eval(x=0.3), both[1].eval(x=0.3))
+    with pytest.raises(so.SymopError, match="could not be saved"):
+        so.derivative(loaded, "x", order=4)
+
+
+OWN = {
+    "relu": (jax.nn.relu, ([-1.0, -0.0, 0.0, 2.0, np.inf, np.nan],)),
+    "relu6": (jax.nn.relu6, ([-1.0, 0.0, 2.0, 6.0, 7.0, np.inf, np.nan],)),
+    "logaddexp": (
+        jnp.logaddexp,
+        ([0.0, 1.0, -np.inf, 800.0, 3.0], [1.0, 1.0, 2.0, -800.0, -np.inf]),
+    ),
+    "logaddexp2": (jnp.logaddexp2, ([0.0, 1.0, 800.0, 3.0], [1.0, 1.0, -800.0, -2.0])),
+    "xlogy": (special.xlogy, ([0.0, 1.0, -2.0, 0.5], [2.0, 1.0, 3.0, 0.1])),
+    "xlog1py": (special.xlog1py, ([0.0, 1.0, -2.0, 0.5], [2.0, 1.0, 3.0, -0.1])),
+}
+
+
+def _slope(function: Any, i: int) -> Any:
+    return jax.grad(lambda *args: function(*args).sum(), i)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_functions_of_jax_with_a_rule_are_operators(name: str) -> None:
+    function, points = OWN[name]
+    args = [jnp.asarray(one, jnp.float32) for one in points]
+    assert [one.name for one in so.explain(so.from_jax(function, *args)).operators] == [name]
+    ours = so.transform(function)
+    np.testing.assert_array_equal(ours(*args), function(*args))
+    for i in range(len(args)):
+        mine, theirs = _slope(ours, i), _slope(function, i)
+        np.testing.assert_allclose(mine(*args), theirs(*args), rtol=2e-6)
+        curved = _slope(mine, i)(*args), _slope(theirs, i)(*args)
+        np.testing.assert_allclose(*curved, rtol=1e-5, atol=1e-7)
+
+
+def test_a_function_named_as_one_of_jax_keeps_its_own_rule() -> None:
+    @jax.custom_jvp
+    def relu(x: Any) -> Any:
+        return jnp.maximum(x, 0.0)
+
+    relu.defjvp(lambda values, tangents: (relu(*values), 7.0 * tangents[0]))
+    assert float(jax.grad(so.transform(relu))(-1.0)) == 7.0
+
+
+def test_transform_takes_arguments_by_name() -> None:
+    @so.transform
+    def scaled(x: Any, y: Any = 2.0, *, by: Any) -> Any:
+        return (x * y * by["a"]).sum()
+
+    x = jnp.arange(3.0)
+    assert float(scaled(x, by={"a": 2.0})) == 12.0
+    assert float(scaled(by={"a": jnp.ones(3)}, y=3.0, x=x)) == 9.0
+    assert float(jax.grad(lambda a: scaled(x, by={"a": a}))(1.0)) == 6.0
+    power = so.transform(lambda x, n: x**n, static_argnums=-1)
+    np.testing.assert_array_equal(power(n=3, x=x), x**3)
+
+
+def test_transform_refuses_a_static_argument_without_a_hash() -> None:
+    times = so.transform(lambda x, n: x * n[0], static_argnums=1)
+    with pytest.raises(ArgumentError, match=r"must be hashable, got \(\[2\],\)"):
+        times(jnp.ones(3), ([2],))
 
 
 def _with_reference(x: Any) -> Any:
