@@ -119,3 +119,7 @@ class UnsupportedPrimitiveError(SymopError, NotImplementedError):
 
 class DataDependentError(SymopError, TypeError):
     """A function reads values of its arguments while it is traced, as ``if x > 0`` does."""
+
+
+class OpaqueWarning(UserWarning):
+    """A part of a JAX function enters a graph as an operator that only JAX understands."""

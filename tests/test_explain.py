@@ -9,6 +9,7 @@ import pytest
 from flax import linen
 
 import symop as so
+from registry.errors import OpaqueWarning
 
 
 def doubled(x: Any) -> Any:
@@ -32,7 +33,8 @@ def place_of(function: Any, comment: str) -> str:
 
 @pytest.fixture(scope="module")
 def report() -> Any:
-    return so.explain(so.from_jax(model, jnp.ones((4, 4)), jnp.ones((3, 4))))
+    with pytest.warns(OpaqueWarning, match="pure_callback at"):
+        return so.explain(so.from_jax(model, jnp.ones((4, 4)), jnp.ones((3, 4))))
 
 
 def test_calls_in_a_loop_count_once_for_each_step(report: Any) -> None:

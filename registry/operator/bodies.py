@@ -1,6 +1,7 @@
 """Body: a function as an operator's attribute, such as a branch or the step of a loop."""
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -185,6 +186,15 @@ BodyAttribute = Annotated[Body, ConvertedBy(_body)]
 def bodies_of(attributes: Sequence[Any]) -> list[Body]:
     """Returns the bodies among the values of attributes."""
     return [one for one in attributes if isinstance(one, Body)]
+
+
+def firsts(values: Sequence[Any], groups: Places = ()) -> Places:
+    """Returns for each value the index of the first equal one of its group.
+
+    Groups begin at the indices ``groups``.
+    """
+    seen: dict[Any, int] = {}
+    return tuple(seen.setdefault((bisect_right(groups, i), one), i) for i, one in enumerate(values))
 
 
 # Values ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from registry.caches import memoized
-from registry.errors import ArgumentError, DataDependentError
+from registry.errors import ArgumentError, DataDependentError, OpaqueWarning
 from registry.shapes import default_float
 from registry.xla.device_types import struct_of
 from symop.graph.nodes import Node, topological, variable
@@ -52,7 +53,8 @@ def from_jax(
         static_argnums: the positions of arguments that are not arrays, as for ``jax.jit``.
         names: a name for each argument that is not static; by default the names of the parameters.
         strict: whether a primitive that no operator expresses, such as a callback, is an error.
-            Otherwise it becomes an opaque operator, which JAX evaluates and differentiates.
+            Otherwise it becomes an opaque operator, which JAX evaluates and differentiates, and an
+            ``OpaqueWarning`` names it.
 
     Returns:
         A symbol with the outputs of ``function`` in the order in which JAX flattens them.
@@ -85,10 +87,20 @@ def from_jax(
         variable(name, type.shape, type.dtype)
         for (name, _), type in zip(leaves, types, strict=True)
     ]
-    nodes, _ = traced.read(inputs, strict=strict)
+    nodes, foreign = traced.read(inputs, strict=strict)
     if not nodes:
         raise ArgumentError("from_jax: the function must return at least one array, got none")
+    if foreign:
+        warnings.warn(_opaque_parts(foreign), OpaqueWarning, stacklevel=2)
     return Symbol(nodes, tuple(inputs))
+
+
+def _opaque_parts(foreign: Sequence[Foreign]) -> str:
+    names = ", ".join(map(str, dict.fromkeys(foreign)))
+    return (
+        f"from_jax: no operator expresses {names}. JAX evaluates and differentiates it as a whole, "
+        "and no file can hold it. so.explain lists such parts, strict=True refuses them."
+    )
 
 
 def transform(

@@ -16,7 +16,7 @@ from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.hooks import define
 from registry.operator import bodies
 from registry.operator.attributes import identity_key
-from registry.operator.bodies import Body, Places, Pulled, Source, Types, settled
+from registry.operator.bodies import Body, Places, Pulled, Source, Types, firsts, settled
 from registry.operator.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
@@ -284,10 +284,10 @@ class GraphBody(Body):
     def _equal_values(self, same: Places, n_carry: int) -> tuple[Places, Places]:
         """Splits classes of carries until equal carries have equal values after a step."""
         values = self._over_representatives(same)
-        refined = (*_firsts(zip(same[:n_carry], values, strict=False)), *same[n_carry:])
+        refined = (*firsts(list(zip(same[:n_carry], values, strict=False))), *same[n_carry:])
         if refined != same:
             return self._equal_values(refined, n_carry)
-        return same, (*same[:n_carry], *(n_carry + j for j in _firsts(values[n_carry:])))
+        return same, (*same[:n_carry], *(n_carry + j for j in firsts(values[n_carry:])))
 
     def _over_representatives(self, same: Places) -> list[Node]:
         """Returns the results with every input ``i`` replaced by the input ``same[i]``."""
@@ -315,12 +315,6 @@ class GraphBody(Body):
             taken[i] if i in taken else placeholder("unused", type) for i, type in enumerate(inputs)
         ]
         return self._derived(parameters, self.results)
-
-
-def _firsts(values: Iterable[Any]) -> Places:
-    """Returns for each value the index of the first one that is equal to it."""
-    seen: dict[Any, int] = {}
-    return tuple(seen.setdefault(one, i) for i, one in enumerate(values))
 
 
 def _require_dense(gradients: Sequence[Node | None]) -> None:

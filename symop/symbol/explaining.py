@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import jax
 
 from registry.caches import memoized
+from registry.jax_derivatives.calculus import opened
 from registry.operator.bodies import Body
-from registry.operator.infer import abstract
 from registry.operator.operator import Derivative, Operator
-from registry.types import TRAINING_TYPE, VarType
+from registry.types import VarType
 from symop.graph.nodes import Node, topological
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
@@ -177,7 +177,8 @@ def _steps(node: Node, attributes: dict[str, Any]) -> int:
     if attributes.get("n_mapped"):
         first = next(one for one in node.operands if one.type.shape)
         return first.type.shape[0]
-    return attributes.get("length") or 1
+    length: int | None = attributes.get("length")
+    return 1 if length is None else length
 
 
 def _costs(calls: _Calls, names: Sequence[str]) -> tuple[Cost, ...]:
@@ -186,10 +187,10 @@ def _costs(calls: _Calls, names: Sequence[str]) -> tuple[Cost, ...]:
     for name, call in zip(names, calls, strict=True):
         groups.setdefault(name, []).append(call)
     rows = [_cost(name, group) for name, group in groups.items()]
-    return tuple(sorted(rows, key=_cheapness))
+    return tuple(sorted(rows, key=_order))
 
 
-def _cheapness(row: Cost) -> tuple[float, int]:
+def _order(row: Cost) -> tuple[float, int]:
     """Returns a key that sorts the costliest row first; an unknown cost may be any."""
     return -math.inf if row.flops is None else -row.flops, -row.bytes
 
@@ -251,15 +252,7 @@ def _flops(node: Node) -> int | None:
 def _flops_of(
     operator: Operator, attributes: tuple[Any, ...], types: tuple[VarType | None, ...]
 ) -> int | None:
-    def run(*arrays: Any) -> Any:
-        supply = iter(arrays)
-        inputs = [
-            None if one is None else False if one is TRAINING_TYPE else next(supply)
-            for one in types
-        ]
-        return operator.run(tuple(inputs), attributes)
-
-    arrays = [abstract(one) for one in types if one is not None and one is not TRAINING_TYPE]
+    run, _, arrays = opened(operator, types, attributes)
     try:
         counts: Any = jax.jit(run).lower(*arrays).cost_analysis()
     except Exception:  # of a kernel that runs only inside of jax.shard_map, or of a backend

@@ -19,9 +19,9 @@ from typing import Any
 import jax
 
 from registry.caches import Memo
+from registry.jax_derivatives.calculus import opened
 from registry.operator.attributes import identity_key
 from registry.operator.bodies import bodies_of
-from registry.operator.infer import abstract
 from registry.operator.operator import Operator
 from registry.primitives import ENTRYWISE, REARRANGING, each_is
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType
@@ -138,23 +138,14 @@ def _may_be(operator: Operator, given: Sequence[VarType | None], types: Sequence
 
 
 def _is_so(
-    operator: Operator, attributes: tuple[Any, ...], given: Sequence[VarType | None]
+    operator: Operator, attributes: tuple[Any, ...], given: tuple[VarType | None, ...]
 ) -> bool:
-    arrays = [one for one in given if one is not None and one is not TRAINING_TYPE]
-
-    def run(*values: Any) -> Any:
-        supply = iter(values)
-        inputs = [
-            None if one is None else False if one is TRAINING_TYPE else next(supply)
-            for one in given
-        ]
-        return operator.run(tuple(inputs), attributes)
-
+    run, present, structs = opened(operator, given, attributes)
     try:
-        program = jax.make_jaxpr(run)(*map(abstract, arrays))
+        program = jax.make_jaxpr(run)(*structs)
     except Exception:  # a kernel that needs values, which lowering supplies or refuses
         return False
-    return each_is(_is_fused, program.jaxpr, [one is not KEY_TYPE for one in arrays])
+    return each_is(_is_fused, program.jaxpr, [one is not KEY_TYPE for _, one in present])
 
 
 def _is_fused(equation: Any) -> bool:

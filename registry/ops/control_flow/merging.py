@@ -6,11 +6,10 @@ body reads what the body read, once for each factor. Without merging, operands d
 order; with it, a derivative of order ``n`` has as many as a Taylor series of ``n`` terms.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from registry.operator.bodies import Body, Places
+from registry.operator.bodies import Body, Places, firsts
 
 
 class Merging(NamedTuple):
@@ -73,15 +72,9 @@ def merging(
             different groups, such as a series and a constant, are not merged.
         output_groups: the same for results.
     """
-    same = _firsts([id(one) for one in operands], input_groups)
+    same = firsts([id(one) for one in operands], input_groups)
     same, *results = body.equal_values(same, n_carry)
     results += [one.equal_values(same)[1] for one in others]
-    merged = Merging(same, _firsts(list(zip(*results, strict=True)), output_groups))
+    merged = Merging(same, firsts(list(zip(*results, strict=True)), output_groups))
     kept = len(merged.operands), len(distinct(merged.results))
     return None if kept == (len(operands), len(body.outputs)) else merged
-
-
-def _firsts(values: Sequence[Any], groups: Places) -> Places:
-    """Returns for each value the index of the first equal one of its group."""
-    seen: dict[Any, int] = {}
-    return tuple(seen.setdefault((bisect_right(groups, i), one), i) for i, one in enumerate(values))
