@@ -20,6 +20,8 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     figures = list[Figure]()
     for name, (function, args) in models().items():
         figures += round_trip(name, function, args, repeats=3 if quick else 60)
+    for name, function in RULES.items():
+        figures.append(tracing(f"16 calls of {name}", sixteen(function), (jnp.ones(8),), repeats=9))
     return figures, {}
 
 
@@ -85,6 +87,27 @@ def models() -> dict[str, tuple[Function, tuple[Any, Any]]]:
     }
 
 
+def sixteen(function: Function) -> Function:
+    """The function applied sixteen times."""
+
+    def chain(x: Any) -> Any:
+        for _ in range(16):
+            x = function(x)
+        return x
+
+    return chain
+
+
+@jax.custom_jvp
+def own_square(x: Any) -> Any:
+    """A function of the user with a rule of its own."""
+    return x * x
+
+
+own_square.defjvp(lambda values, ways: (own_square(*values), 2.0 * values[0] * ways[0]))
+RULES = {"relu": jax.nn.relu, "softplus": jax.nn.softplus, "a custom_jvp": own_square}
+
+
 def blocks(params: Any, x: Any) -> Any:
     """Blocks one after the other."""
     for p in params:
@@ -104,13 +127,19 @@ def round_trip(name: str, function: Function, args: Sequence[Any], repeats: int)
         for one in (so.transform(function), function)
     )
     return [
-        compare(f"{name}: from_jax against make_jaxpr", fresh(so.from_jax, function, args),
-                fresh(jax.make_jaxpr, function, args), repeats=max(3, repeats // 10), target=2.0),
+        tracing(name, function, args, max(3, repeats // 10)),
         counted(f"{name}: instructions of loss and gradient", instructions(ours.as_text()),
                 instructions(theirs.as_text()), target=1.02),
         compare(f"{name}: loss and gradient", waiting(ours, args), waiting(theirs, args),
                 repeats=repeats, target=1.03),
     ]  # fmt: skip
+
+
+def tracing(name: str, function: Function, args: Sequence[Any], repeats: int) -> Figure:
+    """The conversion of a function against its trace."""
+    ours, theirs = (fresh(one, function, args) for one in (so.from_jax, jax.make_jaxpr))
+    title = f"{name}: from_jax against make_jaxpr"
+    return compare(title, ours, theirs, repeats=repeats, target=2.0)
 
 
 def fresh(trace: Function, function: Function, args: Sequence[Any]) -> Callable[[], Any]:
