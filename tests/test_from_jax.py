@@ -265,6 +265,22 @@ def test_a_function_named_as_one_of_jax_keeps_its_own_rule() -> None:
     assert float(jax.grad(so.transform(relu))(-1.0)) == 7.0
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
+@pytest.mark.parametrize("exponent", [-3, 0, 1, 2, 5, 11])
+def test_integer_powers_are_equal_to_the_last_bit(dtype: Any, exponent: int) -> None:
+    x = jnp.linspace(-2.0, 2.0, 101).astype(dtype)
+    ours, theirs = jax.jit(so.transform(lambda x: x**exponent)), jax.jit(lambda x: x**exponent)
+    np.testing.assert_array_equal(_numbers(ours(x)), _numbers(theirs(x)))
+
+
+def test_transform_keeps_weak_types() -> None:
+    choose = so.transform(lambda x: jnp.where(x > 0, 1.0, 2.0))
+    x = jnp.ones(3, jnp.bfloat16)
+    assert (choose(x) * x).dtype == jnp.bfloat16
+    assert so.transform(lambda x: x + 1)(2.0).weak_type
+    assert not so.transform(lambda x: x + 1)(jnp.float32(2.0)).weak_type
+
+
 def test_transform_takes_arguments_by_name() -> None:
     @so.transform
     def scaled(x: Any, y: Any = 2.0, *, by: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, primitives
 
 from registry.caches import memoized
 from registry.errors import ArgumentError, DataDependentError, OpaqueWarning
@@ -30,6 +30,7 @@ from symop.jaxprs.reading import (
 from symop.symbol.symbol import Symbol
 
 __all__ = ["from_jax", "transform"]
+_cast: Any = primitives.convert_element_type_p  # which has no types
 _TABLES = (arrays, control_flow, custom_rules)
 """Modules that declare translations when they are imported."""
 
@@ -301,7 +302,12 @@ def _numbers(leaf: Any) -> Any:
 
 
 def _as_aval(value: Any, aval: Any) -> Any:
-    return jax.random.wrap_key_data(value, impl=key_impl(aval.dtype)) if is_key(aval) else value
+    """Returns ``value`` as a random key, or with a weak type, where the function returned one."""
+    if is_key(aval):
+        return jax.random.wrap_key_data(value, impl=key_impl(aval.dtype))
+    if aval.weak_type and not jax.typeof(value).weak_type:
+        return _cast.bind(value, new_dtype=aval.dtype, weak_type=True, sharding=None)
+    return value
 
 
 # Tracing -----------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def _bitwise(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Nod
 def _integer_power(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     (x,) = inputs
     return (
-        [get("power")(x, equation.params["y"])]
+        [get("integer_power")(x, exponent=equation.params["y"])]
         if is_floating(x.type.dtype)
         else otherwise(reader, equation, inputs)
     )
