@@ -35,12 +35,26 @@ def test_the_table_is_large() -> None:
     assert len(CALLS) >= 300
 
 
+ROUNDED = {
+    **dict.fromkeys(
+        [
+            *("lax.bessel_i0e", "lax.bessel_i1e", "numpy.i0", "scipy.special.i0"),
+            *("scipy.special.i0e", "scipy.special.i1", "scipy.special.i1e"),
+        ],
+        "the Bessel functions of the catalogue have expansions of their own",
+    ),
+    "special.exp1": "XLA contracts products and sums of its loops elsewhere",
+}
+"""The calls whose results differ in their last bits, with the reason."""
+
+
 @pytest.mark.parametrize("call", CALLS, ids=NAMES)
 @pytest.mark.sampled(4)
 def test_values(call: JaxCall) -> None:
     wanted = jax.jit(call.function)(*call.args)
     got = jax.jit(so.transform(call.function, strict=True))(*call.args)
-    _require_equal(got, wanted, 2e-6, 2e-6)
+    tolerance = 2e-6 if call.name in ROUNDED else 0.0
+    _require_equal(got, wanted, tolerance, tolerance)
 
 
 def _total(function: Any, args: Any, places: list[int]) -> Any:
