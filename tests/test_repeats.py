@@ -13,6 +13,7 @@ import symop as so
 from registry.errors import ArgumentError, FeedError
 from registry.operator.signature import Array
 from registry.table import op
+from symop.graph.nodes import user_origin
 from symop.passes.roll_loops.sequences import Repeat, maximal_repeats
 from symop.runtime.array_store import Holdings
 from symop.train import initialize
@@ -256,6 +257,78 @@ class TestWhatDoesNot:
         assert "scan" in str(found.symbol)
         assert found._repr_html_().count("<svg") == 2
         assert "100 times" in found._repr_html_()
+
+
+def step(h, w):
+    return so.tanh(h * w + 1.0)
+
+
+def part(h):
+    return so.sin(h) * 2.0
+
+
+def steps_and_parts(name):
+    """A state that each step changes, and a part of the result that is read of it."""
+    h, w = so.var(f"{name}_h", shape=(3,)), so.var(f"{name}_w", shape=(3,))
+    parts = []
+    for _ in range(20):
+        h = step(h, w)
+        parts.append(part(h))
+    return so.stack(*parts)
+
+
+def steps_alone(name, count):
+    h, w = so.var(f"{name}_h", shape=(3,)), so.var(f"{name}_w", shape=(3,))
+    states = [h]
+    for _ in range(count):
+        states.append(step(states[-1], w))
+    return states[1:]
+
+
+class TestOtherGraphs:
+    """A loop is the same whatever other graphs, which share nodes with it, exist already."""
+
+    @staticmethod
+    def report(graph, name):
+        found = so.loops(graph)
+        return f"{found}\n{found.symbol}".replace(f"{name}_", "")
+
+    @pytest.fixture
+    def alone(self):
+        return self.report(steps_and_parts("alone"), "alone")
+
+    @pytest.mark.parametrize(
+        "others",
+        [
+            lambda name: steps_alone(name, 20),
+            lambda name: steps_alone(name, 7),
+            lambda name: [part(h) for h in steps_alone(name, 20)],
+            lambda name: [part(h) for h in steps_alone(name, 13)[::-1]],
+            lambda name: so.grad(so.sum(steps_and_parts(name)), so.var(f"{name}_h", shape=(3,))),
+        ],
+        ids=["states", "some_states", "parts_after_all_states", "parts_backwards", "gradient"],
+    )
+    def test_before_it(self, alone, others, request):
+        name = request.node.callspec.id
+        alive = others(name)
+        assert self.report(steps_and_parts(name), name) == alone
+        assert alive is not None
+
+    def test_after_it(self, alone):
+        graph = steps_and_parts("later")
+        alive = [part(h) for h in steps_alone("later", 20)]
+        assert self.report(graph, "later") == alone
+        assert alive is not None
+
+    def test_on_other_lines(self):
+        """A step is reported where the user's loop is, not where an equal one was before."""
+        x = so.var("of_other_lines", shape=(3,))
+        alive = so.sin(so.sin(x))
+        assert alive.node.origin.line == user_origin().line - 1
+        y = chain(x, 100)
+        (loop,) = so.loops(y).made
+        assert loop.origin.line == chain.__code__.co_firstlineno + 2
+        assert alive.node.origin.line == chain.__code__.co_firstlineno + 2
 
 
 class TestSwitch:

@@ -25,7 +25,6 @@ from symop.graph.nodes import (
     fresh_key,
     intern,
     make,
-    next_serial,
     select,
     topological,
     training_flag,
@@ -72,7 +71,6 @@ class Derivation:
         user's own calls; if it is None, the user holds no values at all.
         """
         self._exposed = exposed
-        self._start = next_serial()
         self._known: dict[Any, Node] = {}
         for node in order:
             if isinstance(node.op, Operator) and not node.op.stateful:
@@ -87,8 +85,6 @@ class Derivation:
         node = self._known.get(key)
         if node is None:
             node = self._known[key] = make()
-            if node.built < self._start:
-                node.built = next_serial()  # as if it were made now
         return node
 
 

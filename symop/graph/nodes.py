@@ -91,9 +91,8 @@ class Node(Var):
         kinds: The kinds of the outputs while types are unknown; None if all are dense.
         name: The name given by the user, or None.
         serial: A number that increases with each node made.
-        built: The serial number at which it was made, or at which a later derivative first
-            requested it.
-        origin: Where the user built it.
+        built: The serial number at which it was made, or last requested.
+        origin: Where the user last requested it.
         memo: A cache of functions compiled for graphs whose newest output is this node.
         equals: For each output of a call that was simplified, an equal value; None otherwise.
     """
@@ -250,9 +249,17 @@ def intern(
     types: Types | None,
     name: str | None = None,
 ) -> Node:
-    """Returns the node interned under ``key``, made if it does not exist."""
+    """Returns the node interned under ``key``, made if it does not exist.
+
+    One that exists gets the age and the origin of a new one, so that the order and the lines of a
+    graph are those of its own calls, even if other graphs have made some of its nodes before.
+    """
     result = _found(key)
     if result is not None:
+        if inputs:  # leaves, which many graphs share, are older than all that reads them
+            result.built = next(_serial)
+        if op is not CONSTANT:
+            result.origin = user_origin(2)
         return result
     node = make(op, inputs, attributes, types, name)
     reference = _Reference(node, _drop)
@@ -413,7 +420,8 @@ def topological(outputs: Iterable[Node], until: Iterable[Node] = ()) -> list[Nod
 def by_age(nodes: Iterable[Node]) -> list[Node]:
     """Returns ``nodes`` in the order in which they were built, inputs before users.
 
-    A node that a later derivative of another graph built again comes where it is first needed.
+    A node that was requested again by a later call, also of another graph, comes where it is first
+    needed.
     """
     ordered = sorted(nodes, key=_age)
     seen: set[Node] = set()

@@ -110,13 +110,13 @@ def cond(
 
     def branch(chosen: Body) -> Any:
         def run(values: Values) -> list[Any]:
-            given = [settled(*one) for one in zip(values, chosen.inputs, strict=True)]
-            return chosen.run(given, key=key if chosen.draws else None, training=training)
+            inputs = [settled(*one) for one in zip(values, chosen.inputs, strict=True)]
+            return chosen.run(inputs, key=key if chosen.draws else None, training=training)
 
         return run
 
-    given = jnp.asarray(pred)
-    holds = given if given.dtype == np.bool_ else given != 0
+    condition = jnp.asarray(pred)
+    holds = condition if condition.dtype == np.bool_ else condition != 0
     return tuple(device_types.cond(holds, branch(true_body), branch(false_body), operands))
 
 
@@ -197,7 +197,7 @@ def _cond_gradient(
     sources, (when_true, when_false) = _of_same_inputs(true_body, pulled)
     values = [cotangents[one.place] if one.of == "head" else operands[one.place] for one in sources]
     draws = when_true.draws or when_false.draws
-    found = cond(
+    d_chosen = cond(
         pred,
         *values,
         **({"key": key} if draws else {}),
@@ -206,7 +206,7 @@ def _cond_gradient(
         false_body=when_false,
         use_key=draws,
     )
-    for i, gradient in zip(chosen, found, strict=True):
+    for i, gradient in zip(chosen, d_chosen, strict=True):
         gradients[i] = gradient
     return {"pred": None, "operands": gradients}
 
@@ -252,9 +252,9 @@ def _while_reference(
     bound = np.inf if max_steps is None else max_steps
     results = [np.zeros((max_steps or 0, *one.shape), one.dtype) for one in body.outputs[n_carry:]]
     while steps < bound and condition.run([*carries, *consts])[0]:
-        found = [np.asarray(one) for one in body.run([*carries, *consts])]
-        carries = found[:n_carry]
-        for whole, one in zip(results, found[n_carry:], strict=True):
+        outputs = [np.asarray(one) for one in body.run([*carries, *consts])]
+        carries = outputs[:n_carry]
+        for whole, one in zip(results, outputs[n_carry:], strict=True):
             whole[steps] = one
         steps += 1
     return (np.int32(steps), *carries, *results)
@@ -319,8 +319,8 @@ def while_loop(
         >>> float(y.eval(x=3.0)), float(so.grad(y, x).eval(x=3.0))
         (6561.0, 17496.0)
     """
-    given = [settled(*one) for one in zip(operands, body.inputs, strict=True)]
-    consts = given[n_carry:]
+    values = [settled(*one) for one in zip(operands, body.inputs, strict=True)]
+    consts = values[n_carry:]
     stacks = [zeros_of(stacked(one, max_steps or 0)) for one in body.outputs[n_carry:]]
 
     def drawn(chosen: Body, number: Any) -> Any:
@@ -337,10 +337,10 @@ def while_loop(
     def step(state: _State) -> _State:
         number, carries, series = state
         with looping():
-            found = body.run([*carries, *consts], key=drawn(body, number), training=training)
-        return number + 1, found[:n_carry], stored(series, found[n_carry:], number)
+            outputs = body.run([*carries, *consts], key=drawn(body, number), training=training)
+        return number + 1, outputs[:n_carry], stored(series, outputs[n_carry:], number)
 
-    first = (jnp.zeros((), np.int32), given[:n_carry], stacks)
+    first = (jnp.zeros((), np.int32), values[:n_carry], stacks)
     steps, carries, series = device_types.while_loop(goes_on, step, first)
     return (steps, *carries, *series)
 
@@ -430,7 +430,7 @@ def _while_gradient(
     layout = Layout(body, n_carry)
 
     def again(whole: Body) -> Values:
-        found = while_loop.revealed(
+        outputs = while_loop.revealed(
             *operands,
             **({"key": key} if use_key else {}),
             training=training,
@@ -440,7 +440,7 @@ def _while_gradient(
             max_steps=max_steps,
             use_key=use_key,
         )
-        return list(found[1:])
+        return list(outputs[1:])
 
     def backwards(values: Values, reverse: Layout) -> Values:
         return run_prefix(
@@ -488,7 +488,7 @@ def _while_tangents(
         *operands[n_carry:],
         *(t_operands[i] for i in consts),
     ]
-    found = while_loop(
+    outputs = while_loop(
         *values,
         **({"key": key} if use_key else {}),
         training=training,
@@ -497,7 +497,7 @@ def _while_tangents(
         n_carry=middle,
         use_key=use_key,
     )
-    moved = dict(zip(carried, found[n_carry:], strict=True))
+    moved = dict(zip(carried, outputs[n_carry:], strict=True))
     return [None, *(moved.get(i) for i in range(n_carry))]
 
 

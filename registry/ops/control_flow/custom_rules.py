@@ -160,15 +160,18 @@ def _call_gradient(
 ) -> Grads:
     """The reverse rule, the transpose of the forward rule, or the pullback of the body."""
     heads = d_parts or ()
-    given = {j: one for j, one in enumerate(heads) if one is not None}
+    cotangents = {j: one for j, one in enumerate(heads) if one is not None}
     asked = tuple(i for i in moving(body.inputs) if wanted[i + _N_FIXED])
     gradients: list[Var | None] = [None] * len(operands)
-    if not given or not asked:
+    if not cotangents or not asked:
         return {"operands": gradients}
     if vjp is not None:
         values = [
             *operands,
-            *(given[j] if j in given else filled(parts[j], 0) for j in moving(body.outputs)),
+            *(
+                cotangents[j] if j in cotangents else filled(parts[j], 0)
+                for j in moving(body.outputs)
+            ),
         ]
         places = moving(body.inputs)
         vanishing = _vanishing(vjp, tuple(range(len(operands), len(values))))
@@ -178,11 +181,11 @@ def _call_gradient(
         # What is not read must not be an operand: the rule is then linear in the cotangents where
         # it does not read them, as its own gradient by them is.
         rule, read = vjp.restricted(tuple(places.index(i) for i in asked))
-        found = call(*[values[i] for i in read], training=training, body=rule)
+        d_chosen = call(*[values[i] for i in read], training=training, body=rule)
         chosen = asked
     else:
-        chosen, found = _pulled_back(training, operands, given, asked, body, jvp)
-    for i, gradient in zip(chosen, found, strict=True):
+        chosen, d_chosen = _pulled_back(training, operands, cotangents, asked, body, jvp)
+    for i, gradient in zip(chosen, d_chosen, strict=True):
         gradients[i] = gradient
     return {"operands": gradients}
 
@@ -213,12 +216,12 @@ def _pulled_back(
     if not chosen:
         return (), ()
     pulled = differentiated.pullback(tuple(outputs), chosen)
-    found = call(
+    gradients = call(
         *[outputs[one.place] if one.of == "head" else values[one.place] for one in pulled.sources],
         training=training,
         body=pulled.body,
     )
-    return tuple(asked[inputs.index(i)] for i in chosen), found
+    return tuple(asked[inputs.index(i)] for i in chosen), gradients
 
 
 @op(

@@ -186,12 +186,12 @@ def _linear_solve_gradient(
     gradients: list[Var | None] = [None] * len(operands)
     if all(one is None for one in heads):
         return {"operands": gradients}
-    given = _parts(operands, lengths)
+    consts = _parts(operands, lengths)
     cotangents = [
         filled(part, 0) if head is None else head for head, part in zip(heads, parts, strict=True)
     ]
     solution = linear_solve(
-        *given.vecmat, *given.matvec, *given.transpose_solve, *given.solve, *cotangents,
+        *consts.vecmat, *consts.matvec, *consts.transpose_solve, *consts.solve, *cotangents,
         training=training,
         lengths=(lengths[1], lengths[0], lengths[3], lengths[2]),
         matvec=vecmat, vecmat=matvec, solve=transpose_solve, transpose_solve=solve,
@@ -202,7 +202,7 @@ def _linear_solve_gradient(
     asked = tuple(
         i for i in range(lengths[0]) if wanted[i + _N_FIXED] and matvec.inputs[i].differentiable
     )
-    for i, gradient in _of_constants(training, given.matvec, parts, solution, matvec, asked):
+    for i, gradient in _of_constants(training, consts.matvec, parts, solution, matvec, asked):
         gradients[i] = gradient
     return {"operands": gradients}
 

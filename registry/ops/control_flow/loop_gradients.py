@@ -79,15 +79,15 @@ def reversed_loop(layout: Layout, heads: Places, wanted: Places) -> Reversed | N
     active = _active_carries(layout, wanted)
     others = tuple(j for j in heads if j >= layout.n_carry)
     carries = _reached_carries(layout, heads, active)
-    given = (*carries, *others)
+    chosen_heads = (*carries, *others)
     inner = tuple(i for i in wanted if i >= layout.n_carry)
-    arrived = body.reached(given, inner)
+    arrived = body.reached(chosen_heads, inner)
     series = tuple(i for i in arrived if i in layout.series)
     consts = tuple(i for i in arrived if i not in layout.series)
     asked = (*carries, *consts, *series)
     if not asked:
         return None
-    pulled = body.pullback(given, asked, saved=layout.results, lost=layout.carried)
+    pulled = body.pullback(chosen_heads, asked, saved=layout.results, lost=layout.carried)
     xs = [one for one in pulled.sources if _is_series(layout, one)]
     rest = [one for one in pulled.sources if one not in xs and not _is_carry(layout, one)]
     sources = (*(Source("head", i) for i in carries), *xs, *rest)

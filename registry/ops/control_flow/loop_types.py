@@ -7,16 +7,16 @@ from registry.operator.bodies import Body
 from registry.types import VarKind, VarType
 
 
-def require_types(what: str, body: Body, given: Sequence[VarType | None]) -> None:
+def require_types(what: str, body: Body, operands: Sequence[VarType | None]) -> None:
     """Checks that the operands match the inputs of ``body``.
 
     Raises:
         ArgumentError: their number differs.
         KindError, ShapeError, DTypeError: one has another type.
     """
-    if len(given) != len(body.inputs):
-        raise ArgumentError(f"{what} must take {len(given)} operands, got {len(body.inputs)}")
-    for i, (one, wanted) in enumerate(zip(given, body.inputs, strict=True)):
+    if len(operands) != len(body.inputs):
+        raise ArgumentError(f"{what} must take {len(operands)} operands, got {len(body.inputs)}")
+    for i, (one, wanted) in enumerate(zip(operands, body.inputs, strict=True)):
         assert one is not None
         require_type(f"operand {i} of {what}", one, wanted)
 

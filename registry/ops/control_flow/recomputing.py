@@ -141,8 +141,8 @@ def recompute(
         >>> round(float(so.grad(y, x).eval(x=0.0)), 3)
         1.0
     """
-    given = held_back(operands, held, after)
-    exact = [settled(*pair) for pair in zip(given, body.inputs, strict=True)]
+    inputs = held_back(operands, held, after)
+    exact = [settled(*pair) for pair in zip(inputs, body.inputs, strict=True)]
     return tuple(body.run(exact, training=training))
 
 
@@ -189,7 +189,7 @@ def _recompute_simplify(
         return None
     results = distinct(merged.results)
     late = merged.places(after)
-    found = recompute(
+    values = recompute(
         *[operands[i] for i in merged.operands],
         training=training,
         body=merged.body(body),
@@ -199,7 +199,7 @@ def _recompute_simplify(
         held=tuple(i for i in merged.places(held) if i not in late),
         after=late,
     )
-    return merged.every(found)
+    return merged.every(values)
 
 
 @recompute.gradient
@@ -226,7 +226,7 @@ def _recompute_gradient(
     pulled = body.pullback(heads, chosen, saved=saved)
     after = _places(pulled.sources, "head")
     lasts = tuple(i for i in _places(pulled.sources, "input") if pulled.sources[i].place in lasting)
-    found = recompute(
+    d_chosen = recompute(
         *[_value(one, operands, parts, cotangents) for one in pulled.sources],
         training=training,
         body=pulled.body,
@@ -234,7 +234,7 @@ def _recompute_gradient(
         held=pulled.body.leading(after, lasts),
         after=after,
     )
-    for i, gradient in zip(chosen, found, strict=True):
+    for i, gradient in zip(chosen, d_chosen, strict=True):
         gradients[i] = gradient
     return {"operands": gradients}
 
@@ -271,7 +271,7 @@ def _recompute_tangents(
     reads_parts = any(one.of == "output" for one in pushed.sources)
     parts = recompute(*operands, training=training, **same) if reads_parts else ()
     ways = [one for one in t_operands if one is not None]
-    found = recompute(
+    t_chosen = recompute(
         *[_value(one, operands, parts, ways) for one in pushed.sources],
         training=training,
         body=pushed.body,
@@ -279,6 +279,6 @@ def _recompute_tangents(
         held=tuple(places[i] for i in held if i in places),
         after=tuple(places[i] for i in after if i in places),
     )
-    for j, tangent in zip(chosen, found, strict=True):
+    for j, tangent in zip(chosen, t_chosen, strict=True):
         tangents[j] = tangent
     return tangents

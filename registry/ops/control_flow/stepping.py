@@ -118,13 +118,13 @@ class _Step(NamedTuple):
         key = jax.random.fold_in(self.key, number) if self.body.draws else None
         values = [*held[: self.n_carry], *xs, *self.consts]
         with looping():
-            found = self.body.run(values, key=key, training=self.training)
+            outputs = self.body.run(values, key=key, training=self.training)
         end = self.n_carry + self.n_sums
         sums = [
             total + term
-            for total, term in zip(held[self.n_carry :], found[self.n_carry : end], strict=True)
+            for total, term in zip(held[self.n_carry :], outputs[self.n_carry : end], strict=True)
         ]
-        return [*found[: self.n_carry], *sums], found[end:]
+        return [*outputs[: self.n_carry], *sums], outputs[end:]
 
     def start(self, carries: Values) -> list[Any]:
         """Returns carries and sums before the first step."""
@@ -167,10 +167,10 @@ def _scan_reference(
     series = [np.zeros((length, *one.shape), one.dtype) for one in body.outputs[first:]]
     for number in range(count)[:: -1 if reverse else 1]:
         xs = [np.asarray(one)[number] for one in operands[n_carry:end]]
-        found = [np.asarray(one) for one in body.run([*carries, *xs, *operands[end:]])]
-        carries, terms = found[:n_carry], found[n_carry:first]
+        outputs = [np.asarray(one) for one in body.run([*carries, *xs, *operands[end:]])]
+        carries, terms = outputs[:n_carry], outputs[n_carry:first]
         sums = [total + term for total, term in zip(sums, terms, strict=True)]
-        for whole, one in zip(series, found[first:], strict=True):
+        for whole, one in zip(series, outputs[first:], strict=True):
             whole[number] = one
     return said([*carries, *sums, *series])
 
@@ -184,8 +184,8 @@ def said(results: list[Any]) -> Any:
 
 
 def _recurrence(h: Any, x: Any, w: Any) -> Any:
-    made = (h * w + x).tanh()
-    return made, made * x
+    state = (h * w + x).tanh()
+    return state, state * x
 
 
 def _powers(c: Any, w: Any) -> Any:
@@ -258,8 +258,8 @@ def scan(
     carries, xs, consts = _split(operands, body, n_carry, n_xs)
     step = _Step(body, n_carry, n_sums, consts, key, training)
 
-    def run(held: Values, given: tuple[Any, Values]) -> tuple[list[Any], list[Any]]:
-        return step(given[0], held, given[1])
+    def run(held: Values, number_and_slices: tuple[Any, Values]) -> tuple[list[Any], list[Any]]:
+        return step(number_and_slices[0], held, number_and_slices[1])
 
     numbers = jnp.arange(length) if body.draws else None
     start = step.start(carries)
@@ -429,18 +429,18 @@ def scan_prefix(
     def run(done: Any, state: tuple[Values, Values]) -> tuple[Values, Values]:
         number = count - 1 - done if reverse else done
         slices = [lax.dynamic_index_in_dim(one, number, keepdims=False) for one in xs]
-        held, found = step(number, state[0], slices)
-        return held, stored(state[1], found, number)
+        held, results = step(number, state[0], slices)
+        return held, stored(state[1], results, number)
 
     held, series = device_types.fori_loop(0, count, run, (step.start(carries), stacks))
     return (*held, *series)
 
 
-def stored(stacks: Values, found: Values, number: Any) -> list[Any]:
+def stored(stacks: Values, results: Values, number: Any) -> list[Any]:
     """Returns ``stacks`` with the results of step ``number`` stored at their positions."""
     return [
         lax.dynamic_update_index_in_dim(whole, one, number, 0)
-        for whole, one in zip(stacks, found, strict=True)
+        for whole, one in zip(stacks, results, strict=True)
     ]
 
 

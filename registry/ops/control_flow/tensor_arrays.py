@@ -204,13 +204,13 @@ def array_write(array: Array, x: Array, index: Array) -> Array | TensorArray:
     entries = _entries(array)
     value = lax.convert_element_type(jnp.asarray(x), entries.dtype)
     at: Any = entries.at[index]
-    made: Array = at.set(value, mode="drop", wrap_negative_indices=False)
+    result: Array = at.set(value, mode="drop", wrap_negative_indices=False)
     if not isinstance(array, TensorArray):
-        return made
+        return result
     place = jnp.asarray(index, np.int32)
     fits = (place >= 0) & (place < entries.shape[0])
     length = jnp.maximum(array.length, jnp.where(fits, place + 1, 0)).astype(np.int32)
-    return TensorArray(made, length)
+    return TensorArray(result, length)
 
 
 @array_write.types
@@ -270,8 +270,8 @@ def array_read(array: Array, index: Array) -> Array:
     """
     entries = _entries(array)
     at: Any = entries.at[index]
-    found: Array = at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
-    return found
+    result: Array = at.get(mode="fill", fill_value=0, wrap_negative_indices=False)
+    return result
 
 
 @array_read.types

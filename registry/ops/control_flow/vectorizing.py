@@ -82,7 +82,7 @@ def vmap(
         >>> y.eval(x=[0.0, 0.0, 0.0], w=2.0).tolist()
         [0.0, 0.0, 0.0]
     """
-    given = operands[:n_mapped]
+    series = operands[:n_mapped]
     consts = operands[n_mapped:]
 
     def one(number: Any, *slices: Any) -> list[Any]:
@@ -90,7 +90,7 @@ def vmap(
         own = jax.random.fold_in(key, number) if body.draws else None
         return body.run(values, key=own, training=training)
 
-    return tuple(jax.vmap(one)(jnp.arange(given[0].shape[0]), *given))
+    return tuple(jax.vmap(one)(jnp.arange(series[0].shape[0]), *series))
 
 
 @vmap.types
@@ -163,16 +163,16 @@ def _vmap_gradient(
     sliced = bool(sources) and is_mapped(sources[0])
     whole = sources if sliced else [Source("head", heads[0]), *sources]
     types = tuple((body.inputs if s.of == "input" else body.outputs)[s.place] for s in whole)
-    made = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
-    found = vmap(
+    rule = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
+    results = vmap(
         *[cotangents[s.place] if s.of == "head" else operands[s.place] for s in whole],
-        **({"key": key} if made.draws else {}),
+        **({"key": key} if rule.draws else {}),
         training=training,
-        body=made,
+        body=rule,
         n_mapped=len([one for one in whole if is_mapped(one)]),
-        use_key=made.draws,
+        use_key=rule.draws,
     )
-    several = found if isinstance(found, tuple) else (found,)
+    several = results if isinstance(results, tuple) else (results,)
     for i, gradient in zip(chosen, several, strict=True):
         gradients[i] = gradient if i < n_mapped else sum_over(gradient, axis=0)
     return {"operands": gradients}

@@ -205,8 +205,8 @@ def _places(data: Array, after: Shape) -> Array:
         windows = jnp.take(largest, seen, axis=axis)
         best = jnp.argmax(windows, axis + 1, keepdims=True)
         largest = jnp.take_along_axis(windows, best, axis + 1).squeeze(axis + 1)
-        found = jnp.take_along_axis(jnp.take(places, seen, axis=axis), best, axis + 1)
-        places = found.squeeze(axis + 1)
+        best_places = jnp.take_along_axis(jnp.take(places, seen, axis=axis), best, axis + 1)
+        places = best_places.squeeze(axis + 1)
     return places
 
 

@@ -214,10 +214,10 @@ def _convolution_gradient(
 def _convolution_complete(
     data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
-    found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
+    shapes: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(data, channels=channels, **how)
-    return found
+        shapes["weight"] = _weight_shape(data, channels=channels, **how)
+    return shapes
 
 
 # The adjoint in the data -----------------------------------------------------------------------
@@ -297,10 +297,10 @@ def _data_gradient_gradient(
 def unbiased(data: Var, weight: Var, **how: Any) -> Var:
     """The convolution without bias, with channels and kernel taken from the weight's shape."""
     channels, _, *kernel = weight.shape
-    found: Var = convolution(
+    result: Var = convolution(
         data, weight, channels=channels, kernel=tuple(kernel), use_bias=False, **how
     )
-    return found
+    return result
 
 
 # The adjoint in the weight ---------------------------------------------------------------------

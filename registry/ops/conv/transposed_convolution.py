@@ -289,7 +289,7 @@ def _transposed_convolution_gradient(
 def _transposed_convolution_complete(
     data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
-    found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
+    shapes: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(data, channels=channels, **how)
-    return found
+        shapes["weight"] = _weight_shape(data, channels=channels, **how)
+    return shapes

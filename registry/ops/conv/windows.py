@@ -173,8 +173,8 @@ def transposed(
     of = abstract(VarType(shape, np.dtype(cotangent.dtype)))
     of, cotangent = device_types.transposable(linear, of, cotangent)
     (out,) = jax.linear_transpose(linear, of)(cotangent)
-    found: jax.Array = out
-    return found
+    result: jax.Array = out
+    return result
 
 
 def windows_of(data: np.ndarray, over: Window, fill: float = 0.0) -> np.ndarray:

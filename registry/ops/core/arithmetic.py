@@ -407,8 +407,8 @@ def _scale_simplify(x: Var, *, scale: float) -> Var | None:
         return x
     inner = x.applied(scale_by)
     if scale == -1 and inner and inner[1] == (-1.0,):
-        found: Var = inner[0][0]
-        return found
+        result: Var = inner[0][0]
+        return result
     return None
 
 

@@ -74,10 +74,10 @@ def entrywise(
 
     def declare(kernel: Callable[..., Any]) -> Operator:
         slots = _slots(kernel)
-        given = dict(samples) if isinstance(samples, Mapping) else dict.fromkeys(slots, samples)
-        draws = {one: given.pop(one, None) for one in slots}
-        derived = [case(rtol=rtol, **one, **given) for one in _inputs(draws, dtype)]
-        refused = [misuse(text, **one, **given) for text, one in _refused(slots, dtype)]
+        entries = dict(samples) if isinstance(samples, Mapping) else dict.fromkeys(slots, samples)
+        draws = {one: entries.pop(one, None) for one in slots}
+        derived = [case(rtol=rtol, **one, **entries) for one in _inputs(draws, dtype)]
+        refused = [misuse(text, **one, **entries) for text, one in _refused(slots, dtype)]
         declared = op(
             dtype=dtype,
             reference=reference,
@@ -149,14 +149,14 @@ def _applied(
     rule: Callable[..., Any], parameters: Sequence[inspect.Parameter], known: Mapping[str, Any]
 ) -> Any:
     """The result of ``rule`` for the values that its parameters name."""
-    given = [known[one.name] for one in parameters if one.kind is not one.KEYWORD_ONLY]
+    values = [known[one.name] for one in parameters if one.kind is not one.KEYWORD_ONLY]
     named = {one.name: known[one.name] for one in parameters if one.kind is one.KEYWORD_ONLY}
-    return rule(*given, **named)
+    return rule(*values, **named)
 
 
-def _summed(like: Var, cotangent: Callable[..., Var], *given: Any) -> Var | None:
+def _summed(like: Var, cotangent: Callable[..., Var], *values: Any) -> Var | None:
     """The result of ``cotangent`` in the shape and the dtype of ``like``."""
-    return unbroadcast(cotangent(*given), like) if is_inexact(like.dtype) else None
+    return unbroadcast(cotangent(*values), like) if is_inexact(like.dtype) else None
 
 
 # Cases and misuses -----------------------------------------------------------------------------

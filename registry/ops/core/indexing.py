@@ -174,9 +174,9 @@ def _take_of_rows(
     del axis  # it is the first
     ids = wide_index(ids)
     rows = _row_numbers(ids, x.height, mode)
-    found = row_kernels.found_in(x, rows)
-    beyond = (rows == x.height).reshape(ids.shape + (1,) * (found.ndim - ids.ndim))
-    return jnp.where(beyond, jnp.asarray(nothing(x.dtype, fill_value), x.dtype), found)
+    entries = row_kernels.found_in(x, rows)
+    beyond = (rows == x.height).reshape(ids.shape + (1,) * (entries.ndim - ids.ndim))
+    return jnp.where(beyond, jnp.asarray(nothing(x.dtype, fill_value), x.dtype), entries)
 
 
 def _row_numbers(ids: Array, height: int, mode: Mode) -> Array:

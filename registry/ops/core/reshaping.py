@@ -24,8 +24,8 @@ _lengths = converter(tuple[int, ...])
 def several(value: Any) -> tuple[int, ...]:
     """Converts an integer or several integers to a tuple of integers."""
     alone = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    found: tuple[int, ...] = _lengths((value,) if alone else value)
-    return found
+    result: tuple[int, ...] = _lengths((value,) if alone else value)
+    return result
 
 
 Several = Annotated[tuple[int, ...], ConvertedBy(several)]

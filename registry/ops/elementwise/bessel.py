@@ -274,8 +274,8 @@ def sinc(x: Array, *, n: _Order = 0) -> Array:
     endless = jnp.isinf(x)
     at = jnp.where(endless, 0.0, x)
     z = math.pi * at
-    found = _sinc_value(z) if n == 0 else math.pi**n * _sinc_derivative(z, n)
-    return jnp.where(endless, 0.0, found).astype(dtype)
+    value = _sinc_value(z) if n == 0 else math.pi**n * _sinc_derivative(z, n)
+    return jnp.where(endless, 0.0, value).astype(dtype)
 
 
 @sinc.gradient

@@ -391,7 +391,7 @@ def _gamma_draw_slope_gradient(a: Var, z: Var, out: Var, d_out: Var) -> Grads:
     # With s = -P_a / f and l = log f: s_z = -l_a - s l_z and s_a = -P_aa / f - s l_a, where
     # l_a = log z - digamma(a) and l_z = (a - 1) / z - 1.
     # A draw of zero stays there. Half precision, which loses the small differences, is widened.
-    given, draw = a, z
+    concentration, draw = a, z
     if out.dtype.itemsize < 4:
         a, z = (cast(one, dtype="float32") for one in (a, z))
         out = gamma_draw_slope(a, z)
@@ -403,7 +403,7 @@ def _gamma_draw_slope_gradient(a: Var, z: Var, out: Var, d_out: Var) -> Grads:
 
     def by_a() -> Var | None:
         bent = at * incomplete_gamma_ratio(a, log_z, n=2)
-        return unbroadcast(d * -(bent + out * l_a), given)
+        return unbroadcast(d * -(bent + out * l_a), concentration)
 
     return {
         "a": by_a,

@@ -279,8 +279,8 @@ def clip_kernel(
     ties: Ties,
 ) -> Array:
     """``x`` within its bounds."""
-    given = [one for one in (x, min, max) if one is not None]
-    out = jnp.asarray(x, jnp.result_type(*given))
+    operands = [one for one in (x, min, max) if one is not None]
+    out = jnp.asarray(x, jnp.result_type(*operands))
     lower = _number(low, math.ceil, out.dtype) if min is None else min
     upper = _number(high, math.floor, out.dtype) if max is None else max
     if lower is not None:

@@ -200,10 +200,10 @@ def _log_ndtr_gradient(x: Var, d_out: Var) -> Grads:
 
 def _inverse_series(coefficients: Sequence[float]) -> list[float]:
     """The coefficients of one over a power series whose first coefficient is one."""
-    found = [1.0]
+    inverse = [1.0]
     for n in range(1, len(coefficients)):
-        found.append(-sum(coefficients[k] * found[n - k] for k in range(1, n + 1)))
-    return found
+        inverse.append(-sum(coefficients[k] * inverse[n - k] for k in range(1, n + 1)))
+    return inverse
 
 
 # Far below zero Phi(x) = -phi(x) / x S(u), where u = 1 / x^2 and S = 1 - u + 3 u^2 - 15 u^3 + ...
@@ -322,8 +322,8 @@ def _polygamma(x: Array, n: int) -> Array:
     sign = -1.0 if n % 2 == 0 else 1.0
     turn = jnp.where(negative, x - jnp.round(x), 0.25)
     reflected = -math.pi * _cotangent_derivative(1.0 / jnp.tan(math.pi * turn), n)
-    found = jnp.where(negative, reflected - series, sign * series)
-    return jnp.where(x == 0, jnp.inf if n % 2 else jnp.copysign(jnp.inf, -x), found)
+    value = jnp.where(negative, reflected - series, sign * series)
+    return jnp.where(x == 0, jnp.inf if n % 2 else jnp.copysign(jnp.inf, -x), value)
 
 
 def _cotangent_derivative(cotangent: Array, n: int) -> Array:

@@ -38,10 +38,10 @@ def _series(at: Value, coefficients: Sequence[float]) -> Value:
     The argument may be an array or a variable.
     """
     *others, leading = coefficients
-    found: Any = leading
+    total: Any = leading
     for one in reversed(others):
-        found = found * at + one
-    return cast(Value, found)
+        total = total * at + one
+    return cast(Value, total)
 
 
 # For arrays -------------------------------------------------------------------------------------

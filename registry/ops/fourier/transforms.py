@@ -89,14 +89,14 @@ def _axes(axes: Several | None, s: Several | None, ndim: int) -> Several:
     if axes is None:
         count = ndim if s is None else len(s)
         axes = tuple(range(-count, 0))
-    found = tuple(normalize_axis(one, ndim) for one in axes)
-    if len(set(found)) < len(found):
+    result = tuple(normalize_axis(one, ndim) for one in axes)
+    if len(set(result)) < len(result):
         raise AttributeValueError(f"axes must be distinct, got {axes}")
-    if not found:
+    if not result:
         raise AttributeValueError(f"at least one axis must be transformed, got {axes}")
-    if s is not None and len(s) != len(found):
+    if s is not None and len(s) != len(result):
         raise AttributeValueError(f"s must have one number for each axis, got {s} for axes {axes}")
-    return found
+    return result
 
 
 def _sizes(x: Shape, axes: Several, s: Several | None) -> Several:
@@ -105,8 +105,8 @@ def _sizes(x: Shape, axes: Several, s: Several | None) -> Several:
 
 
 def _whole_shape(x: Shape, *, s: Several | None, axes: Several | None) -> Shape:
-    found = _axes(axes, s, len(x))
-    for axis, n in zip(found, _sizes(x, found, s), strict=True):
+    places = _axes(axes, s, len(x))
+    for axis, n in zip(places, _sizes(x, places, s), strict=True):
         x = replaced(x, axis, require_entries(n, x))
     return x
 
@@ -118,11 +118,11 @@ def _half_shape(x: Shape, *, s: Several | None, axes: Several | None) -> Shape:
 
 
 def _from_half_shape(x: Shape, *, s: Several | None, axes: Several | None) -> Shape:
-    found = _axes(axes, s, len(x))
+    places = _axes(axes, s, len(x))
     if s is None:
-        sizes = _sizes(x, found, None)
+        sizes = _sizes(x, places, None)
         s = (*sizes[:-1], 2 * (sizes[-1] - 1))
-    return _whole_shape(x, s=s, axes=found)
+    return _whole_shape(x, s=s, axes=places)
 
 
 # Kernels and gradients -------------------------------------------------------------------------
@@ -143,8 +143,8 @@ def fitted(x: Var, like: Var) -> Var:
     cut = x if kept == x.shape else slice_(x, begin=(0,) * x.ndim, end=kept)
     if kept != like.shape:
         cut = pad_slice(cut, shape=like.shape, begin=(0,) * x.ndim, step=(1,) * x.ndim)
-    found: Var = cast(cut, dtype=like.dtype)
-    return found
+    result: Var = cast(cut, dtype=like.dtype)
+    return result
 
 
 # Complex numbers -------------------------------------------------------------------------------
@@ -305,10 +305,10 @@ def _rfftn_gradient(
     x: Var, d_out: Var, *, s: Several | None, axes: Several | None, norm: Norm
 ) -> Grads:
     # dx_j = Re sum_k u_k w^(jk) over the kept bins, which is n irfftn(conj(u) / weights).
-    found = _axes(axes, s, x.ndim)
-    sizes = _sizes(x.shape, found, s)
-    bins = scale_paired_bins(conj(d_out), n=sizes[-1], factor=0.5, axis=found[-1])
-    return {"x": fitted(irfftn(bins, s=sizes, axes=found, norm=OPPOSITE[norm]), x)}
+    places = _axes(axes, s, x.ndim)
+    sizes = _sizes(x.shape, places, s)
+    bins = scale_paired_bins(conj(d_out), n=sizes[-1], factor=0.5, axis=places[-1])
+    return {"x": fitted(irfftn(bins, s=sizes, axes=places, norm=OPPOSITE[norm]), x)}
 
 
 @op(
@@ -359,9 +359,9 @@ def _irfftn_gradient(
 ) -> Grads:
     # out_j = Re sum_k weight_k x_k w^(-jk) / n, so dx_k = weight_k sum_j u_j w^(-jk) / n, which is
     # the conjugate of rfftn.
-    found = _axes(axes, s, x.ndim)
-    last = found[-1]
-    half = rfftn(d_out, axes=found, norm=OPPOSITE[norm])
+    places = _axes(axes, s, x.ndim)
+    last = places[-1]
+    half = rfftn(d_out, axes=places, norm=OPPOSITE[norm])
     return {
         "x": fitted(conj(scale_paired_bins(half, n=d_out.shape[last], factor=2.0, axis=last)), x)
     }

@@ -152,8 +152,8 @@ def _stacked_spectrum(a: Array, singular: Array) -> _Spectrum:
         return _Spectrum(jnp.conj(u), _turn(u, v) * _but_two(s).astype(a.dtype), jnp.conj(v))
 
     nothing = _Spectrum(*[jnp.zeros_like(a)] * 3)
-    found: _Spectrum = device_types.cond(jnp.any(singular), spectrum, lambda: nothing)
-    return found
+    result: _Spectrum = device_types.cond(jnp.any(singular), spectrum, lambda: nothing)
+    return result
 
 
 @jax.custom_jvp

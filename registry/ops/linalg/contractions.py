@@ -189,8 +189,8 @@ def multiplied_reference(
 ) -> np.ndarray:
     """The product of matrices in NumPy."""
     left = np.swapaxes(a, -1, -2) if transpose_a else a
-    found: np.ndarray = left @ (np.swapaxes(b, -1, -2) if transpose_b else b)
-    return found
+    product: np.ndarray = left @ (np.swapaxes(b, -1, -2) if transpose_b else b)
+    return product
 
 
 @op(
@@ -272,8 +272,8 @@ def _vecdot_shape(x: Shape, y: Shape, *, axis: int) -> Shape:
 
 
 def _vecdot_reference(x: np.ndarray, y: np.ndarray, *, axis: int) -> np.ndarray:
-    found = np.sum(np.conj(x) * y, axis=axis, dtype=np.result_type(x, y))
-    return np.asarray(found)
+    products = np.sum(np.conj(x) * y, axis=axis, dtype=np.result_type(x, y))
+    return np.asarray(products)
 
 
 @op(

@@ -68,15 +68,15 @@ def labeled(equation: str, shapes: Sequence[Shape]) -> Labels:
         ShapeError: the numbers of operands or axes, or the lengths of axes, do not match the
             equation.
     """
-    given, arrow, out = equation.replace(" ", "").partition("->")
-    terms = given.split(",")
+    operands, arrow, out = equation.replace(" ", "").partition("->")
+    terms = operands.split(",")
     if len(terms) != len(shapes):
         raise ShapeError(f"{equation!r} must be of {len(shapes)} operands, got {len(terms)}")
     pairs = list(zip(terms, shapes, strict=True))
     longest = max([_stands_for(term, shape) for term, shape in pairs])
     free = [letter for letter in string.ascii_letters if letter not in equation][:longest]
     named = [_named(term, shape, free) for term, shape in pairs]
-    out = (out if arrow else _implied(given)).replace(_ELLIPSIS, "".join(free))
+    out = (out if arrow else _implied(operands)).replace(_ELLIPSIS, "".join(free))
     _check_out(equation, out, named)
     return Labels(tuple(named), out, _lengths(equation, named, shapes))
 
@@ -113,19 +113,19 @@ def _check_out(equation: str, out: str, terms: Sequence[str]) -> None:
 
 
 def _lengths(equation: str, terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    lengths: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for label, length in zip(term, shape, strict=True):
-            known = found.setdefault(label, length)
+            known = lengths.setdefault(label, length)
             if 1 not in (known, length) and known != length:
                 raise ShapeError(
                     f"axis {label!r} of {equation!r} must have one length, got {known} and {length}"
                 )
             if known == 1:
-                found[label] = length
+                lengths[label] = length
         if any(term.count(label) > 1 for label in term):
             _check_square(term, shape)
-    return found
+    return lengths
 
 
 def _check_square(term: str, shape: Shape) -> None:
@@ -174,10 +174,10 @@ def _steps(terms: tuple[str, ...], out: str, shapes: tuple[Shape, ...]) -> tuple
     for chosen in path:
         taken = [left[i] for i in sorted(chosen)]
         left = [one for one in left if one not in taken]
-        found = _made([term for _, term in taken], left, out) if left else out
+        result = _made([term for _, term in taken], left, out) if left else out
         places, used = zip(*taken, strict=True)
-        steps.append(Step(places, used, found))
-        left.append((len(terms) + len(steps) - 1, found))
+        steps.append(Step(places, used, result))
+        left.append((len(terms) + len(steps) - 1, result))
     return tuple(steps)
 
 
@@ -196,8 +196,8 @@ def _contracted(step: Step, arrays: Sequence[Array]) -> Array:
         shorter = "".join(label for label in term if label in others or array.dtype == np.bool_)
         summed.append(_sum_but(array, term, shorter))
         terms.append(shorter)
-    found: Array = jnp.einsum(equation_of(terms, step.out), *summed)
-    return found
+    result: Array = jnp.einsum(equation_of(terms, step.out), *summed)
+    return result
 
 
 def _sum_but(x: Array, term: str, kept: str) -> Array:
@@ -227,10 +227,10 @@ def cotangent_of(k: int, operands: Sequence[Var], labels: Labels, d: Any) -> Any
     )
     if len(terms) == 2 and (set(terms[0]) <= set(terms[1]) or set(terms[1]) <= set(terms[0])):
         factors, terms = factors[::-1], terms[::-1]
-    found = einsum(*factors, equation=equation_of(terms, kept))
-    lengths = dict(zip(kept, found.shape, strict=True))
-    found = reshape(found, shape=tuple(lengths.get(label, 1) for label in term))
-    return unbroadcast(broadcast_to(found, shape=x.shape), x)
+    cotangent = einsum(*factors, equation=equation_of(terms, kept))
+    lengths = dict(zip(kept, cotangent.shape, strict=True))
+    cotangent = reshape(cotangent, shape=tuple(lengths.get(label, 1) for label in term))
+    return unbroadcast(broadcast_to(cotangent, shape=x.shape), x)
 
 
 # einsum ----------------------------------------------------------------------------------------

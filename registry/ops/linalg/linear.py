@@ -302,9 +302,9 @@ def _fully_connected_complete(
     use_bias: bool,
     flatten: bool,
 ) -> dict[str, Shape]:
-    found: dict[str, Shape] = {"bias": (units,)} if use_bias else {}
+    shapes: dict[str, Shape] = {"bias": (units,)} if use_bias else {}
     if data:
-        found["weight"] = (units, _in_features(data, flatten=flatten))
+        shapes["weight"] = (units, _in_features(data, flatten=flatten))
     elif weight is not None and out is not None and not flatten:
-        found["data"] = (*out[:-1], weight[1])
-    return found
+        shapes["data"] = (*out[:-1], weight[1])
+    return shapes

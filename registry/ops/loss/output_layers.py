@@ -137,11 +137,11 @@ def _regression_reference(
     def gradients(data: np.ndarray, label: np.ndarray, *, grad_scale: float) -> dict[str, Any]:
         rows = data.reshape(len(data), math.prod(data.shape[1:]))
         wanted = np.asarray(label, data.dtype).reshape(rows.shape)
-        found = [
+        slopes = [
             grad_scale * slope(predicted(row) - one) / max(len(row), 1)
             for row, one in zip(rows, wanted, strict=True)
         ]
-        return {"data": np.asarray(found, data.dtype).reshape(data.shape)}
+        return {"data": np.asarray(slopes, data.dtype).reshape(data.shape)}
 
     return gradients
 

@@ -35,8 +35,8 @@ def _batch_norm_shape(
     data: Shape, gamma: Shape, beta: Shape, moving_mean: Shape, moving_var: Shape, *, axis: int
 ) -> Shapes:
     features = (data[normalize_axis(axis, len(data))],)
-    given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
-    for slot, shape in given.items():
+    vectors = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
+    for slot, shape in vectors.items():
         if shape != features:
             raise ShapeError(f"{slot} must have shape {features} for data of {data}, got {shape}")
     return data, features, features, features, features

@@ -66,9 +66,9 @@ def with_statistics(data: VarType, gamma: VarType | None, beta: VarType | None) 
     return [dtype, statistics_dtype(dtype), statistics_dtype(dtype)]
 
 
-def check_features(features: Shape, data: Shape, **given: Shape | None) -> None:
+def check_features(features: Shape, data: Shape, **vectors: Shape | None) -> None:
     """Raises unless each given slot has the shape ``features``."""
-    for slot, shape in given.items():
+    for slot, shape in vectors.items():
         if shape is not None and shape != features:
             raise ShapeError(f"{slot} must have shape {features} for data of {data}, got {shape}")
 
@@ -103,7 +103,7 @@ def standardized(
 
 
 def standardized_gradient(
-    given: tuple[Var, Var | None, Var | None],
+    inputs: tuple[Var, Var | None, Var | None],
     kept_: tuple[Var, Var],
     d_out: Var,
     d_kept: tuple[Var | None, Var | None],
@@ -114,7 +114,7 @@ def standardized_gradient(
     # d_gamma = sum(d_out y), d_beta = sum(d_out). With g = gamma d_out, d mean / d x = 1 / n and
     # d r / d x = -r^3 (x - mean) / n: d_x = r (g - sum(g) / n - y sum(g y) / n), plus the
     # cotangents of mean and r themselves if a gradient uses them.
-    (data, gamma, beta), (mean, rstd), (d_mean, d_rstd) = given, kept_, d_kept
+    (data, gamma, beta), (mean, rstd), (d_mean, d_rstd) = inputs, kept_, d_kept
     n = count(over.shape, over.axes)
     centered = cast(reshape(data, shape=over.shape), dtype=mean.dtype) - mean
     y = centered * rstd

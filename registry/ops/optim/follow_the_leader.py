@@ -28,16 +28,16 @@ def _ftrl_reference(
 ) -> tuple[np.ndarray, ...]:
     """Algorithm 1 of McMahan et al., one coordinate at a time."""
     param, grad, squared, linear, learning_rate = arrays
-    found = [np.array(one, np.float64) for one in (param, squared, linear)]
+    results = [np.array(one, np.float64) for one in (param, squared, linear)]
     for i in np.ndindex(*param.shape):
         w, g, n, z = float(param[i]), float(grad[i]), float(squared[i]), float(linear[i])
         sigma = (np.sqrt(n + g * g) - np.sqrt(n)) / learning_rate
         z, n = z + g - sigma * w, n + g * g
         curvature = (beta + np.sqrt(n)) / learning_rate + l2
         w = 0.0 if np.abs(z) <= l1 else -(z - np.sign(z) * l1) / curvature
-        for array, number in zip(found, (w, n, z), strict=True):
+        for array, number in zip(results, (w, n, z), strict=True):
             array[i] = number
-    return tuple(found)
+    return tuple(results)
 
 
 _SOME: dict[str, Any] = {"param": (3,), "grad": (3,), "squared": positive(3), "linear": (3,)}

@@ -86,15 +86,16 @@ def _clipping_gradient(xs: Sequence[Var], cotangents: Sequence[Var], max_norm: f
     """
     dtype = _widest([x.dtype for x in xs])
     wide = [cast(x, dtype=dtype) for x in xs]
-    given = [cast(d, dtype=dtype) for d in cotangents]
+    wide_cotangents = [cast(d, dtype=dtype) for d in cotangents]
     norm = global_norm(*wide)
     over = greater(norm, max_norm)
     safe = where(over, norm, 1.0)
     factor = where(over, max_norm / safe, 1.0)
-    products = [inner(x, d) for x, d in zip(wide, given, strict=True)]
+    products = [inner(x, d) for x, d in zip(wide, wide_cotangents, strict=True)]
     along = where(over, factor / (safe * safe), 0.0) * sum(products[1:], products[0])
     return [
-        returned(d * factor - x * along, like) for x, d, like in zip(wide, given, xs, strict=True)
+        returned(d * factor - x * along, like)
+        for x, d, like in zip(wide, wide_cotangents, xs, strict=True)
     ]
 
 

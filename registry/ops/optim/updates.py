@@ -42,8 +42,8 @@ def update_shape(states: int, scalars: int = 1) -> Callable[..., Any]:
     tables = 2 + states
 
     def completes(shapes: Sequence[Shape | None], out: Shape | None) -> list[Shape | None]:
-        found = next((one for one in (*shapes[:tables], out) if one is not None), None)
-        return [*[found] * tables, *[()] * scalars]
+        common = next((one for one in (*shapes[:tables], out) if one is not None), None)
+        return [*[common] * tables, *[()] * scalars]
 
     @completing(completes)
     def shape(*shapes: Shape) -> Any:
@@ -182,8 +182,8 @@ def _with_lazy(signature: inspect.Signature) -> inspect.Signature:
 
 def _cast_back(reference: Kernel) -> Kernel:
     def rounded(*arrays: np.ndarray, **attributes: Any) -> tuple[np.ndarray, ...]:
-        found = reference(*arrays, **attributes)
-        return tuple(np.asarray(one).astype(arrays[0].dtype) for one in found)
+        results = reference(*arrays, **attributes)
+        return tuple(np.asarray(one).astype(arrays[0].dtype) for one in results)
 
     return rounded
 

@@ -84,8 +84,8 @@ def of_scipy(name: str, call: Callable[..., Any]) -> Callable[..., np.ndarray]:
 
     def reference(*values: np.ndarray, **attributes: Any) -> np.ndarray:
         distribution = getattr(importlib.import_module("scipy.stats"), name)
-        given = [np.asarray(one, np.float64) for one in values]
-        result: np.ndarray = call(distribution, *given, **attributes)
+        arrays = [np.asarray(one, np.float64) for one in values]
+        result: np.ndarray = call(distribution, *arrays, **attributes)
         return result
 
     return reference
@@ -261,10 +261,10 @@ def student_t_log_density(x: Array, df: Array, loc: Array, scale: Array) -> Arra
         >>> student_t_log_density(jnp.asarray([0.0]), 1.0, 0.0, 1.0)
         Array([-1.144...], dtype=float32)
     """
-    (x, given, loc, scale), dtype = widened(x, df, loc, scale)
+    (x, degrees, loc, scale), dtype = widened(x, df, loc, scale)
     z = (x - loc) / scale
-    endless = given == jnp.inf
-    df = jnp.where(endless, 1.0, given)
+    endless = degrees == jnp.inf
+    df = jnp.where(endless, 1.0, degrees)
     # log Gamma(h + 1/2) - log Gamma(h) - log(h) / 2, where h = df / 2, vanishes for large h.
     large = df >= 2.0 * LARGE
     half = jnp.where(large, df / 2.0, LARGE)
@@ -284,7 +284,7 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
     # + q z^2 / df) / 2. In t = u or 1 / u, q z^2 = (df + 1) u^2 / (1 + u^2) has no large number.
     # The last derivative is about 1 / df^2 for a large df, so its terms are combined in pairs.
     # For an infinite df, q is 1.
-    endless, given, z = equal(df, math.inf), df, (x - loc) / scale
+    endless, degrees, z = equal(df, math.inf), df, (x - loc) / scale
     df = where(endless, 1.0, df)
     root = sqrt(df)
     t, size, far = _folded_var(z / root)
@@ -297,7 +297,7 @@ def _student_t_log_density_gradient(x: Var, df: Var, loc: Var, scale: Var, d_out
         outside = share - log(over) - 2.0 * log(absolute(size))
         tail = where(far, outside, share_minus_log1p(where(far, 0.0, square(t))))
         parts = half_step_of_digamma(df / 2.0) + tail + share / df
-        return unbroadcast(d_out * where(endless, 0.0, parts * 0.5), given)
+        return unbroadcast(d_out * where(endless, 0.0, parts * 0.5), degrees)
 
     return {
         "x": unbroadcast(-slope, x),

@@ -276,8 +276,8 @@ def random_permutation(x: Array, key: Key, *, axis: int = 0, inverse: bool = Fal
     order = jax.random.permutation(key, x.shape[axis])
     if inverse:
         order = jnp.argsort(order)
-    found = jnp.take(x, order, axis, unique_indices=True, mode="clip") if x.size else x
-    return lax.convert_element_type(found, x.dtype)
+    result = jnp.take(x, order, axis, unique_indices=True, mode="clip") if x.size else x
+    return lax.convert_element_type(result, x.dtype)
 
 
 @random_permutation.gradient

@@ -81,8 +81,12 @@ def _gamma_gradient_reference(
     wide = at_least_single(result_dtype(dtype, [a, scale]))
     z = np.asarray(jax.random.gamma(key, np.broadcast_to(a, places), dtype=wide), np.float64)
     d_z = d_out * (1.0 if scale is None else scale) + d_standard
-    found = {"a": summed_to(d_z * _moved(a, z), np.shape(a))}
-    return found if scale is None else {**found, "scale": summed_to(d_out * z, np.shape(scale))}
+    gradients = {"a": summed_to(d_z * _moved(a, z), np.shape(a))}
+    return (
+        gradients
+        if scale is None
+        else {**gradients, "scale": summed_to(d_out * z, np.shape(scale))}
+    )
 
 
 @op(

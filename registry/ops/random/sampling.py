@@ -46,13 +46,13 @@ Given = Annotated[jax.Array | None, Optional()]
 # Shared by samplers ----------------------------------------------------------------------------
 
 
-def drawn_shape(shape: Shape | None, *given: Shape | None) -> Shape:
+def drawn_shape(shape: Shape | None, *shapes: Shape | None) -> Shape:
     """The shape of a draw: ``shape``, or the broadcast shape of the parameters.
 
     Raises:
         ShapeError: the parameters do not broadcast to it.
     """
-    present = [one for one in given if one is not None]
+    present = [one for one in shapes if one is not None]
     try:
         together = np.broadcast_shapes(*present)
         fits = shape is None or np.broadcast_shapes(together, shape) == shape
@@ -64,13 +64,13 @@ def drawn_shape(shape: Shape | None, *given: Shape | None) -> Shape:
     return together if shape is None else shape
 
 
-def drawn_dtype(dtype: DType | None, *given: VarType | None) -> DType:
+def drawn_dtype(dtype: DType | None, *types: VarType | None) -> DType:
     """The dtype of a draw: ``dtype``, or the floating dtype to which the parameters promote.
 
     Raises:
         DTypeError: it is not floating, or a parameter is complex.
     """
-    present = [one for one in given if one is not None]
+    present = [one for one in types if one is not None]
     if present:
         real(*present)
     if dtype is None:
@@ -81,11 +81,11 @@ def drawn_dtype(dtype: DType | None, *given: VarType | None) -> DType:
     return chosen
 
 
-def result_dtype(dtype: DType | None, given: Sequence[Any]) -> DType:
+def result_dtype(dtype: DType | None, values: Sequence[Any]) -> DType:
     """``drawn_dtype`` for values, as a kernel has them."""
     if dtype is not None:
         return canonical(dtype)
-    present = [one for one in given if one is not None]
+    present = [one for one in values if one is not None]
     if not present:
         return default_float()
     promoted = np.dtype(jnp.result_type(*present))
@@ -94,9 +94,9 @@ def result_dtype(dtype: DType | None, given: Sequence[Any]) -> DType:
     return np.dtype(np.float64 if promoted.itemsize == 8 else np.float32)
 
 
-def fitted(shape: Shape | None, *given: Any) -> Shape:
+def fitted(shape: Shape | None, *values: Any) -> Shape:
     """``drawn_shape`` for values, as a kernel has them."""
-    return drawn_shape(shape, *[None if one is None else jnp.shape(one) for one in given])
+    return drawn_shape(shape, *[None if one is None else jnp.shape(one) for one in values])
 
 
 def _affine(draw: Any, loc: Any, scale: Any, dtype: DType) -> Array:

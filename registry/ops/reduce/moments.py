@@ -301,13 +301,13 @@ def logsumexp(
     shape = reduced(x.shape, axis=axis, keepdims=keepdims)
     if count(x.shape, axis) == 0:
         return jnp.full(shape, -math.inf, x.dtype)
-    given, x = x.dtype, wide(x)
+    dtype, x = x.dtype, wide(x)
     size = jnp.real(x)
     top = lax.stop_gradient(jnp.max(size, axis=axis, keepdims=True))
     same_infinity = jnp.isinf(size) & (size == top)
     powers = jnp.exp(jnp.where(same_infinity, 0.0, x - top))
     out = top + jnp.log(jnp.sum(powers, axis=axis, keepdims=True))
-    return out.reshape(shape).astype(given)
+    return out.reshape(shape).astype(dtype)
 
 
 @logsumexp.gradient
@@ -318,13 +318,13 @@ def _logsumexp_gradient(x: Var, d_out: Var, *, axis: Axis) -> Grads:
     # exponentials. Entries that equal top as the same infinity count one each.
     if count(x.shape, axis) == 0:
         return {"x": None}
-    given, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
+    like, x = x, cast(x, dtype="float32") if x.dtype.itemsize < 4 else x
     size = real_part(x) if is_complex(x.dtype) else x
     top = stop_gradient(max(size, axis=axis, keepdims=True))
     same_infinity = logical_and(isinf(size), equal(size, top))
     powers = exp(where(same_infinity, 0.0, x - top))
     total = sum(powers, axis=axis, keepdims=True)
-    return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), given)}
+    return {"x": unbroadcast(powers * (reshape(d_out, shape=total.shape) / total), like)}
 
 
 # Norms ------------------------------------------------------------------------------------------

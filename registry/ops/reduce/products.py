@@ -221,14 +221,14 @@ def _cumprod_gradient_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: 
     # all tangents, and it is linear in each of them.
     cotangent, *tangents = along
 
-    def given(*ways: Var, to: Var) -> Var | None:
+    def derivative(*ways: Var, to: Var) -> Var | None:
         return unbroadcast(cumprod_gradient(x, cotangent, *ways, **how), to)
 
     return {
-        "x": given(*tangents, d_out, to=x),
+        "x": derivative(*tangents, d_out, to=x),
         "along": [
             unbroadcast(cumprod_tangent(x, *tangents, d_out, **how), cotangent),
-            *[given(*others, d_out, to=left) for left, others in _each_left_out(tangents)],
+            *[derivative(*others, d_out, to=left) for left, others in _each_left_out(tangents)],
         ],
     }
 
@@ -270,12 +270,12 @@ def cumprod_tangent(
 
 @cumprod_tangent.gradient
 def _cumprod_tangent_gradient(x: Var, along: Sequence[Var], d_out: Var, **how: Any) -> Grads:
-    def given(*ways: Var, to: Var) -> Var | None:
+    def derivative(*ways: Var, to: Var) -> Var | None:
         return unbroadcast(cumprod_gradient(x, d_out, *ways, **how), to)
 
     return {
-        "x": given(*along, to=x),
-        "along": [given(*others, to=left) for left, others in _each_left_out(along)],
+        "x": derivative(*along, to=x),
+        "along": [derivative(*others, to=left) for left, others in _each_left_out(along)],
     }
 
 
@@ -381,12 +381,12 @@ def _product_of_others_tangent_gradient(
     # sum(d_out * out) is the mixed derivative of the product along d_out and all tangents, and is
     # symmetric in them. Its gradient in x is its derivative along one more direction; it is linear
     # in each tangent, whose own gradient omits that tangent.
-    def given(*ways: Var, to: Var) -> Var | None:
+    def derivative(*ways: Var, to: Var) -> Var | None:
         return unbroadcast(product_of_others_tangent(x, *ways, axis=axis), to)
 
     return {
-        "x": given(*along, d_out, to=x),
-        "along": [given(*others, d_out, to=left) for left, others in _each_left_out(along)],
+        "x": derivative(*along, d_out, to=x),
+        "along": [derivative(*others, d_out, to=left) for left, others in _each_left_out(along)],
     }
 
 

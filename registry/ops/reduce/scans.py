@@ -409,7 +409,7 @@ def _logcumsumexp_gradient(
     # out[i] = logaddexp(out[i - 1], x[i]) reaches x[i] with the share s[i] = exp(x[i] - out[i])
     # and out[i - 1] with 1 - s[i]: both are at most one, where exp(x[k]) and exp(-out[i]), which
     # the sum d x[k] = sum over i >= k of d_out[i] exp(x[k] - out[i]) is made of, would overflow.
-    at, given = scanned_axis(axis, x.ndim), x
+    at, like = scanned_axis(axis, x.ndim), x
     if x.dtype.itemsize < at_least_single(x.dtype).itemsize:
         # The rounding error of large sums in half precision would appear in the exponent.
         x, d_out = (cast(one, dtype="float32") for one in (x, d_out))
@@ -419,4 +419,4 @@ def _logcumsumexp_gradient(
     back = not reverse
     stays = shifted(sigmoid(-lead), at, reverse=back)
     d_x = sigmoid(lead) * linear_scan(d_out, stays, axis=axis, reverse=back)
-    return {"x": cast(d_x, dtype=given.dtype)}
+    return {"x": cast(d_x, dtype=like.dtype)}

@@ -244,8 +244,8 @@ def _lstm_gradient(
         back = _pull_lstm(place, course, saved, d_h, d_c, d_kept)
         return back._replace(cell=plus(back.cell, course.none_of(last)))
 
-    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-    layers = Layers(data, hidden, found, out, between, lengths, taken)
+    layer_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers = Layers(data, hidden, layer_places, out, between, lengths, taken)
     grads, backs = pull_layers(layers, pull, d_out, d_between, d_last_hidden)
     return {**grads, "cell": stack_like([one.cell for one in backs], cell)}
 

@@ -108,11 +108,11 @@ def scanned(step: Callable[..., Any], start: Any, series: Any, dtype: DType, **h
     """``lax.scan`` of a step that computes in a wide dtype; the results have ``dtype``."""
 
     def narrowed(state: Any, now: Any) -> Any:
-        state, found = step(state, now)
-        return state, [one.astype(dtype) for one in found]
+        state, outputs = step(state, now)
+        return state, [one.astype(dtype) for one in outputs]
 
-    last, found = device_types.scan(narrowed, start, series, **how)
-    return [None if one is None else one.astype(dtype) for one in last], found
+    last, outputs = device_types.scan(narrowed, start, series, **how)
+    return [None if one is None else one.astype(dtype) for one in last], outputs
 
 
 def _start(series: Sequence[Any], length: int) -> tuple[Array | None, Array]:
@@ -149,9 +149,9 @@ def _at_first(
 # linear_recurrence ------------------------------------------------------------------------------
 
 
-def _recurrence_reference(*given: Any, reverse: bool) -> tuple[np.ndarray, ...]:
-    _, slopes, decay, carry, *_ = given
-    matrix, (gates, cell, out) = _at_first(*given)
+def _recurrence_reference(*operands: Any, reverse: bool) -> tuple[np.ndarray, ...]:
+    _, slopes, decay, carry, *_ = operands
+    matrix, (gates, cell, out) = _at_first(*operands)
     steps = len(slopes)
     back = 1 if reverse else -1
     for t in range(steps)[::-back]:
@@ -267,9 +267,9 @@ def linear_recurrence(
 # linear_recurrence_adjoint ----------------------------------------------------------------------
 
 
-def _adjoint_reference(*given: Any, reverse: bool) -> tuple[np.ndarray, ...]:
-    _, slopes, decay, carry, *_ = given
-    matrix, (gates, cell, out) = _at_first(*given)
+def _adjoint_reference(*operands: Any, reverse: bool) -> tuple[np.ndarray, ...]:
+    _, slopes, decay, carry, *_ = operands
+    matrix, (gates, cell, out) = _at_first(*operands)
     steps = len(slopes)
     later = -1 if reverse else 1
     for t in range(steps)[::-later]:
@@ -371,8 +371,8 @@ def _gradients(
     fed, received = course.before(f_out), course.after(b_gates)
 
     def d_weight() -> Any:
-        given = fed if projection is None else fed @ swapped(projection)
-        return unbroadcast(summed_outer(received, given), weight)
+        signal = fed if projection is None else fed @ swapped(projection)
+        return unbroadcast(summed_outer(received, signal), weight)
 
     grads: Grads = {
         "weight": d_weight,
@@ -424,9 +424,9 @@ def _gradient_by(other: Operator) -> Callable[..., Grads]:
     ) -> Grads:
         how = (weight, slopes, decay, carry, projection)
         sources, own = (to_gates, to_cell, to_out), (gates, cell, out)
-        found = other(*how, d_gates, d_cell, d_out, reverse=reverse)
-        forward, backward = (found, own) if other is linear_recurrence else (own, found)
-        return _gradients(how, sources, found, forward, backward, reverse=reverse)
+        adjoint = other(*how, d_gates, d_cell, d_out, reverse=reverse)
+        forward, backward = (adjoint, own) if other is linear_recurrence else (own, adjoint)
+        return _gradients(how, sources, adjoint, forward, backward, reverse=reverse)
 
     return gradient
 

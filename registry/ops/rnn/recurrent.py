@@ -240,8 +240,8 @@ def _rnn_gradient(
         )
         return Back(d_sums, d_sums)
 
-    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-    layers = Layers(data, hidden, found, out, between, lengths, taken)
+    layer_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers = Layers(data, hidden, layer_places, out, between, lengths, taken)
     return pull_layers(layers, pull, d_out, d_between, d_last_hidden)[0]
 
 
@@ -409,8 +409,8 @@ def _gru_gradient(
         d_kept = None if d_gates is None else course.own(getitem(d_gates, k))
         return _pull_gru(place, course, getitem(gates, k), h_before, d_h, d_kept)
 
-    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
-    layers = Layers(data, hidden, found, out, between, lengths, taken)
+    layer_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layers = Layers(data, hidden, layer_places, out, between, lengths, taken)
     return pull_layers(layers, pull, d_out, d_between, d_last_hidden)[0]
 
 

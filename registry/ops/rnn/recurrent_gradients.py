@@ -82,11 +82,11 @@ def pull_layers(
     layers: Layers, pull: Pull, d_out: Any, d_between: Any, d_last_hidden: Any
 ) -> tuple[Grads, list[Back]]:
     """The gradients of data, hidden states and weights, and the cotangents found at each place."""
-    found: list[Back] = []
+    backs: list[Back] = []
     d_result = d_out
     for layer in range(layers.top, -1, -1):
         if layer < layers.top:
-            d_result = _d_input(layers.at(layer + 1), found)
+            d_result = _d_input(layers.at(layer + 1), backs)
             d_result = plus(d_result, None if d_between is None else getitem(d_between, layer))
         pulled = []
         for place, h, d_h in _by_direction(layers, layer, d_result):
@@ -94,8 +94,8 @@ def pull_layers(
             last = state_of(d_last_hidden, place)
             d_last = None if last is None else course.at_last(last, h)
             pulled.append(pull(place, course, h, plus(course.own(d_h), d_last)))
-        found[:0] = pulled
-    pairs = list(zip(layers.places, found, strict=True))
+        backs[:0] = pulled
+    pairs = list(zip(layers.places, backs, strict=True))
 
     def d_hidden(place: Place, back: Back) -> Any:
         course = layers.course(place)
@@ -103,16 +103,16 @@ def pull_layers(
         return plus(plus(fed, back.kept), course.none_of(state_of(d_last_hidden, place)))
 
     grads: Grads = {
-        "data": lambda: unbroadcast(_d_input(layers.at(0), found), layers.data),
+        "data": lambda: unbroadcast(_d_input(layers.at(0), backs), layers.data),
         "hidden": lambda: stack_like([d_hidden(*pair) for pair in pairs], layers.hidden),
         "weights": [one for pair in pairs for one in _d_weights(layers, *pair)],
     }
-    return grads, found
+    return grads, backs
 
 
-def _d_input(mine: Sequence[Place], found: Sequence[Back]) -> Any:
-    """The cotangent of a layer's input, where ``found`` begins with the cotangents of the layer."""
-    products = [back.input @ place.weights.input for place, back in zip(mine, found, strict=False)]
+def _d_input(mine: Sequence[Place], backs: Sequence[Back]) -> Any:
+    """The cotangent of a layer's input, where ``backs`` begins with those of the layer."""
+    products = [back.input @ place.weights.input for place, back in zip(mine, backs, strict=False)]
     return functools.reduce(plus, products)
 
 

@@ -62,9 +62,9 @@ def places(weights: Sequence[Any], *, num_layers: int, bidirectional: bool) -> l
     ]
 
 
-def in_layer(found: Sequence[Place], layer: int) -> list[Place]:
+def in_layer(all_places: Sequence[Place], layer: int) -> list[Place]:
     """The directions of one layer."""
-    return [place for place in found if place.layer == layer]
+    return [place for place in all_places if place.layer == layer]
 
 
 def _read(group: Sequence[Any]) -> Weights:
@@ -203,11 +203,11 @@ def run_layers(
     """Scans ``step`` over time, layer by layer, after computing the input's sums for all steps."""
     taken = _taken(len(data), data.shape[1], lengths)
     data, states, weights = _alike(data, states, weights)
-    found = places(weights, num_layers=num_layers, bidirectional=bidirectional)
+    layer_places = places(weights, num_layers=num_layers, bidirectional=bidirectional)
     layers, lasts, kept = [data], list[Any](), list[Any]()
     for layer in range(num_layers):
         outs = []
-        for place in in_layer(found, layer):
+        for place in in_layer(layer_places, layer):
             start = _start(place, states, gates, data.shape[1])
             run: Callable[..., Any] = functools.partial(step, place.weights)
             series: Any = _input_sums(layers[-1], place.weights)
@@ -235,9 +235,9 @@ def _stopping(step: Callable[..., Any]) -> Callable[..., Any]:
 
     def stopped(state: Any, now: Any) -> Any:
         taken, sums = now
-        new, found = step(state, sums)
+        new, outputs = step(state, sums)
         kept = [jnp.where(taken, one, old) for one, old in zip(new, state, strict=True)]
-        return tuple(kept), [jnp.where(taken, one, 0) for one in found]
+        return tuple(kept), [jnp.where(taken, one, 0) for one in outputs]
 
     return stopped
 

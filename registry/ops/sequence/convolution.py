@@ -30,7 +30,7 @@ from registry.table import op
 from registry.types import DType, Shape, VarType
 from registry.var import Var
 
-ContextLength = Annotated[int, Check("be positive", lambda given: given > 0)]
+ContextLength = Annotated[int, Check("be positive", lambda value: value > 0)]
 """The number of steps in a context."""
 
 

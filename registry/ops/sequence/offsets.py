@@ -20,7 +20,7 @@ from registry.ops.core.indexing import take, wide_index
 from registry.table import op
 from registry.types import DType, Shape, VarType, is_integer
 
-Length = Annotated[int, Check("not be negative", lambda given: given >= 0)]
+Length = Annotated[int, Check("not be negative", lambda value: value >= 0)]
 """A static length."""
 INT32 = np.dtype(np.int32)
 

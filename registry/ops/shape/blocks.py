@@ -21,7 +21,7 @@ ImageLayout = Literal["NCHW", "NHWC"]
 """The meaning of each axis of images."""
 Depth = Literal["DCR", "CRD"]
 """The order of channels and block entries: block before channel, or channel before block."""
-BlockSize = Annotated[int, Check("be positive", lambda given: given > 0)]
+BlockSize = Annotated[int, Check("be positive", lambda value: value > 0)]
 
 
 def _split_axes(layout: ImageLayout, mode: Depth) -> tuple[str, str]:

@@ -155,11 +155,11 @@ def _embedded_lengths(length: int, offset: int, lengths: tuple[int, int] | None)
             f"the diagonal must lie in a matrix of less than 2^63 entries, got one of {rows} rows "
             f"and {columns} columns"
         )
-    found = diagonal_length(rows, columns, offset)
-    if min(rows, columns) < 0 or found != length:
+    diagonal = diagonal_length(rows, columns, offset)
+    if min(rows, columns) < 0 or diagonal != length:
         raise ShapeError(
             f"the diagonal at offset {offset} of matrices of {(rows, columns)} must be as long as "
-            f"the last axis of x, {length}, got {found}"
+            f"the last axis of x, {length}, got {diagonal}"
         )
     return rows, columns
 
@@ -294,8 +294,8 @@ def diag(x: Array, *, k: int = 0) -> Array:
                [0, 2]], dtype=int32)
     """
     x = jnp.asarray(x)
-    found = diagonal_of(x, k) if x.ndim == 2 else embedded(x, k)
-    return lax.convert_element_type(found, x.dtype)
+    result = diagonal_of(x, k) if x.ndim == 2 else embedded(x, k)
+    return lax.convert_element_type(result, x.dtype)
 
 
 @diag.gradient

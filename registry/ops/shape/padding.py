@@ -30,7 +30,7 @@ Widths = int | Pairs
 """The same, or one number for both ends of all axes."""
 CheckedWidths = Annotated[
     int | tuple[tuple[int, int], ...],
-    Check("hold no negative number", lambda given: bool(np.all(np.array(given, int) >= 0))),
+    Check("hold no negative number", lambda value: bool(np.all(np.array(value, int) >= 0))),
 ]
 
 

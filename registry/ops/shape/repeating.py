@@ -116,7 +116,7 @@ def _reshape_like_gradient(x: Var, d_out: Var) -> Grads:
 Repetitions = Annotated[
     tuple[int, ...],
     ConvertedBy(several),
-    Check("hold no negative number", lambda given: all(n >= 0 for n in given)),
+    Check("hold no negative number", lambda value: all(n >= 0 for n in value)),
 ]
 """The number of repetitions along each axis."""
 
@@ -189,7 +189,7 @@ def _tile_simplify(x: Var, *, repetitions: tuple[int, ...]) -> Var | None:
 
 Repeats = Annotated[
     int | tuple[int, ...],
-    Check("hold no negative number", lambda given: np.all(np.asarray(given) >= 0)),
+    Check("hold no negative number", lambda value: np.all(np.asarray(value) >= 0)),
 ]
 """The number of repetitions of each entry."""
 

@@ -122,14 +122,14 @@ def _neighbors(
     """The offset of ``place`` from the entry before it, and both neighbors: index and validity."""
     place = jnp.where(jnp.isinf(place), -2, place)  # outside as well, with numbers around it
     low = jnp.floor(place)
-    at, found = low.astype(np.int32), []
+    at, neighbors = low.astype(np.int32), []
     for step in (0, 1):
         inside = (low + step >= 0) & (low + step < length)
         if clamped:
             # Both neighbors are the same pixel beyond the border, so the sample is constant there.
             inside = (place >= -1) & (place <= length)
-        found.append((jnp.clip(at + step, 0, length - 1), inside))
-    return place - low, found
+        neighbors.append((jnp.clip(at + step, 0, length - 1), inside))
+    return place - low, neighbors
 
 
 def weights(down: Any, right: Any) -> tuple[Any, Any, Any, Any]:
@@ -171,12 +171,12 @@ def samples_to_places(
 
 def spaced(like: Var, start: float, stop: float, count: int) -> Var:
     """``linspace`` with the dtype of ``like``; in a graph it stays a call instead of an array."""
-    given = {"start": start, "stop": stop, "num": count, "dtype": like.dtype}
-    _, attributes, _ = linspace.bind((), given)
+    keywords = {"start": start, "stop": stop, "num": count, "dtype": like.dtype}
+    _, attributes, _ = linspace.bind((), keywords)
     numbers: Var = emitter_of((like,)).emit(linspace, (), attributes, None)
     return numbers
 
 
-def with_kept(found: Sequence[Var], kept: Sequence[Var | None]) -> list[Any]:
+def with_kept(gradients: Sequence[Var], kept: Sequence[Var | None]) -> list[Any]:
     """Cotangents of ``down`` and ``right``, plus those that reach their stored copies."""
-    return [d if k is None else d + k for d, k in zip(found, kept, strict=True)]
+    return [d if k is None else d + k for d, k in zip(gradients, kept, strict=True)]

@@ -286,8 +286,8 @@ def deformable_convolution(
                  [3.5, 2. ]]]], dtype=float32)
     """
     del use_bias
-    given = [one for one in (data, offset, weight, bias) if one is not None]
-    dtype = jnp.result_type(*given)
+    operands = [one for one in (data, offset, weight, bias) if one is not None]
+    dtype = jnp.result_type(*operands)
     wide = at_least_single(dtype)
     data, weight = jnp.asarray(data, dtype), jnp.asarray(weight, dtype)
     over = _window(data.shape, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
@@ -345,8 +345,8 @@ def _deformable_convolution_gradient(
         return rows_to_images(rows, data, of)
 
     def by_offset() -> Var | None:
-        found = samples_to_places(rows_of(data, of), corners, down, right, by_samples())
-        both = stack(*with_kept(found, (d_down, d_right)), axis=3)
+        gradients = samples_to_places(rows_of(data, of), corners, down, right, by_samples())
+        both = stack(*with_kept(gradients, (d_down, d_right)), axis=3)
         return unbroadcast(reshape(both, shape=offset.shape), offset)
 
     def by_weight() -> Var | None:
@@ -385,7 +385,7 @@ def _side_by_side(x: Var) -> Var:
 def _deformable_convolution_complete(
     data: Shape | None, *, channels: int, use_bias: bool, **how: Any
 ) -> dict[str, Shape]:
-    found: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
+    shapes: dict[str, Shape] = {"bias": (channels,)} if use_bias else {}
     if data is not None:
-        found["weight"] = _weight_shape(data, channels=channels, **how)
-    return found
+        shapes["weight"] = _weight_shape(data, channels=channels, **how)
+    return shapes

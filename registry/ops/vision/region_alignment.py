@@ -289,8 +289,10 @@ def _roi_align_gradient(
 
     def by_rois() -> Var | None:
         places = samples_to_places(rows_of(data, of), corners, down, right, d_samples)
-        found = [sum_to(d, shape=like.shape) for d, like in zip(places, (down, right), strict=True)]
-        d_y, d_x = with_kept(found, (d_down, d_right))
+        gradients = [
+            sum_to(d, shape=like.shape) for d, like in zip(places, (down, right), strict=True)
+        ]
+        d_y, d_x = with_kept(gradients, (d_down, d_right))
         how: dict[str, Any] = {"spatial_scale": spatial_scale, "aligned": aligned}
         image, x1, y1, x2, y2 = unstack(cast(rois, dtype=down.dtype), axis=1)
         d_y1, d_y2 = _edges_gradient(y1, y2, squeeze(d_y, axis=2), **how)

@@ -93,8 +93,8 @@ def _winners(x: Array, begin: Array, end: Array) -> tuple[Array, Array]:
     inside = (at >= begin[:, None]) & (at < end[:, None])
     seen = jnp.where(inside, x[..., None, :], -jnp.inf)
     most = jnp.max(seen, -1)
-    found = inside & ((seen == most[..., None]) | jnp.isnan(seen))
-    return most, jnp.min(jnp.where(found, at, x.shape[-1]), -1)
+    matches = inside & ((seen == most[..., None]) | jnp.isnan(seen))
+    return most, jnp.min(jnp.where(matches, at, x.shape[-1]), -1)
 
 
 def _places_of_region(data: Array, roi: Array, pooled_size: Pooled) -> Array:
@@ -109,8 +109,8 @@ def _places_of_region(data: Array, roi: Array, pooled_size: Pooled) -> Array:
     column = jnp.take_along_axis(column, row, 1, mode="clip")
     channel = jnp.arange(channels, dtype=np.int32)[:, None, None]
     place = ((n * channels + channel) * height + row) * width + column
-    found = (tops < bottoms)[:, None] & (lefts < rights) & (n >= 0) & (n < batch)
-    return jnp.where(found, place, data.size)
+    nonempty = (tops < bottoms)[:, None] & (lefts < rights) & (n >= 0) & (n < batch)
+    return jnp.where(nonempty, place, data.size)
 
 
 def _roi_pooling_reference(

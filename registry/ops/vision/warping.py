@@ -237,8 +237,10 @@ def _grid_gradient(
     d_kept: tuple[Var | None, Var | None],
 ) -> Var:
     d_samples = permute_dims(cast(d_out, dtype=down.dtype), axes=(0, 2, 3, 1))
-    found = samples_to_places(rows_of(data, images_in(data.shape)), corners, down, right, d_samples)
-    d_down, d_right = with_kept(found, d_kept)
+    gradients = samples_to_places(
+        rows_of(data, images_in(data.shape)), corners, down, right, d_samples
+    )
+    d_down, d_right = with_kept(gradients, d_kept)
     by_x, by_y = _pixels_per_unit(data.shape)
     d_grid: Var = stack(d_right * by_x, d_down * by_y, axis=1)
     return d_grid
