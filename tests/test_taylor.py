@@ -113,7 +113,7 @@ def test_taylor_misuse():
     x = so.var("x", shape=(2,), dtype="float64")
     with pytest.raises(ShapeError, match=r"must have the shape of its x, \(2,\), got \(3,\)"):
         so.taylor(x * x, x, [np.ones(3)])
-    with pytest.raises(ArgumentError, match="at most 1 coefficients"):
+    with pytest.raises(ArgumentError, match="order must be a whole number of at least 2"):
         so.taylor(x * x, x, [np.ones(2)] * 2, order=1)
     with pytest.raises(ArgumentError, match="must be a symbol or a function"):
         so.taylor(3, x, [np.ones(2)])
@@ -265,7 +265,7 @@ def test_directions_of_symbols_and_misuse():
     ways = np.array([[1.0, 2.0, 0.5], [0.3, 0.1, 2.0]])
     wanted = np.mean(ways**2 @ (6 * np.array([1.0, 2.0, 3.0])))
     np.testing.assert_allclose(estimate.eval(x=[1.0, 2.0, 3.0], v=ways), wanted)
-    with pytest.raises(ShapeError, match=r"directions: they must be of shape \(n, 3\)"):
+    with pytest.raises(ShapeError, match=r"laplacian: directions must be of shape \(n, 3\)"):
         so.laplacian(so.sum(x * x), x, directions=np.ones((2, 4)))
     with pytest.raises(ArgumentError, match="must be one of rademacher, normal, basis"):
         so.random_directions(jax.random.key(0), 2, POINT, "cauchy")
