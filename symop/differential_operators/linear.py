@@ -69,10 +69,16 @@ def _partial(u: Any, keys: Sequence[Any], orders: Sequence[Any]) -> Any:
     for number in _monomial("partial", u, space, keys, orders):
         x, entry = space.coordinates[number]
         xs.append(x)
-        ways.append(None if entry is None else np.eye(x.shape[0], dtype=x.dtype)[entry])
+        ways.append(None if entry is None else _unit(x, entry))
     if not xs:
         return u
     return derivative(u, tuple(xs), direction=tuple(ways), unreachable="zero")
+
+
+def _unit(x: Symbol, entry: int) -> np.ndarray:
+    unit = np.zeros(x.shape, x.dtype)
+    unit[entry] = 1
+    return unit
 
 
 def _monomial(

@@ -46,7 +46,8 @@ def taylor(
     Without ``x`` and ``series``, the result for a function is a function of these two.
 
     Returns:
-        A list of ``order + 1`` values, each in the form of ``u`` or of its result.
+        A list of ``order + 1`` values, each in the form of ``u`` or of its result: a list for
+        several symbols.
 
     Raises:
         ArgumentError: ``order`` is not a whole number or is less than the length of ``series``, or
@@ -84,7 +85,8 @@ def taylor(
     if is_function(u):
         return _taylor_at(u, xs, paths, highest)
     results = _taylor_of_symbols(building.as_list(u), list(xs), paths, highest)
-    return results if isinstance(u, (list, tuple)) else [one for (one,) in results]
+    several = isinstance(u, (list, tuple)) or len(results[0]) > 1
+    return results if several else [one for (one,) in results]
 
 
 def _taylor_at(
