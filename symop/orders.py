@@ -108,7 +108,7 @@ def derivative(
     directions = _ways(xs, x, direction)
     ways, held = _held(xs, directions)
     for one in dict.fromkeys(one for one, way in zip(xs, ways, strict=True) if way is None):
-        _require_entrywise(found, one)
+        require_entrywise(found, one)
     start, alongs = found, [_along(one, way) for one, way in zip(xs, ways, strict=True)]
     for i, (one, along) in enumerate(zip(xs, alongs, strict=True)):
         if i and unreachable == "error" and not any(one.node is x.node for x in xs[:i]):
@@ -174,13 +174,13 @@ def _times(x: Any, order: int | None) -> list[Any]:
                 f"derivative: several x are taken once each, without an order, got order={order}"
             )
         return list(x)
-    count = _whole(order)
+    count = whole_number(order)
     if count is None or count < 0:
         raise ArgumentError(f"derivative: the order must be a whole number >= 0, got {order!r}")
     return [x] * count
 
 
-def _whole(order: Any) -> int | None:
+def whole_number(order: Any) -> int | None:
     """Returns ``order`` as an int, 1 for None; None if it is not a Python or NumPy integer."""
     if order is None:
         return 1
@@ -201,7 +201,12 @@ def _ways(xs: Sequence[Symbol], x: Any, direction: Any) -> list[Any]:
     return list(direction)
 
 
-def _require_entrywise(ys: Sequence[Symbol], x: Symbol) -> None:
+def require_entrywise(ys: Sequence[Symbol], x: Symbol) -> None:
+    """Refuses a derivative by an array of several entries on which values depend jointly.
+
+    Raises:
+        GradientError: an entry of a value depends on another entry of ``x`` than its own.
+    """
     if math.prod(x.shape) == 1:
         return
     for y in ys:
@@ -341,7 +346,7 @@ def _by_columns(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
 
     if x.shape == ():
         return column(get("ones_like")(x))
-    columns = vmap(column)(_basis(x))
+    columns = vmap(column)(basis_of(x))
     return _shaped(get("moveaxis")(columns, source=0, destination=-1), (*y.shape, *x.shape))
 
 
@@ -352,13 +357,13 @@ def _by_rows(y: Symbol, x: Symbol, unreachable: Unreachable) -> Symbol:
         result: Symbol = building.build_gradients(y, x, head, unreachable)
         return result
 
-    return row(None) if y.shape == () else _shaped(vmap(row)(_basis(y)), (*y.shape, *x.shape))
+    return row(None) if y.shape == () else _shaped(vmap(row)(basis_of(y)), (*y.shape, *x.shape))
 
 
 _BLOCKS = {"forward": _by_columns, "reverse": _by_rows}
 
 
-def _basis(like: Symbol) -> Symbol:
+def basis_of(like: Symbol) -> Symbol:
     """Returns the standard basis for the type of ``like``, stacked along a new first axis."""
     count = math.prod(like.shape)
     rows: Symbol = sym.eye(n_rows=count, dtype=like.dtype.name)

@@ -9,16 +9,10 @@ from registry.table import find, get, names, reserve
 from symop import autograd, checkpoint, nd, optim, random, remat, sym
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.derivatives import grad, jvp
-from symop.differential_operators import (
-    biharmonic,
-    curl,
-    divergence,
-    laplacian,
-    linear_operator,
-    partial,
-    random_directions,
-    taylor,
-)
+from symop.differential_operators.linear import linear_operator, partial
+from symop.differential_operators.sampling import random_directions
+from symop.differential_operators.sums import biharmonic, curl, divergence, laplacian
+from symop.differential_operators.taylor import taylor
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
 from symop.io.files import load_parameters, save_parameters

@@ -13,7 +13,7 @@ from jax import lax
 from jax.experimental.jet import jet
 
 import symop as so
-from registry.errors import ArgumentError, ShapeError
+from registry.errors import ArgumentError, DTypeError, ShapeError
 from symop.graph.nodes import topological
 from symop.regions.bodies import GraphBody
 from tests.jax_calls import CALLS
@@ -109,11 +109,32 @@ def test_eager_arrays_are_not_recorded():
             call()
 
 
+def test_orders_that_vanish_are_arrays_of_jax():
+    for one in so.taylor(lambda x: 2.0 * x, jnp.asarray(3.0), [1.0], order=3):
+        assert isinstance(one, jax.Array)
+    assert isinstance(so.partial(lambda x: 2.0 * x, {0: 2})(3.0), jax.Array)
+
+
+def test_taylor_of_a_symbol_with_several_outputs():
+    x = so.var("x", shape=(), dtype="float64")
+    values = so.taylor(so.Group([x * x, so.exp(x)]), x, [1.0], order=2)
+    at = [[float(one.eval(x=0.5)) for one in part] for part in values]
+    e = math.exp(0.5)
+    np.testing.assert_allclose(at, [[0.25, e], [1.0, e], [2.0, e]], rtol=1e-12)
+
+
 def test_taylor_misuse():
     x = so.var("x", shape=(2,), dtype="float64")
+    for order in (1.5, "2", -1):
+        with pytest.raises(ArgumentError, match="taylor: order must be a whole number"):
+            so.taylor(x * x, x, [np.ones(2)], order=order)
+    with pytest.raises(DTypeError, match="taylor: what is differentiated must be of a floating"):
+        so.taylor(lambda x: x * x, 3, [1.0])
+    with pytest.raises(ArgumentError, match="must have one part for each x"):
+        so.taylor(lambda x, y: x * y, (3.0, 1.0), [(1.0,)])
     with pytest.raises(ShapeError, match=r"must have the shape of its x, \(2,\), got \(3,\)"):
         so.taylor(x * x, x, [np.ones(3)])
-    with pytest.raises(ArgumentError, match="at most 1 coefficients"):
+    with pytest.raises(ArgumentError, match="order must be a whole number of at least 2"):
         so.taylor(x * x, x, [np.ones(2)] * 2, order=1)
     with pytest.raises(ArgumentError, match="must be a symbol or a function"):
         so.taylor(3, x, [np.ones(2)])
@@ -253,6 +274,34 @@ def test_estimates_of_divergence_and_biharmonic_operator_are_unbiased():
         assert abs(np.mean(values) - wanted) < 4 * error
 
 
+def test_estimates_of_the_biharmonic_operator_need_no_normal_distribution():
+    """Signs have other fourth moments; the mean over all of them is exact."""
+
+    def u(x):
+        return jnp.sin(x[0]) * jnp.exp(x[1]) + x[0] ** 4 * x[1] ** 2
+
+    signs = np.array([[1.0, 1.0], [1.0, -1.0]])
+    pairs = [np.stack([a, b]) for a in (signs[0], signs[1]) for b in (signs[0], signs[1])]
+    x = jnp.array([0.3, 0.7])
+    got = [float(so.biharmonic(u, x, directions=v)) for v in pairs]
+    np.testing.assert_allclose(np.mean(got), so.biharmonic(u, x), rtol=1e-12)
+    with pytest.raises(ArgumentError, match="must be drawn independently"):
+        so.biharmonic(u, x, directions=so.random_directions(jax.random.key(0), 2, x, "basis"))
+    with pytest.raises(ShapeError, match="at least two, got"):
+        so.biharmonic(u, x, directions=np.ones((1, 2)))
+
+
+def test_random_directions_misuse():
+    key = jax.random.key(0)
+    for count in (-1, 0, 2.5, True, None):
+        with pytest.raises(ArgumentError, match="count must be a whole number of at least 1"):
+            so.random_directions(key, count, POINT)
+    with pytest.raises(DTypeError, match="the dtype must be real and floating, got int64"):
+        so.random_directions(key, 2, np.arange(4))
+    with pytest.raises(DTypeError, match="laplacian: directions must be of the dtype of x"):
+        so.laplacian(_network, POINT, directions=np.ones((2, 4), int))
+
+
 def test_a_whole_basis_is_exact():
     v = so.random_directions(jax.random.key(2), 4, POINT, "basis")
     got = so.laplacian(_network, POINT, directions=v)
@@ -265,7 +314,7 @@ def test_directions_of_symbols_and_misuse():
     ways = np.array([[1.0, 2.0, 0.5], [0.3, 0.1, 2.0]])
     wanted = np.mean(ways**2 @ (6 * np.array([1.0, 2.0, 3.0])))
     np.testing.assert_allclose(estimate.eval(x=[1.0, 2.0, 3.0], v=ways), wanted)
-    with pytest.raises(ShapeError, match=r"directions: they must be of shape \(n, 3\)"):
+    with pytest.raises(ShapeError, match=r"laplacian: directions must be of shape \(n, 3\)"):
         so.laplacian(so.sum(x * x), x, directions=np.ones((2, 4)))
     with pytest.raises(ArgumentError, match="must be one of rademacher, normal, basis"):
         so.random_directions(jax.random.key(0), 2, POINT, "cauchy")

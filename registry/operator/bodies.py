@@ -49,6 +49,32 @@ class Pulled(NamedTuple):
     whole: "Body"
 
 
+class Term(NamedTuple):
+    """A term of a sum over slices: a number times one or two outputs of a body.
+
+    Attributes:
+        scale: the number.
+        places: the outputs.
+        equation: how ``einsum`` contracts two stacked outputs; empty for one.
+    """
+
+    scale: float
+    places: Places
+    equation: str
+
+
+class Summands(NamedTuple):
+    """A body whose outputs are kept for each slice, or summed over slices.
+
+    Attributes:
+        body: returns the kept outputs, and further ones.
+        sums: for each output that is summed, the terms of its sum.
+    """
+
+    body: "Body"
+    sums: tuple[tuple[Term, ...], ...]
+
+
 class Body(ABC):
     """A closed function of explicit inputs.
 
@@ -147,6 +173,14 @@ class Body(ABC):
     @abstractmethod
     def keeping(self, places: Places) -> "Body":
         """Returns the same function with its inputs at ``places`` as further outputs."""
+
+    @abstractmethod
+    def summands(self, summed: Places, mapped: Places) -> Summands:
+        """Returns the terms of the sums over slices of the outputs in ``summed``.
+
+        The inputs in ``mapped`` differ from slice to slice. The outputs that are not summed come
+        first in the returned body, in their order.
+        """
 
     @abstractmethod
     def restricted(self, chosen: Places) -> tuple["Body", Places]:

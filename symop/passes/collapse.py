@@ -12,7 +12,7 @@ NeurIPS 2025; Li, Ye, Li, et al., A computational framework for neural network-b
 Monte Carlo with Forward Laplacian, Nature Machine Intelligence, 2024.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from registry.operator.operator import Operator
 from registry.table import get
@@ -38,30 +38,70 @@ from symop.regions.bodies import GraphBody, body_of
 
 
 def sum_over_directions(
-    results: Sequence[Node], direction: Node, directions: Node, *, standard: bool = False
+    results: Sequence[Node],
+    series: Mapping[Node, Node],
+    weights: Node | None = None,
+    totals: Mapping[Node, Node] | None = None,
+    *,
+    standard: bool = False,
 ) -> list[Node]:
-    """Returns the sums of ``results`` over the slices of ``directions`` as ``direction``.
+    """Returns the sums of ``results`` over directions, weighted if there are ``weights``.
 
     Args:
-        results: values that may depend on ``direction``.
-        direction: a placeholder.
-        directions: the values that it takes, stacked along a first axis.
-        standard: whether they are the standard basis.
+        results: values that depend on placeholders.
+        series: for each placeholder the values that it takes, stacked along a first axis.
+        weights: one number for each of these, by default ones.
+        totals: for further placeholders, in which ``results`` are linear, the sum of the values
+            that they take; see ``reads_totals_alone``.
+        standard: whether ``series`` is the standard basis of one placeholder, without weights.
     """
+    totals = totals or {}
     results = _without_calls(results)
-    plan = _Plan(results, direction)
+    plan = _Plan(results, series, totals)
     each = list(dict.fromkeys(plan.each))
-    sums = dict(zip(each, _sums_of(each, direction, directions, standard=standard), strict=True))
-    count = float(directions.type.shape[0])
+    made = _of_basis(each, series) if standard else _sums_of(each, series, weights)
+    sums = {**totals, **dict(zip(each, made, strict=True))}
     for node in plan.order:
         if node in plan.constant:
-            sums[node] = get("scale")(node, scale=count)
+            sums[node] = _times(node, series, weights)
         elif node in plan.scaled:
             core, factor = plan.scaled[node]
             sums[node] = get("multiply")(sums[core], factor)
         elif node in plan.linear:
             sums[node] = _of_sums(node, plan.linear[node], sums)
     return [sums[one] for one in results]
+
+
+def reads_totals_alone(
+    results: Sequence[Node], series: Collection[Node], totals: Collection[Node]
+) -> bool:
+    """Whether the sums of ``totals`` suffice for the sums of ``results``.
+
+    They do not if a value that depends on them is computed for each direction.
+    """
+    plan = _Plan(_without_calls(results), series, totals)
+    return set(totals).isdisjoint(topological(plan.each))
+
+
+def _times(node: Node, series: Mapping[Node, Node], weights: Node | None) -> Node:
+    """Returns the sum of a value that is the same for each direction."""
+    if weights is None:
+        scaled: Node = get("scale")(node, scale=float(_count(series)))
+        return scaled
+    total = get("sum")(_cast(weights, node))
+    product: Node = get("multiply")(node, total)
+    return product
+
+
+def _count(series: Mapping[Node, Node]) -> int:
+    return next(iter(series.values())).type.shape[0]
+
+
+def _cast(weights: Node, like: Node) -> Node:
+    if weights.type.dtype == like.type.dtype:
+        return weights
+    cast: Node = get("cast")(weights, dtype=like.type.dtype.name)
+    return cast
 
 
 def _without_calls(results: Sequence[Node]) -> list[Node]:
@@ -109,9 +149,12 @@ class _Plan:
         each: those that are computed for each direction.
     """
 
-    def __init__(self, results: Sequence[Node], direction: Node) -> None:
+    def __init__(
+        self, results: Sequence[Node], series: Collection[Node], totals: Collection[Node]
+    ) -> None:
         nodes = topological(results)
-        self._moving = reaching(nodes, [direction])
+        self._totals = totals
+        self._moving = reaching(nodes, [*series, *totals])
         self.order: list[Node] = []
         self.constant: set[Node] = set()
         self.linear: dict[Node, Places] = {}
@@ -126,6 +169,8 @@ class _Plan:
 
     def _required(self, node: Node) -> list[Node]:
         """Returns the inputs of ``node`` whose sums are needed for its sum."""
+        if node in self._totals:
+            return []
         if node not in self._moving:
             self.constant.add(node)
             return []
@@ -191,11 +236,32 @@ def _of_sums(node: Node, places: Places, sums: dict[Node, Node]) -> Node:
 
 
 def _sums_of(
-    values: Sequence[Node], direction: Node, directions: Node, *, standard: bool
+    values: Sequence[Node], series: Mapping[Node, Node], weights: Node | None
 ) -> list[Node]:
     """Returns the sums of ``values``, computed for each direction."""
-    if not standard:
-        return _summed(_mapped(values, {direction: directions}))
+    if _count(series) > 1:
+        return [_summed(one, weights) for one in over_directions(values, series)]
+    only = {one: get("reshape")(ways, shape=one.type.shape) for one, ways in series.items()}
+    made = substitute(values, only)
+    if weights is None:
+        return made
+    factor = get("reshape")(weights, shape=())
+    return [get("multiply")(one, _cast(factor, one)) for one in made]
+
+
+def _summed(stacked: Node, weights: Node | None) -> Node:
+    """Returns the weighted sum along the first axis."""
+    count, *shape = stacked.type.shape
+    if weights is not None:
+        aligned = get("reshape")(_cast(weights, stacked), shape=(count, *(1,) * len(shape)))
+        stacked = get("multiply")(stacked, aligned)
+    total: Node = get("sum")(stacked, axis=0)
+    return total
+
+
+def _of_basis(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
+    """Returns the sums of ``values`` over the standard basis, with tangents held as rows."""
+    ((direction, directions),) = series.items()
     along = placeholder("along", direction.type)
     order = topological(values)
     blocks = Blocks(order, reaching(order, [direction]), direction, along)
@@ -205,17 +271,13 @@ def _sums_of(
     parts = [part for one in border for part in blocks.needed(one)]
     products = [term.product for terms in found.values() for term in terms]
     each = list(dict.fromkeys([*parts, *products]))
-    made = _mapped(each, {along: array(blocks.basis())}) if each else []
+    made = over_directions(each, {along: array(blocks.basis())})
     stacked = dict(zip(each, made, strict=True))
     spread = {one: blocks.spread(one, stacked) for one in border}
-    sums = dict(zip(rest, _summed(_mapped(rest, {direction: directions, **spread})), strict=True))
+    sums = dict(zip(rest, _sums_of(rest, {direction: directions, **spread}, None), strict=True))
     for one, terms in found.items():
         sums[one] = _sum_of_terms(terms, stacked, one)
     return [sums[one] for one in values]
-
-
-def _summed(stacked: Sequence[Node]) -> list[Node]:
-    return [get("sum")(one, axis=0) for one in stacked]
 
 
 def _sum_of_terms(terms: Sequence[Term], stacked: Mapping[Node, Node], like: Node) -> Node:
@@ -237,7 +299,7 @@ def _border(values: Sequence[Node], blocks: Blocks) -> list[Node]:
     return [one for one in residuals(values, lambda one: one in known) if one in known]
 
 
-def _mapped(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
+def over_directions(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
     """Returns ``values`` for each entry along the first axis of the arrays in ``series``.
 
     The keys of ``series`` are the values for which the entries stand.

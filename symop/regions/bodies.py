@@ -16,7 +16,17 @@ from registry.errors import ArgumentError, KindError, UnknownTypeError
 from registry.hooks import define
 from registry.operator import bodies
 from registry.operator.attributes import identity_key
-from registry.operator.bodies import Body, Places, Pulled, Source, Types, firsts, settled
+from registry.operator.bodies import (
+    Body,
+    Places,
+    Pulled,
+    Source,
+    Summands,
+    Term,
+    Types,
+    firsts,
+    settled,
+)
 from registry.operator.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
@@ -43,6 +53,7 @@ from symop.graph.policies import KEEP_ALL, is_costly
 from symop.graph.rewriting import substitute
 from symop.lowering.rules import bare_where_native
 from symop.lowering.steps import Schedule, is_native, random_keys
+from symop.regions.summands import distinct, terms_of
 from symop.xla.body_barriers import leading
 
 Again = Callable[[Node], bool]
@@ -261,6 +272,27 @@ class GraphBody(Body):
         """Returns a body with the inputs at ``places`` as further outputs."""
         kept = [self.parameters[i] for i in places]
         return self._derived(self.parameters, [*self.results, *kept]) if kept else self
+
+    def summands(self, summed: Places, mapped: Places) -> Summands:
+        """Returns a body with the factors of the products in the outputs ``summed``."""
+
+        def make() -> Summands:
+            moving = reaching(topological(self.results), [self.parameters[i] for i in mapped])
+            terms = [terms_of(self.results[j], moving) for j in summed]
+            kept = [one for j, one in enumerate(self.results) if j not in summed]
+            factors = distinct(terms)
+            place = {one: len(kept) + i for i, one in enumerate(factors)}
+            sums = tuple(
+                tuple(
+                    Term(one.scale, tuple(place[f] for f in one.factors), one.equation)
+                    for one in each
+                )
+                for each in terms
+            )
+            return Summands(self._derived(self.parameters, [*kept, *factors]), sums)
+
+        result: Summands = self._once(("summands", summed, mapped), make)
+        return result
 
     def restricted(self, chosen: Places) -> tuple[Body, Places]:
         """Returns a body with the outputs ``chosen``, and the indices of the inputs it reads."""

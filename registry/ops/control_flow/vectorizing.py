@@ -1,5 +1,7 @@
 """Vectorized application of a body to all slices along a first axis."""
 
+import functools
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import jax
@@ -9,13 +11,15 @@ import numpy as np
 from registry.cases import case, misuse, workload
 from registry.errors import ShapeError
 from registry.operator.attributes import Check
-from registry.operator.bodies import Body, BodyAttribute, Source, body, settled
+from registry.operator.bodies import Body, BodyAttribute, Source, Term, body, settled
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Key, Training
 from registry.ops.control_flow.loop_types import require_key, require_types, stacked
 from registry.ops.control_flow.merging import count_within, merging
 from registry.ops.control_flow.stepping import Operands, said
+from registry.ops.core.arithmetic import add, scale
 from registry.ops.core.reductions import sum as sum_over
+from registry.ops.linalg.einsum import einsum
 from registry.table import op
 from registry.types import VarType
 from registry.var import Var
@@ -144,7 +148,11 @@ def _vmap_gradient(
     body: Body,
     n_mapped: int,
 ) -> Grads:
-    """The gradients of the body for each slice; for constants, their sum."""
+    """The gradients of the body for each slice; for constants, their sum.
+
+    Of a product of two values, the sum over slices is contracted: that of ``x w`` by ``w`` is one
+    product of two matrices, not a matrix for each slice.
+    """
     cotangents = d_parts or ()
     heads = tuple(j for j, one in enumerate(cotangents) if one is not None)
     inputs = enumerate(body.inputs)
@@ -164,15 +172,33 @@ def _vmap_gradient(
     whole = sources if sliced else [Source("head", heads[0]), *sources]
     types = tuple((body.inputs if s.of == "input" else body.outputs)[s.place] for s in whole)
     rule = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
+    count = len([one for one in whole if is_mapped(one)])
+    summed = tuple(k for k, i in enumerate(chosen) if i >= n_mapped)
+    split = rule.summands(summed, tuple(range(count)))
     results = vmap(
         *[cotangents[s.place] if s.of == "head" else operands[s.place] for s in whole],
         **({"key": key} if rule.draws else {}),
         training=training,
-        body=rule,
-        n_mapped=len([one for one in whole if is_mapped(one)]),
+        body=split.body,
+        n_mapped=count,
         use_key=rule.draws,
     )
     several = results if isinstance(results, tuple) else (results,)
-    for i, gradient in zip(chosen, several, strict=True):
-        gradients[i] = gradient if i < n_mapped else sum_over(gradient, axis=0)
+    kept, sums = iter(several), iter(split.sums)
+    for i in chosen:
+        gradients[i] = next(kept) if i < n_mapped else _total(several, next(sums))
     return {"operands": gradients}
+
+
+def _total(stacked: Sequence[Var], terms: Sequence[Term]) -> Var:
+    """Returns a sum over slices."""
+    products = [_summed([stacked[i] for i in one.places], one) for one in terms]
+    return functools.reduce(add, products)
+
+
+def _summed(factors: Sequence[Var], term: Term) -> Var:
+    if term.equation:
+        total: Var = einsum(*factors, equation=term.equation)
+    else:
+        total = sum_over(factors[0], axis=0)
+    return total if term.scale == 1 else scale(total, scale=term.scale)
