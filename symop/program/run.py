@@ -21,6 +21,7 @@ from symop.graph.naming import require_known
 from symop.graph.nodes import Node, topological
 from symop.lowering.rules import bare_where_native
 from symop.lowering.steps import Schedule, type_of
+from symop.passes.fusion import fuse_loops
 from symop.passes.roll_loops.loops import Aim
 from symop.passes.roll_loops.rolling import roll
 from symop.passes.roll_loops.switch import is_rolling
@@ -430,7 +431,7 @@ def _graph_of(block: Block, fetch: Sequence[str]) -> Specialized:
     order, count = list(block.values.values()), len(graph.outputs)
 
     def settled(apart: frozenset[Node]) -> Specialized:
-        found = roll(ends, order, aim=Aim(stacking=True, apart=apart))
+        found = fuse_loops(roll(ends, order, aim=Aim(stacking=True, apart=apart)))
         updates = dict(zip(graph.updates, found[count:], strict=True))
         return graph._replace(outputs=found[:count], updates=updates)
 

@@ -268,6 +268,13 @@ class GraphBody(Body):
 
     # Variants
 
+    def rewritten(self, rewrite: Callable[[Sequence[Node]], list[Node]]) -> "GraphBody":
+        """Returns the body with its results as ``rewrite`` returns them, called once."""
+        result: GraphBody = self._once(
+            ("rewritten", rewrite), lambda: self._derived(self.parameters, rewrite(self.results))
+        )
+        return result
+
     def keeping(self, places: Places) -> Body:
         """Returns a body with the inputs at ``places`` as further outputs."""
         kept = [self.parameters[i] for i in places]

@@ -41,6 +41,7 @@ from symop.graph.states import explicit
 from symop.lowering.rules import bare_where_native, ruled
 from symop.lowering.steps import Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
+from symop.passes.fusion import fuse_loops
 from symop.passes.roll_loops.loops import FORWARD, Aim
 from symop.passes.roll_loops.rolling import Rolled, roll
 from symop.passes.roll_loops.stacks import Stacked, Stacks, stack_variables
@@ -96,7 +97,7 @@ def specialize(
     found = explicit(of_types, fixed)
     ends = [*found.outputs, *found.updates.values()]
     if rolling:
-        ends = roll(ends, found.order, aim=aim, log=log)
+        ends = fuse_loops(roll(ends, found.order, aim=aim, log=log))
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
     return Specialized(ends[:count], variables, random_keys(order), updates, {})
