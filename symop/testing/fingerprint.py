@@ -2,9 +2,9 @@
 
 Source code is read, not run: the top-level statements that declare the operator and the operators
 in its derivatives, and the statements that declare the names these use, in their own package and in
-the catalogue. The proofs are treated alike. Comments, formatting, docstrings and module names do
-not count, since no proof can depend on them. The code that differentiates and runs operators does
-not count either.
+the catalogue. The proofs are treated alike. Comments, formatting, docstrings, module names and the
+names of local variables do not count, since no proof can depend on them. The code that
+differentiates and runs operators does not count either.
 """
 
 import ast
@@ -93,7 +93,7 @@ class _Module:
         """Returns the syntax trees of the statements of ``name`` as text."""
         if name not in self._texts:
             found = self.statements.get(name, [])
-            self._texts[name] = "\n".join(_dump(_without_docstring(one)) for one in found)
+            self._texts[name] = "\n".join(_dump(_plain(one)) for one in found)
         return self._texts[name]
 
     def named_by(self, name: str) -> Iterator[Place]:
@@ -165,13 +165,46 @@ def _dump(part: object) -> str:
     return f"{type(part).__name__}({', '.join(fields)})"
 
 
-def _without_docstring(statement: ast.stmt) -> ast.stmt:
-    """Returns ``statement`` without its docstring and those of its inner definitions."""
+def _plain(statement: ast.stmt) -> ast.stmt:
+    """Returns ``statement`` without docstrings, with numbers as the names of local variables."""
     bare = copy.deepcopy(statement)
     for node in ast.walk(bare):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
+    for function in _outermost_functions(bare):
+        _number_locals(function)
     return bare
+
+
+def _outermost_functions(node: ast.AST) -> Iterator[ast.FunctionDef]:
+    if isinstance(node, ast.FunctionDef):
+        yield node
+    else:
+        for inner in ast.iter_child_nodes(node):
+            yield from _outermost_functions(inner)
+
+
+def _number_locals(function: ast.FunctionDef) -> None:
+    """Renames the variables of a function and of those inside; different names stay different."""
+    names = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
+    kept = set(_lasting_names(function))
+    numbers: dict[str, str] = {}
+    for one in names:
+        if isinstance(one.ctx, ast.Store) and one.id not in kept:
+            numbers.setdefault(one.id, f"${len(numbers)}")  # a name that no code has
+    for one in names:
+        one.id = numbers.get(one.id, one.id)
+
+
+def _lasting_names(function: ast.FunctionDef) -> Iterator[str]:
+    """Yields the names with a meaning elsewhere: of parameters, globals, and parts of classes."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            yield from node.names
+        elif isinstance(node, ast.ClassDef):
+            yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -154,9 +154,9 @@ def _applied(
     return rule(*values, **named)
 
 
-def _summed(like: Var, cotangent: Callable[..., Var], *values: Any) -> Var | None:
+def _summed(like: Var, cotangent: Callable[..., Var], *given: Any) -> Var | None:
     """The result of ``cotangent`` in the shape and the dtype of ``like``."""
-    return unbroadcast(cotangent(*values), like) if is_inexact(like.dtype) else None
+    return unbroadcast(cotangent(*given), like) if is_inexact(like.dtype) else None
 
 
 # Cases and misuses -----------------------------------------------------------------------------
