@@ -4,6 +4,7 @@ Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defau
 """
 
 import collections
+import gc
 import importlib.util
 import os
 from pathlib import Path
@@ -31,18 +32,34 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collects tests; they are a million objects that stay, which Python need not look through."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
-def pytest_collection_modifyitems(items):
-    """Marks all cases of a sampled test as thorough except one in every so many."""
-    counts = collections.Counter()
+def pytest_collection_modifyitems(config, items):
+    """Marks all cases of a sampled test as thorough except one in every so many.
+
+    Whoever selects tests by a keyword, such as an operator's name, gets all cases of these.
+    """
+    if config.option.keyword:
+        return
+    places = collections.defaultdict(dict)
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is not None:
-            (every,) = marker.args
-            test = item.nodeid.partition("[")[0]
-            if counts[test] % every:
+            (every,), by = marker.args, marker.kwargs.get("by")
+            cases = places[item.nodeid.partition("[")[0]]
+            case = item.nodeid if by is None else item.callspec.params[by]
+            if cases.setdefault(case, len(cases)) % every:
                 item.add_marker("thorough")
-            counts[test] += 1
 
 
 MEMORY = 1_400_000_000

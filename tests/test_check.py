@@ -15,6 +15,9 @@ from symop.testing.discovery import declared_by
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 
+CASE = case(x=(3,), order=1)
+"""What is told of an operator is the same at every order."""
+
 
 def declare(name="own_cube", factor=3.0, **options):
     @op(name=name, **options)
@@ -35,14 +38,12 @@ class TestVerdict:
 
     def test_further_cases(self):
         operator = declare()
-        assert testing.check_operator(operator, cases=[case(x=(3,))]).ok
-        verdict = testing.check_operator(
-            operator, cases=[case(x=(3,)), misuse("must be short", x=(99,))]
-        )
+        assert testing.check_operator(operator, cases=[CASE]).ok
+        verdict = testing.check_operator(operator, cases=[CASE, misuse("must be short", x=(99,))])
         assert [one.proof for one in verdict.failures] == ["misuse"]
 
     def test_failure_shows_the_entry_and_the_program(self):
-        verdict = testing.check_operator(declare(factor=2.0, cases=[case(x=(3,))]))
+        verdict = testing.check_operator(declare(factor=2.0, cases=[CASE]))
         shown = str(verdict)
         assert "entry (0,) must be" in shown
         assert "the gradient program of order 1:\n(x: float64[3]" in shown
@@ -50,7 +51,7 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("name", "derivative", "audit"),
         [
-            ("sin", "a gradient maker composes it", "every order; "),
+            ("minus", "a gradient maker composes it", "every order; "),
             ("floor", "zero by definition (", "zero by definition: "),
             ("argmax", "undefined by definition (", "undefined by definition: "),
         ],
@@ -67,18 +68,18 @@ class TestVerdict:
             """``2 x``."""
             return x * 2
 
-        missing = op(name="own_missing", cases=[case(x=(3,))])(plain)
+        missing = op(name="own_missing", cases=[CASE])(plain)
         verdict = testing.check_operator(missing)
         assert verdict.derivative == "not implemented (no gradient maker is registered)"
         assert verdict.audit.startswith("GAP own_missing: ")
-        by_jax = registry.differentiate_kernel(op(name="own_jax", cases=[case(x=(3,))])(plain))
+        by_jax = registry.differentiate_kernel(op(name="own_jax", cases=[CASE])(plain))
         verdict = testing.check_operator(by_jax)
         assert verdict.ok
         assert verdict.derivative == "JAX differentiates its kernel"
         assert "JAX differentiates the kernel of own_jax" in verdict.audit
 
     def test_kernel_that_jax_cannot_differentiate_should_be_declared_opaque(self):
-        @op(name="own_host", cases=[case(x=(3,))])
+        @op(name="own_host", cases=[CASE])
         def kernel(x: Array) -> Array:
             """``sin(x)``."""
             return jax.pure_callback(np.sin, jax.typeof(x), x, vmap_method="broadcast_all")
@@ -89,7 +90,7 @@ class TestVerdict:
 
     @pytest.mark.parametrize(("function", "ok"), [(np.sign, True), (np.sin, False)])
     def test_opaque_zero(self, function, ok):
-        @op(name="own_flat", opaque=True, cases=[case(x=(3,))])
+        @op(name="own_flat", opaque=True, cases=[CASE])
         def kernel(x: Array) -> Array:
             """Flat, or so they say."""
             like = jax.ShapeDtypeStruct(x.shape, x.dtype)
@@ -106,7 +107,7 @@ class TestNothingToCompare:
         return next(line for line in str(verdict).splitlines() if line.split()[0] == proof)
 
     def test_no_reference(self):
-        operator = declare(cases=[case(x=(3,))])
+        operator = declare(cases=[CASE])
         verdict = testing.check_operator(operator)
         assert verdict.ok
         assert "nothing to compare: no reference= is declared" in self.line(verdict, "reference")
@@ -115,13 +116,13 @@ class TestNothingToCompare:
         assert "holds" in self.line(testing.check_operator(operator), "reference")
 
     def test_derivative_of_its_own(self):
-        verdict = testing.check_operator(declare(factor=2.0, native=False, cases=[case(x=(3,))]))
+        verdict = testing.check_operator(declare(factor=2.0, native=False, cases=[CASE]))
         assert verdict.ok
         assert "nothing to compare: native=False" in self.line(verdict, "kernel")
         assert "holds" in self.line(verdict, "linearity")
 
     def test_maker_that_is_not_linear(self):
-        operator = op(name="own_bent", native=False, cases=[case(x=(3,))])(lambda x: x)
+        operator = op(name="own_bent", native=False, cases=[CASE])(lambda x: x)
         operator.gradient(lambda out, d_out: {"x": out})
         verdict = testing.check_operator(operator)
         assert verdict.ok
@@ -132,20 +133,20 @@ class TestNothingToCompare:
         verdict = testing.check_operator("floor")
         assert "holds" in self.line(verdict, "kernel")
         assert "nothing to compare: its derivative is zero" in self.line(verdict, "adjoint")
-        whole = op(name="own_whole", cases=[case(x=integers(3, high=5))])(lambda x: x)
+        whole = op(name="own_whole", cases=[case(x=integers(3, high=5), order=1)])(lambda x: x)
         whole.no_gradient("it is whole")
         verdict = testing.check_operator(whole)
         assert verdict.ok
         assert "no derivative flows" in self.line(verdict, "kernel")
 
     def test_one_case_of_two(self):
-        whole = op(name="own_both", cases=[case(x=(3,)), case(x=integers(3, high=5))])(lambda x: x)
+        whole = op(name="own_both", cases=[CASE, case(x=integers(3, high=5), order=1)])(lambda x: x)
         whole.gradient(lambda d_out: {"x": d_out})
         line = self.line(testing.check_operator(whole), "kernel")
         assert "1 cases  holds" in line
 
     def test_missing_derivative_is_not_ok(self):
-        missing = op(name="own_missing", cases=[case(x=(3,))])(lambda x: x)
+        missing = op(name="own_missing", cases=[CASE])(lambda x: x)
         verdict = testing.check_operator(missing)
         assert not verdict.ok
         assert [one.proof for one in verdict.failures] == ["audit"]
@@ -188,13 +189,13 @@ class LogarithmGrad(OperatorBase):
 
 register_op(
     "own_log", Logarithm, LogarithmProto, "own_log_grad", LogarithmGrad,
-    cases=[case(X=positive(3)), case(X=positive(2, 2), scale=3.0)],
+    cases=[case(X=positive(3), order=2), case(X=positive(2, 2), scale=3.0, order=2)],
 )
 (
     register_simple_op("own_times")
     .set_function(lambda lhs, rhs: lhs * rhs)
     .set_gradient(lambda out_grad, lhs, rhs: (out_grad * rhs, {factor} * out_grad * lhs))
-    .add_cases(case(lhs=(3,), rhs=(3,)))
+    .add_cases(case(lhs=(3,), rhs=(3,), order=2))
 )
 """
 
@@ -246,7 +247,7 @@ class TestGradientOperators:
     def test_caller_that_fails(self):
         inner = op(name="own_inner")(lambda x: x)
         inner.gradient(lambda d_out: {"x": d_out})
-        outer = op(name="own_outer", cases=[case(x=(3,)), case(y=3)])(lambda x: x)
+        outer = op(name="own_outer", cases=[CASE, case(y=3)])(lambda x: x)
         outer.gradient(lambda x, d_out: {"x": inner(d_out) @ x})
         assert testing.derived_cases(inner) == []
 
@@ -256,7 +257,7 @@ class TestGradientOperators:
 GOOD = """
 from registry import Array, case, op
 
-@op(cases=[case(x=(3,))])
+@op(cases=[case(x=(3,), order=1)])
 def {name}(x: Array) -> Array:
     '''``x * x``.'''
     return x * x

@@ -455,28 +455,32 @@ class TestTraced:
         assert len(traces) == 1
 
     def test_vmap_over_offsets(self):
-        found = jax.vmap(lambda offsets: everything(jnp.asarray(X), offsets, WEIGHT))(MANY)
-        close(found, [everything(jnp.asarray(X), offsets, WEIGHT) for offsets in MANY])
+        alone = jax.jit(lambda offsets: everything(jnp.asarray(X), offsets, WEIGHT))
+        close(jax.jit(jax.vmap(alone))(MANY), [alone(offsets) for offsets in MANY])
 
     def test_vmap_over_data(self):
         xs = np.stack([X, X[::-1], 2 * X])
-        found = jax.vmap(lambda x: everything(x, MANY[0], WEIGHT))(jnp.asarray(xs))
-        close(found, [everything(jnp.asarray(x), MANY[0], WEIGHT) for x in xs])
+        alone = jax.jit(lambda x: everything(x, MANY[0], WEIGHT))
+        close(jax.jit(jax.vmap(alone))(xs), [alone(x) for x in xs])
 
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("offsets", MANY, ids=str)
     def test_derivatives(self, offsets):
         with jax.enable_x64(True):
             x, weight = (jnp.asarray(one, jnp.float64) for one in (X, WEIGHT))
-            check_grads(lambda *given: everything(*given[:1], offsets, *given[1:]), (x, weight), 2)
+            run = jax.jit(lambda x, weight: everything(x, offsets, weight))
+            check_grads(run, (x, weight), 2)
 
     def test_derivatives_with_traced_offsets(self):
         def loss(x, offsets, weight):
             return jnp.sum(everything(x, offsets, weight) ** 2)
 
+        slopes = jax.grad(loss, argnums=(0, 2))
+        traced = jax.jit(slopes)
         for offsets in MANY:
-            apart = jax.grad(loss, argnums=(0, 2))(jnp.asarray(X), offsets, jnp.asarray(WEIGHT))
-            jitted = jax.jit(jax.grad(loss, argnums=(0, 2)))(X, offsets, WEIGHT)
+            # Here the offsets are known when the program is compiled.
+            known = jax.jit(lambda x, weight, offsets=offsets: slopes(x, offsets, weight))
+            apart, jitted = known(X, WEIGHT), traced(X, offsets, WEIGHT)
             for one, other in zip(apart, jitted, strict=True):
                 close(one, other, rtol=1e-4)
 
@@ -529,11 +533,9 @@ class TestPadding:
         assert np.all(gradient[7:] == 0)
 
     def test_not_by_the_others_either(self):
-        found = everything(jnp.asarray(self.BAD), MANY[0], WEIGHT)
-        close(found, everything(jnp.asarray(X[:7]), MANY[0], WEIGHT))
-        gradient = jax.grad(lambda x: jnp.sum(everything(x, MANY[0], WEIGHT) ** 2))(
-            jnp.asarray(self.BAD)
-        )
+        run = jax.jit(lambda x: everything(x, MANY[0], WEIGHT))
+        close(run(self.BAD), run(X[:7]))
+        gradient = jax.jit(jax.grad(lambda x: jnp.sum(run(x) ** 2)))(self.BAD)
         assert np.all(np.isfinite(gradient))
         assert np.all(np.asarray(gradient[7:]) == 0)
 

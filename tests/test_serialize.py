@@ -55,7 +55,7 @@ from symop.io.files import load_parameters, save_parameters
 from symop.io.records import describe
 from symop.io.serialize import decode, dumps, encode, from_desc, loads, to_desc
 
-DEPTH = 100_000
+DEPTH = 20_000
 SEEDS = range(40)
 
 

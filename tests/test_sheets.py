@@ -25,24 +25,27 @@ def records():
     return record.load(DOCS / sheets.RECORDS)
 
 
+@pytest.fixture(scope="module")
+def pages(records):
+    return sheets.rendered(OPERATORS, records)
+
+
 class TestCommitted:
     def test_every_operator_was_proved_as_it_is(self, records):
         assert [one.name for one in record.stale(OPERATORS, records)] == [], STALE
         assert sorted(records) == sorted(one.name for one in OPERATORS), STALE
 
-    def test_pages_are_those_that_would_be_written(self, records):
-        wanted = sheets.rendered(OPERATORS, records)
-        stored = {name for name in wanted if (DOCS / name).exists()}
-        assert sorted(wanted.keys() - stored) == [], STALE
-        differing = [n for n in wanted if (DOCS / n).read_text(encoding="utf-8") != wanted[n]]
+    def test_pages_are_those_that_would_be_written(self, pages):
+        stored = {name for name in pages if (DOCS / name).exists()}
+        assert sorted(pages.keys() - stored) == [], STALE
+        differing = [n for n in pages if (DOCS / n).read_text(encoding="utf-8") != pages[n]]
         assert differing == [], STALE
 
     def test_no_page_is_of_an_operator_that_is_no_more(self):
-        pages = {page.stem for page in (DOCS / sheets.FOLDER).glob("*.md")}
-        assert pages == {one.name for one in OPERATORS}, STALE
+        stored = {page.stem for page in (DOCS / sheets.FOLDER).glob("*.md")}
+        assert stored == {one.name for one in OPERATORS}, STALE
 
-    def test_links_lead_to_pages(self, records):
-        pages = sheets.rendered(OPERATORS, records)
+    def test_links_lead_to_pages(self, pages):
         for name, text in pages.items():
             for target in sheets.linked(text):
                 assert ((DOCS / name).parent / target).exists(), f"{name}: {target}"

@@ -34,7 +34,7 @@ from symop.io.parsing import parse
 from symop.io.serialize import decode, dumps, to_desc
 from symop.io.text import text
 
-DEPTH = 100_000
+DEPTH = 20_000
 SEEDS = range(40)
 
 

@@ -78,6 +78,7 @@ class _Module:
         self.imported: dict[str, Place] = {}
         self.statements: dict[str, list[ast.stmt]] = {}
         self._texts: dict[str, str] = {}
+        self._named: dict[str, tuple[Place, ...]] = {}
         for statement in _parsed(name).body:
             if isinstance(statement, ast.ImportFrom):
                 origin = _origin(statement, name)
@@ -93,19 +94,25 @@ class _Module:
         """Returns the syntax trees of the statements of ``name`` as text."""
         if name not in self._texts:
             found = self.statements.get(name, [])
-            self._texts[name] = "\n".join(_dump(_plain(one)) for one in found)
+            self._texts[name] = "
+".join(_dump(_numbered(one)) for one in found)
         return self._texts[name]
 
-    def named_by(self, name: str) -> Iterator[Place]:
-        """Yields the places of the names used by the statements of ``name``."""
-        for statement in self.statements.get(name, []):
-            for node in ast.walk(statement):
-                if not isinstance(node, ast.Name):
-                    continue
-                if node.id in self.statements:
-                    yield self.name, node.id
-                elif node.id in self.imported:
-                    yield self.imported[node.id]
+    def named_by(self, name: str) -> tuple[Place, ...]:
+        """Returns the places of the names used by the statements of ``name``."""
+        if name not in self._named:
+            statements = self.statements.get(name, [])
+            names = [
+                node.id
+                for one in statements
+                for node in ast.walk(one)
+                if isinstance(node, ast.Name)
+            ]
+            self._named[name] = tuple(filter(None, map(self._place, dict.fromkeys(names))))
+        return self._named[name]
+
+    def _place(self, name: str) -> Place | None:
+        return (self.name, name) if name in self.statements else self.imported.get(name)
 
 
 def _origin(statement: ast.ImportFrom, module: str) -> str:
@@ -154,26 +161,33 @@ def _root(expression: ast.expr) -> Iterator[str]:
 
 
 def _dump(part: object) -> str:
-    """Returns a syntax tree as text, equal in all versions of Python, whose empty fields differ."""
+    """Returns a syntax tree without docstrings as text, equal in all versions of Python.
+
+    Their empty fields differ.
+    """
     if isinstance(part, list):
         return f"[{', '.join(map(_dump, part))}]"
     if not isinstance(part, ast.AST):
         return repr(part)
-    fields = [
-        f"{name}={_dump(one)}" for name, one in ast.iter_fields(part) if one not in (None, [])
-    ]
+    fields = [f"{name}={_dump(one)}" for name, one in _fields(part) if one not in (None, [])]
     return f"{type(part).__name__}({', '.join(fields)})"
 
 
-def _plain(statement: ast.stmt) -> ast.stmt:
-    """Returns ``statement`` without docstrings, with numbers as the names of local variables."""
-    bare = copy.deepcopy(statement)
-    for node in ast.walk(bare):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
-    for function in _outermost_functions(bare):
+def _fields(part: ast.AST) -> Iterator[tuple[str, object]]:
+    """Yields the fields of a node; bodies of definitions are without texts, if not without all."""
+    for name, value in ast.iter_fields(part):
+        if name == "body" and isinstance(part, (ast.FunctionDef, ast.ClassDef)):
+            yield name, [one for one in part.body if not _is_text(one)] or [ast.Pass()]
+        else:
+            yield name, value
+
+
+def _numbered(statement: ast.stmt) -> ast.stmt:
+    """Returns ``statement`` with numbers as the names of local variables."""
+    result = copy.deepcopy(statement)
+    for function in _outermost_functions(result):
         _number_locals(function)
-    return bare
+    return result
 
 
 def _outermost_functions(node: ast.AST) -> Iterator[ast.FunctionDef]:
