@@ -15,8 +15,10 @@ from typing import Any
 import folx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.experimental import jet
+from jax.flatten_util import ravel_pytree
 from jax_functions import perceptron, weights
 from measure import Figure, counted, judged
 
@@ -41,8 +43,13 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
             targets |= dict.fromkeys(NESTED, 0.5)
         figures += race(title, programs, args, repeats if dim < 500 else repeats // 3, targets)
     figures += fermi_figures(repeats=repeats)
+    figures += gradient_by_weights(repeats=repeats)
+    for dim in (5,) if quick else (5, 50):
+        figures += linear_operators(dim, repeats=repeats)
     figures += biharmonic(repeats=repeats // 2)
     figures += fourth_derivative(repeats=repeats * 2)
+    for order in (2,) if quick else (2, 4, 8):
+        figures += taylor_series(order, repeats=repeats)
     figures += high_order(orders=range(1, 4) if quick else range(1, 9))
     remarks = [
         f"folx {version('folx')}. Other programs ran on the machine at the same time.",
@@ -175,6 +182,74 @@ def race(
     return figures
 
 
+def gradient_by_weights(repeats: int) -> list[Figure]:
+    """The gradient of a mean square of the Laplacian by the weights of a network."""
+    args = network(5), weights(64, 5, seed=1)
+
+    def slope(laplacian: Function) -> Function:
+        values = over_batch(laplacian)
+        gradient = jax.grad(lambda params, xs: jnp.mean(values(params, xs) ** 2))
+        return lambda params, xs: ravel_pytree(gradient(params, xs))[0]
+
+    ways = {name: one for name, one in laplacians().items() if name in ("symop", *NESTED)}
+    programs = {name: slope(one) for name, one in ways.items()}
+    return race("gradient of a Laplacian by weights, D = 5", programs, args, repeats, {})
+
+
+# Linear operators --------------------------------------------------------------------------------
+
+
+def linear_operators(dim: int, repeats: int) -> list[Figure]:
+    """A general operator of second order, of numbers and with coefficients of ``x``."""
+    args = network(dim), weights(64, dim, seed=1)
+    form, drift = weights(dim, dim, seed=2), weights(dim, seed=3)
+    numbers = {"symop": by_terms(form, drift), "jax.hessian": by_form(form, drift)}
+    figures = race(
+        f"linear operator of second order, D = {dim}", of_batch(numbers), args, repeats, {}
+    )
+    of_x = {
+        "symop": by_terms(form, drift, of_x=True),
+        "jax.hessian": by_form(form, drift, of_x=True),
+    }
+    if dim < 10:  # each coefficient is a function of its own
+        title = f"linear operator with coefficients of x, D = {dim}"
+        figures += race(title, of_batch(of_x), args, repeats, {})
+    return figures
+
+
+def of_batch(operators: Mapping[str, Function]) -> dict[str, Function]:
+    """Each operator of a network, at a batch of points."""
+    return {name: over_batch(one) for name, one in operators.items()}
+
+
+def by_terms(form: Any, drift: Any, *, of_x: bool = False) -> Function:
+    """``sum_ij a_ij d_i d_j + sum_i b_i d_i``; with ``of_x``, the first are times ``cos x_i``."""
+    rows, slopes = np.asarray(form), np.asarray(drift)
+
+    def coefficient(i: int, j: int) -> Any:
+        value = float(rows[i, j])
+        return (lambda x: value * jnp.cos(x[i])) if of_x else value
+
+    size = range(len(rows))
+    terms: list[tuple[Any, Any]] = [(float(slopes[i]), {(0, i): 1}) for i in size]
+    terms += [(coefficient(i, i), {(0, i): 2}) for i in size]
+    terms += [(coefficient(i, j), {(0, i): 1, (0, j): 1}) for i in size for j in size if i != j]
+    return lambda u: so.linear_operator(u, terms)
+
+
+def by_form(form: Any, drift: Any, *, of_x: bool = False) -> Function:
+    """The same from the Hessian and the gradient."""
+
+    def operator(u: Function) -> Function:
+        def value(x: Any) -> Any:
+            rows = form * jnp.cos(x)[:, None] if of_x else form
+            return jnp.sum(rows * jax.hessian(u)(x)) + drift @ jax.grad(u)(x)
+
+        return value
+
+    return operator
+
+
 # A network of electrons --------------------------------------------------------------------------
 
 
@@ -285,6 +360,26 @@ def fourth_derivative(repeats: int) -> list[Figure]:
 
     programs = {"symop": symop, "nested jax.grad": nested, "jet": by_series}
     return race("u_xxxx of an MLP of two inputs", programs, args, repeats, {})
+
+
+def taylor_series(order: int, repeats: int) -> list[Figure]:
+    """All derivatives of a network along a direction, up to an order."""
+    args = network(5), weights(64, 5, seed=1)
+    way = jnp.ones(5)
+
+    def symop(u: Function) -> Function:
+        return lambda x: jnp.stack(so.taylor(u, x, [way], order=order))
+
+    def by_series(u: Function) -> Function:
+        def value(x: Any) -> Any:
+            series = [way, *[jnp.zeros_like(x)] * (order - 1)]
+            first, rest = jet.jet(u, (x,), (series,))
+            return jnp.stack([first, *rest])
+
+        return value
+
+    programs = of_batch({"symop": symop, "jet": by_series})
+    return race(f"derivatives of orders 0 to {order} of an MLP", programs, args, repeats, {})
 
 
 # Order 8 through a loop --------------------------------------------------------------------------

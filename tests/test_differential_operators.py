@@ -274,3 +274,87 @@ def test_values_that_no_output_reads():
 
     run = jax.jit(lambda w, x: so.laplacian(lambda x: unused(w, x)[0], x))
     np.testing.assert_allclose(run(jnp.ones((2, 2)), jnp.asarray([1.0, 2.0])), 18.0)
+
+
+# Sums inside of the bodies of vmap ----------------------------------------------------------------
+
+
+def _mapped_symbol(x):
+    """Values that depend on ``x`` through mapped operands and through those that are the same."""
+    rows = np.linspace(-1.0, 1.0, 12).reshape(3, 4)
+    scales = so.sin(so.matmul(rows, x))
+
+    def one(row, scale):
+        return so.tanh(so.sum(row * x)) * so.exp(scale) + so.sum(x * x * x) * scale, scale * 2.0
+
+    first, second = so.vmap(one)(rows, scales)
+    return so.sum(first * second) + so.prod(second)
+
+
+def _mapped_by_jax(x):
+    rows = jnp.linspace(-1.0, 1.0, 12).reshape(3, 4)
+    scales = jnp.sin(rows @ x)
+    first = jax.vmap(lambda r, s: jnp.tanh(jnp.sum(r * x)) * jnp.exp(s) + jnp.sum(x**3) * s)(
+        rows, scales
+    )
+    return jnp.sum(first * 2 * scales) + jnp.prod(2 * scales)
+
+
+@pytest.mark.parametrize("operator", [so.laplacian, so.biharmonic])
+def test_sums_inside_of_vmap(operator):
+    with jax.enable_x64(True):
+        x = so.var("x", shape=(4,), dtype="float64")
+        wanted = _trace_of_hessian(_mapped_by_jax)
+        if operator is so.biharmonic:
+            wanted = _trace_of_hessian(wanted)
+        point = jnp.asarray(X, "float64")
+        value = operator(_mapped_symbol(x), x)
+        np.testing.assert_allclose(value.eval(x=point), jax.jit(wanted)(point), rtol=1e-9)
+
+
+def test_weighted_sums_inside_of_vmap():
+    with jax.enable_x64(True):
+        x = so.var("x", shape=(4,), dtype="float64")
+        weights = [so.cos(x[0]), 2.0, -1.0, 0.5]
+        terms = [(w, {(x, i): 2}) for i, w in enumerate(weights)]
+        value = so.linear_operator(_mapped_symbol(x), [*terms, (3.0, {(x, 1): 1})])
+        point = jnp.asarray(X, "float64")
+        numbers = jnp.asarray([jnp.cos(point[0]), 2.0, -1.0, 0.5])
+        wanted = numbers @ jnp.diag(jax.hessian(_mapped_by_jax)(point))
+        wanted += 3 * jax.grad(_mapped_by_jax)(point)[1]
+        np.testing.assert_allclose(value.eval(x=point), wanted, rtol=1e-9)
+
+
+def test_the_sum_is_taken_inside_of_vmap():
+    """Of second derivatives of a layer there is one for each slice, not for each direction too."""
+    x = so.var("x", shape=(6,), dtype="float32")
+    rows = so.var("rows", shape=(5, 6), dtype="float32")
+    w, v = so.var("w", shape=(6, 7), dtype="float32"), so.var("v", shape=(7, 9), dtype="float32")
+    u = so.vmap(lambda row: so.tanh(so.matmul(so.tanh(so.matmul(row * x, w)), v)))(rows)
+    run = so.laplacian(so.sum(u), x).to_jax()
+    examples = {"x": (6,), "rows": (5, 6), "w": (6, 7), "v": (7, 9)}
+    program = jax.make_jaxpr(run)(**{name: jnp.ones(shape) for name, shape in examples.items()})
+    products = [one for one in str(program).splitlines() if "dot_general" in one]
+    assert len([one for one in products if "9] = dot" in one and one.count("6")]) == 1
+
+
+def _second_layer(w, x):
+    (first, bias), _, last = WEIGHTS
+    return _mlp(x, [(first, bias), (w, jnp.ones(8)), last])
+
+
+@pytest.mark.parametrize("operator", [so.laplacian, so.biharmonic])
+def test_gradients_by_weights_contract_over_directions(operator):
+    """No matrix for each direction is computed."""
+
+    def by_jax(w, x):
+        of_hessian = _trace_of_hessian(lambda x: _second_layer(w, x))
+        return of_hessian(x) if operator is so.laplacian else _trace_of_hessian(of_hessian)(x)
+
+    with jax.enable_x64(True):
+        w, x = jnp.asarray(WEIGHTS[1][0], "float64"), jnp.asarray(X, "float64")
+        graph = so.from_jax(_second_layer, w, x, names=["w", "x"])
+        slope = so.grad(operator(graph, "x"), "w").to_jax()
+        np.testing.assert_allclose(slope(w=w, x=x), jax.jit(jax.grad(by_jax))(w, x), rtol=1e-8)
+        program = str(jax.make_jaxpr(lambda w, x: slope(w=w, x=x))(w, x))
+    assert "[4,8,8]" not in program

@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from registry.operator.operator import Operator
 from registry.table import get
+from registry.types import VarType
 from symop.graph.nodes import (
     CONSTANT,
     TRAINING,
@@ -55,21 +56,92 @@ def sum_over_directions(
             that they take; see ``reads_totals_alone``.
         standard: whether ``series`` is the standard basis of one placeholder, without weights.
     """
-    totals = totals or {}
-    results = _without_calls(results)
-    plan = _Plan(results, series, totals)
-    each = list(dict.fromkeys(plan.each))
-    made = _of_basis(each, series) if standard else _sums_of(each, series, weights)
-    sums = {**totals, **dict(zip(each, made, strict=True))}
-    for node in plan.order:
-        if node in plan.constant:
-            sums[node] = _times(node, series, weights)
-        elif node in plan.scaled:
-            core, factor = plan.scaled[node]
-            sums[node] = get("multiply")(sums[core], factor)
-        elif node in plan.linear:
-            sums[node] = _of_sums(node, plan.linear[node], sums)
-    return [sums[one] for one in results]
+    return _Sums(series, weights, totals or {}, standard=standard).of(results)
+
+
+class _Sums:
+    """Sums over directions.
+
+    Attributes:
+        known: the sums that were computed, by value.
+    """
+
+    def __init__(
+        self,
+        series: Mapping[Node, Node],
+        weights: Node | None,
+        totals: Mapping[Node, Node],
+        *,
+        standard: bool = False,
+        count: int | None = None,
+    ) -> None:
+        self._series, self._weights = series, weights
+        self._standard = standard
+        self._count = _count(series) if count is None else count
+        self.known: dict[Node, Node] = dict(totals)
+
+    def of(self, results: Sequence[Node]) -> list[Node]:
+        """Returns the sums of ``results``."""
+        results = _without_calls(results)
+        plan = _Plan(results, self._series, list(self.known), enters=self._count > 1)
+        stacked = self._compute_each(plan)
+        for node in plan.order:
+            if node in plan.constant:
+                self.known[node] = self._times(node)
+            elif node in plan.scaled:
+                core, factor = plan.scaled[node]
+                self.known[node] = get("multiply")(self.known[core], factor)
+            elif node in plan.linear:
+                self.known[node] = _of_sums(node, plan.linear[node], self.known)
+            elif node in plan.inside:
+                self._enter(plan.inside[node], stacked)
+        return [self.known[one] for one in results]
+
+    def _compute_each(self, plan: "_Plan") -> dict[Node, Node]:
+        """Computes the sums of values for each direction, and returns those that stay stacked."""
+        each, whole = list(dict.fromkeys(plan.each)), list(dict.fromkeys(plan.whole))
+        if self._standard:
+            sums, stacked = _of_basis(each, whole, self._series)
+        else:
+            sums, stacked = _of_series(each, whole, self._series, self._weights)
+        self.known.update(zip(each, sums, strict=True))
+        return dict(zip(whole, stacked, strict=True))
+
+    def _times(self, node: Node) -> Node:
+        """Returns the sum of a value that is the same for each direction."""
+        if self._weights is None:
+            scaled: Node = get("scale")(node, scale=float(self._count))
+            return scaled
+        total = get("sum")(_cast(self._weights, node))
+        product: Node = get("multiply")(node, total)
+        return product
+
+    def _enter(self, inside: "_Inside", stacked: Mapping[Node, Node]) -> None:
+        """Computes the sums of the results of a ``vmap`` inside of its body.
+
+        A sum over directions of an array of slices is the array of sums over directions.
+        """
+        if inside.selected[0] in self.known:
+            return
+        slices, known = dict[Node, Node](), dict[Node, Node]()
+        for parameter, operand, mapped in inside.operands():
+            given = operand
+            if operand in inside.moving:
+                given = stacked[operand] if operand in inside.whole else self.known[operand]
+            if mapped:
+                if operand in inside.whole:  # slices come first, and directions after them
+                    axes = (1, 0, *range(2, given.ndim))
+                    given = get("permute_dims")(given, axes=axes)
+                type = VarType(given.type.shape[1:], given.type.dtype)
+                slices[stand_in := placeholder("slice", type)] = given
+                given = stand_in
+            known[parameter] = given
+        series = {one: known.pop(one) for one in inside.parameters(inside.whole)}
+        totals = {one: known.pop(one) for one in inside.parameters(inside.summed)}
+        results = [inside.body.results[one.index] for one in inside.selected]
+        sums = _Sums(series, self._weights, totals, count=self._count)
+        made = over_directions(sums.of(substitute(results, known)), slices)
+        self.known.update(zip(inside.selected, made, strict=True))
 
 
 def reads_totals_alone(
@@ -81,16 +153,6 @@ def reads_totals_alone(
     """
     plan = _Plan(_without_calls(results), series, totals)
     return set(totals).isdisjoint(topological(plan.each))
-
-
-def _times(node: Node, series: Mapping[Node, Node], weights: Node | None) -> Node:
-    """Returns the sum of a value that is the same for each direction."""
-    if weights is None:
-        scaled: Node = get("scale")(node, scale=float(_count(series)))
-        return scaled
-    total = get("sum")(_cast(weights, node))
-    product: Node = get("multiply")(node, total)
-    return product
 
 
 def _count(series: Mapping[Node, Node]) -> int:
@@ -147,19 +209,28 @@ class _Plan:
         scaled: those that are the product of a value and a factor that is the same for each
             direction.
         each: those that are computed for each direction.
+        whole: those whose values for each direction are needed, and not their sum.
+        inside: results of ``vmap`` whose sums are taken in its body.
     """
 
     def __init__(
-        self, results: Sequence[Node], series: Collection[Node], totals: Collection[Node]
+        self,
+        results: Sequence[Node],
+        series: Collection[Node],
+        totals: Collection[Node],
+        *,
+        enters: bool = True,
     ) -> None:
         nodes = topological(results)
-        self._totals = totals
+        self._totals, self._enters = totals, enters
         self._moving = reaching(nodes, [*series, *totals])
         self.order: list[Node] = []
         self.constant: set[Node] = set()
         self.linear: dict[Node, Places] = {}
         self.scaled: dict[Node, tuple[Node, Node]] = {}
         self.each: list[Node] = []
+        self.whole: list[Node] = []
+        self.inside: dict[Node, _Inside] = {}
         wanted = set(results)
         for node in reversed(nodes):
             if node in wanted:
@@ -174,12 +245,25 @@ class _Plan:
         if node not in self._moving:
             self.constant.add(node)
             return []
+        if self._enters and is_plain_vmap(node.source):
+            return self._enter(node)
         places = linear_places(node, self._moving)
         if places is None:
             self._compute_each(node)
             return []
         self.linear[node] = places
         return [_input(node, i) for i in places]
+
+    def _enter(self, node: Node) -> list[Node]:
+        """Plans a result of a ``vmap``; returns the operands whose sums suffice."""
+        source = node.source
+        inside = next((one for one in self.inside.values() if one.source is source), None)
+        if inside is None:
+            inside = _Inside(source, self._moving)
+        inside.selected.append(node)
+        self.inside[node] = inside
+        self.whole += inside.whole
+        return inside.summed
 
     def _compute_each(self, node: Node) -> None:
         """Plans ``node`` for each direction, without factors that are the same for all of them."""
@@ -219,6 +303,59 @@ class _Plan:
         return None
 
 
+class _Inside:
+    """A ``vmap`` that depends on the direction, whose results are summed in its body.
+
+    Attributes:
+        source: its node.
+        body: its body.
+        selected: its results that are summed.
+        moving: its operands that depend on the direction.
+        whole: those of which the values for each direction are needed.
+        summed: the others, whose sums suffice.
+    """
+
+    def __init__(self, source: Node, moving: set[Node]) -> None:
+        self.source = source
+        self.body = _vmap_body(source)
+        self.selected: list[Node] = []
+        self.moving = dict.fromkeys(one for _, one, _ in self.operands() if one in moving)
+        self.summed = [one for one in self.moving if self._is_linear_in(one)]
+        self.whole = [one for one in self.moving if one not in self.summed]
+
+    def operands(self) -> list[tuple[Node, Node, bool]]:
+        """Returns each parameter with its operand, and whether it is mapped."""
+        assert isinstance(self.source.op, Operator)
+        n_mapped = self.source.op.attribute_dict(self.source.attributes)["n_mapped"]
+        given = [one for one in self.source.inputs[2:] if one is not None]
+        pairs = zip(self.body.parameters, given, strict=True)
+        return [(one, operand, i < n_mapped) for i, (one, operand) in enumerate(pairs)]
+
+    def parameters(self, operands: Collection[Node]) -> list[Node]:
+        """Returns the parameters that stand for ``operands``."""
+        return [one for one, operand, _ in self.operands() if operand in operands]
+
+    def _is_linear_in(self, operand: Node) -> bool:
+        others = [one for one in self.moving if one is not operand]
+        return reads_totals_alone(
+            self.body.results, self.parameters(others), self.parameters([operand])
+        )
+
+
+def is_plain_vmap(node: Node) -> bool:
+    """Whether ``node`` is a ``vmap`` whose body draws no numbers and updates no state."""
+    if not isinstance(node.op, Operator) or node.op.family is not get("vmap"):
+        return False
+    body = node.op.attribute_dict(node.attributes)["body"]
+    return isinstance(body, GraphBody) and not body.keys and not body.updating
+
+
+def _vmap_body(node: Node) -> GraphBody:
+    assert isinstance(node.op, Operator)
+    body: GraphBody = node.op.attribute_dict(node.attributes)["body"]
+    return body
+
+
 def _input(node: Node, index: int) -> Node:
     one = node.inputs[index]
     assert one is not None
@@ -235,18 +372,25 @@ def _of_sums(node: Node, places: Places, sums: dict[Node, Node]) -> Node:
     return with_left(made, places[0]) if len(places) == 1 else made
 
 
-def _sums_of(
-    values: Sequence[Node], series: Mapping[Node, Node], weights: Node | None
-) -> list[Node]:
-    """Returns the sums of ``values``, computed for each direction."""
+def _of_series(
+    values: Sequence[Node],
+    whole: Sequence[Node],
+    series: Mapping[Node, Node],
+    weights: Node | None,
+) -> tuple[list[Node], list[Node]]:
+    """Returns the sums of ``values``, and the values of ``whole`` for each direction."""
+    if not values and not whole:
+        return [], []
     if _count(series) > 1:
-        return [_summed(one, weights) for one in over_directions(values, series)]
+        stacked = over_directions([*values, *whole], series)
+        sums = [_summed(one, weights) for one in stacked[: len(values)]]
+        return sums, stacked[len(values) :]
     only = {one: get("reshape")(ways, shape=one.type.shape) for one, ways in series.items()}
     made = substitute(values, only)
     if weights is None:
-        return made
+        return made, []
     factor = get("reshape")(weights, shape=())
-    return [get("multiply")(one, _cast(factor, one)) for one in made]
+    return [get("multiply")(one, _cast(factor, one)) for one in made], []
 
 
 def _summed(stacked: Node, weights: Node | None) -> Node:
@@ -259,25 +403,28 @@ def _summed(stacked: Node, weights: Node | None) -> Node:
     return total
 
 
-def _of_basis(values: Sequence[Node], series: Mapping[Node, Node]) -> list[Node]:
-    """Returns the sums of ``values`` over the standard basis, with tangents held as rows."""
+def _of_basis(
+    values: Sequence[Node], whole: Sequence[Node], series: Mapping[Node, Node]
+) -> tuple[list[Node], list[Node]]:
+    """Computes ``_of_series`` over the standard basis, with tangents held as rows."""
     ((direction, directions),) = series.items()
     along = placeholder("along", direction.type)
-    order = topological(values)
+    order = topological([*values, *whole])
     blocks = Blocks(order, reaching(order, [direction]), direction, along)
     found = {one: terms for one in values if (terms := blocks.terms_of(one)) is not None}
     rest = [one for one in values if one not in found]
-    border = _border(rest, blocks)
+    border = _border([*rest, *whole], blocks)
     parts = [part for one in border for part in blocks.needed(one)]
     products = [term.product for terms in found.values() for term in terms]
     each = list(dict.fromkeys([*parts, *products]))
     made = over_directions(each, {along: array(blocks.basis())})
     stacked = dict(zip(each, made, strict=True))
     spread = {one: blocks.spread(one, stacked) for one in border}
-    sums = dict(zip(rest, _sums_of(rest, {direction: directions, **spread}, None), strict=True))
+    computed, kept = _of_series(rest, whole, {direction: directions, **spread}, None)
+    sums = dict(zip(rest, computed, strict=True))
     for one, terms in found.items():
         sums[one] = _sum_of_terms(terms, stacked, one)
-    return [sums[one] for one in values]
+    return [sums[one] for one in values], kept
 
 
 def _sum_of_terms(terms: Sequence[Term], stacked: Mapping[Node, Node], like: Node) -> Node:
