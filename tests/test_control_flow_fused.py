@@ -24,7 +24,10 @@ def double():
 def loops(*symbols, names=("scan", "while")):
     """The number of loops in the lowered graph, those in the bodies of others included."""
     whole = so.Group(list(symbols))
-    arrays = [jax.ShapeDtypeStruct(whole.get_internals()[n].shape, "float64") for n in whole.list_arguments()]
+    arrays = [
+        jax.ShapeDtypeStruct(whole.get_internals()[n].shape, "float64")
+        for n in whole.list_arguments()
+    ]
     return counted(jax.make_jaxpr(whole.to_jax())(*arrays).jaxpr, names)
 
 

@@ -27,6 +27,8 @@ from symop.testing import check_operator
 
 pytestmark = pytest.mark.usefixtures("temporary_operators")
 FLOATS = VarType((3,), np.dtype(np.float32))
+INTEGERS = VarType((3,), np.dtype(np.int32))
+CONDITIONS = VarType((3,), np.dtype(np.bool_))
 
 
 class Kernel:
@@ -327,6 +329,40 @@ class TestLinearity:
     )
     def test_it_is_tried_where_the_program_does_not_tell(self, function, expected):
         assert is_linear(Kernel(function), (FLOATS, FLOATS), (), (1,)) is expected
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [
+            (lambda x, d: jnp.where(x > 1, d / x, -d).T @ jnp.diag(x), True),
+            (lambda x, d: jnp.concatenate([jnp.zeros(2), d[::-1]]).sum(keepdims=True), True),
+            (lambda x, d: jax.jit(lambda a: a * jnp.exp(x))(d), True),
+            (lambda x, d: (jnp.tanh(d), d)[1], True),
+            (lambda x, d: jax.jit(lambda a: (jnp.tanh(a), a))(d)[1], True),
+            (lambda x, d: jnp.tanh(d) * x, False),
+            (lambda x, d: jax.jit(lambda a: a * a)(d), False),
+            (lambda x, d: d @ (x * d), False),
+            (lambda x, d: jnp.maximum(d, x), False),
+        ],
+    )
+    def test_common_kernels_are_not_transposed(self, function, expected, monkeypatch):
+        def refuse(*_arguments):
+            raise AssertionError("the transpose must not be traced")
+
+        kernel = Kernel(function)
+        monkeypatch.setattr(kernel_calculus, "_transposed", refuse)
+        assert is_linear(kernel, (FLOATS, FLOATS), (), (1,)) is expected
+
+    @pytest.mark.parametrize(
+        ("function", "types"),
+        [
+            (lambda n, d: d + n, (INTEGERS, FLOATS)),
+            (lambda n, d: jnp.where(n, 1.0, d), (CONDITIONS, FLOATS)),
+            (lambda n, d: jnp.where(n, d, 1.0), (CONDITIONS, FLOATS)),
+            (lambda n, d: jnp.exp(jnp.where(n, 0.0, -jnp.inf)) + d, (CONDITIONS, FLOATS)),
+        ],
+    )
+    def test_integers_and_conditions_may_have_any_values(self, function, types):
+        assert not is_linear(Kernel(function), types, (), (1,))
 
     def test_a_large_kernel_does_not_run(self):
         large = VarType((100_000, 100_000), np.dtype(np.float32))

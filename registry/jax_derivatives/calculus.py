@@ -7,10 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.caches import memoized
 from registry.errors import NotDifferentiableError, SymopError
+from registry.jax_derivatives.affinity import is_affine
+from registry.jax_derivatives.nonzeros import some_is_nonzero
 from registry.jax_derivatives.zeros import zeros_of
+from registry.operator.attributes import typed_key
 from registry.operator.infer import abstract
-from registry.types import KEY_TYPE, TRAINING_TYPE, VarType, is_inexact
+from registry.types import KEY_TYPE, TRAINING_TYPE, VarType, is_boolean, is_inexact
 from registry.var import Attributes, Inputs
 
 Types = tuple[VarType | None, ...]
@@ -88,14 +92,27 @@ def is_linear(operator: Runs, types: Types, attributes: Attributes, places: Sequ
     outputs, present, structs = opened(operator, types, attributes)
     chosen = [k for k, (i, _) in enumerate(present) if i in places]
     try:
-        _transposed(outputs, structs, chosen)
-    except Exception:  # for any failure of JAX to transpose a kernel
+        program = program_of(operator, types, attributes)
+        moving = [k in chosen for k in range(len(structs))]
+        affine = is_affine(program.jaxpr, moving)
+        if affine is None:
+            _transposed(outputs, structs, chosen)
+    except Exception:  # for any failure of JAX to trace or to transpose a kernel
         return False
-    program = jax.make_jaxpr(outputs)(*structs)
-    zero = zeros_of(program.jaxpr, [k in chosen for k in range(len(structs))], program.consts)
-    return all(zero) or all(
+    if affine is False:
+        return False
+    if all(zeros_of(program.jaxpr, moving, program.consts)):
+        return True
+    return not some_is_nonzero(program.jaxpr, moving) and all(
         _vanishes_at(outputs, present, chosen, mirrored) for mirrored in (False, True)
     )
+
+
+@memoized(1024, key=typed_key)
+def program_of(operator: Runs, types: Types, attributes: Attributes) -> Any:
+    """Returns the closed jaxpr of the kernel, for the inputs of ``opened``."""
+    outputs, _, structs = opened(operator, types, attributes)
+    return jax.make_jaxpr(outputs)(*structs)
 
 
 def opened(
@@ -146,10 +163,13 @@ def _vanishes_at(
 def _drawn(index: int, type: VarType, mirrored: bool) -> Any:
     """Returns a value of ``type``: positive numbers, so that their logarithms and roots exist.
 
-    If mirrored, they lie on the other side of 1, where a kernel may take another branch.
+    If mirrored, they lie on the other side of 1, where a kernel may take another branch, and
+    conditions are true.
     """
     if type is KEY_TYPE:
         return jax.random.key(index)
+    if is_boolean(type.dtype):
+        return jnp.full(type.shape, mirrored)
     numbers = np.random.default_rng(index).uniform(0.5, 1.5, type.shape)
     numbers = 2 - numbers if mirrored else numbers
     return jnp.asarray(numbers if is_inexact(type.dtype) else np.zeros(type.shape), type.dtype)

@@ -11,6 +11,7 @@ Mathematics, 1974; Gao, Köhler, Foster, folx: Forward Laplacian for JAX, 2023.
 """
 
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -169,13 +170,11 @@ class Blocks:
         x, y = (_input(node, i) for i in (0, 1))
         if not x.type.shape == y.type.shape == node.type.shape:
             return None
-        counts: Counter[frozenset[tuple[Rows, Node]]] = Counter()
-        for p in self.parts[x].items():
-            for q in self.parts[y].items():
-                counts[frozenset((p, q))] += 1
+        counts: Counter[tuple[tuple[Rows, Node], tuple[Rows, Node]]] = Counter()
+        for p, q in itertools.product(self.parts[x].items(), self.parts[y].items()):
+            counts[(q, p) if (q, p) in counts else (p, q)] += 1
         terms = []
-        for pair, count in counts.items():
-            (r, one), (s, other) = (*pair, *pair)[:2]
+        for ((r, one), (s, other)), count in counts.items():
             mask = _overlap(r, s, node.type.shape)
             if mask is None or mask.any():
                 terms.append(Term(get("multiply")(one, other), mask, count))

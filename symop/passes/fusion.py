@@ -357,4 +357,6 @@ def _with_bodies_fused(node: Node) -> Attributes | None:
     made = {one: one.rewritten(fuse_loops) for one in deep if isinstance(one, GraphBody)}
     if all(one is new for one, new in made.items()):
         return None
-    return tuple(made.get(one, one) if isinstance(one, GraphBody) else one for one in node.attributes)
+    return tuple(
+        made.get(one, one) if isinstance(one, GraphBody) else one for one in node.attributes
+    )

@@ -8,16 +8,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax.extend.core import Literal
 
 from registry.caches import memoized
-from registry.jax_derivatives.calculus import opened
+from registry.jax_derivatives.calculus import program_of
 from registry.operator.attributes import typed_key
 from registry.operator.operator import Operator
 from registry.primitives import CALLS, ENTRYWISE
-from registry.types import VarType
+from registry.types import TRAINING_TYPE, VarType
 from registry.var import Attributes
 
 
@@ -59,10 +58,10 @@ def rows_of_result(
         places: the inputs that depend on rows; all others do not.
         rows: how these inputs depend on them.
     """
-    outputs, present, structs = opened(operator, types, attributes)
-    program = jax.make_jaxpr(outputs)(*structs)
+    present = [i for i, one in enumerate(types) if one is not None and one is not TRAINING_TYPE]
+    program = program_of(operator, types, attributes)
     try:
-        (result,) = _followed(program.jaxpr, [rows if i in places else None for i, _ in present])
+        (result,) = _followed(program.jaxpr, [rows if i in places else None for i in present])
     except _MixedError:
         return None
     return result
