@@ -94,8 +94,7 @@ class _Module:
         """Returns the syntax trees of the statements of ``name`` as text."""
         if name not in self._texts:
             found = self.statements.get(name, [])
-            self._texts[name] = "
-".join(_dump(_numbered(one)) for one in found)
+            self._texts[name] = "\n".join(_dump(_numbered(one)) for one in found)
         return self._texts[name]
 
     def named_by(self, name: str) -> tuple[Place, ...]:
