@@ -16,7 +16,8 @@ from symop.differential_operators.taylor import taylor
 from symop.eager.ndarray import NDArray
 from symop.graph.naming import name_scope
 from symop.io.files import load_parameters, save_parameters
-from symop.jaxprs.functions import from_jax, transform
+from symop.jaxprs.functions import from_jax
+from symop.jaxprs.transforming import transform
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
 from symop.program.backward import append_backward

@@ -161,6 +161,14 @@ def test_transform_closes_over_tracers() -> None:
     np.testing.assert_allclose(got, 3 * np.cos(2.0), rtol=1e-6)
 
 
+def test_from_jax_refuses_a_closure_over_a_tracer() -> None:
+    def slope(w: Any) -> Any:
+        return so.from_jax(lambda x: w * x, jnp.ones(3))
+
+    with pytest.raises(ArgumentError, match="must not close over a value that JAX traces"):
+        jax.jit(slope)(2.0)
+
+
 def _branching(x: Any) -> Any:
     return x if x.sum() > 0 else -x
 

@@ -10,7 +10,7 @@ from registry.errors import ArgumentError, DTypeError
 from symop import autograd
 from symop.eager.ndarray import NDArray
 from symop.graph.nodes import variable
-from symop.jaxprs.functions import JaxGraph, graph_of
+from symop.jaxprs.tracing import JaxGraph, graph_of
 from symop.program.control_flow import also_on_variables
 from symop.symbol import building
 from symop.symbol.symbol import Symbol

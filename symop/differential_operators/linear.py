@@ -23,7 +23,7 @@ from symop.differential_operators.planning import Terms, along_each, is_number, 
 from symop.differential_operators.pushing import Space, along, each_of, times, total_of
 from symop.eager.ndarray import NDArray
 from symop.graph.nodes import Node
-from symop.jaxprs.functions import JaxGraph, graph_of
+from symop.jaxprs.tracing import JaxGraph, graph_of
 from symop.orders import derivative, require_entrywise, whole_number
 from symop.program.control_flow import also_on_variables
 from symop.symbol import building

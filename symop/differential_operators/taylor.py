@@ -17,7 +17,7 @@ from symop.differential_operators.functions import (
 from symop.eager.ndarray import NDArray
 from symop.graph.nodes import Node, placeholder
 from symop.graph.rewriting import substitute
-from symop.jaxprs.functions import graph_of
+from symop.jaxprs.tracing import graph_of
 from symop.orders import as_constant, whole_number
 from symop.program.control_flow import also_on_variables
 from symop.symbol import building

@@ -1,0 +1,158 @@
+"""``transform``: a function of JAX that runs as a graph."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import primitives
+
+from registry.caches import memoized
+from registry.errors import ArgumentError
+from registry.shapes import default_float
+from registry.xla.device_types import struct_of
+from symop.jaxprs.reading import is_key, key_impl
+from symop.jaxprs.tracing import graph_of, static_places
+
+_cast: Any = primitives.convert_element_type_p  # which has no types
+
+
+def transform(
+    function: Callable[..., Any], *, static_argnums: int | Sequence[int] = (), strict: bool = False
+) -> Callable[..., Any]:
+    """Returns a function with the values of ``function`` that runs as a graph of symop.
+
+    It takes and returns the same nested arrays, under ``jax.jit``, ``jax.vmap`` and ``jax.grad``,
+    too. Arguments may be passed by name. JAX differentiates it by the gradient makers of the
+    operators. The graph is built for each combination of shapes, dtypes and static arguments, as
+    ``jax.jit`` traces.
+
+    Args:
+        function: as in ``from_jax``.
+        static_argnums: the positions of arguments that are not arrays; they must be hashable.
+        strict: as in ``from_jax``.
+
+    Example:
+        >>> import jax, jax.numpy as jnp, symop as so
+        >>> f = so.transform(lambda x: {"y": jnp.tanh(x)})
+        >>> f(jnp.zeros(()))
+        {'y': Array(0., dtype=float32)}
+        >>> float(jax.grad(lambda x: f(x)["y"])(0.0))
+        1.0
+    """
+    statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    def compile(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
+        structs = [_struct(one) for one in avals]
+        dynamic, options = jax.tree_util.tree_unflatten(tree, structs)
+        args = _merged(dynamic, held, statics)
+        at = sorted(static_places(statics, len(args)))
+        if options:
+            return _Compiled(_with_options(function), [*args, options], at, strict=strict)
+        return _Compiled(function, args, at, strict=strict)
+
+    @memoized(256)
+    def compiled(key: tuple[Any, ...], kinds: Any) -> _Compiled | None:
+        result = compile(*key)
+        return None if result.closes_over_tracers else result
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        args, options = _by_position(function, args, options)
+        at = static_places(statics, len(args))
+        dynamic = [a for i, a in enumerate(args) if i not in at]
+        leaves, tree = jax.tree_util.tree_flatten((dynamic, options))
+        key = tree, tuple(map(jax.typeof, leaves)), tuple(args[i] for i in sorted(at))
+        _require_hashable(key[2])
+        # 1, 1.0 and True are equal, and so are the types of arrays with and without x64.
+        kinds = tuple(map(type, key[2])), default_float()
+        return (compiled(key, kinds) or compile(*key))(leaves)
+
+    return run
+
+
+def _by_position(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns arguments by position where the signature allows it, and the others by name."""
+    if not options:
+        return args, options
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a callable without a signature
+        return args, options
+    bound = signature.bind(*args, **options)
+    return bound.args, bound.kwargs
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``function`` with its keyword arguments as a dictionary at the end."""
+
+    def call(*args: Any) -> Any:
+        return function(*args[:-1], **args[-1])
+
+    return call
+
+
+def _require_hashable(statics: Sequence[Any]) -> None:
+    for one in statics:
+        try:
+            hash(one)
+        except TypeError as error:
+            raise ArgumentError(
+                f"transform: a static argument must be hashable, got {one!r}"
+            ) from error
+
+
+def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int]) -> list[Any]:
+    """Returns arguments of a function, the static ones ``held`` at the places ``statics``."""
+    count = len(dynamic) + len(held)
+    at = static_places(statics, count)
+    supply, static = iter(dynamic), iter(held)
+    return [next(static) if i in at else next(supply) for i in range(count)]
+
+
+def _struct(aval: Any) -> Any:
+    return struct_of(aval, aval.shape, aval.sharding)
+
+
+class _Compiled:
+    """A function as a graph, for arguments of fixed types.
+
+    Attributes:
+        closes_over_tracers: whether it reads values of an outer transformation, as a loss does that
+            is differentiated by the weights it closes over. It is then valid only inside.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        examples: Sequence[Any],
+        statics: Sequence[int],
+        *,
+        strict: bool,
+    ) -> None:
+        graph = graph_of(function, examples, statics, strict=strict)
+        self.closes_over_tracers = bool(graph.captured)
+        self._graph = graph
+        self._function = graph.symbol.to_jax() if graph.nodes else None
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        graph = self._graph
+        if self._function is None:
+            return jax.tree_util.tree_unflatten(graph.tree, [])
+        arrays = dict(zip(graph.names, map(numbers, leaves), strict=True))
+        values = self._function(**arrays, **graph.captured)
+        several = values if len(graph.avals) > 1 else (values,)
+        results = [_as_aval(one, aval) for one, aval in zip(several, graph.avals, strict=True)]
+        return jax.tree_util.tree_unflatten(graph.tree, results)
+
+
+def _as_aval(value: Any, aval: Any) -> Any:
+    """Returns ``value`` as a random key, or with a weak type, where the function returned one."""
+    if is_key(aval):
+        return jax.random.wrap_key_data(value, impl=key_impl(aval.dtype))
+    if aval.weak_type and not jax.typeof(value).weak_type:
+        return _cast.bind(value, new_dtype=aval.dtype, weak_type=True, sharding=None)
+    return value
