@@ -13,7 +13,7 @@ from registry.errors import ArgumentError
 from registry.shapes import default_float
 from registry.xla.device_types import struct_of
 from symop.jaxprs.reading import is_key, key_impl
-from symop.jaxprs.tracing import graph_of, static_places
+from symop.jaxprs.tracing import graph_of, numbers, static_places
 
 _cast: Any = primitives.convert_element_type_p  # which has no types
 
