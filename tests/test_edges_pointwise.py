@@ -301,7 +301,7 @@ POINTS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "x"), POINTS)
 def test_derivatives_of_every_order_are_those_of_mpmath(name, x):
     with mpmath.workdps(60):

@@ -129,7 +129,7 @@ def pallas_square():
     return kernel
 
 
-@pytest.mark.parametrize("name", ["bessel", "transform", "sine", "pallas_square"])
+@pytest.mark.parametrize("name", ["sine", "bessel", "transform", "pallas_square"])
 class TestProofs:
     def test_every_proof_holds(self, name, request):
         assert testing.check_operator(request.getfixturevalue(name)).ok
