@@ -104,7 +104,7 @@ for number in range(first, first + 100_000):
 """
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_kill_at_any_moment_loses_nothing(tmp_path, rounds):
     """A real process saves again and again, and is killed at a random moment, many times."""
     path, generator = tmp_path / "state", np.random.default_rng(0)

@@ -196,8 +196,11 @@ def test_jax_transforms_the_lowered_function(name):
 
     near(jax.jit(ours)(V, W), by_hand(V, W))
     near(jax.grad(ours)(V, W), jax.grad(by_hand)(V, W))
-    near(jax.jit(jax.hessian(ours))(V, W), jax.hessian(by_hand)(V, W))
-    near(jax.jit(jax.jacfwd(jax.hessian(ours)))(V, W), jax.jacfwd(jax.hessian(by_hand))(V, W))
+    near(jax.jit(jax.hessian(ours))(V, W), jax.jit(jax.hessian(by_hand))(V, W))
+    near(
+        jax.jit(jax.jacfwd(jax.hessian(ours)))(V, W),
+        jax.jit(jax.jacfwd(jax.hessian(by_hand)))(V, W),
+    )
     batch = np.stack([V, -V, 2 * V])
     mapped = jax.vmap(jax.value_and_grad(ours), (0, None))(batch, W)
     for got, wanted in zip(
@@ -213,7 +216,7 @@ def test_jax_transforms_a_graph_that_holds_its_gradient(name):
     x, _ = variables()
     lowered = so.grad(make(), x).to_jax()
     got = jax.jit(jax.jacrev(lambda x: lowered(x=x, w=W)))(V)
-    near(got, jax.hessian(by_hand)(V, W))
+    near(got, jax.jit(jax.hessian(by_hand))(V, W))
 
 
 @programs
@@ -248,7 +251,7 @@ def test_forward_mode_needs_no_bound():
     third = so.jvp(second, x, np.ones(3))
     by_w = lambda w: unbounded_in_jax(V, w)  # noqa: E731
     near(first.eval(x=V, w=W), jax.grad(by_w)(W))
-    near(second.eval(x=V, w=W), jax.grad(jax.grad(by_w))(W))
+    near(second.eval(x=V, w=W), jax.jit(jax.grad(jax.grad(by_w)))(W))
     wanted = jax.grad(lambda x: jax.grad(jax.grad(lambda w: unbounded_in_jax(x, w)))(W))(V).sum()
     near(third.eval(x=V, w=W), wanted)
     lowered = unbounded().to_jax()
@@ -537,7 +540,7 @@ def test_a_gradient_does_not_grow_with_the_number_of_steps():
     def in_jax(x, w):
         return lax.scan(lambda c, one: (jnp.tanh(c * w + one), None), jnp.float64(0.0), x)[0]
 
-    near(gradient.eval(x=series, w=W), jax.grad(jax.grad(in_jax, 1))(series, W))
+    near(gradient.eval(x=series, w=W), jax.jit(jax.grad(jax.grad(in_jax, 1)))(series, W))
 
 
 def test_what_nobody_reads_is_not_stored():
@@ -571,7 +574,9 @@ def test_operators_called_with_bodies_of_ones_own():
     symbol = last * rows.sum()
     near(symbol.eval(x=V, w=W), in_jax(V, W))
     near(so.grad(symbol, w).eval(x=V, w=W), jax.grad(in_jax, 1)(V, W))
-    near(so.grad(so.grad(symbol, w), x).eval(x=V, w=W), jax.grad(jax.grad(in_jax, 1))(V, W))
+    near(
+        so.grad(so.grad(symbol, w), x).eval(x=V, w=W), jax.jit(jax.grad(jax.grad(in_jax, 1)))(V, W)
+    )
 
 
 def test_a_body_is_closed():

@@ -76,7 +76,7 @@ def test_autograd_records_it_at_every_order():
     by_w = jax.grad(in_jax, 1)
     near(first.asnumpy(), by_w(V, W))
     near(second.asnumpy(), jax.grad(by_w, 1)(V, W))
-    near(third.asnumpy(), jax.grad(jax.grad(by_w, 1))(V, W))
+    near(third.asnumpy(), jax.jit(jax.grad(jax.grad(by_w, 1)))(V, W))
 
 
 def test_operators_with_bodies_are_recorded_as_any_operator():
@@ -96,7 +96,7 @@ def test_operators_with_bodies_are_recorded_as_any_operator():
         first.backward()
         near(y.asnumpy(), by_hand(W))
         near(first.asnumpy(), jax.grad(by_hand)(W))
-        near(w.grad.asnumpy(), jax.grad(jax.grad(by_hand))(W))
+        near(w.grad.asnumpy(), jax.jit(jax.grad(jax.grad(by_hand)))(W))
 
 
 def test_eager_draws_come_from_the_global_seed():
@@ -113,7 +113,7 @@ def test_eager_draws_come_from_the_global_seed():
 
 def test_jax_differentiates_and_maps_it():
     near(jax.jit(jax.grad(program, (0, 1)))(V, W)[0], jax.grad(in_jax)(V, W))
-    near(jax.hessian(program)(V, W), jax.hessian(in_jax)(V, W))
+    near(jax.jit(jax.hessian(program))(V, W), jax.jit(jax.hessian(in_jax))(V, W))
     batch = np.stack([V, -V])
     near(jax.vmap(program, (0, None))(batch, W), [in_jax(one, W) for one in batch])
     free = so.while_loop(lambda c: c < 10.0, lambda c: c * c, jnp.asarray(3.0))
@@ -229,8 +229,8 @@ def test_tensor_arrays_are_carries_differentiated_at_every_order():
     near(y.eval(x=V, w=W), collected_in_jax(V, W))
     first = so.grad(y, w)
     near(first.eval(x=V, w=W), jax.grad(collected_in_jax, 1)(V, W))
-    near(so.grad(first, x).eval(x=V, w=W), jax.grad(jax.grad(collected_in_jax, 1))(V, W))
-    third = jax.grad(jax.grad(jax.grad(collected_in_jax, 1), 1), 1)(V, W)
+    near(so.grad(first, x).eval(x=V, w=W), jax.jit(jax.grad(jax.grad(collected_in_jax, 1)))(V, W))
+    third = jax.jit(jax.grad(jax.grad(jax.grad(collected_in_jax, 1), 1), 1))(V, W)
     near(so.grad(so.grad(first, w), w).eval(x=V, w=W), third)
     along = so.jvp(y, w, 1.0)
     near(along.eval(x=V, w=W), jax.grad(collected_in_jax, 1)(V, W))
@@ -302,7 +302,7 @@ def test_tensor_arrays_of_jax_and_eager_arrays():
 
     near(jax.jit(jax.grad(by_rules))(V), 4 * V**3)
     near(jax.jvp(by_rules, (V,), (np.ones(3),))[1], (4 * V**3).sum())
-    near(jax.hessian(by_rules)(V), np.diag(12 * V**2))
+    near(jax.jit(jax.hessian(by_rules))(V), np.diag(12 * V**2))
     x = nd.array(V)
     x.attach_grad()
     with autograd.record():

@@ -315,7 +315,7 @@ def test_max_pooling_of_minus_infinities_has_one_gradient(padding):
     def pooled(x):
         return so.max_pooling(x, kernel=2, padding=padding)
 
-    backward, forward = jax.jacrev(pooled)(data), jax.jacfwd(pooled)(data)
+    backward, forward = jax.jit(jax.jacrev(pooled))(data), jax.jit(jax.jacfwd(pooled))(data)
     np.testing.assert_array_equal(backward, forward)
     # Each window's first entry that is not padding, along both axes.
     places = [max(0, 2 * i - padding) for i in range(2 + padding)]
@@ -331,7 +331,9 @@ def test_second_derivatives_of_lp_pooling_beside_zeros(p):
     def pooled(x):
         return so.lp_pooling(x.reshape(1, 1, 2), kernel=2, p_value=p)[0, 0, 0]
 
-    np.testing.assert_array_equal(jax.hessian(pooled)(jnp.zeros(2)), 0.0)
+    np.testing.assert_array_equal(jax.jit(jax.hessian(pooled))(jnp.zeros(2)), 0.0)
     # sqrt(x^2 + y^2) bends by 1 / y across, the others are flat there, or have no bend (p = 1.5).
     expected = [[0.5 if p == 2 else 0.0, 0.0], [0.0, 0.0]]
-    np.testing.assert_allclose(jax.hessian(pooled)(jnp.asarray([0.0, 2.0])), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        jax.jit(jax.hessian(pooled))(jnp.asarray([0.0, 2.0])), expected, atol=1e-6
+    )

@@ -127,6 +127,7 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(example):
     assert example.f1(found, wrong) == pytest.approx(2 / (3 / 2 + 4 / 2))
 
 
+@pytest.mark.thorough
 def test_everything_is_run_and_drawn(example, tmp_path):
     folder = tmp_path / "pictures"
     figures = example.run(10, 2, 12, cleaning=(5, 3), folder=folder, progress=False)

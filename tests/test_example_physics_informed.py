@@ -139,6 +139,7 @@ def test_the_beam_bends(example):
     assert found.error < 0.02
 
 
+@pytest.mark.thorough
 def test_everything_is_run_and_drawn(example, tmp_path, monkeypatch):
     monkeypatch.setattr(example, "WAYS", {way: example.WAYS[way] for way in ("symop", "jet")})
     few = {"steps": (2, 0), "count": 20}

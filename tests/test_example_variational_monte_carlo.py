@@ -13,7 +13,7 @@ def nested_local_energy(example, params, x):
     def psi(x):
         return jnp.exp(example.log_psi(params, x))
 
-    bent = jnp.trace(jax.hessian(psi)(x).reshape(6, 6))
+    bent = jnp.trace(jax.jit(jax.hessian(psi))(x).reshape(6, 6))
     return example.potential(x) - 0.5 * bent / psi(x)
 
 

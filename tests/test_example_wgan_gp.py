@@ -119,6 +119,7 @@ def test_points_are_learned(example):
     assert after["samples near data"] > 0.55
 
 
+@pytest.mark.thorough
 def test_everything_is_run_and_drawn(example, tmp_path):
     folder = tmp_path / "pictures"
     figures = example.run(5, 5, folder=folder, progress=False)

@@ -182,7 +182,7 @@ class TestNonLinearMakers:
     def test_jax_uses_the_maker_of_a_graph_with_gradient_too(self, x, loss_head):
         function = so.grad(so.square(loss_head(x)), x).to_jax()
         value = jnp.array([1.0, 2.0, 3.0])
-        jacobian = jax.jacrev(function)(value)
+        jacobian = jax.jit(jax.jacrev(function))(value)
         np.testing.assert_allclose(np.diag(jacobian), 2 * value)
 
 
@@ -222,7 +222,7 @@ class TestOrders:
         product = so.jvp(so.grad(y, x), x, direction)
         native = lambda t: jnp.sum(jax.nn.log_softmax(t) * jnp.sin(t))  # noqa: E731
         point, along = jnp.array([0.1, 0.5, -0.3]), jnp.array([1.0, -2.0, 0.5])
-        expected = jax.hessian(native)(point) @ along
+        expected = jax.jit(jax.hessian(native))(point) @ along
         found = product.eval(x=point, direction=along)
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
 

@@ -13,7 +13,7 @@ import symop as so
 from registry.errors import ArgumentError, ShapeError
 from symop.graph.nodes import CONSTANT, topological, user_origin
 
-DEPTH = 100_000
+DEPTH = 30_000
 
 
 @pytest.fixture

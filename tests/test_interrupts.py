@@ -271,6 +271,7 @@ def test_a_signal_at_a_random_moment(door):
 
 
 @swallows
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("door", DOORS)
 def test_an_exception_before_each_opcode_of_a_step(door):
     made = door()

@@ -14,6 +14,9 @@ from symop import cli
 from tests import jax_models
 from tests.jax_models import MODELS, Model, numbers
 
+# Large programs that run once.
+pytestmark = pytest.mark.usefixtures("hurried")
+
 SAVED = ("linen: transformer block", "nnx: convolutional", "equinox: gru", "optax: ctc_loss",
          "diffrax: runge-kutta")  # fmt: skip
 
@@ -42,7 +45,7 @@ def gradients(function: Callable[..., Any], model: Model) -> Any:
     return jax.jit(jax.grad(total, tuple(range(len(moving)))))(*[leaves[i] for i in moving])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_values_and_gradients(name: str) -> None:
     model = MODELS[name]()
@@ -65,22 +68,22 @@ def test_saved_and_loaded(name: str) -> None:
     symbol, arrays = symbol_of(model)
     loaded = so.load_json(symbol.tojson())
     assert loaded.same_as(symbol)
-    got = jax.tree.leaves(loaded.to_jax()(**arrays))
-    require_close(got, jax.tree.leaves(model.function(model.params, model.x)))
+    got = jax.tree.leaves(jax.jit(loaded.to_jax())(**arrays))
+    require_close(got, jax.tree.leaves(jax.jit(model.function)(model.params, model.x)))
 
 
 def test_laplacian_of_a_linen_model() -> None:
     model = MODELS["linen: perceptron"]()
     symbol, arrays = symbol_of(model._replace(x=model.x[0]))
     got = so.laplacian(symbol, "x").eval(**arrays)
-    hessian = jax.hessian(lambda x: model.function(model.params, x))(model.x[0])
+    hessian = jax.jit(jax.hessian(lambda x: model.function(model.params, x)))(model.x[0])
     np.testing.assert_allclose(got, np.trace(hessian, axis1=1, axis2=2), 1e-4, 1e-5)
 
 
 def test_hessian_of_an_nnx_model() -> None:
     model = MODELS["nnx: perceptron"]()
     symbol, arrays = symbol_of(model)
-    wanted = jax.hessian(lambda x: model.function(model.params, x)[0].sum())(model.x)
+    wanted = jax.jit(jax.hessian(lambda x: model.function(model.params, x)[0].sum()))(model.x)
     found = so.hessian(so.sum(symbol), "x").eval(**arrays)
     np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
 
@@ -107,7 +110,7 @@ def test_hessian_of_an_optax_loss() -> None:
     model = MODELS["optax: softmax_cross_entropy"]()
     symbol, arrays = symbol_of(model)
     found = so.hessian(so.sum(symbol), "params").eval(**arrays)
-    wanted = jax.hessian(lambda x: model.function(x, model.x).sum())(model.params)
+    wanted = jax.jit(jax.hessian(lambda x: model.function(x, model.x).sum()))(model.params)
     np.testing.assert_allclose(found, wanted, 1e-4, 1e-6)
 
 
@@ -123,26 +126,26 @@ def test_derivative_of_an_ode_by_a_parameter(order: int) -> None:
     for _ in range(order):
         wanted = jax.jacfwd(wanted)
     got = so.derivative(symbol, "params/damping", order, direction=jnp.ones(())).eval(**arrays)
-    np.testing.assert_allclose(got, wanted(model.params["damping"]), 1e-3, 1e-4)
+    np.testing.assert_allclose(got, jax.jit(wanted)(model.params["damping"]), 1e-3, 1e-4)
 
 
 @pytest.mark.parametrize(
     ("module", "x", "steps"),
     [
-        (jax_models.Perceptron(depth=8), numbers(3, 4), {8}),
-        # Where a step begins depends on the nodes that exist already. If it begins between an
-        # attention and the dense layers, halves of the first and of the last block are left.
-        (linen.Sequential([jax_models.Block() for _ in range(8)]), numbers(2, 3, 4), {7, 8}),
+        (jax_models.Perceptron(depth=8), numbers(3, 4), 8),
+        # A step begins between an attention and the dense layers, so that halves of the first and
+        # of the last block are left.
+        (linen.Sequential([jax_models.Block() for _ in range(8)]), numbers(2, 3, 4), 7),
     ],
     ids=["perceptron", "transformer"],
 )
-def test_blocks_in_a_python_loop_become_a_loop(module: Any, x: Any, steps: set[int]) -> None:
+def test_blocks_in_a_python_loop_become_a_loop(module: Any, x: Any, steps: int) -> None:
     model = jax_models.of_linen(module, x)
     symbol, arrays = symbol_of(model)
     report = so.loops(symbol)
     (made,) = report.made
-    assert made.run.times in steps
-    require_close(symbol.to_jax()(**arrays), model.function(model.params, x))
+    assert made.run.times == steps
+    require_close(jax.jit(symbol.to_jax())(**arrays), jax.jit(model.function)(model.params, x))
 
 
 @pytest.mark.parametrize("name", SAVED)

@@ -103,7 +103,7 @@ class TestCatalogue:
                 ]
                 assert not coarse, f"{trial} of {types}: {coarse}"
 
-    @pytest.mark.sampled(2)
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("dtype", ["int32", "bool"])
     def test_integers_and_truth_values_leave_the_gradients_by_the_others(self, operator, dtype):
         for trial in trials(operator, operator.cases[0], "float64"):

@@ -61,7 +61,7 @@ def doubled(x):
     """What the first one is."""
     return FACTOR * x
 
-@op(name="sheet_double", cases=[case(x=(3,))], reference=lambda x: 2 * x)
+@op(name="sheet_double", cases=[case(x=(3,), order=1)], reference=lambda x: 2 * x)
 def sheet_double(x: Array) -> Array:
     """``2 x``."""
     return doubled(x)
@@ -70,7 +70,7 @@ def sheet_double(x: Array) -> Array:
 def sheet_double_gradient(d_out):
     return {"x": 2.0 * d_out}
 
-@op(name="sheet_sign", cases=[case(x=(3,))])
+@op(name="sheet_sign", cases=[case(x=(3,), order=1)])
 def sheet_sign(x: Array) -> Array:
     """Sign of ``x``."""
     return (x > 0) * 1.0
@@ -196,7 +196,7 @@ class TestFingerprint:
             ("FACTOR = 2.0", "FACTOR = 3.0", True),
             ("return FACTOR * x", "return FACTOR * x * 1", True),
             ('{"x": 2.0 * d_out}', '{"x": d_out * 2.0}', True),
-            ("case(x=(3,))], reference", "case(x=(4,))], reference", True),
+            ("x=(3,), order=1)], reference", "x=(4,), order=1)], reference", True),
             ("What the first one is.", "Twice its argument.", False),
             ("return doubled(x)", "return doubled(x)  # twice", False),
             ("(x > 0) * 1.0", "(x >= 0) * 1.0", False),

@@ -439,7 +439,7 @@ def as_rule(symbol, loss):
     return lambda **arrays: jax.grad(lambda arrays: function(**arrays))(arrays)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "made", [as_value, as_gradient, as_second_gradient, as_value_and_gradient, as_rule]
 )
