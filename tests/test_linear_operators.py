@@ -188,6 +188,15 @@ def test_a_coefficient_of_another_dtype_promotes():
     np.testing.assert_allclose(got.eval(x=np.float32([2, 3]), c=np.float64(0.5)), 6 + 18)
 
 
+def test_complex_coefficients():
+    """The operator of a free Schrodinger equation, of a real and of a complex function."""
+    terms = [(-0.5, {"x": 2}), (-1j, {"t": 1}), (np.complex128(2j), {})]
+    for wave in (lambda x, t: jnp.sin(x) * jnp.exp(t), lambda x, t: jnp.exp(1j * x + t)):
+        got = so.linear_operator(wave, terms)(0.3, 0.2)
+        value = wave(0.3, 0.2)
+        np.testing.assert_allclose(got, 0.5 * value - 1j * value + 2j * value, rtol=1e-12)
+
+
 def test_programs():
     program = so.Program()
     x, c = program.data("x", (3,), "float64"), program.data("c", (), "float64")
@@ -274,7 +283,7 @@ def test_each_choice_is_exact(order):
             planning.pushes_of(terms),
         ]
         if order == 2:
-            choices.append([planning.by_eigenvectors(terms)])
+            choices += [[planning.by_eigenvectors(terms)], [planning.by_rows(terms)]]
         for one in choices:
             np.testing.assert_allclose(_polynomial(one, at), wanted, rtol=1e-10, atol=1e-12)
 
@@ -290,7 +299,9 @@ def test_the_fewest_coefficients_are_carried():
     assert _sizes(dense) == [((2,), 5)]
     assert _sizes({(0, 0): 1.0, (0, 1): 2.0, (1, 1): 1.0}) == [((2,), 1)]  # a square
     symbols = {one: so.var(f"c{one}", shape=()) for one in dense}
-    assert _sizes(symbols) == [((1, 1), 5)]
+    (by_rows,) = planning.pushes_of(symbols)
+    assert by_rows.by_rows
+    assert by_rows.cost == 5
     assert _sizes({(0, 0, 1, 1): 1.0}) == [((2, 2), 1)]
     assert _sizes({(0, 0, 0, 0): 1.0, (0, 0, 1, 1): 2.0, (1, 1, 1, 1): 1.0}) == [((4,), 4)]
     assert _sizes({(0, 0, 1): 1.0, (0, 0, 2): 1.0, (0, 0, 0): 1.0}) == [((2, 1), 1)]

@@ -179,7 +179,7 @@ def _coefficient(value: Any, u: Symbol) -> Any:
         return value
     array = array_of(value)
     known = not isinstance(array, jax.core.Tracer) and jnp.ndim(array) == 0
-    if known and jnp.result_type(array, u.dtype) == u.dtype:
+    if known and not jnp.iscomplexobj(array) and jnp.result_type(array, u.dtype) == u.dtype:
         return float(array)
     return Symbol([to_node(array)])
 

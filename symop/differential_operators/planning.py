@@ -2,11 +2,14 @@
 
 A *monomial* is a sorted tuple of coordinates: ``(0, 0, 2)`` is the derivative twice by coordinate 0
 and once by coordinate 2. A *push* is a sum of derivatives of one kind along directions, which one
-pass through a graph computes. There are three exact ways:
+pass through a graph computes. There are four exact ways:
 
 - *Multilinear*: a derivative along several basis vectors, each in a slot of its own. A slot that is
   used once takes a combination: ``sum_j a[j] d_i d_j u`` is the derivative along ``e_i`` and
   ``a``. No digits cancel.
+- *By rows*: for order two, ``sum_ij a[i, j] d_i d_j u`` is the sum over ``i`` of the derivatives
+  along ``e_i`` and row ``i`` of ``a``. Tangents along the rows are combinations of those along the
+  basis vectors, which alone are carried.
 - *By eigenvectors*: for order two and numbers, ``sum_ij a[i, j] d_i d_j u`` is the sum of the
   second derivatives along the eigenvectors of ``a``, weighted by the eigenvalues.
 - *Polarized*: a mixed derivative is a combination of derivatives along one direction each, such as
@@ -46,26 +49,32 @@ class Push(NamedTuple):
         coefficients: numbers or symbols; empty if they are entries of the directions.
         mixing: the weight of each row as a combination of the coefficients; None if these are the
             weights.
+        by_rows: whether the directions of the last of two slots are combinations of all those of
+            the first, the distinct vectors of a basis.
     """
 
     orders: tuple[int, ...]
     ways: tuple[tuple[Way, ...], ...]
     coefficients: tuple[Any, ...] = ()
     mixing: np.ndarray | None = None
+    by_rows: bool = False
 
     @property
     def cost(self) -> int:
         """The number of coefficients that are carried for the rows together."""
-        return len(self.ways[0]) * _carried(self.orders)
+        return len(self.ways[0]) * (1 if self.by_rows else _carried(self.orders))
 
 
 def pushes_of(terms: Terms) -> list[Push]:
     """Returns the pushes whose sum is that of ``terms``, which are of one order of at least two."""
-    exact = multilinear(terms)
-    others = [polarized(terms)]
-    if all(len(one) == 2 for one in terms) and all(map(is_number, terms.values())):
-        others.append(by_eigenvectors(terms))
-    return min([exact, *([one] for one in others)], key=lambda one: sum(push.cost for push in one))
+    choices = [multilinear(terms)]
+    if any(len(powers(one)) > 1 for one in terms):
+        choices.append([polarized(terms)])
+        if all(len(one) == 2 for one in terms):
+            numbers = all(map(is_number, terms.values()))
+            choices += [[by_eigenvectors(terms)]] if numbers else []
+            choices.append([by_rows(terms)])
+    return min(choices, key=lambda pushes: sum(one.cost for one in pushes))
 
 
 def is_number(value: Any) -> bool:
@@ -98,9 +107,6 @@ def multilinear(terms: Terms) -> list[Push]:
     for one in [one for one in rest if powers(one)[-1][1] == 1 and len(one) > 1]:
         last = powers(one)[-1][0]
         rows.append((_without(one, last), {last: rest.pop(one)}))
-    if rows and len(rest) <= len(rows) and all(len(one) == 2 for one in terms):
-        rows += [((i,), {i: value}) for (i, _), value in rest.items()]  # one pass instead of two
-        rest = {}
     return [*_along_rows(rows), *along_each(rest)]
 
 
@@ -159,6 +165,15 @@ def along_each(terms: Terms) -> list[Push]:
 def _slots(monomials: Sequence[Monomial]) -> tuple[tuple[Way, ...], ...]:
     rows = [[{one: 1.0} for one, _ in powers(monomial)] for monomial in monomials]
     return tuple(zip(*rows, strict=True))
+
+
+def by_rows(terms: Terms) -> Push:
+    """Returns derivatives along each basis vector and a row of the form of second order."""
+    used = sorted({i for one in terms for i in one})
+    rows: dict[int, dict[int, Any]] = {i: {} for i in used}
+    for (i, j), value in terms.items():
+        rows[i][j] = value
+    return Push((1, 1), (tuple({i: 1.0} for i in used), tuple(rows.values())), by_rows=True)
 
 
 # One slot ----------------------------------------------------------------------------------------

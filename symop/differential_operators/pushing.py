@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,12 @@ from symop.differential_operators.planning import Push, Way, is_number
 from symop.graph.nodes import Node, array, constant, placeholder
 from symop.graph.rewriting import substitute
 from symop.orders import basis_of
-from symop.passes.collapse import over_directions, reads_totals_alone, sum_over_directions
+from symop.passes.collapse import (
+    Mixed,
+    over_directions,
+    reads_totals_alone,
+    sum_over_directions,
+)
 from symop.symbol import building
 from symop.symbol.symbol import Symbol
 
@@ -60,7 +65,8 @@ class Space:
             for line, row in zip(table, rows, strict=True):
                 for i, entry in entries.items():
                     line[entry] = row.get(i, 0.0)
-            parts.append(_table(table, x))
+            is_basis = len(rows) > 1 and table == np.eye(len(rows)).tolist()
+            parts.append(basis_of(x).node if is_basis else _table(table, x))
         zero = constant(0.0, VarType((count, *x.shape), x.dtype))
         return functools.reduce(get("add"), parts) if parts else zero
 
@@ -100,11 +106,7 @@ def _table(rows: Sequence[Sequence[Any]], x: Symbol) -> Node:
     values = [one for row in rows for one in row]
     shape = len(rows), len(rows[0])
     if all(map(is_number, values)):
-        numbers = np.asarray(values, x.dtype).reshape(shape)
-        is_identity = shape[0] == shape[1] > 1 and np.array_equal(numbers, np.eye(shape[0]))
-        return (
-            basis_of(x).node if is_identity and shape[0] == math.prod(x.shape) else array(numbers)
-        )
+        return array(np.asarray(values, x.dtype).reshape(shape))
     distinct = list({_key(one): one for one in values}.values())
     place = {_key(one): i for i, one in enumerate(distinct)}
     index = np.asarray([place[_key(one)] for one in values], np.int32).reshape(shape)
@@ -214,7 +216,7 @@ def _placeholders(moved: Moved) -> list[Node]:
     return [one for along in moved.slots for one in along.values()]
 
 
-def _series(space: Space, push: Push, moved: Moved) -> Mapping[Node, Node]:
+def _series(space: Space, push: Push, moved: Moved) -> dict[Node, Node]:
     return {
         stand_in: space.stacked(rows, Symbol([x]))
         for along, rows in zip(moved.slots, push.ways, strict=True)
@@ -224,23 +226,40 @@ def _series(space: Space, push: Push, moved: Moved) -> Mapping[Node, Node]:
 
 def _summed(u: Symbol, space: Space, push: Push, moved: Moved, extra: Way) -> Node:
     """Returns the weighted sum over the rows."""
-    weights = vector(push.coefficients, u) if push.coefficients else None
-    if push.mixing is not None:
-        mixing = push.mixing.astype(u.dtype)
-        if all(map(is_number, push.coefficients)):
-            weights = vector(list(push.mixing @ np.asarray(push.coefficients, float)), u)
-        else:
-            weights = get("einsum")(array(mixing), weights, equation="rk,k->r")
     totals = {one: space.one(extra, Symbol([x])) for x, one in moved.extra.items()}
-    basis = len(push.ways) == 1 and weights is None and not totals
+    mixed = _mixed(u, push, moved) if push.by_rows else None
+    if mixed is not None:
+        push, moved = push._replace(ways=push.ways[:1]), moved._replace(slots=moved.slots[:1])
+    weights = _weights(u, push) if push.coefficients else None
+    basis = sum(map(len, moved.slots)) == 1 and weights is None and mixed is None and not totals
     (total,) = sum_over_directions(
         [moved.value],
         _series(space, push, moved),
         weights,
         totals,
         standard=basis and space.is_basis(push.ways[0]),
+        mixed=mixed,
     )
     return total
+
+
+def _mixed(u: Symbol, push: Push, moved: Moved) -> Mixed:
+    """Returns the directions of the second slot as combinations of those of the first."""
+    basis, rows = push.ways
+    first, second = moved.slots
+    used = [i for one in basis for i in one]
+    matrix = _table([[row.get(i, 0.0) for i in used] for row in rows], u)
+    return Mixed({one: first[x] for x, one in second.items()}, matrix)
+
+
+def _weights(u: Symbol, push: Push) -> Node:
+    if push.mixing is None:
+        return vector(push.coefficients, u)
+    if all(map(is_number, push.coefficients)):
+        return vector(list(push.mixing @ np.asarray(push.coefficients, float)), u)
+    mixing = array(push.mixing.astype(u.dtype))
+    weights: Node = get("einsum")(mixing, vector(push.coefficients, u), equation="rk,k->r")
+    return weights
 
 
 def times(value: Node, coefficient: Any) -> Node:

@@ -12,7 +12,9 @@ NeurIPS 2025; Li, Ye, Li, et al., A computational framework for neural network-b
 Monte Carlo with Forward Laplacian, Nature Machine Intelligence, 2024.
 """
 
+import string
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from registry.operator.operator import Operator
 from registry.table import get
@@ -45,6 +47,7 @@ def sum_over_directions(
     totals: Mapping[Node, Node] | None = None,
     *,
     standard: bool = False,
+    mixed: "Mixed | None" = None,
 ) -> list[Node]:
     """Returns the sums of ``results`` over directions, weighted if there are ``weights``.
 
@@ -55,8 +58,21 @@ def sum_over_directions(
         totals: for further placeholders, in which ``results`` are linear, the sum of the values
             that they take; see ``reads_totals_alone``.
         standard: whether ``series`` is the standard basis of one placeholder, without weights.
+        mixed: further placeholders, whose directions are combinations of those in ``series``.
     """
-    return _Sums(series, weights, totals or {}, standard=standard).of(results)
+    return _Sums(series, weights, totals or {}, standard=standard, mixed=mixed).of(results)
+
+
+class Mixed(NamedTuple):
+    """Placeholders that stand for combinations of the directions of other placeholders.
+
+    Attributes:
+        like: for each the other one. ``results`` must be linear in the placeholders.
+        matrix: a row of coefficients for each direction.
+    """
+
+    like: Mapping[Node, Node]
+    matrix: Node
 
 
 class _Sums:
@@ -73,9 +89,10 @@ class _Sums:
         totals: Mapping[Node, Node],
         *,
         standard: bool = False,
+        mixed: Mixed | None = None,
         count: int | None = None,
     ) -> None:
-        self._series, self._weights = series, weights
+        self._series, self._weights, self._mixed = series, weights, mixed
         self._standard = standard
         self._count = _count(series) if count is None else count
         self.known: dict[Node, Node] = dict(totals)
@@ -83,7 +100,9 @@ class _Sums:
     def of(self, results: Sequence[Node]) -> list[Node]:
         """Returns the sums of ``results``."""
         results = _without_calls(results)
-        plan = _Plan(results, self._series, list(self.known), enters=self._count > 1)
+        further = () if self._mixed is None else self._mixed.like
+        moving = [*self._series, *further]
+        plan = _Plan(results, moving, list(self.known), enters=self._count > 1)
         stacked = self._compute_each(plan)
         for node in plan.order:
             if node in plan.constant:
@@ -103,7 +122,10 @@ class _Sums:
         if self._standard:
             sums, stacked = _of_basis(each, whole, self._series)
         else:
-            sums, stacked = _of_series(each, whole, self._series, self._weights)
+            series = self._series
+            if self._mixed is not None and self._count > 1:
+                series = _mixed_series([*each, *whole], series, self._mixed)
+            sums, stacked = _of_series(each, whole, series, self._weights)
         self.known.update(zip(each, sums, strict=True))
         return dict(zip(whole, stacked, strict=True))
 
@@ -401,6 +423,35 @@ def _summed(stacked: Node, weights: Node | None) -> Node:
         stacked = get("multiply")(stacked, aligned)
     total: Node = get("sum")(stacked, axis=0)
     return total
+
+
+def _mixed_series(
+    values: Sequence[Node], series: Mapping[Node, Node], mixed: Mixed
+) -> Mapping[Node, Node]:
+    """Returns what ``values`` read of each kind of placeholder alone, for each direction.
+
+    A value that depends on placeholders of ``mixed`` is linear in them: it is a combination of the
+    values along the directions of ``series``, which are computed once.
+    """
+    order = topological(values)
+    own, others = reaching(order, series), reaching(order, mixed.like)
+    read = residuals(values, lambda one: (one in own) != (one in others))
+    border = [one for one in read if one in own or one in others]
+    twins = substitute([one for one in border if one in others], mixed.like)
+    each = list(dict.fromkeys([*(one for one in border if one in own), *twins]))
+    stacked = dict(zip(each, over_directions(each, series), strict=True))
+    twin = dict(zip([one for one in border if one in others], twins, strict=True))
+    return {
+        one: stacked[one] if one in own else _combined(mixed.matrix, stacked[twin[one]])
+        for one in border
+    }
+
+
+def _combined(matrix: Node, stacked: Node) -> Node:
+    axes = string.ascii_lowercase[: stacked.ndim - 1]
+    cast = _cast(matrix, stacked)
+    combined: Node = get("einsum")(cast, stacked, equation=f"YZ,Z{axes}->Y{axes}")
+    return combined
 
 
 def _of_basis(
