@@ -75,7 +75,7 @@ def test_autograd_records_it_at_every_order():
         third = autograd.grad(second, [x])[0]
     by_w = jax.grad(in_jax, 1)
     near(first.asnumpy(), by_w(V, W))
-    near(second.asnumpy(), jax.grad(by_w, 1)(V, W))
+    near(second.asnumpy(), jax.jit(jax.grad(by_w, 1))(V, W))
     near(third.asnumpy(), jax.jit(jax.grad(jax.grad(by_w, 1)))(V, W))
 
 
@@ -95,7 +95,7 @@ def test_operators_with_bodies_are_recorded_as_any_operator():
             (first,) = autograd.grad(y, [w], create_graph=True)
         first.backward()
         near(y.asnumpy(), by_hand(W))
-        near(first.asnumpy(), jax.grad(by_hand)(W))
+        near(first.asnumpy(), jax.jit(jax.grad(by_hand))(W))
         near(w.grad.asnumpy(), jax.jit(jax.grad(jax.grad(by_hand)))(W))
 
 
@@ -112,7 +112,7 @@ def test_eager_draws_come_from_the_global_seed():
 
 
 def test_jax_differentiates_and_maps_it():
-    near(jax.jit(jax.grad(program, (0, 1)))(V, W)[0], jax.grad(in_jax)(V, W))
+    near(jax.jit(jax.grad(program, (0, 1)))(V, W)[0], jax.jit(jax.grad(in_jax))(V, W))
     near(jax.jit(jax.hessian(program))(V, W), jax.jit(jax.hessian(in_jax))(V, W))
     batch = np.stack([V, -V])
     near(jax.vmap(program, (0, None))(batch, W), [in_jax(one, W) for one in batch])
@@ -129,7 +129,7 @@ def test_eager_arrays_inside_of_a_transformation():
         return program(nd.array(x), nd.array(w)).asjax()
 
     near(jax.jit(function)(V, W), in_jax(V, W))
-    near(jax.grad(function)(V, W), jax.grad(in_jax)(V, W))
+    near(jax.jit(jax.grad(function))(V, W), jax.jit(jax.grad(in_jax))(V, W))
 
     def numbers(x):
         """Python numbers as carries, and a condition that is traced although the carry is not."""
@@ -228,12 +228,12 @@ def test_tensor_arrays_are_carries_differentiated_at_every_order():
     y = collected(x, w)
     near(y.eval(x=V, w=W), collected_in_jax(V, W))
     first = so.grad(y, w)
-    near(first.eval(x=V, w=W), jax.grad(collected_in_jax, 1)(V, W))
+    near(first.eval(x=V, w=W), jax.jit(jax.grad(collected_in_jax, 1))(V, W))
     near(so.grad(first, x).eval(x=V, w=W), jax.jit(jax.grad(jax.grad(collected_in_jax, 1)))(V, W))
     third = jax.jit(jax.grad(jax.grad(jax.grad(collected_in_jax, 1), 1), 1))(V, W)
     near(so.grad(so.grad(first, w), w).eval(x=V, w=W), third)
     along = so.jvp(y, w, 1.0)
-    near(along.eval(x=V, w=W), jax.grad(collected_in_jax, 1)(V, W))
+    near(along.eval(x=V, w=W), jax.jit(jax.grad(collected_in_jax, 1))(V, W))
     lowered = y.to_jax()
     near(jax.jit(jax.hessian(lambda x: lowered(x=x, w=W)))(V), jax.hessian(collected_in_jax)(V, W))
 
@@ -253,7 +253,7 @@ def test_tensor_arrays_in_a_loop_and_a_branch():
     near(so.grad(y, x).eval(x=V), [3 * V[1], 3 * V[0], 0])
     assert int(so.array_length(array).eval(x=V)) == 2
     lowered = y.to_jax()
-    near(jax.grad(lambda x: lowered(x=x))(V), [3 * V[1], 3 * V[0], 0])
+    near(jax.jit(jax.grad(lambda x: lowered(x=x)))(V), [3 * V[1], 3 * V[0], 0])
 
 
 def test_kinds_of_tensor_arrays():
@@ -280,7 +280,7 @@ def test_graphs_of_tensor_arrays_are_saved():
     gradient = so.grad(y, x)
     loaded = so.load_json(gradient.tojson())
     given = np.arange(6.0).reshape(3, 2)
-    wanted = jax.grad(lambda x: (x[1] ** 2 * x[2]).sum())(given)
+    wanted = jax.jit(jax.grad(lambda x: (x[1] ** 2 * x[2]).sum()))(given)
     near(loaded.eval(x=given), wanted)
     near(gradient.eval(x=given), wanted)
     assert "lod_tensor_array float64[3,2](0.0)" in str(gradient)

@@ -29,7 +29,7 @@ def gradients(operator, *values, head=None, **attributes):
         def weighed(*given):
             return jnp.sum(function(*given, **attributes) * weights)
 
-        return jax.grad(weighed, places)(*arrays)
+        return jax.jit(jax.grad(weighed, places))(*arrays)
 
     kernel = out.to_jax(rules=False)
     bare = jax.grad(lambda *g: jnp.sum(kernel(**dict(zip(feed, g, strict=True))) * weights), places)
@@ -337,7 +337,9 @@ class TestComplexSigns:
     def test_zero_has_no_sign_and_no_gradient(self):
         x = np.asarray([0j, 2j], np.complex64)
         np.testing.assert_array_equal(so.sign(x), [0, 1j])
-        np.testing.assert_array_equal(jax.grad(lambda z: so.sum(so.real(so.sign(z))))(x)[0], 0)
+        np.testing.assert_array_equal(
+            jax.jit(jax.grad(lambda z: so.sum(so.real(so.sign(z)))))(x)[0], 0
+        )
 
     def test_real_signs_still_have_the_gradient_zero(self):
         x = np.float32([-2.0, 0.0, 3.0])
@@ -403,11 +405,11 @@ class TestComplexMoments:
     def test_nothing_flows_where_the_derivative_does_not_exist(self):
         zeros = np.zeros(3, np.complex64)
         for scalar in (so.norm, so.std, lambda z: so.norm(z, ord=1), lambda z: so.norm(z, ord=INF)):
-            np.testing.assert_array_equal(jax.grad(scalar)(zeros), zeros)
+            np.testing.assert_array_equal(jax.jit(jax.grad(scalar))(zeros), zeros)
 
     def test_of_entries_that_tie_the_first_has_the_gradient(self):
         x = np.asarray([1j, -1.0, 1.0], np.complex64)
-        found = jax.grad(lambda z: so.norm(z, ord=INF))(x)
+        found = jax.jit(jax.grad(lambda z: so.norm(z, ord=INF)))(x)
         np.testing.assert_allclose(found, [-1j, 0, 0], atol=1e-6)
 
 

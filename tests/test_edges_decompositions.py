@@ -51,7 +51,7 @@ class TestDeterminant:
     @pytest.mark.sampled(2)
     def test_eager_gradient_is_the_same(self, name):
         a = jnp.asarray(SINGULAR[name], jnp.float32)
-        np.testing.assert_allclose(jax.grad(so.det)(a), gradient(so.det, a)[0], atol=1e-5)
+        np.testing.assert_allclose(jax.jit(jax.grad(so.det))(a), gradient(so.det, a)[0], atol=1e-5)
 
     @pytest.mark.sampled(2)
     def test_regular_and_singular_matrices_share_a_stack(self):
@@ -256,7 +256,9 @@ def test_solve_takes_vectors_only_by_one_axis():
 def test_power_zero_is_the_identity_with_no_gradient():
     a = np.asarray([[0.0, 1.0], [0.0, 0.0]], np.float32)
     np.testing.assert_array_equal(so.matrix_power(a, n=0), np.eye(2))
-    np.testing.assert_array_equal(jax.grad(lambda a: so.matrix_power(a, n=0).sum())(a), 0 * a)
+    np.testing.assert_array_equal(
+        jax.jit(jax.grad(lambda a: so.matrix_power(a, n=0).sum()))(a), 0 * a
+    )
 
 
 def test_powers_of_a_nilpotent_matrix():
@@ -311,6 +313,8 @@ def test_second_derivatives_with_completed_bases(name, part):
     curved = so.grad(so.sum(slope * way), x).eval(x=a)
     moved = jax.jvp(jax.grad(lambda a: loss.to_jax()(x=a)), (a,), (way,))[1]
     along = jax.jvp(jax.grad(expected), (a,), (way,))[1]
-    np.testing.assert_allclose(slope.eval(x=a), jax.grad(expected)(a), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        slope.eval(x=a), jax.jit(jax.grad(expected))(a), rtol=1e-10, atol=1e-12
+    )
     np.testing.assert_allclose(curved, along, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(moved, along, rtol=1e-10, atol=1e-12)

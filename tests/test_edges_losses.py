@@ -44,7 +44,7 @@ class TestClasses:
         assert np.all(np.isfinite(out))
         for gradient in (
             slopes(loss, self.logits, self.labels, ignore_label=7)[0],
-            jax.grad(lambda x: loss(x, self.labels, ignore_label=7).sum())(self.logits),
+            jax.jit(jax.grad(lambda x: loss(x, self.labels, ignore_label=7).sum()))(self.logits),
         ):
             assert np.all(gradient[1] == 0)
             assert np.all(np.isfinite(gradient))
@@ -151,11 +151,11 @@ class TestRegression:
     )
     def test_slopes(self, loss, error, slope):
         assert [float(g) for g in slopes(loss, error, 0.0)] == [slope, -slope]
-        assert jax.grad(loss)(error, 0.0) == slope
+        assert jax.jit(jax.grad(loss))(error, 0.0) == slope
 
     def test_the_corner_of_l1_is_flat_for_the_bare_kernel_too(self):
         bare = so.l1_loss(so.var("x", shape=()), 1.0).to_jax(rules=False)
-        assert jax.grad(lambda x: bare(x=x))(1.0) == 0
+        assert jax.jit(jax.grad(lambda x: bare(x=x)))(1.0) == 0
 
     def test_smooth_l1_is_that_of_mxnet(self):
         # a row of a detector's regression, computed by MXNet 1.9.1
@@ -172,7 +172,7 @@ class TestRegression:
 
     def test_smooth_l1_at_infinity(self):
         assert slopes(so.smooth_l1, INF, scalar=2.0)[0] == 1
-        assert jax.grad(so.smooth_l1)(-INF) == -1
+        assert jax.jit(jax.grad(so.smooth_l1))(-INF) == -1
 
 
 def occupancy(logits, labels, blank=0):
@@ -273,7 +273,9 @@ class TestOutputLayers:
     p = np.exp(x) / np.sum(np.exp(x), axis=1, keepdims=True)
 
     def gradient(self, layer, data, label, head=7.0, **attributes):
-        found = jax.grad(lambda x: head * layer(x, label, **attributes).sum())(jnp.asarray(data))
+        found = jax.jit(jax.grad(lambda x: head * layer(x, label, **attributes).sum()))(
+            jnp.asarray(data)
+        )
         graph = slopes(lambda x, y: head * layer(x, y, **attributes), data, label)
         np.testing.assert_allclose(graph[0], found, rtol=1e-6)
         assert all(np.all(one == 0) for one in graph[1:])  # that of a floating label
@@ -373,7 +375,7 @@ class TestOutputLayers:
     def test_the_gradient_is_a_function_like_any_other(self):
         label, head = np.array([1, 0]), np.array([[1.0, 2.0, 3.0], [0.5, 0.0, 0.0]], np.float32)
         backward = jax.grad(lambda x: so.softmax_output(x, label).sum())
-        found = jax.grad(lambda x: (head * backward(x)).sum())(self.x)
+        found = jax.jit(jax.grad(lambda x: (head * backward(x)).sum()))(self.x)
         expected = self.p * (head - np.sum(head * self.p, axis=1, keepdims=True))
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
@@ -403,7 +405,7 @@ class TestOutputLayers:
 )
 def test_sigmoid_cross_entropy_of_infinite_logits(logit, label, loss, slope):
     assert so.sigmoid_cross_entropy(logit, label) == loss
-    assert jax.grad(so.sigmoid_cross_entropy)(logit, label) == slope
+    assert jax.jit(jax.grad(so.sigmoid_cross_entropy))(logit, label) == slope
 
 
 @pytest.mark.parametrize("size", [1e25, 1e-25, 1.0])
@@ -417,5 +419,5 @@ def test_cosine_similarity_of_vectors_of_any_size(size):
         return so.cosine_similarity(x, y, eps=1e-36)
 
     np.testing.assert_allclose(similarity(xs, ys), out, rtol=1e-6)
-    found = np.asarray(jax.grad(similarity)(xs, ys), np.float64) * size
+    found = np.asarray(jax.jit(jax.grad(similarity))(xs, ys), np.float64) * size
     np.testing.assert_allclose(found, by_x, rtol=1e-5)

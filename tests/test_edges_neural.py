@@ -191,7 +191,7 @@ class TestPooling:
         x = np.array([[[0.0, 0.0, 0.0, 2.0]]], np.float32)
         got = gradient(so.lp_pooling, x, kernel=2, p_value=p)
         np.testing.assert_allclose(got, [[[0.0, 0.0, 0.0, 1.0]]], rtol=1e-6)
-        native = jax.grad(lambda v: jnp.sum(so.lp_pooling(v, kernel=2, p_value=p)))(x)
+        native = jax.jit(jax.grad(lambda v: jnp.sum(so.lp_pooling(v, kernel=2, p_value=p))))(x)
         np.testing.assert_allclose(native, got, rtol=1e-6)
 
     def test_the_first_of_equal_entries_gets_the_gradient(self):
@@ -286,8 +286,8 @@ def test_l2_normalize_of_complex_vectors_is_that_of_their_parts(size):
         so.l2_normalize(x), of_parts[:, :2] + 1j * of_parts[:, 2:], rtol=1e-6
     )
     # JAX's gradient of a real function by a complex number: that by the imaginary part is negative.
-    slope = jax.grad(lambda x: so.l2_normalize(x)[:, 0].real.sum())(jnp.asarray(x))
-    by_parts = jax.grad(lambda x: so.l2_normalize(x)[:, 0].sum())(jnp.asarray(parts))
+    slope = jax.jit(jax.grad(lambda x: so.l2_normalize(x)[:, 0].real.sum()))(jnp.asarray(x))
+    by_parts = jax.jit(jax.grad(lambda x: so.l2_normalize(x)[:, 0].sum()))(jnp.asarray(parts))
     np.testing.assert_allclose(slope * size, (by_parts[:, :2] - 1j * by_parts[:, 2:]) * size, 1e-5)
 
 
@@ -295,7 +295,7 @@ def test_l2_normalize_of_complex_vectors_is_that_of_their_parts(size):
 def test_l2_normalize_of_vectors_of_any_size(size):
     x = jnp.asarray([[3.0 * size, -4.0 * size], [0.0, 1.0]], jnp.float32)
     np.testing.assert_allclose(so.l2_normalize(x), [[0.6, -0.8], [0.0, 1.0]], rtol=1e-6)
-    slope = jax.grad(lambda x: so.l2_normalize(x)[0, 0])(x)
+    slope = jax.jit(jax.grad(lambda x: so.l2_normalize(x)[0, 0]))(x)
     np.testing.assert_allclose(
         np.asarray(slope, np.float64) * size, [[16 / 125, 12 / 125], [0.0, 0.0]], rtol=1e-5
     )

@@ -187,7 +187,7 @@ def aligned_at(x1, x2, **how):
     def mean(roi):
         return so.roi_align(data, roi, pooled_size=(1, 1), **how)[0, 0, 0, 0]
 
-    out, gradient = jax.value_and_grad(mean)(region(x1, 0, x2, 0))
+    out, gradient = jax.jit(jax.value_and_grad(mean))(region(x1, 0, x2, 0))
     return float(out), gradient[0, 1::2].tolist()
 
 
@@ -251,7 +251,7 @@ def moved_by(dy, dx):
             0, 0, 1, 1
         ]
 
-    out, slope = jax.value_and_grad(middle)(jnp.asarray([dy, dx]))
+    out, slope = jax.jit(jax.value_and_grad(middle))(jnp.asarray([dy, dx]))
     return float(out), slope.tolist()
 
 
@@ -304,7 +304,7 @@ def test_the_slope_of_equal_maps():
     def apart(a, b):
         return so.correlation(a, b, is_multiply=False, max_displacement=0).sum()
 
-    first, second = jax.grad(apart, (0, 1))(data, data)
+    first, second = jax.jit(jax.grad(apart, (0, 1)))(data, data)
     assert (first.ravel().tolist(), second.ravel().tolist()) == ([0.5, 0.5], [-0.5, -0.5])
 
 

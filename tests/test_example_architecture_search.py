@@ -73,7 +73,9 @@ def loss_by_hand(weights, architecture, images, labels):
 
 
 def later_loss_by_hand(architecture, weights, arrays, rate):
-    slopes = jax.grad(loss_by_hand)(weights, architecture, arrays["images"], arrays["labels"])
+    slopes = jax.jit(jax.grad(loss_by_hand))(
+        weights, architecture, arrays["images"], arrays["labels"]
+    )
     after = {name: weight - rate * slopes[name] for name, weight in weights.items()}
     return loss_by_hand(after, architecture, arrays["held_images"], arrays["held_labels"])
 

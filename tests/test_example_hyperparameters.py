@@ -42,7 +42,7 @@ def held_loss_by_hand(settings, fed, weights, batches):
 
     velocities = [0.0] * len(weights)
     for chosen in batches:
-        slopes = jax.grad(objective)(weights, fed["images"][chosen], fed["labels"][chosen])
+        slopes = jax.jit(jax.grad(objective))(weights, fed["images"][chosen], fed["labels"][chosen])
         velocities = [0.9 * v + slope for v, slope in zip(velocities, slopes, strict=True)]
         weights = [w - rate * v for w, v in zip(weights, velocities, strict=True)]
     return loss_by_hand(weights, fed["held_images"], fed["held_labels"])

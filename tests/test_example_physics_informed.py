@@ -89,7 +89,7 @@ class TestLosses:
         parameters = example.initial(loss, list(points))
         value, slopes = jax.jit(example.evaluation(loss, list(points)))(parameters, points)
         function = jax.jit(loss.to_jax())
-        by_jax = jax.grad(lambda p: function(**p, **points))(parameters)
+        by_jax = jax.jit(jax.grad(lambda p: function(**p, **points)))(parameters)
         way = {n: generator.normal(size=one.shape) for n, one in parameters.items()}
 
         def moved(by):

@@ -49,7 +49,7 @@ VALUES = {"table": drawn(HEIGHT, WIDTH), "ids": np.array([4, 1, 4, 0], np.int32)
 
 def of_dense(values=VALUES["table"], ids=VALUES["ids"]):
     """What ``gradient`` is, computed by JAX."""
-    return np.array(jax.grad(lambda t: jnp.sum(t[ids] ** 2))(values))
+    return np.array(jax.jit(jax.grad(lambda t: jnp.sum(t[ids] ** 2)))(values))
 
 
 class TestValues:
@@ -200,9 +200,11 @@ class TestLookups:
             loss = nd.sum(nd.square(rows))
         loss.backward()
         assert isinstance(eager.grad.value, SelectedRows)
-        in_jax = jax.grad(
-            lambda t: jnp.sum(
-                so.lookup_table(t, VALUES["ids"], sparse=True, padding_idx=padding) ** 2
+        in_jax = jax.jit(
+            jax.grad(
+                lambda t: jnp.sum(
+                    so.lookup_table(t, VALUES["ids"], sparse=True, padding_idx=padding) ** 2
+                )
             )
         )(VALUES["table"])
         found = so.lookup_table(table, ids, sparse=True, padding_idx=padding)
@@ -221,7 +223,7 @@ class TestLookups:
         with pytest.raises(ArgumentError, match=message):
             nd.lookup_table(nd.array(VALUES["table"]), nd.array(ids))
         with pytest.raises(ArgumentError, match=message):
-            jax.grad(lambda t: jnp.sum(so.lookup_table(t, ids)))(VALUES["table"])
+            jax.jit(jax.grad(lambda t: jnp.sum(so.lookup_table(t, ids))))(VALUES["table"])
 
     def test_computed_eager_ids_are_refused(self):
         ids = nd.array(np.array([0, 3], np.int32)) * 2
@@ -275,8 +277,8 @@ class TestLookups:
         assert [one.kind for one in gradients] == [ROWS] * 2
         values = drawn(3, WIDTH, seed=1)
         found = so.Group(gradients).eval(**VALUES, second=values)
-        expected = jax.grad(
-            lambda t, s: jnp.sum(t[VALUES["ids"]] * s[VALUES["ids"] % 3]), argnums=(0, 1)
+        expected = jax.jit(
+            jax.grad(lambda t, s: jnp.sum(t[VALUES["ids"]] * s[VALUES["ids"] % 3]), argnums=(0, 1))
         )(VALUES["table"], values)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one.to_dense(), other, rtol=1e-6)
@@ -306,14 +308,14 @@ class TestLookups:
         norm = so.grad(so.global_norm(gradient), table)
 
         def slope(t):
-            return jax.grad(lambda t: jnp.sum(t[VALUES["ids"]] ** 2))(t)
+            return jax.jit(jax.grad(lambda t: jnp.sum(t[VALUES["ids"]] ** 2)))(t)
 
         for found, function in (
             (penalty, lambda t: jnp.sum(slope(t) ** 2)),
             (norm, lambda t: jnp.sqrt(jnp.sum(slope(t) ** 2))),
         ):
             assert found.kind is ROWS
-            expected = jax.grad(function)(VALUES["table"])
+            expected = jax.jit(jax.grad(function))(VALUES["table"])
             np.testing.assert_allclose(found.eval(**VALUES).to_dense(), expected, rtol=1e-5)
 
     def test_under_vmap_and_jit(self, gradient):
@@ -367,11 +369,11 @@ class TestClipping:
         assert found.kind is ROWS
 
         def function(t):
-            slope = jax.grad(lambda t: jnp.sum(t[VALUES["ids"]] ** 2))(t)
+            slope = jax.jit(jax.grad(lambda t: jnp.sum(t[VALUES["ids"]] ** 2)))(t)
             norm = jnp.sqrt(5 * jnp.sum(slope**2))
             return jnp.sum(slope * 0.5 / norm * way)
 
-        expected = jax.grad(function)(VALUES["table"])
+        expected = jax.jit(jax.grad(function))(VALUES["table"])
         np.testing.assert_allclose(found.eval(**VALUES).to_dense(), expected, rtol=1e-5, atol=1e-6)
         zero = so.grad(so.sum_to(other * 0.0 + gradient, shape=()), table, unreachable="zero")
         assert zero.kind is ROWS
@@ -429,7 +431,7 @@ class TestParts:
             moved = in_jax(dense)
             return jnp.sum(moved * weights[: len(moved)])
 
-        np.testing.assert_allclose(found, jax.grad(function)(some), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found, jax.jit(jax.grad(function))(some), rtol=1e-5, atol=1e-6)
         way = drawn(4, WIDTH, seed=5)
         if values.name in so.grad(first, values, head_grads=way, unreachable="zero").list_inputs():
             second = so.grad(first, values, head_grads=way).eval(values=some, ids=rows)

@@ -257,9 +257,7 @@ def intern(
     result = _found(key)
     if result is not None:
         if inputs:  # leaves, which many graphs share, are older than all that reads them
-            result.built = next(_serial)
-        if op is not CONSTANT:
-            result.origin = user_origin(2)
+            result.built, result.origin = next(_serial), user_origin(2)
         return result
     node = make(op, inputs, attributes, types, name)
     reference = _Reference(node, _drop)
