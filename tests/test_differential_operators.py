@@ -358,3 +358,63 @@ def test_gradients_by_weights_contract_over_directions(operator):
         np.testing.assert_allclose(slope(w=w, x=x), jax.jit(jax.grad(by_jax))(w, x), rtol=1e-8)
         program = str(jax.make_jaxpr(lambda w, x: slope(w=w, x=x))(w, x))
     assert "[4,8,8]" not in program
+
+
+# Derivatives by weights over which a function closes ----------------------------------------------
+
+
+def _of_weights(w, x):
+    return jnp.sum(jnp.tanh(w @ x) ** 2) * jnp.exp(-x @ x)
+
+
+def _of_operators(operators):
+    """Several operators at one point, as functions of the weights."""
+
+    def values(w):
+        x = jnp.asarray([0.3, 0.7])
+        return jnp.stack([one(lambda x: _of_weights(w, x))(x) for one in operators])
+
+    return values
+
+
+def _mixed_by_jax(u):
+    return lambda x: 3.0 * jax.hessian(u)(x)[0, 1]
+
+
+def _third_by_jax(u):
+    def along(s):
+        return lambda x: u(x + s * jnp.asarray([1.0, -0.5]))
+
+    slope = jax.jacfwd(jax.jacfwd(jax.jacfwd(lambda s, x: along(s)(x))))
+    return lambda x: slope(0.0, x)
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda f, w: jax.jit(jax.jacrev(f))(w),
+        lambda f, w: jax.jit(jax.jacfwd(f))(w),
+        lambda f, w: jax.jit(jax.jacfwd(jax.jacrev(f)))(w),
+        lambda f, w: jax.jit(jax.jacrev(jax.jacrev(f)))(w),
+        lambda f, w: jax.vmap(jax.grad(lambda c: f(c * w)[1]))(jnp.asarray([1.0, 2.0])),
+        lambda f, w: jax.grad(lambda w: jax.checkpoint(f)(w)[1])(w),
+    ],
+    ids=["reverse", "forward", "forward over reverse", "reverse twice", "vmap", "checkpoint"],
+)
+def test_derivatives_by_weights(derivative):
+    ours = (
+        so.laplacian,
+        so.biharmonic,
+        lambda u: so.linear_operator(u, [(3.0, {(0, 0): 1, (0, 1): 1})]),
+        lambda u: lambda x: so.taylor(u, x, [np.asarray([1.0, -0.5])], order=3)[3],
+    )
+    by_jax = (
+        _trace_of_hessian,
+        lambda u: _trace_of_hessian(_trace_of_hessian(u)),
+        _mixed_by_jax,
+        _third_by_jax,
+    )
+    with jax.enable_x64(True):
+        w = jnp.asarray([[0.5, -1.0], [0.3, 0.8]])
+        got, wanted = (derivative(_of_operators(each), w) for each in (ours, by_jax))
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-9)

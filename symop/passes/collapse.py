@@ -267,7 +267,7 @@ class _Plan:
         if node not in self._moving:
             self.constant.add(node)
             return []
-        if self._enters and is_plain_vmap(node.source):
+        if self._enters and _is_plain_vmap(node.source):
             return self._enter(node)
         places = linear_places(node, self._moving)
         if places is None:
@@ -364,7 +364,7 @@ class _Inside:
         )
 
 
-def is_plain_vmap(node: Node) -> bool:
+def _is_plain_vmap(node: Node) -> bool:
     """Whether ``node`` is a ``vmap`` whose body draws no numbers and updates no state."""
     if not isinstance(node.op, Operator) or node.op.family is not get("vmap"):
         return False
