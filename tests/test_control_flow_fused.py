@@ -13,6 +13,7 @@ import symop as so
 
 X = np.array([0.3, -0.2, 0.5, 0.9])
 Y = np.array([0.7, 0.1, -0.4, 0.2])
+M = np.linspace(-1.0, 1.0, 16).reshape(4, 4)
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +84,15 @@ def one_in_another(sequence, scan, c, x):
     return last + (sums * sums).sum()
 
 
-FUNCTIONS = [of_carry, of_results, backwards, of_constants, one_in_another]
+def of_products(sequence, scan, c, x):
+    def step(h, w):
+        return sequence.tanh(M @ h) * w, h @ h
+
+    last, sums = scan(step, c * x, x)
+    return last @ x + (sums * sums).sum()
+
+
+FUNCTIONS = [of_carry, of_results, backwards, of_constants, of_products, one_in_another]
 
 
 def ours(function):
@@ -111,7 +120,7 @@ def tangent(f):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("function", FUNCTIONS[:4])
+@pytest.mark.parametrize("function", FUNCTIONS[:5])
 def test_gradients_of_gradients_alternate_directions(function, order):
     y, c = ours(function)
     found = so.derivative(y, c, order, mode="reverse")
@@ -284,6 +293,15 @@ def test_two_pairs_that_depend_on_each_other_are_not_both_fused():
         return c, d, c_last + d_last
 
     check(build, 3)
+
+
+@pytest.mark.parametrize(("second", "count"), [("w", 1), ("v", 2)])
+def test_layers_with_matrices_of_their_own_stay_apart(second, count):
+    hs = so.var("x", shape=(3, 4), dtype="float64")
+    for name in ("w", second):
+        w = so.var(name, shape=(4, 4), dtype="float64")
+        last, hs = so.scan(lambda h, x, w=w: ((h @ w + x).tanh(),) * 2, np.zeros(4), hs)
+    assert loops(hs, last) == count
 
 
 def test_loops_of_different_lengths_stay_apart():

@@ -7,7 +7,7 @@ them, computes what their bodies have in common once, and is compiled in less ti
 
 Loops of equal length and direction are fused as long as the graph has no cycles with the fused loop
 as one node. A loop that also reads the final carry of another, its whole series, or what the graph
-computes from these, stays apart from it.
+computes from these, stays apart from it. So do loops with costly steps that read nothing in common.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from registry.ops.control_flow.loop_gradients import Layout
 from registry.types import VarKind, VarType
 from registry.var import Attributes
 from symop.graph.emission import apply, deriving
-from symop.graph.nodes import Node, copied_origin, placeholder, topological
+from symop.graph.nodes import CONSTANT, Node, copied_origin, placeholder, topological
 from symop.graph.policies import scope_of
 from symop.graph.rewriting import Images, substitute
 from symop.regions.bodies import GraphBody, body_of
@@ -31,10 +31,11 @@ _FIXED = {"scan": 2, "scan_prefix": 3}
 def fuse_loops(roots: Sequence[Node]) -> list[Node]:
     """Returns ``roots`` with fused loops, also in the bodies of control flow."""
     order = topological(roots)
+    if not any(bodies_of(node.attributes) for node in order if isinstance(node.op, Operator)):
+        return list(roots)
     loops = [loop for node in order if (loop := _loop_of(node)) is not None]
     groups = [one for one in _Grouping(order, loops).groups() if len(one) > 1]
-    fused = _rebuilt(roots, order, groups) if groups else list(roots)
-    return _fused_inside(fused)
+    return _fused_inside(_rebuilt(roots, order, groups) if groups else roots)
 
 
 class _Loop(NamedTuple):
@@ -180,7 +181,8 @@ class _Grouping:
         if at is None:
             return None
         other = self._loops[at]
-        return at if other.setting == loop.setting and other.writes(value.index) else None
+        alike = other.setting == loop.setting and _pays(other, loop)
+        return at if alike and other.writes(value.index) else None
 
     def _joined(self, one: _Group, other: _Group, links: Collection[int]) -> _Group:
         """Returns the union of two groups, or the first one if the union were on a cycle."""
@@ -196,6 +198,18 @@ class _Grouping:
             seen |= group.members
             waiting = (waiting | group.needs) & ~seen
         return seen
+
+
+def _pays(one: _Loop, other: _Loop) -> bool:
+    """Whether two loops are faster as one: they are cheap, or read the same values.
+
+    The tangent of a matrix product reads the same matrix. The layers of a network that read
+    matrices of their own have nothing in common; in one loop, XLA runs their products no faster.
+    """
+    if not (one.body.costly or other.body.costly):
+        return True
+    read = {*other.series, *other.consts}
+    return any(value in read for value in (*one.series, *one.consts) if value.op is not CONSTANT)
 
 
 def _bits(numbers: Collection[int]) -> int:
