@@ -234,7 +234,7 @@ def test_a_rule_that_calls_its_own_function_has_every_order(name: str) -> None:
             np.testing.assert_allclose(got, expected(0.3), rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", RECURSIVE)
+@pytest.mark.parametrize("name", ["jvp", "vjp"])
 def test_a_saved_rule_that_calls_its_own_function_has_three_orders(name: str) -> None:
     symbol = so.from_jax(RECURSIVE[name], jnp.float32(0.3), names=["x"])
     text = symbol.tojson()
