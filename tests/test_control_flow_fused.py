@@ -195,6 +195,9 @@ def check(build, count):
     """Compares the results of ``build`` by symop and by JAX, and the number of lowered loops."""
     values = build(sums, series("x"), series("y"))
     assert loops(*values) == count
+    with so.rolling(False):
+        once = loops(*values, names=("sin",))
+    assert loops(*values, names=("sin",)) == once  # no loop runs twice
     wanted = build(sums_in_jax, X, Y)
     group = so.Group(list(values))
     fed = {name: {"x": X, "y": Y}[name] for name in group.list_arguments()}

@@ -21,9 +21,10 @@ def is_rolling() -> bool:
 def rolling(enabled: bool) -> Iterator[None]:  # with so.rolling(False): ...
     """Sets whether graphs lowered inside have their repeated blocks turned into loops.
 
-    They do by default, except while JAX checks for NaNs or infinities (``jax_debug_nans``), so that
-    it can identify the operator. A function or executor made outside is not affected; a program or
-    trainer reads the setting when it compiles, at its first run or step.
+    Loops that read step by step what others write are then fused, too. Both is the default, except
+    while JAX checks for NaNs or infinities (``jax_debug_nans``), so that it can identify the
+    operator. A function or executor made outside is not affected; a program or trainer reads the
+    setting when it compiles, at its first run or step.
 
     Example:
         >>> import symop as so
