@@ -1,11 +1,13 @@
 """``so.from_jax`` and ``so.transform`` compute what JAX computes, and its derivatives."""
 
+import itertools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jax.scipy import special
 
@@ -219,6 +221,57 @@ def _pulling_itself(x: Any) -> Any:
 _pulling_itself.defvjp(
     lambda x: (_pulling_itself(x), x), lambda x, d: (3 * _pulling_itself(x) * d,)
 )
+
+
+def _looped(function: Any) -> dict[str, Any]:
+    """Returns calls of a function inside of loops, branches and maps."""
+    return {
+        "scan": lambda x: lax.scan(lambda c, w: (function(c * w), c), x, jnp.arange(1.0, 4.0))[0],
+        "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: function(c) * x, x),
+        "cond": lambda x: lax.cond(x > 0, lambda x: function(x) * x, jnp.cos, x),
+        "vmap": lambda x: jax.vmap(lambda w: function(w * x))(jnp.arange(1.0, 4.0)).sum(),
+        "scan in a scan": lambda x: lax.scan(
+            lambda c, w: (
+                lax.scan(lambda d, v: (function(d * v), None), c, jnp.arange(1.0, 3.0))[0] * w,
+                None,
+            ),
+            x,
+            jnp.arange(1.0, 3.0),
+        )[0],
+        "checkpoint": jax.checkpoint(lambda x: function(function(x))),
+    }
+
+
+INSIDE = {
+    "checkpoint": jax.checkpoint(lambda x: jnp.sin(jnp.sin(x))),
+    "jvp": _pushing_itself,
+    "vjp": _pulling_itself,
+}
+
+
+def _along(function: Any) -> Any:
+    return lambda x: jax.jvp(function, (x,), (1.0,))[1]
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+@pytest.mark.parametrize("loop", _looped(jnp.sin))
+def test_rules_and_checkpoints_in_loops_have_derivatives_of_order_two(
+    loop: str, inside: str
+) -> None:
+    """All modes are compared with one of JAX that keeps rules.
+
+    Where JAX differentiates a gradient of ``lax.scan``, it differentiates the function itself
+    instead of the rules that stand inside of a rule.
+    """
+    with jax.enable_x64(True):
+        theirs = _looped(lambda x: INSIDE[inside](0.1 * x))[loop]
+        ours = so.transform(theirs)
+        modes = [jax.grad] if inside == "vjp" else [jax.grad, _along]
+        wanted = jax.jit(modes[-1](modes[-1](theirs)))(0.7)
+        for outer, inner in itertools.product(modes, modes):
+            np.testing.assert_allclose(jax.jit(outer(inner(ours)))(0.7), wanted, rtol=1e-9)
+
+
 RECURSIVE = {"jvp": _pushing_itself, "vjp": _pulling_itself, "sinc": jnp.sinc}
 
 

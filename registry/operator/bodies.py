@@ -89,6 +89,7 @@ class Body(ABC):
         native: whether JAX's derivative of ``run`` is the declared one, so that JAX may
             differentiate and transpose it.
         costly: whether it applies an operator that is declared costly.
+        sealed: whether it applies an operator that is declared sealed.
         depth: nesting depth of bodies, this one included.
     """
 
@@ -97,6 +98,7 @@ class Body(ABC):
     draws: bool
     native: bool
     costly: bool
+    sealed: bool
     depth: int
 
     @abstractmethod
