@@ -80,3 +80,9 @@ def test_lines_of_installed_packages_are_none_of_the_users() -> None:
     params = dense.init(jax.random.key(0), jnp.ones(2))
     symbol = so.from_jax(lambda x: dense.apply(params, x), jnp.ones(2))
     assert {one.name.rpartition(":")[0] for one in so.explain(symbol).lines} == {__file__}
+
+
+@pytest.mark.parametrize("value", [3, doubled, []])
+def test_what_is_no_symbol_is_refused(value: Any) -> None:
+    with pytest.raises(so.SymopError, match="explain: its argument must be a symbol, got"):
+        so.explain(value)

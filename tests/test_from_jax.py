@@ -163,6 +163,25 @@ def test_transform_closes_over_tracers() -> None:
     np.testing.assert_allclose(got, 3 * np.cos(2.0), rtol=1e-6)
 
 
+def test_an_error_of_the_user_is_passed_on() -> None:
+    def failing(x: Any) -> Any:
+        raise ValueError(f"no such {x}")
+
+    with pytest.raises(ValueError, match="no such"):
+        so.from_jax(failing, jnp.ones(3))
+
+
+def test_transform_warns_of_opaque_parts() -> None:
+    def doubled(x: Any) -> Any:
+        return jax.pure_callback(lambda v: 2 * v, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.warns(
+        OpaqueWarning, match="transform: no operator expresses pure_callback"
+    ) as seen:
+        so.transform(doubled)(jnp.ones(2))
+    assert [one.filename for one in seen] == [__file__]
+
+
 def test_from_jax_refuses_a_closure_over_a_tracer() -> None:
     def slope(w: Any) -> Any:
         return so.from_jax(lambda x: w * x, jnp.ones(3))
@@ -191,9 +210,30 @@ def _counting(x: Any) -> Any:
     return sum(x[0] for _ in range(x.astype(int)[0]))
 
 
-@pytest.mark.parametrize(
-    "function", [_branching, _slicing, _leaving_jax, _masking, _counting], ids=lambda f: f.__name__
-)
+def _shaping(x: Any) -> Any:
+    return jnp.zeros(x.astype(int)[0])
+
+
+def _looking_up(x: Any) -> Any:
+    return {1: 2.0}[x[0]] * x
+
+
+def _writing_text(x: Any) -> Any:
+    return x * len(f"{x[0]:.2f}")
+
+
+def _filling_an_array(x: Any) -> Any:
+    np.zeros(3)[0] = x[0]
+    return x
+
+
+READING = [
+    *(_branching, _slicing, _leaving_jax, _masking, _counting, _shaping, _looking_up),
+    *(_writing_text, _filling_an_array),
+]
+
+
+@pytest.mark.parametrize("function", READING, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("convert", [so.from_jax, lambda f, x: so.transform(f)(x)])
 def test_a_function_that_reads_values_is_an_error_with_its_line(
     function: Any, convert: Any
@@ -367,6 +407,30 @@ def test_transform_takes_arguments_by_name() -> None:
     assert float(jax.grad(lambda a: scaled(x, by={"a": a}))(1.0)) == 6.0
     power = so.transform(lambda x, n: x**n, static_argnums=-1)
     np.testing.assert_array_equal(power(n=3, x=x), x**3)
+
+
+def _applied(x: Any, by: Any = 1.0, mode: str = "tanh") -> Any:
+    return getattr(jnp, mode)(x) * by
+
+
+@pytest.mark.parametrize("places", [2, -1, (-1,)])
+def test_a_static_argument_may_be_passed_by_name(places: Any) -> None:
+    x = jnp.arange(3.0)
+    ours, theirs = (
+        so.transform(_applied, static_argnums=places),
+        jax.jit(_applied, static_argnums=2),
+    )
+    for options in ({"mode": "sin"}, {"mode": "cos", "by": 2.0}, {"by": 2.0}, {}):
+        np.testing.assert_allclose(ours(x, **options), theirs(x, **options), rtol=1e-6)
+    np.testing.assert_allclose(ours(mode="sin", x=x), jnp.sin(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("place", [3, -4])
+def test_a_static_argument_must_exist(place: int) -> None:
+    with pytest.raises(ArgumentError, match=f"positions of 3 arguments, got {place}"):
+        so.transform(_applied, static_argnums=place)
+    with pytest.raises(ArgumentError, match=f"positions of 3 arguments, got {place}"):
+        so.from_jax(_applied, jnp.ones(3), static_argnums=place)
 
 
 def test_transform_refuses_a_static_argument_without_a_hash() -> None:

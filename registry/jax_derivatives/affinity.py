@@ -25,6 +25,7 @@ _OF_ONE = primitives_named("mul", "dot_general")
 _OF_FIRST = primitives_named("div", "dynamic_slice")
 """Linear in the first operand."""
 _CHOICE = primitives_named("select_n")
+_JITTED = primitives_named("jit")
 _CONVERSION = primitives_named("convert_element_type")
 _CURVED = primitives_named(
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh"),
@@ -91,7 +92,7 @@ def _is_var(atom: Any) -> bool:
 def _step(equation: Any, flags: Flags, wanted: Flags) -> Flags | None:
     """Implements ``_followed`` for one equation with moving operands."""
     primitive = equation.primitive
-    if primitive.name == "jit":
+    if primitive in _JITTED:
         return _followed(called_by(equation), flags, wanted)
     if primitive in _CURVED or (primitive in _OF_ONE and all(flags)):
         return None

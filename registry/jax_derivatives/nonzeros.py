@@ -22,6 +22,7 @@ _SAME = primitives_named(
 _SUMS = primitives_named("add", "sub")
 _PRODUCTS = primitives_named("mul", "dot_general")
 _CHOICE = primitives_named("select_n")
+_JITTED = primitives_named("jit")
 
 
 def some_is_nonzero(program: Any, zero: Sequence[bool]) -> bool:
@@ -55,7 +56,7 @@ def _followed(jaxpr: Any, states: Sequence[State]) -> list[State]:
 def _step(equation: Any, states: list[State]) -> list[State]:
     """Returns the states of the results of an equation, as far as they are known."""
     primitive = equation.primitive
-    if primitive.name == "jit":
+    if primitive in _JITTED:
         return _followed(called_by(equation), states)
     if primitive in _SAME:
         return states[:1]

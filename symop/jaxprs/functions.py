@@ -1,17 +1,15 @@
 """``from_jax``: a function of JAX as a symbol."""
 
-import inspect
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 
-from registry.errors import ArgumentError, OpaqueWarning
+from registry.errors import ArgumentError
 from symop.graph.nodes import variable
-from symop.jaxprs.reading import Foreign, type_of_aval
-from symop.jaxprs.tracing import static_places, trace
+from symop.jaxprs.reading import type_of_aval
+from symop.jaxprs.tracing import positional, static_places, static_positions, trace, warn_of
 from symop.symbol.symbol import Symbol
 
 
@@ -53,8 +51,7 @@ def from_jax(
         >>> float(so.derivative(y, "x", order=2).eval(x=0.0))
         2.0
     """
-    statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    statics = tuple(sorted(static_places(statics, len(examples))))
+    statics = sorted(static_places(static_positions(function, static_argnums), len(examples)))
     dynamic = [i for i in range(len(examples)) if i not in statics]
     titles = _titles(function, dynamic, names)
     traced = trace(function, examples, statics)
@@ -72,17 +69,8 @@ def from_jax(
     nodes, foreign = traced.read(inputs, strict=strict)
     if not nodes:
         raise ArgumentError("from_jax: the function must return at least one array, got none")
-    if foreign:
-        warnings.warn(_opaque_parts(foreign), OpaqueWarning, stacklevel=2)
+    warn_of(foreign, "from_jax")
     return Symbol(nodes, tuple(inputs))
-
-
-def _opaque_parts(foreign: Sequence[Foreign]) -> str:
-    names = ", ".join(map(str, dict.fromkeys(foreign)))
-    return (
-        f"from_jax: no operator expresses {names}. JAX evaluates and differentiates it as a whole, "
-        "and no file can hold it. so.explain lists such parts, strict=True refuses them."
-    )
 
 
 # Names -------------------------------------------------------------------------------------------
@@ -98,17 +86,8 @@ def _titles(
                 f"from_jax: names must hold one for each of {len(dynamic)} arguments, got {names}"
             )
         return list(names)
-    parameters = _positional(function)
+    parameters = positional(function)
     return [parameters[i] if i < len(parameters) else f"arg{i}" for i in dynamic]
-
-
-def _positional(function: Callable[..., Any]) -> list[str]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a callable without a signature
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [one.name for one in parameters if one.kind in kinds]
 
 
 def _path(path: Sequence[Any]) -> str:

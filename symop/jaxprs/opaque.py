@@ -19,6 +19,7 @@ from symop.jaxprs.reading import (
     is_key,
     key_impl,
     origin_of_equation,
+    spans_devices,
     type_of_aval,
 )
 
@@ -60,7 +61,8 @@ def opaque(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]
     Raises:
         UnsupportedPrimitiveError: the reader is strict.
     """
-    foreign = Foreign(equation.primitive.name, str(origin_of_equation(equation)))
+    place = str(origin_of_equation(equation))
+    foreign = Foreign(equation.primitive.name, place, spans_devices(equation))
     if reader.strict:
         raise UnsupportedPrimitiveError(
             f"from_jax: each primitive must be an operator where strict=True, got {foreign}; "

@@ -44,10 +44,13 @@ class Foreign(NamedTuple):
     Attributes:
         primitive: the name of JAX's primitive.
         place: the user's file and line.
+        spans_devices: whether it combines or tells apart what devices hold, so that it is opaque by
+            nature.
     """
 
     primitive: str
     place: str
+    spans_devices: bool = False
 
     def __str__(self) -> str:
         return f"{self.primitive} at {self.place}"
@@ -166,6 +169,13 @@ class Reader:
 def _combines_devices(equation: JaxprEqn) -> bool:
     """Whether a body combines what devices hold, which no type of symop tells."""
     return any(map(reduces_over_devices, inner_jaxprs(equation)))
+
+
+def spans_devices(equation: JaxprEqn) -> bool:
+    """Whether an equation or its bodies combine or tell apart what devices hold."""
+    named = any(type(one).__name__ == "NamedAxisEffect" for one in equation.effects)
+    named = named or "axis_name" in equation.params
+    return named or equation.primitive.name == "shard_map" or _combines_devices(equation)
 
 
 def _saves(decision: Any) -> bool:

@@ -1,14 +1,18 @@
 """Functions of JAX as jaxprs, and these as graphs."""
 
+import inspect
+import re
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 from jax.extend.core import ClosedJaxpr
 
-from registry.errors import ArgumentError, DataDependentError
+from registry.errors import ArgumentError, DataDependentError, OpaqueWarning
 from symop.graph.nodes import Node, topological, variable
+from symop.graph.origins import user_origin
 from symop.jaxprs import arrays, control_flow, custom_rules
 from symop.jaxprs.primitives import otherwise
 from symop.jaxprs.reading import Foreign, Reader, constant_of, is_key, is_user_file, type_of_aval
@@ -51,9 +55,16 @@ _NEEDS_VALUES = (
     jax.errors.TracerIntegerConversionError,
 )
 """JAX's errors for Python code that reads the value of a traced array."""
+_TRACED = re.compile("Tracer|concrete values|static integers|reps was not hashable")
+"""What the messages of other errors say if a value that was needed is traced."""
 
 
-def trace(function: Callable[..., Any], examples: Sequence[Any], statics: Sequence[int]) -> Traced:
+def trace(
+    function: Callable[..., Any],
+    examples: Sequence[Any],
+    statics: Sequence[int],
+    caller: str = "from_jax",
+) -> Traced:
     """Traces a function with JAX.
 
     Raises:
@@ -62,15 +73,25 @@ def trace(function: Callable[..., Any], examples: Sequence[Any], statics: Sequen
     tracer = jax.make_jaxpr(function, static_argnums=tuple(statics), return_shape=True)
     try:
         program, shapes = tracer(*examples)
-    except _NEEDS_VALUES as error:
-        summary = str(error).partition("\n")[0]
+    except (*_NEEDS_VALUES, TypeError, ValueError, IndexError) as error:
+        if not _is_of_tracer(error):
+            raise
+        summary = str(error).partition("\n")[0].rstrip(".")
         raise DataDependentError(
-            "from_jax: a function must not read values of its arguments while it is traced, got "
-            f"{_user_line(error)}: {summary} Use jnp.where to choose between arrays, lax.cond, "
+            f"{caller}: a function must not read values of its arguments while it is traced, got "
+            f"{_user_line(error)}: {summary}. Use jnp.where to choose between arrays, lax.cond, "
             "lax.scan or lax.while_loop to branch and to loop; an argument that is no array can be "
             "static (static_argnums)."
         ) from error
     return Traced(program, jax.tree_util.tree_structure(shapes))
+
+
+def _is_of_tracer(error: BaseException | None) -> bool:
+    """Whether an error, or one that caused it, is for a traced value where another is needed."""
+    if error is None or isinstance(error, _NEEDS_VALUES):
+        return error is not None
+    says_so = isinstance(error, (TypeError, IndexError)) and _TRACED.search(str(error)) is not None
+    return says_so or _is_of_tracer(error.__cause__ or error.__context__)
 
 
 def _user_line(error: Exception) -> str:
@@ -80,9 +101,58 @@ def _user_line(error: Exception) -> str:
     return f"{lines[-1].filename}:{lines[-1].lineno}" if lines else "an unknown line"
 
 
+def positional(function: Callable[..., Any]) -> list[str]:
+    """Returns the names of the parameters that take arguments by position."""
+    return [one.name for one in _parameters(function) if one.kind in _BY_POSITION]
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a callable without a signature
+        return []
+
+
+def static_positions(function: Callable[..., Any], statics: int | Sequence[int]) -> list[int]:
+    """Returns ``static_argnums``, those below zero counted from the end of the signature.
+
+    Raises:
+        ArgumentError: the function has no such argument.
+    """
+    numbers = [statics] if isinstance(statics, int) else list(statics)
+    parameters = _parameters(function)
+    if not parameters or any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters):
+        return numbers
+    count = len(positional(function))
+    for one in numbers:
+        if not -count <= one < count:
+            raise ArgumentError(
+                f"static_argnums must hold positions of {count} arguments, got {one}"
+            )
+    return [one % count for one in numbers]
+
+
 def static_places(statics: Sequence[int], count: int) -> set[int]:
     """Returns which of ``count`` arguments are static; those that were not passed are none."""
     return {i % count for i in statics if -count <= i < count}
+
+
+def warn_of(foreign: Sequence[Foreign], caller: str) -> None:
+    """Warns of equations that are opaque, at the line of the user."""
+    if not foreign:
+        return
+    names = ", ".join(map(str, dict.fromkeys(foreign)))
+    origin = user_origin()
+    warnings.warn_explicit(
+        f"{caller}: no operator expresses {names}. JAX evaluates and differentiates it as a whole, "
+        "and no file can hold it. so.explain lists such parts, strict=True refuses them.",
+        OpaqueWarning,
+        origin.file,
+        origin.line,
+    )
 
 
 # Graphs ------------------------------------------------------------------------------------------
@@ -123,9 +193,10 @@ def graph_of(
     statics: Sequence[int] = (),
     *,
     strict: bool = False,
+    caller: str = "from_jax",
 ) -> JaxGraph:
     """Converts a function as ``from_jax`` does, where it may close over tracers."""
-    traced = trace(function, examples, statics)
+    traced = trace(function, examples, statics, caller)
     inputs = [
         variable(f"x{i}", type.shape, type.dtype)
         for i, type in enumerate(map(type_of_aval, traced.program.in_avals))
@@ -141,6 +212,7 @@ def graph_of(
             consts.append(constant_of(value))
     reader = Reader(otherwise, strict=strict)
     nodes = reader.read_open(traced.program.jaxpr, consts, inputs)
+    warn_of([one for one in reader.foreign if not one.spans_devices], caller)
     read = {str(one.name): captured[one] for one in topological(nodes) if one in captured}
     return JaxGraph(nodes, inputs, read, traced.tree, traced.program.out_avals)
 

@@ -1,8 +1,7 @@
 """``transform``: a function of JAX that runs as a graph."""
 
 import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +12,13 @@ from registry.errors import ArgumentError
 from registry.shapes import default_float
 from registry.xla.device_types import struct_of
 from symop.jaxprs.reading import is_key, key_impl
-from symop.jaxprs.tracing import graph_of, numbers, static_places
+from symop.jaxprs.tracing import (
+    graph_of,
+    numbers,
+    positional,
+    static_places,
+    static_positions,
+)
 
 _cast: Any = primitives.convert_element_type_p  # which has no types
 
@@ -41,16 +46,13 @@ def transform(
         >>> float(jax.grad(lambda x: f(x)["y"])(0.0))
         1.0
     """
-    statics = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    statics, parameters = static_positions(function, static_argnums), positional(function)
+    names = {parameters[i] for i in statics if 0 <= i < len(parameters)}
 
-    def compile(tree: Any, avals: tuple[Any, ...], held: tuple[Any, ...]) -> _Compiled:
+    def compile(tree: Any, avals: tuple[Any, ...], held: _Statics, by_name: _Statics) -> _Compiled:
         structs = [_struct(one) for one in avals]
-        dynamic, options = jax.tree_util.tree_unflatten(tree, structs)
-        args = _merged(dynamic, held, statics)
-        at = sorted(static_places(statics, len(args)))
-        if options:
-            return _Compiled(_with_options(function), [*args, options], at, strict=strict)
-        return _Compiled(function, args, at, strict=strict)
+        call = functools.partial(_called, function, dict(held), dict(by_name))
+        return _Compiled(call, jax.tree_util.tree_unflatten(tree, structs), strict=strict)
 
     @memoized(256)
     def compiled(key: tuple[Any, ...], kinds: Any) -> _Compiled | None:
@@ -59,58 +61,46 @@ def transform(
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
-        args, options = _by_position(function, args, options)
         at = static_places(statics, len(args))
-        dynamic = [a for i, a in enumerate(args) if i not in at]
+        held = tuple((i, args[i]) for i in sorted(at))
+        by_name = tuple((name, options.pop(name)) for name in sorted(names & options.keys()))
+        dynamic = [one for i, one in enumerate(args) if i not in at]
         leaves, tree = jax.tree_util.tree_flatten((dynamic, options))
-        key = tree, tuple(map(jax.typeof, leaves)), tuple(args[i] for i in sorted(at))
-        _require_hashable(key[2])
+        _require_hashable(held + by_name)
+        key = tree, tuple(map(jax.typeof, leaves)), held, by_name
         # 1, 1.0 and True are equal, and so are the types of arrays with and without x64.
-        kinds = tuple(map(type, key[2])), default_float()
+        kinds = tuple(type(one) for _, one in held + by_name), default_float()
         return (compiled(key, kinds) or compile(*key))(leaves)
 
     return run
 
 
-def _by_position(
-    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns arguments by position where the signature allows it, and the others by name."""
-    if not options:
-        return args, options
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a callable without a signature
-        return args, options
-    bound = signature.bind(*args, **options)
-    return bound.args, bound.kwargs
+_Statics = tuple[tuple[Any, Any], ...]
+"""Static arguments, by position or by name."""
 
 
-def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``function`` with its keyword arguments as a dictionary at the end."""
+def _called(
+    function: Callable[..., Any],
+    held: Mapping[int, Any],
+    by_name: Mapping[str, Any],
+    dynamic: Sequence[Any],
+    options: Mapping[str, Any],
+) -> Any:
+    """Returns ``function`` of static and of other arguments."""
+    supply = iter(dynamic)
+    count = len(dynamic) + len(held)
+    args = [held[i] if i in held else next(supply) for i in range(count)]
+    return function(*args, **options, **by_name)
 
-    def call(*args: Any) -> Any:
-        return function(*args[:-1], **args[-1])
 
-    return call
-
-
-def _require_hashable(statics: Sequence[Any]) -> None:
-    for one in statics:
+def _require_hashable(statics: _Statics) -> None:
+    for _, one in statics:
         try:
             hash(one)
         except TypeError as error:
             raise ArgumentError(
                 f"transform: a static argument must be hashable, got {one!r}"
             ) from error
-
-
-def _merged(dynamic: Sequence[Any], held: Sequence[Any], statics: Sequence[int]) -> list[Any]:
-    """Returns arguments of a function, the static ones ``held`` at the places ``statics``."""
-    count = len(dynamic) + len(held)
-    at = static_places(statics, count)
-    supply, static = iter(dynamic), iter(held)
-    return [next(static) if i in at else next(supply) for i in range(count)]
 
 
 def _struct(aval: Any) -> Any:
@@ -129,11 +119,10 @@ class _Compiled:
         self,
         function: Callable[..., Any],
         examples: Sequence[Any],
-        statics: Sequence[int],
         *,
         strict: bool,
     ) -> None:
-        graph = graph_of(function, examples, statics, strict=strict)
+        graph = graph_of(function, examples, strict=strict, caller="transform")
         self.closes_over_tracers = bool(graph.captured)
         self._graph = graph
         self._function = graph.symbol.to_jax() if graph.nodes else None

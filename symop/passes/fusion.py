@@ -80,7 +80,7 @@ class _Loop(NamedTuple):
         return self.operands[self.layout.n_carry + self.layout.n_xs :]
 
     def writes(self, index: int) -> bool:
-        """Whether the result at ``index`` is a series, each slice of which is exact in its step."""
+        """Whether the result at ``index`` is a series, whose slices have the type of the step's."""
         type = self.body.results[index].type
         return index in self.layout.results and type.kind is VarKind.LOD_TENSOR and not type.weak
 
@@ -90,7 +90,7 @@ def _loop_of(node: Node) -> _Loop | None:
     family = _family(node)
     if family is None:
         return None
-    options = _attributes(node)
+    options = dict(family.attribute_dict(node.attributes))
     layout = Layout(*(options.pop(name) for name in ("body", "n_carry", "n_xs", "n_sums")))
     body = layout.body
     if not isinstance(body, GraphBody) or body.draws or body.updating:
@@ -107,11 +107,6 @@ def _family(node: Node) -> Operator | None:
     if not isinstance(node.op, Operator) or node.op.family is None:
         return None
     return node.op.family if node.op.family.name in _FIXED else None
-
-
-def _attributes(node: Node) -> dict[str, Any]:
-    assert isinstance(node.op, Operator)
-    return dict(node.op.attribute_dict(node.attributes))
 
 
 # Groups of loops ---------------------------------------------------------------------------------
@@ -135,11 +130,10 @@ class _Grouping:
     def __init__(self, order: Sequence[Node], loops: Sequence[_Loop]) -> None:
         self._loops = loops
         self._groups: list[_Group] = []
-        numbers = {loop.node: i for i, loop in enumerate(loops)}
-        self._number = numbers
+        self._number = {loop.node: i for i, loop in enumerate(loops)}
         self._needs: dict[Node, int] = {}
         for node in order if loops else ():
-            number = numbers.get(node)
+            number = self._number.get(node)
             if number is None:
                 self._needs[node] = self._needed(node.operands)
             else:

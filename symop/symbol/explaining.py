@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 
 from registry.caches import memoized
+from registry.errors import ArgumentError
 from registry.jax_derivatives.calculus import opened
 from registry.operator.bodies import Body
 from registry.operator.operator import Derivative, Operator
@@ -137,6 +138,7 @@ def explain(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Explanat
 
     Raises:
         UnknownTypeError: a shape is not known.
+        ArgumentError: ``symbol`` is no symbol.
 
     Example:
         >>> import jax, jax.numpy as jnp, symop as so
@@ -147,6 +149,8 @@ def explain(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Explanat
         >>> [one.primitive for one in report.by_jax]
         ['igamma']
     """
+    if not isinstance(symbol, Symbol):
+        raise ArgumentError(f"explain: its argument must be a symbol, got {type(symbol).__name__}")
     whole = symbol.with_types(**types) if types else symbol
     settled = specialize(whole.nodes, {}, training=is_train, rolling=False)
     calls = list(_calls(settled.outputs, 1))

@@ -15,7 +15,7 @@ from registry.ops.core.entrywise import entrywise
 from registry.ops.elementwise.rounding import clip
 from registry.ops.elementwise.special import erfc, gaussian
 from registry.shapes import real_inexact
-from registry.var import Var, filled
+from registry.var import Var
 
 # Smooth -----------------------------------------------------------------------------------------
 
@@ -275,8 +275,8 @@ def relu6(x: Array) -> Array:
 
 @relu6.gradient
 def _relu6_gradient(out: Var, d_out: Var) -> Grads:
-    inside = where(out > 0, filled(out, 1.0), 0.0) * where(out < 6, filled(out, 1.0), 0.0)
-    return {"x": d_out * inside}
+    # Selections, not factors: an infinite cotangent of a constant part must not become a NaN.
+    return {"x": where(out > 0, where(out < 6, d_out, 0.0), 0.0)}
 
 
 # Gates of a normal distribution -----------------------------------------------------------------
