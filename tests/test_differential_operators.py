@@ -51,6 +51,7 @@ FUNCTIONS = {
 X = jnp.asarray([0.7, 0.2, 1.1, 0.45])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_laplacian(name):
     u = FUNCTIONS[name]
@@ -223,6 +224,7 @@ ROWS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ROWS)
 def test_laplacian_of_rows(name):
     u = ROWS[name]

@@ -51,7 +51,7 @@ ROUNDED = {
 
 
 @pytest.mark.parametrize("call", CALLS, ids=NAMES)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 def test_values(call: JaxCall) -> None:
     wanted = jax.jit(call.function)(*call.args)
     got = jax.jit(so.transform(call.function, strict=True))(*call.args)
@@ -78,7 +78,7 @@ def _total(function: Any, args: Any, places: list[int]) -> Any:
     "call", [one for one in CALLS if one.differentiable],
     ids=[one.name for one in CALLS if one.differentiable],
 )  # fmt: skip
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 def test_gradients(call: JaxCall) -> None:
     places = [i for i, one in enumerate(call.args) if one.dtype == jnp.float32]
     moved = [call.args[i] for i in places]

@@ -88,6 +88,7 @@ def double_precision():
 
 @pytest.mark.parametrize("operator", MAKERS, ids=lambda one: one.name)
 class TestCatalogue:
+    @pytest.mark.sampled(3)
     def test_nothing_is_computed_in_the_coarser_dtype(self, operator):
         for trial in trials(operator, operator.cases[0], "float64"):
             for types, outputs in mixtures(trial, "float32"):

@@ -345,7 +345,7 @@ OWN = {
 class TestSharing:
     """A change of an array, or the end of its memory, shows in no other."""
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(7)
     @pytest.mark.parametrize("pending", [False, True])
     @pytest.mark.parametrize("taped", [False, True])
     @pytest.mark.parametrize("how", OWN)
@@ -519,6 +519,7 @@ class TestParts:
         long = nd.arange(300)
         assert long[None][0, kind(np.array([-1, 5], np.int8))].tolist() == [299, 5]
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("seed", range(24))
     def test_any_index_is_read_written_and_differentiated_as_numpy(self, seed):
         rng = np.random.default_rng(seed)

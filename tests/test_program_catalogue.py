@@ -64,6 +64,7 @@ def assert_is_read_back(program):
     assert so.Program.from_desc(decode(program.tojson())) == program
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("operator", "case"), CALLS)
 def test_a_call_on_variables(operator, case):
     with jax.enable_x64(True):

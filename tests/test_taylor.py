@@ -40,6 +40,7 @@ OF_VECTORS = {
 SERIES = [np.array([0.3, -0.2, 0.5, 0.1]) * k for k in (1.0, -2.0, 0.5, 3.0)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OF_VECTORS)
 @pytest.mark.parametrize("n_terms", [1, 4])
 def test_taylor_is_jet(name, n_terms):

@@ -169,7 +169,7 @@ OF_SCALARS = {
 BY_OPERATOR = ("call", "grad", "jvp", "vjp", "linearize")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", OF_SCALARS)
 def test_scalar(name, scalars):
     expect_same(OF_SCALARS[name], scalars, *arguments(), eager=name in BY_OPERATOR)
@@ -184,7 +184,7 @@ HESSIANS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("transform", HESSIANS.values(), ids=HESSIANS)
 def test_hessian(transform, scalars):
     expect_same(transform, scalars, *arguments())
