@@ -144,3 +144,51 @@ def test_derivatives_of_variables_inside():
     given = {"x": 0.5, "ways": np.arange(3, dtype="f")}
     np.testing.assert_allclose(program.run(given, found), np.arange(3) * np.cos(0.5), rtol=1e-6)
     assert so.Program.parse(str(program)) == program
+
+
+# Gradients by values that are the same for all slices ---------------------------------------------
+
+
+@pytest.mark.parametrize("product", ["matmul", "einsum", "rows"])
+def test_gradients_by_constants_contract_over_slices(product):
+    """A layer of each slice: its gradient by the weights is one product, to each order."""
+    x, w = so.var("x", shape=(5, 6), dtype="float32"), so.var("w", shape=(6, 7), dtype="float32")
+
+    def layer(row):
+        if product == "matmul":
+            return so.tanh(so.matmul(row, w))
+        if product == "einsum":
+            return so.tanh(2.0 * so.einsum(row, w, equation="a,ab->b") - so.sum(row))
+        return so.tanh(so.matmul(so.reshape(row, shape=(2, 3)), w[:3])) * so.sum(w)
+
+    def by_jax(w, x):
+        if product == "einsum":
+            return jnp.sum(jnp.tanh(2.0 * x @ w - x.sum(1, keepdims=True)))
+        if product == "rows":
+            return jnp.sum(jnp.tanh(x.reshape(5, 2, 3) @ w[:3]) * w.sum())
+        return jnp.sum(jnp.tanh(x @ w))
+
+    loss = so.sum(so.vmap(layer)(x))
+    slope = so.grad(loss, w)
+    twice = so.grad(so.sum(slope * slope), w)
+    values = np.sin(np.arange(30.0)).reshape(5, 6), np.cos(np.arange(42.0)).reshape(6, 7)
+    at = dict(zip("xw", (one.astype("float32") for one in values), strict=True))
+    first = jax.grad(by_jax)
+    second = jax.grad(lambda w, x: jnp.sum(first(w, x) ** 2))
+    np.testing.assert_allclose(slope.eval(**at), first(at["w"], at["x"]), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(twice.eval(**at), second(at["w"], at["x"]), rtol=1e-3, atol=1e-3)
+    forward = so.jvp(slope, w, so.ones_like(w)).eval(**at)
+    wanted = jax.jvp(lambda w: first(w, at["x"]), (at["w"],), (jnp.ones((6, 7)),))[1]
+    np.testing.assert_allclose(forward, wanted, rtol=1e-3, atol=1e-3)
+    assert product == "rows" or "[5,6,7]" not in str(slope)
+
+
+def test_contracted_gradients_draw_the_same_numbers():
+    x, w = so.var("x", shape=(5, 6), dtype="float32"), so.var("w", shape=(6, 7), dtype="float32")
+    loss = so.sum(so.vmap(lambda row: so.tanh(so.matmul(so.dropout(row, rate=0.5), w)))(x))
+    slope = so.grad(loss, w).to_jax(is_train=True)
+    run, key = loss.to_jax(is_train=True, rules=False), jax.random.key(3)
+    x, w = jnp.ones((5, 6)), jnp.sin(jnp.arange(42.0)).reshape(6, 7)
+    wanted = jax.grad(lambda w: run(x=x, w=w, key=key))(w)
+    np.testing.assert_allclose(slope(x=x, w=w, key=key), wanted, rtol=1e-5)
+    assert np.unique(wanted).size > 7

@@ -74,6 +74,16 @@ class Summands(NamedTuple):
     body: "Body"
     sums: tuple[tuple[Term, ...], ...]
 
+    def without(self, heads: Places) -> Places:
+        """Returns the factors of products that do not depend on the inputs ``heads``.
+
+        Computed next to the others, they would seem to, and a product of two outputs that depend
+        on a cotangent would not be linear in it.
+        """
+        moved = set(self.body.moved(heads))
+        pairs = [one.places for terms in self.sums for one in terms if len(one.places) > 1]
+        return tuple(sorted({place for pair in pairs for place in pair} - moved))
+
 
 class Body(ABC):
     """A closed function of explicit inputs.

@@ -74,14 +74,22 @@ def _inputs(node: Node) -> tuple[Node, ...]:
 def _contraction(node: Node, moving: set[Node]) -> str:
     """Returns the equation of the sum of a product over slices; empty if it is taken afterwards."""
     inputs = _inputs(node)
-    if node.op is not get("einsum") or len(inputs) != 2 or not moving.issuperset(inputs):
+    if len(inputs) != 2 or not moving.issuperset(inputs):
         return ""
-    left, comma, rest = str(node.attributes[0]).replace(" ", "").partition(",")
+    left, comma, rest = _equation(node).partition(",")
     right, arrow, out = rest.partition("->")
     slices = next((one for one in string.ascii_letters if one not in left + right), "")
     if not (comma and arrow and slices) or "." in left + right or left == right == out:
         return ""
     return f"{slices}{left},{slices}{right}->{out}"
+
+
+def _equation(node: Node) -> str:
+    """Returns the equation of a product as ``einsum`` writes it; empty for other operators."""
+    if node.op is get("einsum"):
+        return str(node.attributes[0]).replace(" ", "")
+    is_plain = node.op is get("matmul") and not node.attributes
+    return "ab,bc->ac" if is_plain and all(one.ndim == 2 for one in _inputs(node)) else ""
 
 
 def distinct(terms: Sequence[Sequence[NodeTerm]]) -> list[Node]:

@@ -1,7 +1,7 @@
 """Vectorized application of a body to all slices along a first axis."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import jax
@@ -35,6 +35,10 @@ def _scaled(x: Any, w: Any) -> Any:
     return x * w
 
 
+def _layer(x: Any, w: Any) -> Any:
+    return einsum(x, w, equation="a,ab->b").tanh()
+
+
 def _reference(*operands: Any, body: Body, n_mapped: int, **_: Any) -> Any:
     series, consts = operands[:n_mapped], operands[n_mapped:]
     length = len(series[0])
@@ -56,6 +60,7 @@ def _reference(*operands: Any, body: Body, n_mapped: int, **_: Any) -> Any:
     cases=[
         case(operands=[(3, 2), (2,)], body=body(_bent, (2,), (2,)), n_mapped=1),
         case(operands=[(4, 2), (4,)], body=body(_scaled, (2,), ()), n_mapped=2),
+        case(operands=[(3, 2), (2, 4)], body=body(_layer, (2,), (2, 4)), n_mapped=1),
         case(operands=[(0, 2), (2,)], body=body(_bent, (2,), (2,)), n_mapped=1),
         workload(operands=[(64, 4096), (4096,)], body=body(_bent, (4096,), (4096,)), n_mapped=1),
         misuse("all mapped operands must have slices of one number, got 3 and 4",
@@ -172,25 +177,46 @@ def _vmap_gradient(
     whole = sources if sliced else [Source("head", heads[0]), *sources]
     types = tuple((body.inputs if s.of == "input" else body.outputs)[s.place] for s in whole)
     rule = pulled.body.taking(types, tuple(whole.index(one) for one in pulled.sources))
+    values = [cotangents[s.place] if s.of == "head" else operands[s.place] for s in whole]
     count = len([one for one in whole if is_mapped(one)])
     summed = tuple(k for k, i in enumerate(chosen) if i >= n_mapped)
     split = rule.summands(summed, tuple(range(count)))
-    results = vmap(
-        *[cotangents[s.place] if s.of == "head" else operands[s.place] for s in whole],
-        **({"key": key} if rule.draws else {}),
-        training=training,
-        body=split.body,
-        n_mapped=count,
-        use_key=rule.draws,
-    )
-    several = results if isinstance(results, tuple) else (results,)
-    kept, sums = iter(several), iter(split.sums)
+    apart = split.without(tuple(k for k, one in enumerate(whole) if one.of == "head"))
+    kept = tuple(k for k in range(len(split.body.outputs)) if k not in apart)
+    results: dict[int, Var] = {}
+    for places in filter(None, (kept, apart)):
+        parts = _restricted(key, training, values, split.body, places, count)
+        results.update(zip(places, parts, strict=True))
+    slices, sums = iter(results[k] for k in range(len(results))), iter(split.sums)
     for i in chosen:
-        gradients[i] = next(kept) if i < n_mapped else _total(several, next(sums))
+        gradients[i] = next(slices) if i < n_mapped else _total(results, next(sums))
     return {"operands": gradients}
 
 
-def _total(stacked: Sequence[Var], terms: Sequence[Term]) -> Var:
+def _restricted(
+    key: Var | None,
+    training: Var,
+    operands: Sequence[Any],
+    body: Body,
+    places: Sequence[int],
+    n_mapped: int,
+) -> tuple[Var, ...]:
+    """Returns the outputs ``places`` of a body for all slices."""
+    part, read = body.restricted(tuple(places))
+    if not any(i < n_mapped for i in read):  # the number of slices would be unknown
+        part, read = part.taking(body.inputs, read), tuple(range(len(operands)))
+    results = vmap(
+        *[operands[i] for i in read],
+        **({"key": key} if part.draws else {}),
+        training=training,
+        body=part,
+        n_mapped=len([i for i in read if i < n_mapped]),
+        use_key=part.draws,
+    )
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _total(stacked: Mapping[int, Var], terms: Sequence[Term]) -> Var:
     """Returns a sum over slices."""
     products = [_summed([stacked[i] for i in one.places], one) for one in terms]
     return functools.reduce(add, products)
