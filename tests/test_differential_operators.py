@@ -166,7 +166,11 @@ def test_the_sum_is_taken_first():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: so.laplacian(x * x, 3.0), ArgumentError, "u and x must be symbols"),
+        (
+            lambda x: so.laplacian(x * x, 3.0),
+            ArgumentError,
+            "u must be a symbol or a function, and x",
+        ),
         (lambda x: so.laplacian(so.cast(x, dtype="int32"), x), DTypeError, "must be real"),
         (lambda x: so.divergence(so.sum(x), x), ShapeError, "must have the shape of x"),
         (lambda x: so.curl(x, x), ShapeError, "must have shape (3,)"),
@@ -420,3 +424,33 @@ def test_derivatives_by_weights(derivative):
         w = jnp.asarray([[0.5, -1.0], [0.3, 0.8]])
         got, wanted = (derivative(_of_operators(each), w) for each in (ours, by_jax))
         np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-9)
+
+
+def test_a_small_coefficient_does_not_drown_in_a_large_one():
+    def f(x):
+        return x[0] ** 2 + x[0] * x[1] + 1e18 * x[2] ** 2
+
+    terms = [(1.0, {(0, 0): 2}), (1.0, {(0, 0): 1, (0, 1): 1}), (1e-15, {(0, 2): 2})]
+    with jax.enable_x64(True):
+        assert float(so.linear_operator(f, terms)(jnp.ones(3))) == pytest.approx(2003.0, rel=1e-12)
+        assert float(so.linear_operator(f, terms[2:])(jnp.ones(3))) == pytest.approx(2000.0)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_coefficient_may_be_infinite(value):
+    terms = [(value, {(0, 0): 2}), (2.0, {(0, 1): 2})]
+    got = so.linear_operator(lambda x: jnp.sum(x**3), terms)(jnp.ones(3))
+    np.testing.assert_array_equal(got, value * 6.0 + 12.0)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ([("a", {0: 1})], "a coefficient must be a number"),
+        ([(1.0,)], "a term must be a pair"),
+        ([(1.0, 3)], "a term must be a pair"),
+    ],
+)
+def test_terms_that_are_none(terms, message):
+    with pytest.raises(ArgumentError, match=f"linear_operator: {message}"):
+        so.linear_operator(lambda x: x, terms)

@@ -33,7 +33,7 @@ def apply(name: str, build: Build, u: Any, x: Any, others: Sequence[Any] = ()) -
         return _on_symbols(name, build, u, x, others)
     if isinstance(x, Symbol):
         return _on_symbols(name, build, u(x), x, others)
-    graph = graph_of(u, [jnp.asarray(x)])
+    graph = graph_of(u, [jnp.asarray(x)], caller=name)
     if len(graph.nodes) != 1:
         raise ArgumentError(f"{name}: the function must return one array, got {len(graph.nodes)}")
     (result,) = at(
@@ -84,7 +84,10 @@ def _on_symbols(name: str, build: Build, u: Any, x: Any, others: Sequence[Any]) 
         (one,) = building.chosen(name, building.as_list(u), x)
         for value in (u, one):
             if not isinstance(value, Symbol):
-                raise ArgumentError(f"{name}: u and x must be symbols, got {value!r}")
+                raise ArgumentError(
+                    f"{name}: u must be a symbol or a function, and x a symbol or an array, got "
+                    f"{value!r}"
+                )
             if not jnp.issubdtype(value.dtype, jnp.floating):
                 raise DTypeError(f"{name}: u and x must be real and floating, got {value.type}")
         return build(u, one, *others)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from symop.differential_operators.functions import (
 from symop.differential_operators.planning import Terms, along_each, is_number, pushes_of
 from symop.differential_operators.pushing import Space, along, each_of, times, total_of
 from symop.eager.ndarray import NDArray
-from symop.graph.nodes import Node
+from symop.graph.nodes import Node, constant
 from symop.jaxprs.tracing import JaxGraph, graph_of
 from symop.orders import derivative, require_entrywise, whole_number
 from symop.program.control_flow import also_on_variables
@@ -147,6 +148,17 @@ def linear_operator(u: Any, terms: Sequence[tuple[Any, Mapping[Any, int]]]) -> A
     """
     if not terms:
         raise ArgumentError("linear_operator: there must be at least one term, got none")
+    for one in terms:
+        if not (isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[1], Mapping)):
+            raise ArgumentError(
+                "linear_operator: a term must be a pair of a coefficient and a dictionary of "
+                f"orders, got {one!r}"
+            )
+        if isinstance(one[0], str):
+            raise ArgumentError(
+                "linear_operator: a coefficient must be a number, an array, a symbol or a "
+                f"function, got {one[0]!r}"
+            )
     if is_function(u):
         return _OfFunction("linear_operator", u, terms)
     coefficients = [one for one, _ in terms]
@@ -174,13 +186,13 @@ def _combination(
 
 
 def _coefficient(value: Any, u: Symbol) -> Any:
-    """Returns a number, or a symbol."""
-    if is_number(value) or isinstance(value, Symbol):
+    """Returns a finite number, or a symbol."""
+    if isinstance(value, Symbol) or (is_number(value) and math.isfinite(value)):
         return value
     array = array_of(value)
     known = not isinstance(array, jax.core.Tracer) and jnp.ndim(array) == 0
     if known and not jnp.iscomplexobj(array) and jnp.result_type(array, u.dtype) == u.dtype:
-        return float(array)
+        return float(array) if math.isfinite(array) else Symbol([constant(float(array), u.type)])
     return Symbol([to_node(array)])
 
 
@@ -206,8 +218,10 @@ class _Sums:
 
     def _folds(self, coefficient: Symbol, monomial: tuple[int, ...]) -> bool:
         xs = [self._space.coordinates[i][0] for i in monomial]
+        # Inside of the sum, an infinity would meet zeros, the entries of directions.
         return (
-            coefficient.shape == ()
+            coefficient.node.constant is None
+            and coefficient.shape == ()
             and jnp.result_type(coefficient.dtype, self._u.dtype) == self._u.dtype
             and all(x.dtype == self._u.dtype for x in xs)
         )
@@ -273,7 +287,7 @@ class _OfFunction:
             require_not_recording(self._owner)
             return NDArray(self(*[array_of(one) for one in args]))
         arrays = [jnp.asarray(one) for one in args]
-        graph = graph_of(self._with_coefficients, arrays)
+        graph = graph_of(self._with_coefficients, arrays, caller=self._owner)
         if len(graph.nodes) != 1 + sum(map(callable, self._coefficients)):
             raise ArgumentError(
                 f"{self._owner}: the function and its coefficients must return one array each, "

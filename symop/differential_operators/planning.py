@@ -179,11 +179,34 @@ def by_rows(terms: Terms) -> Push:
 # One slot ----------------------------------------------------------------------------------------
 
 NEGLIGIBLE = 1e-14
-"""The size of an eigenvalue that is dropped, relative to the largest."""
+"""The size of an eigenvalue that is a rounding error, relative to the largest of its block."""
 
 
 def by_eigenvectors(terms: Terms) -> Push:
-    """Returns second derivatives along the eigenvectors of a form of numbers."""
+    """Returns second derivatives along the eigenvectors of a form of numbers.
+
+    Coordinates that no term links are in blocks of their own, so that a small coefficient does not
+    drown in the rounding errors of a large one.
+    """
+    pairs = [pair for block in _blocks(terms) for pair in _eigenpairs(block)]
+    pairs = pairs or [(0.0, {next(iter(terms))[0]: 1.0})]
+    return Push((2,), (tuple(way for _, way in pairs),), tuple(value for value, _ in pairs))
+
+
+def _blocks(terms: Terms) -> list[Terms]:
+    """Returns the terms apart whose coordinates are linked."""
+    blocks: list[tuple[set[int], dict[Monomial, Any]]] = []
+    for one, value in terms.items():
+        linked = [block for block in blocks if not block[0].isdisjoint(one)]
+        blocks = [block for block in blocks if block not in linked]
+        coordinates = set(one).union(*(known for known, _ in linked))
+        joined = {key: own for _, part in linked for key, own in part.items()}
+        blocks.append((coordinates, {**joined, one: value}))
+    return [part for _, part in blocks]
+
+
+def _eigenpairs(terms: Terms) -> list[tuple[float, Way]]:
+    """Returns the eigenvalues of a form that are not zero, with their eigenvectors."""
     used = sorted({i for one in terms for i in one})
     place = {one: i for i, one in enumerate(used)}
     form = np.zeros((len(used), len(used)))
@@ -191,10 +214,12 @@ def by_eigenvectors(terms: Terms) -> Push:
         form[place[i], place[j]] += value / 2
         form[place[j], place[i]] += value / 2
     values, vectors = np.linalg.eigh(form)
-    largest = np.abs(values).max()
-    kept = [k for k in range(len(used)) if abs(values[k]) > NEGLIGIBLE * largest] or [0]
-    ways = tuple(dict(zip(used, map(float, vectors[:, k]), strict=True)) for k in kept)
-    return Push((2,), (ways,), tuple(float(values[k]) for k in kept))
+    least = NEGLIGIBLE * np.abs(values).max()
+    return [
+        (float(value), dict(zip(used, map(float, vector), strict=True)))
+        for value, vector in zip(values, vectors.T, strict=True)
+        if abs(value) > least
+    ]
 
 
 def polarized(terms: Terms) -> Push:

@@ -97,7 +97,7 @@ def _taylor_at(
     if eager:
         require_not_recording("taylor")
     arrays = [jnp.asarray(array_of(one)) for one in xs]
-    graph = graph_of(u, arrays)
+    graph = graph_of(u, arrays, caller="taylor")
     n_out, width = len(graph.nodes), len(xs)
     flat = [
         jnp.asarray(array_of(one), x.dtype)
