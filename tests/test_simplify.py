@@ -54,6 +54,10 @@ CALLS = {
         lambda x, **o: so.permute_dims(so.permute_dims(x, axes=(1, 0)), axes=(1, 0), **o),
     ],
     "power": [lambda x, **o: so.power(x, 1.0, **o)],
+    "integer_power": [
+        lambda x, **o: so.integer_power(x, exponent=1, **o),
+        lambda x, **o: so.integer_power(x, exponent=0, **o),
+    ],
     "prod": [lambda x, **o: so.prod(x, axis=(), **o)],
     "repeat": [lambda x, **o: so.repeat(x, repeats=1, axis=0, **o)],
     "reshape": [
