@@ -45,6 +45,8 @@ def gradients(function: Callable[..., Any], model: Model) -> Any:
     return jax.jit(jax.grad(total, tuple(range(len(moving)))))(*[leaves[i] for i in moving])
 
 
+# equinox, on which diffrax is built, has primitives and callbacks of its own.
+@pytest.mark.filterwarnings("ignore:transform:registry.errors.OpaqueWarning")
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_values_and_gradients(name: str) -> None:

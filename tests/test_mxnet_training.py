@@ -31,9 +31,6 @@ from symop.interop.mxnet.monitor import Monitor
 from symop.interop.mxnet.ndarray import array_of
 from symop.interop.mxnet.rnn_parameters import parts_of, size_of
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 DATA = Path(__file__).parent / "data" / "mxnet"
 
 
