@@ -10,8 +10,7 @@ import numpy as np
 from registry.caches import memoized
 from registry.errors import NotDifferentiableError, SymopError
 from registry.jax_derivatives.affinity import is_affine
-from registry.jax_derivatives.nonzeros import some_is_nonzero
-from registry.jax_derivatives.zeros import zeros_of
+from registry.jax_derivatives.zeros import some_is_nonzero, zeros_of
 from registry.operator.attributes import typed_key
 from registry.operator.infer import abstract
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType, is_boolean, is_inexact

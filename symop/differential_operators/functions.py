@@ -80,7 +80,7 @@ def require_differentiable(name: str, values: Sequence[Symbol]) -> None:
 
 
 def _on_symbols(name: str, build: Build, u: Any, x: Any, others: Sequence[Any]) -> Any:
-    def made(u: Any, x: Any, others: Any) -> Any:
+    def build_typed(u: Any, x: Any, others: Any) -> Any:
         (one,) = building.chosen(name, building.as_list(u), x)
         for value in (u, one):
             if not isinstance(value, Symbol):
@@ -92,7 +92,7 @@ def _on_symbols(name: str, build: Build, u: Any, x: Any, others: Sequence[Any]) 
                 raise DTypeError(f"{name}: u and x must be real and floating, got {value.type}")
         return build(u, one, *others)
 
-    return also_on_variables(made)(u, x, list(others))
+    return also_on_variables(build_typed)(u, x, list(others))
 
 
 def at(

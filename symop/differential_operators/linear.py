@@ -98,13 +98,13 @@ def _monomial(
 def _coordinate(owner: str, u: Symbol, key: Any) -> tuple[Symbol, int | None]:
     """Returns the symbol that a key names, and the index of an entry, or None for all of them."""
     pair = key if isinstance(key, tuple) else (key, None)
-    found = building.chosen(owner, [u], pair[0]) if len(pair) == 2 else []
-    if len(found) != 1 or not isinstance(found[0], Symbol):
+    xs = building.chosen(owner, [u], pair[0]) if len(pair) == 2 else []
+    if len(xs) != 1 or not isinstance(xs[0], Symbol):
         raise ArgumentError(
             f"{owner}: a key must be a symbol, the name of an argument, or a pair of these and an "
             f"index, got {key!r}"
         )
-    (x,), index = found, pair[1]
+    (x,), index = xs, pair[1]
     require_differentiable(owner, [x])
     if index is None:
         require_entrywise([u], x)

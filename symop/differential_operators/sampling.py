@@ -23,7 +23,7 @@ def random_directions(key: Any, count: int, like: Any, distribution: str = "rade
         like: an array or ``jax.ShapeDtypeStruct`` with the shape and dtype of ``x``.
         distribution: ``"rademacher"``: entries are -1 or 1, for which the estimate of a trace has
             the smallest variance among vectors of independent entries; ``"normal"``: the standard
-            normal distribution, which ``biharmonic`` needs; ``"basis"``: vectors of the standard
+            normal distribution; ``"basis"``: vectors of the standard
             basis, drawn without replacement and multiplied by the square root of their number.
 
     Raises:

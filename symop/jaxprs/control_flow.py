@@ -57,9 +57,9 @@ def _scan(reader: Reader, equation: JaxprEqn, inputs: Values) -> Sequence[Node]:
     consts, carry = inputs[:n_consts], inputs[n_consts : n_consts + n_carry]
 
     def step(carries: Any, slices: Any) -> tuple[list[Node], list[Node]]:
-        given = nodes_of([*carries, *slices])
-        found = reader.read(params["jaxpr"], [*consts, *given])
-        return found[:n_carry], found[n_carry:]
+        values = nodes_of([*carries, *slices])
+        results = reader.read(params["jaxpr"], [*consts, *values])
+        return results[:n_carry], results[n_carry:]
 
     with reader.saving_by(None):
         last, series = symbol_flow.scan(
@@ -133,15 +133,15 @@ def _switch(
 
     def branch(part: Sequence[ClosedJaxpr], offset: int) -> Any:
         def run(index: Any, *values: Any) -> list[Node]:
-            at, *given = nodes_of([index, *values])
-            return _switch(reader, get("subtract")(at, offset) if offset else at, part, given)
+            at, *operands = nodes_of([index, *values])
+            return _switch(reader, get("subtract")(at, offset) if offset else at, part, operands)
 
         return run
 
     parts = branch(branches[half:], half), branch(branches[:half], 0)
     with reader.saving_by(None):
-        found = symbol_flow.cond(later, *parts, (index, *operands))
-    return nodes_of(found)
+        results = symbol_flow.cond(later, *parts, (index, *operands))
+    return nodes_of(results)
 
 
 @translates("remat2", "checkpoint", "remat")

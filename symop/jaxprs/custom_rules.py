@@ -296,8 +296,8 @@ class _Vjp(_Rule):
         outputs = self._opaque(run, values, self.vectors)
         pulled = pullback(outputs, [values[i] for i in self.places], heads)
         gradients = dict(zip(self.places, pulled, strict=True))
-        found = [(i, gradients.get(i)) for i in _inexact_places(self.avals)]
-        return [zeros(values[i].type) if one is None else one for i, one in found]
+        pairs = [(i, gradients.get(i)) for i in _inexact_places(self.avals)]
+        return [zeros(values[i].type) if one is None else one for i, one in pairs]
 
 
 def _inexact(values: Sequence[Any]) -> list[Any]:

@@ -229,10 +229,10 @@ def emit_typed(
 
 def emit(operator: str, *inputs: Node, **attributes: Any) -> list[Node]:
     """Returns the outputs of a call, on nodes even where there is no input."""
-    found = get(operator)
-    values, canonical, _ = found.bind(inputs, attributes)
-    made = Node.emitter.emit(found.resolved(values, canonical), values, canonical, None)
-    return list(made) if isinstance(made, tuple) else [made]
+    family = get(operator)
+    values, canonical, _ = family.bind(inputs, attributes)
+    outputs = Node.emitter.emit(family.resolved(values, canonical), values, canonical, None)
+    return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
 # Values ------------------------------------------------------------------------------------------

@@ -300,8 +300,8 @@ class _Fused:
         parameters = [*self._carries, *self._series.values(), *self._consts.values()]
         body = body_of(parameters, [self._values[node][j] for node, j in outputs], ())
         layout = Layout(body, len(carried), len(self._series), len(summed))
-        made = dict(zip(outputs, self._run(layout, image), strict=True))
-        return {one: made[one.source, one.index] for one in own}
+        values = dict(zip(outputs, self._run(layout, image), strict=True))
+        return {one: values[one.source, one.index] for one in own}
 
     def _layout(self, node: Node) -> Layout:
         return next(loop.layout for loop in self._group if loop.node is node)
@@ -311,14 +311,14 @@ class _Fused:
         operands = [one for loop in self._group for one in loop.carries]
         operands += [one for one, _ in (*self._series, *self._consts)]
         _, training, *steps = (None if one is None else image.value(one) for one in last.fixed)
-        made: Sequence[Node] = last.setting[0](
+        results: Sequence[Node] = last.setting[0](
             *steps,
             *map(image.value, operands),
             training=training,
             **layout._asdict(),
             **last.options,
         )
-        return made
+        return results
 
     def _taken(self, loop: _Loop) -> dict[Node, Node]:
         """Returns what the fused loop has for the parameters of the body of ``loop``."""
@@ -343,7 +343,7 @@ class _Fused:
 def _fused_inside(roots: Sequence[Node]) -> list[Node]:
     """Returns ``roots`` with fused loops in the bodies of their calls."""
     order = topological(roots)
-    fused = {node: made for node in order if (made := _with_bodies_fused(node)) is not None}
+    fused = {node: own for node in order if (own := _with_bodies_fused(node)) is not None}
     if not fused:
         return list(roots)
     image = Images()
@@ -362,9 +362,9 @@ def _with_bodies_fused(node: Node) -> Attributes | None:
     if not isinstance(node.op, Operator):
         return None
     deep = [one for one in bodies_of(node.attributes) if one.depth > 1]
-    made = {one: one.rewritten(fuse_loops) for one in deep if isinstance(one, GraphBody)}
-    if all(one is new for one, new in made.items()):
+    bodies = {one: one.rewritten(fuse_loops) for one in deep if isinstance(one, GraphBody)}
+    if all(one is new for one, new in bodies.items()):
         return None
     return tuple(
-        made.get(one, one) if isinstance(one, GraphBody) else one for one in node.attributes
+        bodies.get(one, one) if isinstance(one, GraphBody) else one for one in node.attributes
     )
