@@ -18,7 +18,7 @@ import numpy as np
 from registry.caches import memoized
 from registry.errors import NotDifferentiableError, NotLinearError, SymopError
 from registry.operator.attributes import identity_key, typed_key
-from registry.operator.bodies import Body, bodies_of
+from registry.operator.bodies import bodies_of
 from registry.operator.operator import Derivative, Operator
 from registry.primitives import reduces_over_devices
 from registry.types import VarKind, VarType
@@ -314,8 +314,7 @@ def _without_rules(linear: set[Node]) -> Any:
         if node not in linear:
             return ruled(node)
         assert isinstance(node.op, Operator)
-        closed = node.op.sealed or any(map(_is_closed, bodies_of(node.attributes)))
-        if node.op.transposable and not closed:
+        if node.op.transposable and not _is_closed(node.op, node.attributes):
             return _to_transpose(bare_kernel(node.op, node.attributes))
         places = tuple(i for i, one in enumerate(node.inputs) if one in linear)
         return _transposable(node.op, node.attributes, places)
@@ -398,7 +397,7 @@ def _transposable(operator: Operator, attributes: Attributes, places: Active) ->
         present = [i for i, one in enumerate(inputs) if one is not None and i != flag]
         residual = tuple(i for i in present if i not in places)
         by_type = operator, attributes, types, training, residual, places
-        closed = operator.opaque or operator.sealed or any(map(_is_closed, bodies_of(attributes)))
+        closed = operator.opaque or _is_closed(operator, attributes)
         if not closed and _transposed_by_jax(*by_type):
             return kernel(*inputs)
         through = _TransposableCall(*by_type)
@@ -410,13 +409,14 @@ def _transposable(operator: Operator, attributes: Attributes, places: Active) ->
     return call
 
 
-def _is_closed(body: Body) -> bool:
-    """Whether JAX must not split a body into what is known and what is linear.
+def _is_closed(operator: Operator, attributes: Attributes) -> bool:
+    """Whether JAX must not split the kernel into what is known and what is linear.
 
-    It would drop the rules of calls inside, also where everything they read is known, and a sealed
-    operator is not linear as JAX sees it.
+    In a body it would drop the rules of calls, also where everything they read is known, and to
+    JAX a sealed operator is not linear.
     """
-    return body.sealed or not body.native
+    bodies = bodies_of(attributes)
+    return operator.sealed or any(one.sealed or not one.native for one in bodies)
 
 
 @memoized(4096, key=typed_key)

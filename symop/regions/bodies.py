@@ -97,11 +97,11 @@ class GraphBody(Body):
         self.outputs = tuple(map(_output_type, self.results))
         self.draws = any(node.op is KEY for node in order)
         applied = [node for node in order if isinstance(node.op, Operator)]
-        operators = [node.op for node in order if isinstance(node.op, Operator)]
         self.native = all(map(is_native, applied))
         self.costly = any(map(is_costly, applied))
         inner = [body for node in applied for body in bodies.bodies_of(node.attributes)]
-        self.sealed = any(one.sealed for one in operators) or any(one.sealed for one in inner)
+        own = any(isinstance(node.op, Operator) and node.op.sealed for node in order)
+        self.sealed = own or any(one.sealed for one in inner)
         self.depth = 1 + max((one.depth for one in inner), default=0)
         _make_room(self.depth)
         self._memo: dict[Any, Any] = {}
