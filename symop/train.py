@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import NamedSharding, PartitionSpec
 
 from registry.errors import ArgumentError, BusyError, FeedError, SymopError, missing_extra
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
@@ -32,6 +33,7 @@ from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
 from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
+from symop.graph.shardings import Rules, with_shardings
 from symop.runtime.donation import (
     Cell,
     ChangedError,
@@ -44,8 +46,10 @@ from symop.runtime.donation import (
 )
 from symop.runtime.function import GraphFunction
 from symop.runtime.initial import initial_value
+from symop.runtime.placement import Placement
 from symop.symbol.building import Group
 from symop.symbol.symbol import Symbol
+from symop.training.placing import on_automatic_axes, shardings_of_state, shardings_on
 
 _TIMES = 100
 Arrays = dict[str, Any]
@@ -173,6 +177,8 @@ class Trainer:
         inputs: Sequence[str],
         metrics: Mapping[str, Symbol] | None = None,
         remat: Policy | None = None,
+        mesh: Any = None,
+        rules: Rules | None = None,
     ) -> None:
         """Prepares to minimize ``loss``.
 
@@ -189,6 +195,15 @@ class Trainer:
             inputs: the names of the arguments that a batch feeds.
             metrics: further values to compute in each step, from arguments and states of the loss.
             remat: the rematerialization policy (``so.remat``); by default all residuals are kept.
+            mesh: the devices to train on, a ``jax.sharding.Mesh``. Parameters are whole on each
+                device and inputs split by examples, over the mesh axis ``"data"`` or the only one,
+                except where ``rules`` or ``so.var(..., sharding=...)`` say otherwise. The state of
+                the optimizer is split like the parameters.
+            rules: shardings by name of parameter, state or input, or by pattern, such as
+                ``{"*_weight": (None, "model")}``; the first that matches counts.
+
+        Raises:
+            ArgumentError: an argument is invalid: the message says what must hold.
         """
         require_known("Trainer", inputs, loss.list_arguments())
         self.loss, self.optimizer = loss, optimizer
@@ -197,6 +212,7 @@ class Trainer:
         self.remat = require_policy("Trainer", remat)
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
+        self.placement = self._placed(mesh, rules)
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
@@ -209,8 +225,25 @@ class Trainer:
         self._step = DonatingStep(self._run)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        how = self.loss, self.optimizer, self.inputs, self.metrics, self.remat
+        where = None if self.placement is None else self.placement.mesh
+        how = self.loss, self.optimizer, self.inputs, self.metrics, self.remat, where
         return _trainer_of, how
+
+    def _placed(self, mesh: Any, rules: Rules | None) -> Placement | None:
+        """Declares the shardings that the mesh and the rules give to the variables."""
+        if mesh is None:
+            if rules is not None:
+                raise ArgumentError("Trainer: rules must come with a mesh, got none")
+            return None
+        everything = Group([self.loss, *self.metrics.values()])
+        variables = variables_of(everything.roots)
+        found = shardings_on("Trainer", variables, self.inputs, mesh, rules or {})
+        self.loss, *metrics = [
+            one._with_roots(with_shardings(one.roots, found))
+            for one in (self.loss, *self.metrics.values())
+        ]
+        self.metrics = dict(zip(self.metrics, metrics, strict=True))
+        return Placement("Trainer", mesh, found)
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
         """Returns the state before the first step: random parameters, zero moments.
@@ -222,14 +255,37 @@ class Trainer:
         Raises:
             ArgumentError: the optimizer does not accept the parameters.
         """
-        key = jax.random.key(seed)
+        if self.placement is None:
+            return TrainState(*self._initial(jax.random.key(seed), shapes))
+        where = jax.tree.map(lambda one: one.sharding, self.struct(**shapes))
+        start = jax.jit(
+            lambda: TrainState(*self._initial(jax.random.key(seed), shapes)), out_shardings=where
+        )
+        with self.placement.current():
+            state: TrainState = start()
+        return state
+
+    def struct(self, **shapes: Sequence[int]) -> TrainState:
+        """Returns the shapes, dtypes and shardings of a state, as ``jax.ShapeDtypeStruct``s.
+
+        A checkpoint is restored like it. ``shapes`` are as for ``init``.
+        """
+        parts = jax.eval_shape(lambda: self._initial(jax.random.key(0), shapes))
+        if self.placement is None:
+            return TrainState(*parts)
+        where = shardings_of_state(self.placement, parts)
+        struct: Any = jax.ShapeDtypeStruct
+        made = jax.tree.map(lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where)
+        return TrainState(*made)
+
+    def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> _Parts:
         own, steps = jax.random.split(key)
         given = initialize(self.loss, own, **shapes)
         params = {name: given[name] for name in self.parameters}
         states = {name: given[name] for name in self.loss.list_auxiliary_states()}
         with _calling_optimizer("init", "a dict of parameters"):
             opt_state = self.optimizer.init(params)
-        return TrainState(params, states, opt_state, steps, jnp.int32(0))
+        return _Parts(params, states, opt_state, steps, jnp.int32(0))
 
     def step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Arrays]:
         """Takes one step; returns the new state, and the loss and metrics before the update.
@@ -247,13 +303,23 @@ class Trainer:
             raise FeedError(
                 f"step: the batch must hold {', '.join(self.inputs)}, got no {', '.join(missing)}"
             )
+        if self.placement is None:
+            return self._stepped(state, dict(batch))
+        placed = {
+            name: self.placement.put_part(f"step: {name!r}", name, one)
+            for name, one in batch.items()
+        }
+        with self.placement.current():
+            return self._stepped(state, placed)
+
+    def _stepped(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
         for _ in range(_TIMES):
             try:
-                return state, self._replaced(state, dict(batch))
+                return state, self._replaced(state, batch)
             except ChangedError:
                 pass
             except TracedError:
-                new, values = self._step.inline((state._given(), dict(batch)))
+                new, values = self._step.inline((state._given(), batch))
                 return TrainState(*new()), values
         raise BusyError(
             f"step: the state must not change during the step, got {_TIMES} steps of it by "
@@ -280,7 +346,17 @@ class Trainer:
             given.clear()
 
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
-        state, function = unpack(state), self._function
+        parts, advance = unpack(state), self._advanced
+        if self.placement is not None:
+            whole = NamedSharding(self.placement.mesh, PartitionSpec())
+            values = dict.fromkeys(["loss", *self.metrics], whole)
+            results = shardings_of_state(self.placement, parts), values
+            advance = on_automatic_axes(self.placement, advance, results)
+        new, values = advance(parts, batch)
+        return [pack(new), values]
+
+    def _advanced(self, state: Any, batch: Arrays) -> tuple[_Parts, Arrays]:
+        function = self._function
         key = jax.random.fold_in(state.key, state.step)
 
         def evaluated(params: Arrays) -> Any:
@@ -306,15 +382,16 @@ class Trainer:
         updates, opt_state = self._updates(gradients, state, more)
         params = optax.apply_updates(state.params, updates)
         states = {**state.states, **updated}
-        new = _Parts(params, states, opt_state, state.key, state.step + 1)
-        return [pack(new), values]
+        return _Parts(params, states, opt_state, state.key, state.step + 1), values
 
     def _gradients(self, outputs: Sequence[Any], params: Arrays) -> Arrays:
         """Returns the gradients of all parameters from the outputs of the step's function."""
         # Arguments that the loss lists but does not depend on get zero gradients.
         gradients = {name: jnp.zeros_like(value) for name, value in params.items()}
         gradients.update(zip(self._moving, outputs[len(self.metrics) + 1 :], strict=True))
-        return gradients
+        if self.placement is None:
+            return gradients
+        return {name: self.placement.constrained(name, one) for name, one in gradients.items()}
 
     def _updates(self, gradients: Arrays, state: Any, more: Arrays) -> Any:
         """Calls the optimizer; returns the updates and its new state.
@@ -378,9 +455,11 @@ class Trainer:
         return state, history
 
 
-def _trainer_of(loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any) -> Trainer:
+def _trainer_of(
+    loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any, mesh: Any
+) -> Trainer:
     """Rebuilds a trainer from a pickle."""
-    return Trainer(loss, optimizer, inputs=inputs, metrics=metrics, remat=remat)
+    return Trainer(loss, optimizer, inputs=inputs, metrics=metrics, remat=remat, mesh=mesh)
 
 
 @contextlib.contextmanager

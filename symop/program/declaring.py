@@ -8,7 +8,9 @@ import numpy as np
 from registry.desc import VarDesc
 from registry.errors import ArgumentError
 from registry.shapes import canonical, default_float
+from registry.shardings import MeshAxes
 from registry.types import DType, VarKind, as_dtype
+from symop.graph.shardings import sharding_attribute
 from symop.runtime.initial import require_initial
 
 
@@ -21,15 +23,18 @@ def variable_record(
     initial: float | str | None = None,
     stops: bool = False,
     kind: str = VarKind.LOD_TENSOR.value,
+    sharding: Sequence[MeshAxes] | None = None,
 ) -> VarDesc:
     """Returns the record of a variable that is fed or persists between runs.
 
     Raises:
-        ArgumentError: the shape, the dtype or the initial value is invalid.
+        ArgumentError: the shape, the dtype, the initial value or the sharding is invalid.
     """
     known = default_float() if dtype is None else canonical(_dtype(name, dtype))
     attrs = {} if initial is None else {"initial": _spec(initial, known)}
-    return VarDesc(name, _lengths(name, shape), known.name, str(kind), role, stops, attrs)
+    lengths = _lengths(name, shape)
+    attrs |= sharding_attribute(f"program: {name!r}", sharding, len(lengths))
+    return VarDesc(name, lengths, known.name, str(kind), role, stops, attrs)
 
 
 def _lengths(name: str, shape: Sequence[int] | int) -> list[int]:

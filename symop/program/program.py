@@ -12,6 +12,7 @@ from registry.errors import ArgumentError, FeedError, ProgramError, UnknownTypeE
 from registry.hooks import define
 from registry.lod import LoDTensor
 from registry.naming import matching
+from registry.shardings import MeshAxes
 from registry.table import get
 from registry.types import VarKind
 from symop import random
@@ -96,6 +97,7 @@ class Program:
         *,
         kind: str = VarKind.LOD_TENSOR.value,
         stop_gradient: bool = False,
+        sharding: Sequence[MeshAxes] | None = None,
     ) -> Variable:
         """Declares a variable that is fed to every run.
 
@@ -105,11 +107,14 @@ class Program:
             dtype: its dtype; defaults to JAX's default float.
             kind: dense, or ``"selected_rows"``.
             stop_gradient: whether gradients stop here.
+            sharding: for each axis the mesh axis that it is split over; see ``so.shard``.
 
         Raises:
             ProgramError: the name is taken.
         """
-        return self._block.declare("argument", name, shape, dtype, stops=stop_gradient, kind=kind)
+        return self._block.declare(
+            "argument", name, shape, dtype, stops=stop_gradient, kind=kind, sharding=sharding
+        )
 
     def ragged(
         self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, counts: Sequence[int]
@@ -147,6 +152,7 @@ class Program:
         *,
         initial: float | str | None = None,
         trainable: bool = True,
+        sharding: Sequence[MeshAxes] | None = None,
     ) -> Variable:
         """Declares a variable that persists between runs and is trained.
 
@@ -159,19 +165,34 @@ class Program:
             initial: a number, or a distribution such as ``"normal(0.01)"``, ``"uniform(-1, 1)"``,
                 ``"glorot_uniform"``, ``"he_normal"``; defaults to ``"he_normal"``.
             trainable: whether gradients are taken with respect to it when no list is given.
+            sharding: for each axis the mesh axis that it is split over; see ``so.shard``.
         """
         return self._block.declare(
-            "parameter", name, shape, dtype, initial=initial, stops=not trainable
+            "parameter",
+            name,
+            shape,
+            dtype,
+            initial=initial,
+            stops=not trainable,
+            sharding=sharding,
         )
 
     def state(
-        self, name: str, shape: Sequence[int] | int, dtype: Any = None, *, initial: float | str = 0
+        self,
+        name: str,
+        shape: Sequence[int] | int,
+        dtype: Any = None,
+        *,
+        initial: float | str = 0,
+        sharding: Sequence[MeshAxes] | None = None,
     ) -> Variable:
         """Declares a variable that persists between runs but gets no gradient.
 
-        Examples are a counter and a moving mean.
+        Examples are a counter and a moving mean. The arguments are those of ``parameter``.
         """
-        return self._block.declare("state", name, shape, dtype, initial=initial, stops=True)
+        return self._block.declare(
+            "state", name, shape, dtype, initial=initial, stops=True, sharding=sharding
+        )
 
     def var(self, name: str) -> Variable:
         """Returns the variable called ``name``.

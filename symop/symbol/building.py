@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex
 
 from registry.errors import ArgumentError, FeedError, FormatError, UnknownTypeError, nearest
+from registry.shardings import MeshAxes
 from registry.types import DType, Shape, VarKind, as_dtype, is_inexact
 from registry.xla.unstack import put_together
 from symop.autodiff.gradients import Unreachable, grad_nodes, jvp_nodes
@@ -11,6 +12,7 @@ from symop.graph import nodes as graph
 from symop.graph.naming import require_known, scoped_name, variables_of
 from symop.graph.nodes import VARIABLE, Node, leaves, topological
 from symop.graph.policies import Policy, require_policy
+from symop.graph.shardings import sharding_attribute
 from symop.io.definitions import Definitions
 from symop.io.files import PathLike, read_bounded
 from symop.io.serialize import LIMIT, decode
@@ -27,6 +29,7 @@ def var(
     state: bool = False,
     attr: Mapping[str, str] | None = None,
     kind: str | VarKind = VarKind.LOD_TENSOR,
+    sharding: Sequence[MeshAxes] | None = None,
 ) -> Symbol:
     """Creates a variable: an input of a graph, fed when the graph runs.
 
@@ -38,9 +41,12 @@ def var(
         attr: strings to attach.
         kind: a dense array, or ``"selected_rows"``, whose shape is that of the whole array and
             must be given.
+        sharding: for each axis the mesh axis that it is split over on many devices, a tuple of mesh
+            axes, or None; see ``so.shard``.
 
     Raises:
-        ArgumentError: the kind, dtype or shape is invalid, or values of the kind cannot be fed.
+        ArgumentError: the kind, dtype, shape or sharding is invalid, or values of the kind cannot
+            be fed.
 
     Example:
         >>> import symop as so
@@ -51,10 +57,12 @@ def var(
     for key, value in (attr or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise ArgumentError(f"var {name!r}: attr must map str to str, got {attr!r}")
-    extra = tuple(sorted((attr or {}).items()))
+    lengths, known = _lengths(name, shape), _kind(name, kind)
+    ndim = None if lengths is None else len(lengths)
+    strings = {**(attr or {}), **sharding_attribute(f"var {name!r}", sharding, ndim)}
+    extra = tuple(sorted(strings.items()))
     declared = None if dtype is None else _declared_dtype(name, dtype)
     role = "state" if state else "argument"
-    lengths, known = _lengths(name, shape), _kind(name, kind)
     if lengths is None and known is not VarKind.LOD_TENSOR:
         raise ArgumentError(f"var {name!r}: the shape of {known.value} must be given, got none")
     return Symbol([graph.variable(full, lengths, declared, role, extra, known)])

@@ -17,6 +17,7 @@ from registry.errors import (
     nearest,
 )
 from registry.operator.operator import Operator
+from registry.shardings import Sharding
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Var, infix
 from symop.drawing.draw import MAX_NODES, draw, html
@@ -35,6 +36,7 @@ from symop.graph.nodes import (
 )
 from symop.graph.policies import Policy, require_policy
 from symop.graph.rewriting import substitute
+from symop.graph.shardings import Rules, ndims_of, resolve, shardings_of, with_shardings
 from symop.io.files import PathLike, write_atomically
 from symop.io.records import to_desc
 from symop.io.serialize import encode
@@ -233,6 +235,29 @@ class Symbol(Interface):
         """
         known = self._known({name: _shape_and_dtype(given) for name, given in types.items()})
         return self._with_roots(redeclare(self.roots, known))
+
+    def with_sharding(self, rules: Rules) -> "Symbol":
+        """Returns the same graph with variables that are split over a mesh as ``rules`` say.
+
+        Args:
+            rules: shardings (see ``so.shard``) by name of variable, or by pattern such as
+                ``"*_weight"``. Of several that match, the first counts.
+
+        Raises:
+            ArgumentError: a rule matches no variable, or its sharding is invalid.
+
+        Example:
+            >>> import symop as so
+            >>> y = so.fully_connected(so.var("x", shape=(8, 4)), units=2, name="layer")
+            >>> y.with_sharding({"*_weight": ("model", None)}).shardings()
+            {'layer_weight': ('model',)}
+        """
+        found = resolve("with_sharding", rules, ndims_of(self.roots))
+        return self._with_roots(with_shardings(self.roots, found))
+
+    def shardings(self) -> dict[str, Sharding]:
+        """Returns the shardings of the variables that declare one, by name."""
+        return shardings_of(self.roots)
 
     def with_memory(self, remat: Policy | None) -> "Symbol":
         """Returns the same graph with loops whose steps keep residuals according to ``remat``.

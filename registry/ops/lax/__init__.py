@@ -4,10 +4,12 @@ from registry.ops.lax import (
     functions,
     params,
     primitive,
+    sharding,
 )
 
 __all__ = [
     "functions",
     "params",
     "primitive",
+    "sharding",
 ]

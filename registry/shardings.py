@@ -1,0 +1,165 @@
+"""Shardings as data: for each axis of an array, the mesh axes that it is split over.
+
+A sharding names mesh axes only, so that it fits every mesh: axes that a mesh lacks split nothing.
+"""
+
+import math
+import re
+from typing import Any
+
+import jax
+from jax import lax, sharding
+
+from registry.errors import ArgumentError, AttributeValueError
+from registry.types import Shape
+
+MeshAxes = str | tuple[str, ...] | None
+"""The mesh axes that an axis of an array is split over: one, several (the first varies slowest), or
+none."""
+Sharding = tuple[MeshAxes, ...]
+
+# Any: JAX declares no types for the following names.
+_Spec: Any = sharding.PartitionSpec
+_Types: Any = sharding.AxisType
+_named: Any = sharding.NamedSharding
+_reshard: Any = sharding.reshard
+_place: Any = jax.device_put
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_LEGAL = "must hold a mesh axis, a tuple of mesh axes or None for each axis, each mesh axis once"
+
+
+def as_sharding(value: Any) -> Sharding:
+    """Returns the canonical form of a sharding, such as ``("data", None)`` or a ``PartitionSpec``.
+
+    Axes at the end that are not split are left out.
+
+    Raises:
+        AttributeValueError: ``value`` is not a sharding.
+    """
+    if not isinstance(value, (tuple, list, _Spec)):
+        raise AttributeValueError(f"{_LEGAL}, got {value!r}")
+    entries = [_entry(one, value) for one in value]
+    named = [axis for one in entries for axis in axes_of(one)]
+    if len(set(named)) < len(named):
+        raise AttributeValueError(f"{_LEGAL}, got {value!r}")
+    while entries and entries[-1] is None:
+        entries.pop()
+    return tuple(entries)
+
+
+def _entry(entry: Any, whole: Any) -> MeshAxes:
+    names = entry if isinstance(entry, (tuple, list)) else () if entry is None else (entry,)
+    if not all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
+        raise AttributeValueError(f"{_LEGAL}, got {whole!r}")
+    return None if not names else names[0] if len(names) == 1 else tuple(names)
+
+
+def axes_of(entry: MeshAxes) -> tuple[str, ...]:
+    """Returns the mesh axes of one entry of a sharding."""
+    return () if entry is None else (entry,) if isinstance(entry, str) else entry
+
+
+def mesh_axes(placement: Sharding) -> tuple[str, ...]:
+    """Returns all mesh axes of a sharding."""
+    return tuple(axis for entry in placement for axis in axes_of(entry))
+
+
+# As text -----------------------------------------------------------------------------------------
+
+
+def sharding_text(placement: Sharding) -> str:
+    """Returns a sharding as text, such as ``data, None`` or ``data+model``."""
+    return ", ".join("+".join(axes_of(one)) or "None" for one in placement)
+
+
+def parse_sharding(text: str) -> Sharding:
+    """Returns the sharding that ``sharding_text`` wrote.
+
+    Raises:
+        AttributeValueError: the text is not that of a sharding.
+    """
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    return as_sharding([None if part == "None" else tuple(part.split("+")) for part in parts])
+
+
+# On a mesh ---------------------------------------------------------------------------------------
+
+
+def on_mesh(placement: Sharding, mesh: Any) -> Sharding:
+    """Returns the sharding without the axes that ``mesh`` lacks."""
+    names = set(mesh.axis_names)
+    return as_sharding([[one for one in axes_of(entry) if one in names] for entry in placement])
+
+
+def require_divisible(what: str, shape: Shape, placement: Sharding, mesh: Any) -> None:
+    """Checks that an array of ``shape`` can be split evenly over ``mesh``.
+
+    Raises:
+        ArgumentError: the array has too few axes, or the length of one is not divisible.
+    """
+    if len(placement) > len(shape):
+        raise ArgumentError(
+            f"{what}: the sharding must have at most {len(shape)} entries, the number of axes, "
+            f"got {placement}"
+        )
+    for i, entry in enumerate(placement):
+        parts = math.prod(mesh.shape[axis] for axis in axes_of(entry))
+        if shape[i] % parts:
+            raise ArgumentError(
+                f"{what}: the length of axis {i} must be divisible by {parts}, the size of mesh "
+                f"axis {sharding_text((entry,))!r}, got {shape[i]}"
+            )
+
+
+def constrained(value: Any, placement: Sharding, what: str = "shard") -> Any:
+    """Returns ``value``, split over the current mesh as ``placement`` says.
+
+    The mesh is the context's (``jax.set_mesh``), or else the one that ``value`` is on. Without a
+    mesh, and inside of ``jax.shard_map``, where an array is the part of one device, the result is
+    ``value``.
+
+    Raises:
+        ArgumentError: the array cannot be split evenly.
+    """
+    mesh = _mesh_of(value)
+    if mesh is None or mesh.empty:
+        return value
+    free = {
+        name
+        for name, kind in zip(mesh.axis_names, mesh.axis_types, strict=True)
+        if kind is not _Types.Manual
+    }
+    if not free:
+        return value
+    entries = [[one for one in axes_of(entry) if one in free] for entry in placement]
+    known = as_sharding(entries)
+    require_divisible(what, value.shape, known, mesh)
+    if not isinstance(value, jax.core.Tracer):
+        return _place(value, _named(mesh, _Spec(*known)))
+    return _traced(value, known, mesh)
+
+
+def _mesh_of(value: Any) -> Any:
+    """Returns the mesh of the context or of ``value``: an abstract one while JAX traces."""
+    if isinstance(value, jax.core.Tracer):
+        mesh: Any = sharding.get_abstract_mesh()
+        return jax.typeof(value).sharding.mesh if mesh.empty else mesh
+    mesh = sharding.get_mesh()
+    return getattr(getattr(value, "sharding", None), "mesh", None) if mesh.empty else mesh
+
+
+def _traced(value: Any, placement: Sharding, mesh: Any) -> Any:
+    """Returns a traced value with its sharding: a constraint, and on explicit axes a type."""
+    explicit, auto = set(mesh.explicit_axes), set(mesh.auto_axes)
+    if explicit:
+        value = _reshard(value, _named(mesh, _chosen(placement, explicit, value.ndim)))
+    if auto:
+        wanted = _named(mesh, _chosen(placement, auto, value.ndim))
+        value = lax.with_sharding_constraint(value, wanted)
+    return value
+
+
+def _chosen(placement: Sharding, axes: set[str], ndim: int) -> Any:
+    entries: list[Any] = [tuple(a for a in axes_of(one) if a in axes) for one in placement]
+    return _Spec(*[one or None for one in entries], *[None] * (ndim - len(entries)))
