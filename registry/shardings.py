@@ -24,6 +24,7 @@ _Types: Any = sharding.AxisType
 _named: Any = sharding.NamedSharding
 _reshard: Any = sharding.reshard
 _place: Any = jax.device_put
+_constraint: Any = lax.with_sharding_constraint
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _LEGAL = "must hold a mesh axis, a tuple of mesh axes or None for each axis, each mesh axis once"
@@ -156,7 +157,7 @@ def _traced(value: Any, placement: Sharding, mesh: Any) -> Any:
         value = _reshard(value, _named(mesh, _chosen(placement, explicit, value.ndim)))
     if auto:
         wanted = _named(mesh, _chosen(placement, auto, value.ndim))
-        value = lax.with_sharding_constraint(value, wanted)
+        value = _constraint(value, wanted)
     return value
 
 

@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import NamedSharding, PartitionSpec
 
 from registry.errors import ArgumentError, BusyError, FeedError, SymopError, missing_extra
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
@@ -46,10 +45,10 @@ from symop.runtime.donation import (
 )
 from symop.runtime.function import GraphFunction
 from symop.runtime.initial import initial_value
-from symop.runtime.placement import Placement
+from symop.runtime.placement import Placement, placement_of
 from symop.symbol.building import Group
 from symop.symbol.symbol import Symbol
-from symop.training.placing import on_automatic_axes, shardings_of_state, shardings_on
+from symop.training.placing import on_automatic_axes, shardings_of_state
 
 _TIMES = 100
 Arrays = dict[str, Any]
@@ -231,19 +230,16 @@ class Trainer:
 
     def _placed(self, mesh: Any, rules: Rules | None) -> Placement | None:
         """Declares the shardings that the mesh and the rules give to the variables."""
-        if mesh is None:
-            if rules is not None:
-                raise ArgumentError("Trainer: rules must come with a mesh, got none")
-            return None
         everything = Group([self.loss, *self.metrics.values()])
-        variables = variables_of(everything.roots)
-        found = shardings_on("Trainer", variables, self.inputs, mesh, rules or {})
+        placement = placement_of("Trainer", everything.roots, mesh, rules, self.inputs)
+        if placement is None:
+            return None
         self.loss, *metrics = [
-            one._with_roots(with_shardings(one.roots, found))
+            one._with_roots(with_shardings(one.roots, placement.shardings))
             for one in (self.loss, *self.metrics.values())
         ]
         self.metrics = dict(zip(self.metrics, metrics, strict=True))
-        return Placement("Trainer", mesh, found)
+        return placement
 
     def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
         """Returns the state before the first step: random parameters, zero moments.
@@ -305,10 +301,7 @@ class Trainer:
             )
         if self.placement is None:
             return self._stepped(state, dict(batch))
-        placed = {
-            name: self.placement.put_part(f"step: {name!r}", name, one)
-            for name, one in batch.items()
-        }
+        placed = self.placement.put_feed("step", batch)
         with self.placement.current():
             return self._stepped(state, placed)
 
@@ -348,8 +341,7 @@ class Trainer:
     def _run(self, state: Any, batch: Arrays) -> list[Any]:
         parts, advance = unpack(state), self._advanced
         if self.placement is not None:
-            whole = NamedSharding(self.placement.mesh, PartitionSpec())
-            values = dict.fromkeys(["loss", *self.metrics], whole)
+            values = dict.fromkeys(["loss", *self.metrics], self.placement.whole)
             results = shardings_of_state(self.placement, parts), values
             advance = on_automatic_axes(self.placement, advance, results)
         new, values = advance(parts, batch)

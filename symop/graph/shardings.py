@@ -64,8 +64,12 @@ def shardings_of(outputs: Sequence[Node]) -> dict[str, Sharding]:
 
 def ndims_of(outputs: Sequence[Node]) -> dict[str, int | None]:
     """Returns the number of axes of each variable of a graph, None where it is not known."""
-    variables = variables_of(outputs).items()
-    return {name: None if n.types is None else len(n.types[0].shape) for name, n in variables}
+    return {name: ndim_of(node) for name, node in variables_of(outputs).items()}
+
+
+def ndim_of(variable: Node) -> int | None:
+    """Returns the number of axes of a variable, None where it is not known."""
+    return None if variable.types is None else len(variable.types[0].shape)
 
 
 def resolve(what: str, rules: Rules, ndims: Mapping[str, int | None]) -> dict[str, Sharding]:

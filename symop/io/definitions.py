@@ -31,6 +31,7 @@ from symop.graph.nodes import (
     variable,
 )
 from symop.graph.origins import UNKNOWN_FILE
+from symop.graph.shardings import declared_sharding
 from symop.io.leaf_records import (
     LOADERS,
     NAME_LIMIT,
@@ -182,6 +183,7 @@ class Definitions:
         if var.role != "intermediate":
             self.give(var.name)
             extra = tuple(var.attrs.items())
+            declared_sharding(var.attrs)  # an error if a file holds another text
             role, kind = _node_role(var.role), VarKind(var.kind)
             self.define(var.name, self.variable(var.name, shape, dtype, role, extra, kind))
 

@@ -1,6 +1,7 @@
 """Programs: named variables and ordered calls, including backward and updates, run as one step."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from operator import is_
 from typing import Any, ClassVar
 
@@ -17,17 +18,20 @@ from registry.table import get
 from registry.types import VarKind
 from symop import random
 from symop.drawing.draw import html
+from symop.graph.shardings import Rules
 from symop.io.files import PathLike, read_bounded, write_atomically
 from symop.io.parsing import parse_records
 from symop.io.serialize import LIMIT, decode, encode
 from symop.io.text import program_text
 from symop.program.block import Block, Variable
+from symop.program.placing import made_on, placement_of_block
 from symop.program.run import Runner
 from symop.program.scope import Scope
 from symop.program.symbols import from_symbol_desc, to_symbol_desc
 from symop.program.verifying import checked_block
 from symop.runtime.initial import initial_value
 from symop.runtime.memory import copy_array
+from symop.runtime.placement import Placement
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
 
@@ -79,6 +83,7 @@ class Program:
         self._outputs: list[str] = []
         self.scope = Scope()
         self._runners: dict[Any, Runner] = {}
+        self._placement: Placement | None = None
         self._last: tuple[Any, bool | None, Any] = (self, None, None)
 
     @classmethod
@@ -488,9 +493,43 @@ class Program:
         found = {}
         for i, name in enumerate(names):
             type, attrs = self._block.values[name].type, self._block.variables[name].attrs
-            own = jax.random.fold_in(key, i)
-            found[name] = initial_value(attrs.get("initial"), type, own)
+            make = partial(initial_value, attrs.get("initial"), type)
+            found[name] = made_on(self._placement, name, make, jax.random.fold_in(key, i))
         self.scope.update(found)
+
+    def place(self, mesh: Any, rules: Rules | None = None) -> None:
+        """Puts the parameters and states on a mesh, where the following runs compute.
+
+        Parameters and states are whole on each device and inputs split by examples, over the mesh
+        axis ``"data"`` or the only one, except where ``rules`` or ``sharding`` of a variable say
+        otherwise. The states of an optimizer are split like their parameters.
+
+        Args:
+            mesh: a ``jax.sharding.Mesh``; None to return to one device.
+            rules: shardings (see ``so.shard``) by name of variable or by pattern such as
+                ``"*_weight"``; the first that matches counts.
+
+        Raises:
+            ArgumentError: the mesh or a rule is invalid; nothing is changed.
+
+        Example:
+            >>> import jax, symop as so
+            >>> program = so.Program()
+            >>> w = program.parameter("w", (4, 2), initial=1, sharding=("model",))
+            >>> program.place(jax.make_mesh((1,), ("model",)))
+            >>> program.run(fetch=w).sharding.spec
+            P('model', None)
+        """
+        placement = placement_of_block(self._block, mesh, rules)
+        moved = {}
+        for name, value in self.scope.items():
+            if placement is None:
+                moved[name] = jax.device_put(value, jax.devices()[0])
+            else:
+                moved[name] = placement.put(f"place: {name!r}", name, value)
+        self.scope.update(moved)
+        self._placement = placement
+        self._runners, self._last = {}, (self, None, None)
 
     def run(
         self,
@@ -525,7 +564,11 @@ class Program:
         ):
             runner = self._runner(fetch, training)
             self._last = tuple(fetch) if isinstance(fetch, list) else fetch, training, runner
-        return runner.run(feed if feed.__class__ is dict else _as_dict(feed), self)
+        fed = feed if feed.__class__ is dict else _as_dict(feed)
+        if self._placement is None:
+            return runner.run(fed, self)
+        with self._placement.current():
+            return runner.run(self._placement.put_feed("run", fed), self)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
@@ -543,7 +586,9 @@ class Program:
         stale = [key for key, one in self._runners.items() if one.serial != self._block.serial]
         for key in stale:
             del self._runners[key]
-        return Runner(self._block, names, single=single, training=training)
+        return Runner(
+            self._block, names, single=single, training=training, placement=self._placement
+        )
 
 
 def _are_the_same(fetch: Any, before: Any) -> bool:

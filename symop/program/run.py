@@ -38,6 +38,7 @@ from symop.runtime.donation import (
 )
 from symop.runtime.function import Specialized, as_fed, over_stacks, require_whole
 from symop.runtime.memory import copy_array
+from symop.runtime.placement import Placement, constrained_by
 
 Key = tuple[Any, ...]
 _TIMES = 100
@@ -98,10 +99,19 @@ class Runner:
         run: runs the program once.
     """
 
-    def __init__(self, block: Block, fetch: Sequence[str], *, single: bool, training: bool) -> None:
+    def __init__(
+        self,
+        block: Block,
+        fetch: Sequence[str],
+        *,
+        single: bool,
+        training: bool,
+        placement: Placement | None = None,
+    ) -> None:
         """Plans to compute ``fetch``, one value or a list, and the block's updates."""
         self.serial, self._single = block.serial, single
-        graph = _graph_of(block, fetch)
+        self._placement = placement
+        graph = _graph_of(block, fetch, placement)
         new_of = graph.updates
         needed = set(topological([*graph.outputs, *new_of.values()]))
         self._own = {graph.stacks.get(name, name): one for name, one in graph.variables.items()}
@@ -154,7 +164,7 @@ class Runner:
         found = results[self._count :]
         for i in self._copied:
             found[i] = jax.tree_util.tree_map(jnp.copy, found[i])
-        new = results[: self._count]
+        new = constrained_by(self._placement, self._updated, results[: self._count])
         return [[_as_given(one) for one in part] for part in (new, found)]
 
     def _require_type(self, name: Name, node: Node, value: Any) -> None:
@@ -414,7 +424,7 @@ class Runner:
         return {name: _array(name, self._feeds[name], one) for name, one in needed.items()}
 
 
-def _graph_of(block: Block, fetch: Sequence[str]) -> Specialized:
+def _graph_of(block: Block, fetch: Sequence[str], placement: Placement | None) -> Specialized:
     """Returns the values ``fetch`` and all updates of a block, over its variables.
 
     Repeated blocks become loops. Parameters and states that a loop reads and updates one per step
@@ -436,7 +446,12 @@ def _graph_of(block: Block, fetch: Sequence[str]) -> Specialized:
         return graph._replace(outputs=found[:count], updates=updates)
 
     kept = {name for name in own if block.variables[name].persistable}
-    return over_stacks(settled, kept.issuperset)
+
+    def allows(names: tuple[str, ...]) -> bool:
+        alike = placement is None or len({placement.sharding(name) for name in names}) == 1
+        return alike and kept.issuperset(names)
+
+    return over_stacks(settled, allows)
 
 
 def _fill(given: list[Any], values: Sequence[Any]) -> None:

@@ -42,6 +42,7 @@ from symop.runtime.function import (
     specialize,
 )
 from symop.runtime.memory import is_alive, memory_of
+from symop.runtime.placement import Placement, constrained_by, current
 
 GradReq = Literal["null", "write", "write_inplace", "add"] | OpReqType
 """The action of ``backward`` on a gradient: none, replace the old one, or add to it.
@@ -56,6 +57,23 @@ class _Forward(NamedTuple):
 
     variables: list[Any]
     residuals: list[Any]
+
+
+class Settings(NamedTuple):
+    """How an executor computes and holds its arrays.
+
+    Attributes:
+        remat: The residuals that a forward pass keeps; None for all that ``backward`` reads.
+        stacked: Whether arrays that a loop reads one per step are held as one array.
+        placement: The mesh that holds the arrays; None for one device.
+    """
+
+    remat: Policy | None = None
+    stacked: bool = False
+    placement: Placement | None = None
+
+
+_DEFAULT = Settings()
 
 
 class Executor:
@@ -88,24 +106,24 @@ class Executor:
         states: Mapping[str, Any],
         grad_req: "GradReq | Mapping[str, GradReq] | Sequence[GradReq]" = "write",
         gradients: Mapping[str, Any] | None = None,
-        remat: Policy | None = None,
-        *,
-        stacked: bool = False,
+        settings: Settings = _DEFAULT,
     ) -> None:
         """Binds ``outputs`` to arrays; users call ``Symbol.bind`` or ``Symbol.simple_bind``."""
         names = names_of(topological(outputs))
         self.output_names = [output_name(node, names) for node in outputs]
         variables = variables_of([*also, *outputs])
-        given = _arrays(variables, "argument", arguments)
-        known = _arrays(variables, "state", states)
+        self._placement = settings.placement
+        given = self._placed(_arrays(variables, "argument", arguments))
+        known = self._placed(_arrays(variables, "state", states))
         self.outputs: list[Any] = []
         types = {
             name: (tuple(array.shape), array.dtype) for name, array in {**given, **known}.items()
         }
         self._requests = _requests(variables, grad_req, types)
         asked = {name: self._requests[name] for name in given}
-        self.bound = bound = _Bound(outputs, also, types, remat, asked, stacked)
-        trained = _Mode(bound, training=True, stacking=self._may_stack if stacked else _never)
+        self.bound = bound = _Bound(outputs, also, types, asked, *settings)
+        stacking = self._may_stack if settings.stacked else _never
+        trained = _Mode(bound, training=True, stacking=stacking)
         stacks = trained.settled.stacks
         predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
         self._modes = {True: trained, False: predicted}
@@ -115,12 +133,19 @@ class Executor:
         )
         self.arg_dict: Held = held_by(given, stacks)
         self.aux_dict: Held = held_by(known, stacks)
-        self.grad_dict: Held = held_by(self._initial_gradients(gradients), stacks)
+        gradients = self._placed(self._initial_gradients(gradients))
+        self.grad_dict: Held = held_by(gradients, stacks)
         self._seen = Seen()
         for own in (self.arg_dict, self.aux_dict):
             self._seen.trust(own, own)
         self._kept: _Forward | None = None
         self._trained = False
+
+    def _placed(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns arrays on the devices of the mesh, if there is one."""
+        if self._placement is None:
+            return dict(arrays)
+        return {name: self._placement.put(repr(name), name, one) for name, one in arrays.items()}
 
     def _may_stack(self, names: tuple[str, ...]) -> bool:
         """Whether all gradients of a stack have the same request."""
@@ -157,10 +182,12 @@ class Executor:
         values = self._values(mode)
         if is_train and self._wanted():
             half = mode.half(self._wanted())
-            outputs, residuals, new = half.forward(values, root, offset)
+            with current(self._placement):
+                outputs, residuals, new = half.forward(values, root, offset)
             kept = _Forward([values[i] for i in half.kept], residuals)
         else:
-            outputs, new = mode.run(values, root, offset)
+            with current(self._placement):
+                outputs, new = mode.run(values, root, offset)
             kept = None
         self._update(dict(zip(mode.updated, new, strict=True)))
         self.outputs, self._kept, self._trained = outputs, kept, bool(is_train)
@@ -181,6 +208,11 @@ class Executor:
             raise GradientError("backward: forward(is_train=True) must come first, got none")
         if self._kept is None:
             return
+        with current(self._placement):
+            self._backward(out_grads)
+
+    def _backward(self, out_grads: Any) -> None:
+        assert self._kept is not None
         mode = self._modes[True]
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
@@ -251,7 +283,10 @@ class Executor:
     def _feed(self, arrays: Mapping[str, Any]) -> None:
         require_known("forward", arrays, list(self._variables))
         checked = {name: as_fed(name, self._variables[name], one) for name, one in arrays.items()}
-        self._update({name: jnp.asarray(array) for name, array in checked.items()})
+        if self._placement is None:
+            self._update({name: jnp.asarray(array) for name, array in checked.items()})
+        else:
+            self._update(self._placed(checked))
 
     def _update(self, arrays: Mapping[str, Any]) -> None:
         """Stores arrays of the declared types, by the names of variables or stacks."""
@@ -275,10 +310,12 @@ class Executor:
         for own in (self.arg_dict, self.aux_dict):
             self._feed({name: own[name] for name in self._seen.new(own)})
         count = mode.n_arguments
-        return [
-            *[whole(self.arg_dict, name) for name in mode.names[:count]],
-            *[whole(self.aux_dict, name) for name in mode.names[count:]],
+        names = mode.names
+        arrays = [
+            *[whole(self.arg_dict, name) for name in names[:count]],
+            *[whole(self.aux_dict, name) for name in names[count:]],
         ]
+        return list(self._placed(dict(zip(names, arrays, strict=True))).values())
 
     @property
     def output_dict(self) -> dict[str, Any]:
@@ -309,9 +346,10 @@ class _Bound(NamedTuple):
     outputs: Sequence[Node]
     also: Sequence[Node]
     types: Mapping[str, Any]
-    remat: Policy | None
     requests: Mapping[str, GradReq]
+    remat: Policy | None
     stacked: bool
+    placement: Placement | None
 
 
 def _never(names: tuple[str, ...]) -> bool:
@@ -326,7 +364,7 @@ class _Mode:
         self, bound: _Bound, *, training: bool, stacking: Callable[[tuple[str, ...]], bool]
     ) -> None:
         aim = Aim(residuals=training, stacking=stacking is not _never)
-        self.training, self.remat = training, bound.remat
+        self.training, self.remat, self.placement = training, bound.remat, bound.placement
         self.variables: dict[str, Node] = {}
         self.settled = over_stacks(
             lambda apart: self._settled(bound, aim._replace(apart=apart)), stacking
@@ -343,7 +381,7 @@ class _Mode:
         ]
         self._plan = self.plan(self.settled.outputs, self.order, updating=True)
         self.updated = [self.names[i] for i in self._plan.updates]
-        self.run: Call = jax.jit(self._plan.__call__)
+        self.run: Call = jax.jit(self.placing(self._plan))
         self._halves: dict[tuple[str, ...], _Halves] = {}
 
     def _settled(self, bound: _Bound, aim: Aim) -> Specialized:
@@ -370,6 +408,16 @@ class _Mode:
             keys=self.settled.keys,
             updates=self.settled.updates if updating else None,
         )
+
+    def placing(self, schedule: Schedule) -> Call:
+        """Returns the function of ``schedule``, whose new states are split as declared."""
+        names = [self.names[i] for i in schedule.updates]
+
+        def run(*given: Any) -> Any:
+            results, new = schedule(*given)
+            return results, constrained_by(self.placement, names, new)
+
+        return run if self.placement is not None else schedule.__call__
 
     @functools.cached_property
     def ones(self) -> list[Any]:
@@ -401,7 +449,7 @@ class _Halves:
         crossing = set(cut)
         self.kept = [i for i, node in enumerate(mode.order) if node in crossing]
         carried = [node for node in cut if node.op is not VARIABLE]
-        first = mode.plan([*settled.outputs, *carried], mode.order, updating=True)
+        first = mode.placing(mode.plan([*settled.outputs, *carried], mode.order, updating=True))
         known = [*(mode.order[i] for i in self.kept), *carried, *heads]
         second = mode.plan(gradients, known, updating=False)
 
@@ -414,7 +462,8 @@ class _Halves:
             residuals: list[Any],
             cotangents: list[Any],
         ) -> list[Any]:
-            return second([*variables, *residuals, *cotangents])[0]
+            found = second([*variables, *residuals, *cotangents])[0]
+            return constrained_by(mode.placement, wanted, found)
 
         def over(spent: list[Any], old: list[Any], *given: list[Any]) -> list[Any]:
             del spent

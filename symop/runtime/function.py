@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, FeedError
+from registry.shardings import constrained
 from registry.types import (
     DType,
     Shape,
@@ -37,6 +38,7 @@ from symop.graph.nodes import (
 )
 from symop.graph.policies import Policy
 from symop.graph.rewriting import images
+from symop.graph.shardings import shardings_of
 from symop.graph.states import explicit
 from symop.lowering.rules import bare_where_native, ruled
 from symop.lowering.steps import Schedule, random_keys, type_of
@@ -225,6 +227,7 @@ class GraphFunction:
         self.states = [name for name in variables if roles[name] == "state"]
         self.names = [*self.arguments, *self.states]
         self._nodes = [variables[name] for name in self.names]
+        self._shardings = shardings_of(self._nodes)
         self._typed = all(node.types is not None for node in order)
         self._schedules: dict[Any, Schedule] = {}
 
@@ -251,9 +254,20 @@ class GraphFunction:
             raise FeedError(
                 f"symbol: {', '.join(self.names)} must be given, got no {', '.join(missing)}"
             )
-        return [
+        values = [
             as_fed(name, node, given[name])
             for name, node in zip(self.names, self._nodes, strict=True)
+        ]
+        return self._placed(values) if self._shardings else values
+
+    def _placed(self, values: Sequence[Any]) -> list[Any]:
+        """Returns values that are split over the current mesh as their variables declare."""
+        known = self._shardings
+        return [
+            constrained(one, known[name], repr(name))
+            if name in known and isinstance(one, (jax.Array, np.ndarray))
+            else one
+            for name, one in zip(self.names, values, strict=True)
         ]
 
     def schedule(self, values: Sequence[Any]) -> Schedule:

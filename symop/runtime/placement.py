@@ -1,8 +1,8 @@
 """The values of a graph on the devices of a mesh."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -16,6 +16,10 @@ from registry.shardings import (
     on_mesh,
     require_divisible,
 )
+from registry.values import SelectedRows
+from symop.graph.naming import variables_of
+from symop.graph.nodes import Node
+from symop.graph.shardings import Rules, ndim_of, resolve, sharding_of
 
 # Any: JAX declares no types for the following names.
 _Mesh: Any = sharding.Mesh
@@ -38,24 +42,15 @@ class Placement:
         shardings: the shardings by name; a value without one is whole on each device.
     """
 
-    def __init__(self, owner: str, mesh: Any, shardings: Mapping[str, Sharding]) -> None:
-        """Checks ``mesh`` and the axes that ``shardings`` name.
-
-        Raises:
-            ArgumentError: ``mesh`` is not a ``jax.sharding.Mesh``.
-        """
-        if not isinstance(mesh, _Mesh):
-            raise ArgumentError(
-                f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}"
-            )
+    def __init__(self, mesh: Any, shardings: Mapping[str, Sharding]) -> None:
+        """Creates a placement; axes that the mesh lacks split nothing."""
         self.mesh = mesh
         self.shardings = {name: on_mesh(one, mesh) for name, one in shardings.items()}
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
-        """Makes the mesh that of the context."""
-        with _set_mesh(self.mesh):
-            yield
+    def current(self) -> AbstractContextManager[None]:
+        """Returns a context in which the mesh is the current one."""
+        context: AbstractContextManager[None] = _set_mesh(self.mesh)
+        return context
 
     def sharding(self, name: Name) -> Sharding:
         """Returns the sharding of a value, or of a stack of values, by axes of the mesh."""
@@ -74,19 +69,31 @@ class Placement:
         require_divisible(what, tuple(shape), known, self.mesh)
         return _named(self.mesh, _Spec(*known))
 
+    @property
+    def whole(self) -> Any:
+        """The ``NamedSharding`` of a value that is whole on each device."""
+        return _named(self.mesh, _Spec())
+
     def put(self, what: str, name: str, value: Any) -> Any:
         """Returns ``value`` on the devices of the mesh.
 
         Of several processes, each gives the same whole value.
         """
+        if isinstance(value, SelectedRows):
+            return jax.device_put(value, self.whole)
         if isinstance(value, jax.core.Tracer):
             return constrained(value, self.sharding(name), what)
         where = self.named(what, name, np.shape(value))
-        if getattr(value, "sharding", None) == where:
+        before = getattr(value, "sharding", None)
+        if before is not None and before.is_equivalent_to(where, np.ndim(value)):
             return value
         return jax.device_put(value, where)
 
-    def put_part(self, what: str, name: str, value: Any) -> Any:
+    def put_feed(self, what: str, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns fed values on the mesh; of several processes, each gives the part it holds."""
+        return {name: self._put_part(f"{what}: {name!r}", name, one) for name, one in feed.items()}
+
+    def _put_part(self, what: str, name: str, value: Any) -> Any:
         """Returns an array of which each process gives the part that its devices hold.
 
         An array that spans several processes already is moved as it is.
@@ -95,11 +102,9 @@ class Placement:
             return self.put(what, name, value)
         if isinstance(value, jax.Array) and not value.is_fully_addressable:
             return self.put(what, name, value)
-        part = np.asarray(value)
-        known = self.sharding(name)
-        where = _named(self.mesh, _Spec(*known))
+        part, known = np.asarray(value), self.sharding(name)
         try:
-            return _from_parts(where, part)
+            return _from_parts(_named(self.mesh, _Spec(*known)), part)
         except ValueError as error:
             raise FeedError(
                 f"{what}: each process must give the part of its devices, got {part.shape} for "
@@ -107,11 +112,101 @@ class Placement:
             ) from None
 
     def constrained(self, name: Name, value: Any) -> Any:
-        """Returns a traced value, split as declared."""
-        return jax.tree.map(lambda one: constrained(one, self.sharding(name), str(name)), value)
+        """Returns a traced value, split as declared; rows are where XLA puts them."""
+        if isinstance(value, SelectedRows):
+            return value
+        return constrained(value, self.sharding(name), str(name))
 
 
-def batch_sharding(owner: str, name: str, mesh: Any) -> Sharding:
+class Declared(NamedTuple):
+    """What is known of a variable.
+
+    Attributes:
+        sharding: the sharding that it declares, or None.
+        ndim: the number of its axes, or None.
+    """
+
+    sharding: Sharding | None
+    ndim: int | None
+
+
+def placement_of(
+    owner: str,
+    outputs: Sequence[Node],
+    mesh: Any,
+    rules: Rules | None,
+    inputs: Collection[str] = (),
+) -> Placement | None:
+    """Returns the placement of the variables of a graph; None without a mesh. See ``placed_by``."""
+    variables = {
+        name: Declared(sharding_of(node), ndim_of(node))
+        for name, node in variables_of(outputs).items()
+    }
+    return placed_by(owner, variables, mesh, rules, inputs)
+
+
+def placed_by(
+    owner: str,
+    variables: Mapping[str, Declared],
+    mesh: Any,
+    rules: Rules | None,
+    inputs: Collection[str] = (),
+) -> Placement | None:
+    """Returns the placement of variables; None without a mesh.
+
+    Args:
+        owner: the caller, for messages.
+        variables: the variables by name.
+        mesh: the mesh.
+        rules: the rules of the caller.
+        inputs: the names of the variables that are split by examples if nothing else is said.
+
+    Raises:
+        ArgumentError: ``mesh`` is not a ``jax.sharding.Mesh``; a rule matches no variable, names
+            another axis than those of the mesh, or differs from a declared sharding; or no rule
+            says how an input is split.
+    """
+    if mesh is None:
+        if rules is not None:
+            raise ArgumentError(f"{owner}: rules must come with a mesh, got none")
+        return None
+    if not isinstance(mesh, _Mesh):
+        raise ArgumentError(
+            f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}"
+        )
+    ruled = resolve(owner, rules or {}, {name: one.ndim for name, one in variables.items()})
+    _require_axes(owner, ruled, mesh)
+    found: dict[str, Sharding] = {}
+    for name, (declared, ndim) in variables.items():
+        rule = ruled.get(name)
+        if declared is not None and rule is not None and declared != rule:
+            raise ArgumentError(
+                f"{owner}: {name!r} must have one sharding, got {declared} where it is declared "
+                f"and {rule} by a rule"
+            )
+        known = declared if rule is None else rule
+        if known is not None:
+            found[name] = known
+        elif name in inputs and ndim != 0:
+            found[name] = _batch_sharding(owner, name, mesh)
+    return Placement(mesh, found)
+
+
+def current(placement: Placement | None) -> AbstractContextManager[None]:
+    """Returns a context in which the mesh of ``placement``, if there is one, is the current one."""
+    return nullcontext() if placement is None else placement.current()
+
+
+def constrained_by(
+    placement: Placement | None, names: Sequence[Name], values: Sequence[Any]
+) -> list[Any]:
+    """Returns traced values, split as their names say."""
+    if placement is None:
+        return list(values)
+    return [placement.constrained(*pair) for pair in zip(names, values, strict=True)]
+
+
+def _batch_sharding(owner: str, name: str, mesh: Any) -> Sharding:
     """Returns the sharding of an input for which none is declared: by examples.
 
     Raises:
@@ -127,7 +222,7 @@ def batch_sharding(owner: str, name: str, mesh: Any) -> Sharding:
     )
 
 
-def require_axes(owner: str, rules: Mapping[str, Sharding], mesh: Any) -> None:
+def _require_axes(owner: str, rules: Mapping[str, Sharding], mesh: Any) -> None:
     """Checks that rules name axes of ``mesh``.
 
     Raises:

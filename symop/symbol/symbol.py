@@ -42,8 +42,9 @@ from symop.io.records import to_desc
 from symop.io.serialize import encode
 from symop.io.text import text
 from symop.passes import remat as recomputing
-from symop.runtime.executor import Executor
+from symop.runtime.executor import Executor, Settings
 from symop.runtime.function import GraphFunction, evaluate
+from symop.runtime.placement import placement_of
 from symop.symbol.interface import Interface
 
 
@@ -387,6 +388,8 @@ class Symbol(Interface):
         remat: Policy | None = None,
         *,
         stacked: bool = False,
+        mesh: Any = None,
+        rules: Rules | None = None,
     ) -> Executor:
         """Creates an executor over the given arrays.
 
@@ -402,20 +405,25 @@ class Symbol(Interface):
             stacked: whether arrays that a loop of repeated blocks reads one per step, such as the
                 weights of its layers, are stacked in one array: a step then copies nothing, and
                 the arrays read under their names are slices of it.
+            mesh: the devices that hold the arrays, a ``jax.sharding.Mesh``; those of variables
+                without a sharding are whole on each device.
+            rules: shardings by name of variable or by pattern, as for ``with_sharding``.
 
         Raises:
             FeedError: an array is missing, unexpected or of the wrong shape or dtype.
         """
         arguments = self.list_arguments()
+        placement = placement_of("bind", self.roots, mesh, rules)
+        declared = {} if placement is None else placement.shardings
+        own = self._with_roots(with_shardings(self.roots, declared))
         return Executor(
-            self.nodes,
-            self.also,
+            own.nodes,
+            own.also,
             _by_name("args", args, arguments),
             _by_name("aux_states", aux_states or {}, self.list_auxiliary_states()),
             grad_req,
             None if args_grad is None else _by_name("args_grad", args_grad, arguments),
-            require_policy("bind", remat),
-            stacked=stacked,
+            Settings(require_policy("bind", remat), stacked, placement),
         )
 
     def simple_bind(
@@ -425,11 +433,13 @@ class Symbol(Interface):
         remat: Policy | None = None,
         *,
         stacked: bool = False,
+        mesh: Any = None,
+        rules: Rules | None = None,
         **shapes: Sequence[int],
     ) -> Executor:
         """Creates an executor over zeros; omitted shapes are inferred.
 
-        ``stacked`` is as in ``bind``.
+        ``stacked``, ``mesh`` and ``rules`` are as in ``bind``.
 
         Raises:
             UnknownTypeError: some shapes cannot be inferred; the message names them.
@@ -448,6 +458,8 @@ class Symbol(Interface):
             aux_states={name: zeros[name] for name in states},
             remat=remat,
             stacked=stacked,
+            mesh=mesh,
+            rules=rules,
         )
 
 

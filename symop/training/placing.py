@@ -1,57 +1,16 @@
 """The state of training on a mesh: moments are split like their parameters."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import sharding
 
-from registry.errors import ArgumentError
-from registry.shardings import Sharding
-from symop.graph.nodes import Node
-from symop.graph.shardings import Rules, resolve, sharding_of
-from symop.runtime.placement import Placement, batch_sharding, require_axes
+from symop.runtime.placement import Placement
 
 _auto_axes: Any = sharding.auto_axes  # JAX declares no types for it
-_named: Any = sharding.NamedSharding
-_Spec: Any = sharding.PartitionSpec
-
-
-def shardings_on(
-    owner: str, variables: Mapping[str, Node], inputs: Collection[str], mesh: Any, rules: Rules
-) -> dict[str, Sharding]:
-    """Returns the sharding of each variable: of a rule, as declared, or of a batch.
-
-    Args:
-        owner: the caller, for messages.
-        variables: the variables by name.
-        inputs: the names of the inputs.
-        mesh: the mesh.
-        rules: the rules of the caller.
-
-    Raises:
-        ArgumentError: a rule matches no variable, names another axis than those of the mesh, or
-            differs from a declared sharding; or no rule says how an input is split.
-    """
-    ndims = {
-        name: None if n.types is None else len(n.types[0].shape) for name, n in variables.items()
-    }
-    ruled = resolve(owner, rules, ndims)
-    require_axes(owner, ruled, mesh)
-    found: dict[str, Sharding] = {}
-    for name, node in variables.items():
-        declared, rule = sharding_of(node), ruled.get(name)
-        if declared is not None and rule is not None and declared != rule:
-            raise ArgumentError(
-                f"{owner}: {name!r} must have one sharding, got {declared} where it is declared and "
-                f"{rule} by a rule; symbol.with_sharding(rules) replaces what is declared"
-            )
-        if rule is not None or declared is not None:
-            found[name] = declared if rule is None else rule
-        elif name in inputs and ndims[name] != 0:
-            found[name] = batch_sharding(owner, name, mesh)
-    return found
+_constraint: Any = jax.lax.with_sharding_constraint
 
 
 def shardings_of_state(placement: Placement, parts: Any) -> Any:
@@ -70,7 +29,7 @@ def shardings_of_state(placement: Placement, parts: Any) -> Any:
         names = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
         owner = next((n for n in reversed(names) if shapes.get(n) == jnp.shape(leaf)), None)
         if owner is None:
-            return _named(placement.mesh, _Spec())
+            return placement.whole
         return placement.named(f"Trainer: {owner!r}", owner, jnp.shape(leaf))
 
     return jax.tree_util.tree_map_with_path(placed, parts)
@@ -86,7 +45,7 @@ def on_automatic_axes(placement: Placement, function: Callable[..., Any], result
     """
 
     def constrained(*given: Any) -> Any:
-        return jax.lax.with_sharding_constraint(function(*given), results)
+        return _constraint(function(*given), results)
 
     axes = placement.mesh.abstract_mesh.explicit_axes
     if not axes:

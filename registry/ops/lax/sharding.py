@@ -64,7 +64,8 @@ def shard(
         ...     print(shard(jnp.zeros((4, 2)), sharding=("data", None)).sharding.spec)
         P('data',)
     """
-    return constrained(x, sharding)
+    result: Array = constrained(x, sharding)
+    return result
 
 
 @shard.gradient

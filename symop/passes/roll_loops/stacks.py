@@ -10,6 +10,7 @@ from typing import NamedTuple
 from registry.table import get
 from symop.graph.nodes import VARIABLE, Node, topological, variable
 from symop.graph.rewriting import substitute
+from symop.graph.shardings import sharding_attribute, sharding_of
 from symop.passes.roll_loops.listing import cut_of
 
 Stacks = dict[str, tuple[str, ...]]
@@ -59,7 +60,7 @@ def stack_variables(
             continue
         new = _joint_update(members, updates)
         torn = new is None and any(one in updates for one in members)
-        barred = not allows(tuple(str(one.name) for one in members))
+        barred = not allows(tuple(str(one.name) for one in members)) or _differ(members)
         if torn or barred or any(one in refused for one in members):
             apart.update(members)
             continue
@@ -106,7 +107,14 @@ def _stack_of(node: Node, members: Sequence[Node], names: Collection[str]) -> No
     while name in names:
         name += "'"
     role, type = members[0].attributes[2], node.type
-    return variable(name, type.shape, type.dtype, role)
+    inner = sharding_of(members[0])
+    extra = sharding_attribute(name, None if inner is None else (None, *inner))
+    return variable(name, type.shape, type.dtype, role, tuple(extra.items()))
+
+
+def _differ(members: Sequence[Node]) -> bool:
+    """Whether variables are split over different axes, so that no stack keeps their shardings."""
+    return len({sharding_of(one) for one in members}) > 1
 
 
 def _joint_update(members: Sequence[Node], updates: Mapping[Node, Node]) -> Node | None:
