@@ -20,6 +20,7 @@ from symop.jaxprs.functions import from_jax
 from symop.jaxprs.transforming import transform
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
+from symop.pipelining import pipeline
 from symop.program.backward import append_backward
 from symop.program.block import Variable
 from symop.program.current import data, parameter, program_guard
@@ -72,6 +73,7 @@ __all__ = [
     "optim",
     "parameter",
     "partial",
+    "pipeline",
     "program_guard",
     "random",
     "random_directions",

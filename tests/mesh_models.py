@@ -81,8 +81,10 @@ def language_model(layers: int = 4, *, by_sequence: bool = False) -> Model:
     logits = so.matmul(hidden, so.var("head", shape=(WIDTH, WORDS)))
     loss = so.mean(so.softmax_cross_entropy(logits, labels))
     generator = np.random.default_rng(2)
-    batch = {name: generator.integers(0, WORDS, (8, LENGTH)).astype("int32") for name in
-             ("ids", "labels")}
+    batch = {
+        name: generator.integers(0, WORDS, (8, LENGTH)).astype("int32")
+        for name in ("ids", "labels")
+    }
     sharded = {"block*": ("data",), "table": ("data",), "head": ("data",)}
     tensor = {
         "block*_attend": (None, "model"),
@@ -92,8 +94,10 @@ def language_model(layers: int = 4, *, by_sequence: bool = False) -> Model:
         "table": ("model",),
         "head": (None, "model"),
     }
-    both = {name: ("data", *one[1:]) if one[0] is None else ("model", "data")
-            for name, one in tensor.items()}
+    both = {
+        name: ("data", *one[1:]) if one[0] is None else ("model", "data")
+        for name, one in tensor.items()
+    }
     layouts = {"data": {}, "sharded": sharded, "tensor": tensor, "both": both}
     return Model(loss, batch, layouts)
 

@@ -35,6 +35,7 @@ from symop.runtime.placement import Placement
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
 
+_one_device: Any = jax.sharding.SingleDeviceSharding  # JAX declares no types for it
 Given = Variable | str
 
 
@@ -524,7 +525,7 @@ class Program:
         moved = {}
         for name, value in self.scope.items():
             if placement is None:
-                moved[name] = jax.device_put(value, jax.devices()[0])
+                moved[name] = jax.device_put(value, _one_device(jax.devices()[0]))
             else:
                 moved[name] = placement.put(f"place: {name!r}", name, value)
         self.scope.update(moved)

@@ -47,6 +47,10 @@ class Placement:
         self.mesh = mesh
         self.shardings = {name: on_mesh(one, mesh) for name, one in shardings.items()}
 
+    def include(self, stacks: Mapping[str, Sequence[str]]) -> None:
+        """Adds stacks of values along a new first axis, by the names of stacks and values."""
+        self.shardings.update({name: self.sharding(tuple(each)) for name, each in stacks.items()})
+
     def current(self) -> AbstractContextManager[None]:
         """Returns a context in which the mesh is the current one."""
         context: AbstractContextManager[None] = _set_mesh(self.mesh)
