@@ -66,7 +66,7 @@ def alone(name):
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("name", "layout", "kind"), layouts())
+@pytest.mark.parametrize(("name", "layout", "kind"), list(layouts()))
 def test_trainer(name, layout, kind):
     model, mesh = MODELS[name], mesh_of(kind)
     loss, state = trained(model, mesh=mesh, rules=model.layouts[layout])
@@ -415,7 +415,7 @@ def test_inputs_need_a_rule_if_no_axis_is_called_data():
     with pytest.raises(ArgumentError, match="a rule must say how the input 'x' is split"):
         train.Trainer(loss, optax.sgd(0.1), inputs=["x"], mesh=mesh)
     trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x"], mesh=jax.make_mesh((8,), ("i",)))
-    state, metrics = trainer.step(trainer.init(0), {"x": np.arange(8.0, dtype="float32")})
+    _, metrics = trainer.step(trainer.init(0), {"x": np.arange(8.0, dtype="float32")})
     expected = 28.0 + 8 * float(trainer.init(0).params["b"])
     np.testing.assert_allclose(metrics["loss"], expected, rtol=1e-6)
 

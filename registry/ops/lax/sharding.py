@@ -50,10 +50,11 @@ def shard(
             (the first varies slowest), or None, which means that each device has all of it. Axes
             at the end may be left out, and axes that the mesh lacks split nothing.
 
-    The values are those of ``x``; a row-sparse value stays as it is. The mesh is that of the context (``jax.set_mesh``), or else the
-    one that ``x`` is on. Without a mesh, and inside of ``jax.shard_map``, nothing is split. On a
-    mesh of automatic axes it is a constraint for XLA (``jax.lax.with_sharding_constraint``), on
-    explicit axes it changes the type (``jax.sharding.reshard``).
+    The values are those of ``x``; a row-sparse value stays as it is. The mesh is that of the
+    context (``jax.set_mesh``), or else the one that ``x`` is on. Without a mesh, and inside of
+    ``jax.shard_map``, nothing is split. On a mesh of automatic axes it is a constraint for XLA
+    (``jax.lax.with_sharding_constraint``), on explicit axes it changes the type
+    (``jax.sharding.reshard``).
 
     Raises:
         ArgumentError: an axis of the mesh does not divide the length that it splits.
