@@ -23,14 +23,14 @@ class Model(NamedTuple):
     layouts: dict[str, Rules]
 
 
-def perceptron() -> Model:
-    x, y = so.var("x", shape=(16, 32)), so.var("y", (16,), "int32")
+def perceptron(batch_size: int = 16) -> Model:
+    x, y = so.var("x", shape=(batch_size, 32)), so.var("y", (batch_size,), "int32")
     hidden = so.relu(so.fully_connected(x, units=64, name="first"))
     loss = so.mean(so.softmax_cross_entropy(so.fully_connected(hidden, units=8, name="last"), y))
     generator = np.random.default_rng(0)
     batch = {
-        "x": generator.normal(size=(16, 32)).astype("float32"),
-        "y": generator.integers(0, 8, 16).astype("int32"),
+        "x": generator.normal(size=(batch_size, 32)).astype("float32"),
+        "y": generator.integers(0, 8, batch_size).astype("int32"),
     }
     sharded = {"*_weight": ("data",), "*_bias": ("data",)}
     columns = {"first_*": ("model",), "last_weight": (None, "model")}
@@ -64,25 +64,28 @@ def digits() -> Model:
 WORDS, LENGTH, WIDTH, HEADS = 32, 8, 16, 4
 
 
-def language_model(layers: int = 4, *, by_sequence: bool = False) -> Model:
+def language_model(
+    layers: int = 4, *, examples: int = 8, by_sequence: bool = False
+) -> Model:
     """A GPT, whose blocks are rolled into a loop.
 
     Args:
         layers: the number of blocks.
+        examples: the number of examples in a batch.
         by_sequence: whether activations are split by position over the axis ``model``.
     """
-    ids, labels = (so.var(name, (8, LENGTH), "int32") for name in ("ids", "labels"))
+    ids, labels = (so.var(name, (examples, LENGTH), "int32") for name in ("ids", "labels"))
     hidden = so.lookup_table(so.var("table", shape=(WORDS, WIDTH)), ids)
     hidden = hidden + so.var("positions", shape=(LENGTH, WIDTH))
     for i in range(layers):
         if by_sequence:
             hidden = so.shard(hidden, sharding=("data", "model"))
-        hidden = _block(hidden, f"block{i}")
+        hidden = _block(hidden, f"block{i}", examples)
     logits = so.matmul(hidden, so.var("head", shape=(WIDTH, WORDS)))
     loss = so.mean(so.softmax_cross_entropy(logits, labels))
     generator = np.random.default_rng(2)
     batch = {
-        name: generator.integers(0, WORDS, (8, LENGTH)).astype("int32")
+        name: generator.integers(0, WORDS, (examples, LENGTH)).astype("int32")
         for name in ("ids", "labels")
     }
     sharded = {"block*": ("data",), "table": ("data",), "head": ("data",)}
@@ -102,7 +105,7 @@ def language_model(layers: int = 4, *, by_sequence: bool = False) -> Model:
     return Model(loss, batch, layouts)
 
 
-def _block(hidden: so.Symbol, name: str) -> so.Symbol:
+def _block(hidden: so.Symbol, name: str, examples: int) -> so.Symbol:
     def weight(part: str, *shape: int) -> so.Symbol:
         return so.var(f"{name}_{part}", shape=shape)
 
@@ -110,12 +113,12 @@ def _block(hidden: so.Symbol, name: str) -> so.Symbol:
     mixed = so.matmul(normal, weight("attend", WIDTH, 3 * WIDTH))
     query, keys, values = (
         so.permute_dims(
-            so.reshape(one, shape=(8, LENGTH, HEADS, WIDTH // HEADS)), axes=(0, 2, 1, 3)
+            so.reshape(one, shape=(examples, LENGTH, HEADS, WIDTH // HEADS)), axes=(0, 2, 1, 3)
         )
         for one in so.split(mixed, sections=3, axis=-1)
     )
     attended = so.scaled_dot_product_attention(query, keys, values, causal=True)
-    joined = so.reshape(so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=(8, LENGTH, WIDTH))
+    joined = so.reshape(so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=(examples, LENGTH, WIDTH))
     hidden = hidden + so.matmul(joined, weight("mix", WIDTH, WIDTH))
     wide = so.gelu(so.matmul(hidden, weight("up", WIDTH, 4 * WIDTH)))
     return hidden + so.matmul(wide, weight("down", 4 * WIDTH, WIDTH))

@@ -41,7 +41,7 @@ from symop.graph.rewriting import images
 from symop.graph.shardings import shardings_of
 from symop.graph.states import explicit
 from symop.lowering.rules import bare_where_native, ruled
-from symop.lowering.steps import Schedule, random_keys, type_of
+from symop.lowering.steps import Call, Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
 from symop.passes.fusion import fuse_loops
 from symop.passes.roll_loops.loops import FORWARD, Aim
@@ -280,6 +280,10 @@ class GraphFunction:
             result = self._schedules[key] = self.plan(types)
         return result
 
+    def call_of(self, node: Node) -> Call:
+        """Returns the function that computes ``node``."""
+        return self._how(node)
+
     def plan(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Schedule:
         """Returns the plan for variables of these types, where they are not declared.
 
@@ -292,7 +296,7 @@ class GraphFunction:
         return Schedule(
             [*found.outputs, *self._gradients(found)],
             [found.variables[name] for name in self.names],
-            self._how,
+            self.call_of,
             training=self._training,
             keys=found.keys,
             updates=found.updates,
