@@ -64,9 +64,7 @@ def digits() -> Model:
 WORDS, LENGTH, WIDTH, HEADS = 32, 8, 16, 4
 
 
-def language_model(
-    layers: int = 4, *, examples: int = 8, by_sequence: bool = False
-) -> Model:
+def language_model(layers: int = 4, *, examples: int = 8, by_sequence: bool = False) -> Model:
     """A GPT, whose blocks are rolled into a loop.
 
     Args:
@@ -118,7 +116,9 @@ def _block(hidden: so.Symbol, name: str, examples: int) -> so.Symbol:
         for one in so.split(mixed, sections=3, axis=-1)
     )
     attended = so.scaled_dot_product_attention(query, keys, values, causal=True)
-    joined = so.reshape(so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=(examples, LENGTH, WIDTH))
+    joined = so.reshape(
+        so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=(examples, LENGTH, WIDTH)
+    )
     hidden = hidden + so.matmul(joined, weight("mix", WIDTH, WIDTH))
     wide = so.gelu(so.matmul(hidden, weight("up", WIDTH, 4 * WIDTH)))
     return hidden + so.matmul(wide, weight("down", 4 * WIDTH, WIDTH))

@@ -1,4 +1,4 @@
-"""What a graph costs on a mesh, told before it is compiled: memory, and bytes that devices exchange.
+"""What a graph costs on a mesh, told before it is compiled, and how its values stay split.
 
 ``factors`` says, for each primitive of JAX, which axes of its operands are which axes of its
 results. ``propagation`` follows shardings through a jaxpr by these, and collects what must be

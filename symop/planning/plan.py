@@ -17,6 +17,7 @@ from symop.graph.nodes import Node
 from symop.graph.shardings import Rules
 from symop.lowering.steps import Call
 from symop.passes.remat.counting import shown
+from symop.planning.activations import BatchFunction
 from symop.planning.propagation import (
     Collective,
     Sizes,
@@ -27,7 +28,6 @@ from symop.planning.propagation import (
     followed,
     sent,
 )
-from symop.runtime.function import GraphFunction
 from symop.runtime.placement import declarations, shardings_by
 from symop.symbol.symbol import Symbol
 from symop.training.placing import parameter_in
@@ -197,7 +197,7 @@ def plan(
         for name, node in variables_of(typed.roots).items()
     }
     parameters = [name for name in typed.list_arguments() if name not in inputs]
-    seen, values = _step(typed, parameters, held, sizes)
+    seen, values = _step(typed, parameters, inputs, held, sizes)
     moments = _moments(optimizer, [held[name] for name in parameters], sizes)
     return Plan(
         sizes,
@@ -228,7 +228,7 @@ _Seen = list[tuple[str, Collective]]
 """Who asked for a collective, and the collective."""
 
 
-class _Labelled(GraphFunction):
+class _Labelled(BatchFunction):
     """A graph as a function, whose equations tell the operator and the user's line."""
 
     def call_of(self, node: Node) -> Call:
@@ -245,12 +245,18 @@ class _Labelled(GraphFunction):
 
 
 def _step(
-    loss: Symbol, parameters: Sequence[str], held: Mapping[str, Held], sizes: Sizes
+    loss: Symbol,
+    parameters: Sequence[str],
+    inputs: Sequence[str],
+    held: Mapping[str, Held],
+    sizes: Sizes,
 ) -> tuple[_Seen, int]:
     """Returns the collectives of a step, and the bytes of its values."""
     needed = variables_of([loss.node])
     moving = [name for name in parameters if name in needed]
     function = _Labelled(loss.nodes, loss.also, training=True, wrt=moving)
+    batch = [name for name in held if name in inputs]
+    function.split({name: _split_of(one) for name, one in held.items()}, batch, sizes)
     structs = {n: _struct(held[n].type.shape, held[n].type.dtype) for n in function.names}
     key = jax.random.key(0)
     mesh = _AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=(_Auto,) * len(sizes))
@@ -260,7 +266,8 @@ def _step(
         )(structs)
     given = [_split_of(held[name]) for name in sorted(structs)]
     seen: _Seen = []
-    splits, values = followed(traced.jaxpr, given, sizes, lambda *one: seen.append(one))
+    flags = [name in inputs for name in sorted(structs)]
+    splits, values = followed(traced.jaxpr, given, sizes, lambda *one: seen.append(one), flags)
     results = jax.tree.unflatten(jax.tree.structure(shapes), splits)
     outputs = results[0] if function.states else results
     for name, split in zip(moving, outputs[1:], strict=True):

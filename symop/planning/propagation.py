@@ -71,12 +71,21 @@ def exchange(aval: Any, before: Split, after: Split, sizes: Sizes, report: Repor
     report(Collective("all-gather", bytes_on_device(aval, gathered, sizes), gone))
 
 
-class _Walk:
-    """The shardings of the values of a jaxpr, and the copies of them that devices have."""
+class Walk:
+    """The shardings of the values of a jaxpr, and the copies of them that devices have.
 
-    def __init__(self, jaxpr: Jaxpr, given: Sequence[Split], sizes: Sizes) -> None:
-        self.sizes = sizes
+    Attributes:
+        sizes: the sizes of the mesh axes.
+        gathered: whether an operand was gathered because one of a batch is split alike.
+    """
+
+    def __init__(
+        self, jaxpr: Jaxpr, given: Sequence[Split], sizes: Sizes, batch: Sequence[bool] = ()
+    ) -> None:
+        """Starts with the shardings of the inputs, and which of them depend on a batch."""
+        self.sizes, self.gathered = sizes, False
         self._known: dict[Any, Split] = dict(zip(jaxpr.invars, given, strict=True))
+        self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
         self._copies: set[tuple[int, Split]] = set()
 
     def of(self, value: Any) -> Split:
@@ -84,11 +93,16 @@ class _Walk:
         known = None if isinstance(value, Literal) else self._known.get(value)
         return whole(value.aval) if known is None else known
 
+    def in_batch(self, value: Any) -> bool:
+        """Whether a value depends on a batch."""
+        return not isinstance(value, Literal) and value in self._batch
+
     def follow(self, equation: JaxprEqn, report: Report) -> Sequence[Split]:
         """Returns the shardings of the results of an equation, and keeps them."""
-        given = [self.of(one) for one in equation.invars]
-        found = self._through(equation, given, report)
+        found = self._through(equation, report)
         self._known.update(zip(equation.outvars, found, strict=True))
+        if any(map(self.in_batch, equation.invars)):
+            self._batch.update(equation.outvars)
         return found
 
     def exchange(self, value: Any, before: Split, after: Split, report: Report) -> None:
@@ -97,24 +111,43 @@ class _Walk:
             self._copies.add((id(value), after))
             exchange(value.aval, before, after, self.sizes, report)
 
-    def _through(self, equation: JaxprEqn, given: list[Split], report: Report) -> Sequence[Split]:
+    def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Split]:
         inside = _INSIDE.get(equation.primitive.name)
         if inside is not None:
-            return inside(equation, given, self.sizes, report)
+            return inside(self, equation, report)
         for name in ("jaxpr", "call_jaxpr"):
             inner = equation.params.get(name)
             if inner is not None:
-                return propagate(_open(inner), given, self.sizes, report)
-        return self._by_factors(equation, rule_of(equation), given, report)
+                return self.inside(inner, equation.invars, report)
+        return self._by_factors(equation, rule_of(equation), report)
 
-    def _by_factors(
-        self, equation: JaxprEqn, rule: Rule, given: list[Split], report: Report
+    def inside(
+        self,
+        jaxpr: Any,
+        values: Sequence[Any],
+        report: Report,
+        splits: Sequence[Split] | None = None,
     ) -> list[Split]:
-        avals = [one.aval for one in equation.invars]
-        chosen = _chosen(rule, given, avals, self.sizes)
-        for one, axes, before in zip(equation.invars, rule.operands, given, strict=True):
+        """Returns the shardings of the results of an inner jaxpr on ``values``."""
+        given = list(map(self.of, values)) if splits is None else splits
+        opened = getattr(jaxpr, "jaxpr", jaxpr)
+        walk = Walk(opened, given, self.sizes, list(map(self.in_batch, values)))
+        for equation in opened.eqns:
+            walk.follow(equation, report)
+        self.gathered = self.gathered or walk.gathered
+        return list(map(walk.of, opened.outvars))
+
+    def _by_factors(self, equation: JaxprEqn, rule: Rule, report: Report) -> list[Split]:
+        values = equation.invars
+        given = list(map(self.of, values))
+        chosen = self._chosen(rule, values, given)
+        for one, axes, before in zip(values, rule.operands, given, strict=True):
             if axes:
-                self.exchange(one, before, _split(axes, chosen), report)
+                after = _split(axes, chosen)
+                lost = set(_axes_of(before)) - set(_axes_of(after))
+                kept = {axis for over in chosen.values() for axis in over}
+                self.gathered = self.gathered or bool(lost & kept)
+                self.exchange(one, before, after, report)
         results = [_split(axes, chosen) for axes in rule.results]
         remaining = {factor for axes in rule.results for each in axes for factor in each}
         summed = tuple(
@@ -126,24 +159,33 @@ class _Walk:
                 report(Collective("all-reduce", size, summed))
         return results
 
+    def _chosen(
+        self, rule: Rule, values: Sequence[Any], given: Sequence[Split]
+    ) -> dict[int, tuple[str, ...]]:
+        """Returns the mesh axes over which each factor is split.
 
-def propagate(jaxpr: Jaxpr, given: Sequence[Split], sizes: Sizes, report: Report) -> list[Split]:
-    """Returns the shardings of the results of ``jaxpr``.
+        Where operands disagree, those that depend on a batch stay as they are, or the largest one.
+        """
 
-    Args:
-        jaxpr: a jaxpr.
-        given: the shardings of its inputs.
-        sizes: the sizes of the mesh axes.
-        report: called with each collective.
-    """
-    walk = _Walk(jaxpr, given, sizes)
-    for equation in jaxpr.eqns:
-        walk.follow(equation, report)
-    return list(map(walk.of, jaxpr.outvars))
+        def rank(i: int) -> tuple[bool, int]:
+            return not self.in_batch(values[i]), -math.prod(getattr(values[i].aval, "shape", ()))
+
+        chosen: dict[int, tuple[str, ...]] = {}
+        used: set[str] = set()
+        for i in sorted(range(len(given)), key=rank):
+            for factors, over in zip(rule.operands[i], given[i], strict=False):
+                factor = factors[0] if factors else None
+                if factor is None or factor in rule.whole or factor in chosen or not over:
+                    continue
+                free = tuple(axis for axis in over if axis not in used)
+                if free and rule.sizes[factor] % math.prod(self.sizes[a] for a in free) == 0:
+                    chosen[factor] = free
+                    used.update(free)
+        return chosen
 
 
-def _open(jaxpr: Any) -> Any:
-    return getattr(jaxpr, "jaxpr", jaxpr)
+def _axes_of(split: Split) -> tuple[str, ...]:
+    return tuple(axis for each in split for axis in each)
 
 
 def sent(one: Collective, sizes: Sizes) -> int:
@@ -158,13 +200,14 @@ def followed(
     given: Sequence[Split],
     sizes: Sizes,
     report: Callable[[str, Collective], None],
+    batch: Sequence[bool],
 ) -> tuple[list[Split], int]:
     """Returns the shardings of the results of ``jaxpr``, and the bytes of values held at once.
 
     The reported collectives come with the scope of the equation that needs them. A value that is
     computed entry by entry for one reader is not counted: XLA fuses it into the reader.
     """
-    walk, last, readers = _Walk(jaxpr, given, sizes), dict[Any, int](), Counter[Any]()
+    walk, last, readers = Walk(jaxpr, given, sizes, batch), dict[Any, int](), Counter[Any]()
     for i, equation in enumerate(jaxpr.eqns):
         for one in equation.invars:
             if not isinstance(one, Literal):
@@ -197,79 +240,53 @@ def _is_held(equation: JaxprEqn, readers: int) -> bool:
     return name in _COMPUTED or (name not in _MOVED and readers > 1)
 
 
-# One operation -----------------------------------------------------------------------------------
-
-
-def _entries(aval: Any) -> int:
-    return math.prod(getattr(aval, "shape", ()))
-
-
 def _split(axes: Axes, chosen: Mapping[int, tuple[str, ...]]) -> Split:
     return tuple(chosen.get(each[0], ()) if each else () for each in axes)
-
-
-def _chosen(
-    rule: Rule, given: list[Split], avals: Sequence[Any], sizes: Sizes
-) -> dict[int, tuple[str, ...]]:
-    """Returns the mesh axes over which each factor is split.
-
-    Where operands disagree, the largest one stays as it is.
-    """
-    order = sorted(range(len(given)), key=lambda i: -_entries(avals[i]))
-    chosen: dict[int, tuple[str, ...]] = {}
-    used: set[str] = set()
-    for i in order:
-        for factors, over in zip(rule.operands[i], given[i], strict=False):
-            factor = factors[0] if factors else None
-            if factor is None or factor in rule.whole or factor in chosen or not over:
-                continue
-            free = tuple(axis for axis in over if axis not in used)
-            if free and rule.sizes[factor] % math.prod(sizes[a] for a in free) == 0:
-                chosen[factor] = free
-                used.update(free)
-    return chosen
 
 
 # Loops and branches ------------------------------------------------------------------------------
 
 
-def _scan(equation: JaxprEqn, given: list[Split], sizes: Sizes, report: Report) -> list[Split]:
+def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
     constants, carried = equation.params["num_consts"], equation.params["num_carry"]
-    body, length = _open(equation.params["jaxpr"]), equation.params["length"]
+    body, length = equation.params["jaxpr"], equation.params["length"]
+    given = list(map(walk.of, equation.invars))
     fixed, carry = given[:constants], given[constants : constants + carried]
-    sliced = given[constants + carried :]
-    for one, split in zip(equation.invars[constants + carried :], sliced, strict=True):
-        exchange(one.aval, split, ((), *split[1:]), sizes, report)
-    steps = [split[1:] for split in sliced]
-    results: list[Split] = []
+    steps = []
+    for one in equation.invars[constants + carried :]:
+        split = walk.of(one)
+        walk.exchange(one, split, ((), *split[1:]), report)
+        steps.append(split[1:])
+
+    def run(told: Report) -> list[Split]:
+        return walk.inside(body, equation.invars, told, [*fixed, *carry, *steps])
+
     for _ in range(_ROUNDS):
-        results = propagate(body, [*fixed, *carry, *steps], sizes, lambda _: None)
+        results = run(silent)
         if results[:carried] == carry:
             break
         carry = results[:carried]
-
-    def repeated(one: Collective) -> None:
-        report(one._replace(times=one.times * length))
-
-    results = propagate(body, [*fixed, *carry, *steps], sizes, repeated)
+    results = run(lambda one: report(one._replace(times=one.times * length)))
     return [*results[:carried], *(((), *split) for split in results[carried:])]
 
 
-def _while(equation: JaxprEqn, given: list[Split], sizes: Sizes, report: Report) -> list[Split]:
-    skipped, constants = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-    return (
-        propagate(_open(equation.params["body_jaxpr"]), given[skipped:], sizes, report)
-        if constants >= 0
-        else []
-    )
+def silent(one: Collective) -> None:
+    """Reports nothing."""
+    del one
 
 
-def _cond(equation: JaxprEqn, given: list[Split], sizes: Sizes, report: Report) -> list[Split]:
+def _while(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+    """Follows one step."""
+    values = equation.invars[equation.params["cond_nconsts"] :]
+    return walk.inside(equation.params["body_jaxpr"], values, report)
+
+
+def _cond(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
     """Follows the branch that exchanges the most."""
     found = []
     for branch in equation.params["branches"]:
         seen: list[Collective] = []
-        results = propagate(_open(branch), given[1:], sizes, seen.append)
+        results = walk.inside(branch, equation.invars[1:], seen.append)
         found.append((sum(one.bytes * one.times for one in seen), seen, results))
     _, seen, results = max(found, key=lambda one: one[0])
     for one in seen:
@@ -277,13 +294,10 @@ def _cond(equation: JaxprEqn, given: list[Split], sizes: Sizes, report: Report) 
     return results
 
 
-def _constraint(
-    equation: JaxprEqn, given: list[Split], sizes: Sizes, report: Report
-) -> list[Split]:
-    aval: Any = equation.invars[0].aval
-    spec = tuple(equation.params["sharding"].spec)
-    wanted = as_split(spec, len(aval.shape))
-    exchange(aval, given[0], wanted, sizes, report)
+def _constraint(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+    value: Any = equation.invars[0]
+    wanted = as_split(tuple(equation.params["sharding"].spec), len(value.aval.shape))
+    walk.exchange(value, walk.of(value), wanted, report)
     return [wanted]
 
 

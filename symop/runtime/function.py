@@ -78,11 +78,12 @@ def specialize(
     rolling: bool,
     aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
+    prepare: Callable[[list[Node]], list[Node]] | None = None,
 ) -> Specialized:
     """Infers the types of ``outputs`` from ``given`` and fixes the training flag.
 
-    If ``rolling``, repeated blocks become loops for the given ``aim``, which are reported in
-    ``log``.
+    ``prepare`` rewrites the graph before that. If ``rolling``, repeated blocks become loops for the
+    given ``aim``, which are reported in ``log``.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
@@ -97,9 +98,11 @@ def specialize(
         fixed = [one for node in order if isinstance(one := image[node], Node)]
         of_types = [image.value(one) for one in of_types]
     found = explicit(of_types, fixed)
-    ends = [*found.outputs, *found.updates.values()]
+    ends, by_time = [*found.outputs, *found.updates.values()], found.order
+    if prepare is not None and (prepared := prepare(ends)) is not ends:
+        ends, by_time = prepared, by_age(topological(prepared))
     if rolling:
-        ends = fuse_loops(roll(ends, found.order, aim=aim, log=log))
+        ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
     return Specialized(ends[:count], variables, random_keys(order), updates, {})
@@ -280,6 +283,10 @@ class GraphFunction:
             result = self._schedules[key] = self.plan(types)
         return result
 
+    def prepare(self, nodes: list[Node]) -> list[Node]:
+        """Returns the graph to compute instead of ``nodes``, whose types are known."""
+        return nodes
+
     def call_of(self, node: Node) -> Call:
         """Returns the function that computes ``node``."""
         return self._how(node)
@@ -313,6 +320,7 @@ class GraphFunction:
             training=self._training,
             rolling=self._rolling,
             aim=Aim(self._differentiates, self._how is ruled, self._stacking, apart),
+            prepare=self.prepare,
         )
         found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:
