@@ -17,7 +17,10 @@ pass through a graph computes. There are four exact ways:
 
 A push of order ``n`` along ``k`` slots, which are used ``n_1`` to ``n_k`` times, carries the value,
 the sum of the highest coefficients, and ``(n_1 + 1) ... (n_k + 1) - 2`` coefficients for each row
-of directions: the fewest in total are chosen.
+of directions: the fewest in total are chosen. Along one slot, first derivatives are combinations of
+those along the basis vectors. They alone are multiplied by derivatives of order ``n - 1``, of which
+only a sum for each basis vector is needed. If rows outnumber these vectors, both are carried for
+the vectors alone.
 
 Source: Kan, From moments of sum to moments of product, Journal of Multivariate Analysis, 2008, for
 the polarization with the fewest directions. Griewank, Utke, Walther, Evaluating higher derivative
@@ -60,8 +63,21 @@ class Push(NamedTuple):
     by_rows: bool = False
 
     @property
+    def basis(self) -> list[int]:
+        """The coordinates whose basis vectors stand for all rows, for first derivatives; else none.
+
+        So they do for the sums by which first derivatives are multiplied, of one order less than
+        the highest.
+        """
+        used = sorted({i for row in self.ways[0] for i in row})
+        fewer = len(self.orders) == 1 and self.orders[0] > 2 and len(used) < len(self.ways[0])
+        return used if fewer else []
+
+    @property
     def cost(self) -> int:
         """The number of coefficients that are carried for the rows together."""
+        if self.basis:
+            return 2 * len(self.basis) + (self.orders[0] - 3) * len(self.ways[0])
         return len(self.ways[0]) * (1 if self.by_rows else _carried(self.orders))
 
 
