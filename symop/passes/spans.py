@@ -19,7 +19,7 @@ class Span(NamedTuple):
     Attributes:
         series: for each placeholder of a direction the ``e_i``, stacked along a first axis.
         matrix: ``m``.
-        degree: products of this degree in the direction are summed in this way.
+        degree: products of this degree in the direction are summed in this way; none if it is None.
     """
 
     series: Mapping[Node, Node]
