@@ -88,7 +88,9 @@ def language_model(layers: int = 4, *, examples: int = 8, by_sequence: bool = Fa
     }
     sharded = {"block*": ("data",), "table": ("data",), "head": ("data",)}
     tensor = {
-        "block*_attend": (None, "model"),
+        "block*_query": (None, "model"),
+        "block*_keys": (None, "model"),
+        "block*_values": (None, "model"),
         "block*_mix": ("model",),
         "block*_up": (None, "model"),
         "block*_down": ("model",),
@@ -108,12 +110,15 @@ def _block(hidden: so.Symbol, name: str, examples: int) -> so.Symbol:
         return so.var(f"{name}_{part}", shape=shape)
 
     normal = so.layer_norm(hidden, weight("scale", WIDTH), weight("shift", WIDTH))
-    mixed = so.matmul(normal, weight("attend", WIDTH, 3 * WIDTH))
     query, keys, values = (
         so.permute_dims(
-            so.reshape(one, shape=(examples, LENGTH, HEADS, WIDTH // HEADS)), axes=(0, 2, 1, 3)
+            so.reshape(
+                so.matmul(normal, weight(one, WIDTH, WIDTH)),
+                shape=(examples, LENGTH, HEADS, WIDTH // HEADS),
+            ),
+            axes=(0, 2, 1, 3),
         )
-        for one in so.split(mixed, sections=3, axis=-1)
+        for one in ("query", "keys", "values")
     )
     attended = so.scaled_dot_product_attention(query, keys, values, causal=True)
     joined = so.reshape(

@@ -208,6 +208,17 @@ def _resized(maker: _Maker, equation: JaxprEqn) -> Rule:
     )
 
 
+def _slice(maker: _Maker, equation: JaxprEqn) -> Rule:
+    """A part is taken on the devices that hold it, and summed over devices."""
+    (shape,), (out,) = _shapes(equation.invars), _shapes(equation.outvars)
+    axes = maker.axes(shape)
+    left = tuple(
+        one if n == m else (maker.new(m, whole=True),)
+        for one, n, m in zip(axes, shape, out, strict=True)
+    )
+    return maker.rule([axes], [left])
+
+
 def _concatenate(maker: _Maker, equation: JaxprEqn) -> Rule:
     inputs, outputs = _shapes(equation.invars), _shapes(equation.outvars)
     axis = _axis_of(equation)
@@ -338,11 +349,12 @@ _TABLE: dict[str, _Make] = {
     ),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort"), _along),
     **dict.fromkeys(
-        ("slice", "pad", "reduce_window", "reduce_window_sum", "reduce_window_max",
+        ("pad", "reduce_window", "reduce_window_sum", "reduce_window_max",
          "reduce_window_min", "select_and_scatter_add", "rev"),
         _resized,
     ),
     **dict.fromkeys(("concatenate", "split"), _concatenate),
+    "slice": _slice,
     "stack": _stack,
     "unstack": _unstack,
     "dynamic_slice": _dynamic,

@@ -150,13 +150,13 @@ class Walk:
                 self.exchange(one, before, after, report)
         results = [_split(axes, chosen) for axes in rule.results]
         remaining = {factor for axes in rule.results for each in axes for factor in each}
-        summed = tuple(
-            axis for factor, over in chosen.items() if factor not in remaining for axis in over
-        )
-        if summed:
+        # Over the axes of each factor in turn.
+        for factor, over in chosen.items():
+            if factor in remaining:
+                continue
             for one, split in zip(equation.outvars, results, strict=True):
                 size = bytes_on_device(one.aval, split, self.sizes)
-                report(Collective("all-reduce", size, summed))
+                report(Collective("all-reduce", size, over))
         return results
 
     def _chosen(
