@@ -21,6 +21,8 @@ from symop.jaxprs.transforming import transform
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
 from symop.pipelining import pipeline
+from symop.planning.plan import plan
+from symop.planning.proposing import propose_rules
 from symop.program.backward import append_backward
 from symop.program.block import Variable
 from symop.program.current import data, parameter, program_guard
@@ -74,7 +76,9 @@ __all__ = [
     "parameter",
     "partial",
     "pipeline",
+    "plan",
     "program_guard",
+    "propose_rules",
     "random",
     "random_directions",
     "registry",

@@ -17,7 +17,6 @@ from symop.graph.nodes import Node
 from symop.graph.shardings import Rules
 from symop.lowering.steps import Call
 from symop.passes.remat.counting import shown
-from symop.planning.activations import BatchFunction
 from symop.planning.propagation import (
     Collective,
     Sizes,
@@ -28,6 +27,7 @@ from symop.planning.propagation import (
     followed,
     sent,
 )
+from symop.runtime.function import GraphFunction
 from symop.runtime.placement import declarations, shardings_by
 from symop.symbol.symbol import Symbol
 from symop.training.placing import parameter_in
@@ -40,6 +40,10 @@ _struct: Any = jax.ShapeDtypeStruct
 
 _SHOWN = 20
 """The maximal number of rows of a table that are printed."""
+
+
+_Seen = list[tuple[str, Collective]]
+"""Who asked for a collective, and the collective."""
 
 
 class Held(NamedTuple):
@@ -186,27 +190,85 @@ def plan(
         >>> [(one.kind, one.bytes, one.asked_by) for one in found.exchanges][0]
         ('all-reduce', 128, 'gradient of layer_weight')
     """
-    if not isinstance(loss, Symbol):
-        raise ArgumentError(f"plan: the loss must be a symbol, got {type(loss).__name__}")
-    require_known("plan", inputs, loss.list_arguments())
-    typed = _typed(loss, shapes)
-    sizes = dict(mesh.shape)
-    known = shardings_by("plan", declarations(typed.roots), mesh, rules or {}, inputs)
-    held = {
-        name: _held(name, node.type, on_mesh(known.get(name, ()), mesh), mesh)
-        for name, node in variables_of(typed.roots).items()
-    }
-    parameters = [name for name in typed.list_arguments() if name not in inputs]
-    seen, values = _step(typed, parameters, inputs, held, sizes)
-    moments = _moments(optimizer, [held[name] for name in parameters], sizes)
-    return Plan(
-        sizes,
-        tuple(sorted((held[name] for name in parameters), key=lambda one: -one.bytes)),
-        tuple(one for name, one in held.items() if name not in parameters),
-        _grouped(seen, sizes),
-        moments,
-        values,
-    )
+    step = TracedStep("plan", loss, inputs, optimizer, shapes)
+    return step.plan(mesh, rules or {})
+
+
+class TracedStep:
+    """A training step as a jaxpr, whose cost is found for any mesh and rules."""
+
+    def __init__(
+        self,
+        owner: str,
+        loss: Symbol,
+        inputs: Sequence[str],
+        optimizer: Any,
+        shapes: Mapping[str, Sequence[int]],
+    ) -> None:
+        """Traces the loss and its gradients; the arguments are those of ``plan``."""
+        if not isinstance(loss, Symbol):
+            raise ArgumentError(f"{owner}: the loss must be a symbol, got {type(loss).__name__}")
+        require_known(owner, inputs, loss.list_arguments())
+        self._owner, self._inputs, self._optimizer = owner, inputs, optimizer
+        self._loss = _typed(loss, shapes)
+        self.types = {name: one.type for name, one in variables_of(self._loss.roots).items()}
+        self.parameters = [n for n in self._loss.list_arguments() if n not in inputs]
+        needed = variables_of([self._loss.node])
+        self._moving = [name for name in self.parameters if name in needed]
+        self._function = _Labelled(
+            self._loss.nodes, self._loss.also, training=True, wrt=self._moving
+        )
+        self._traced: dict[Any, tuple[Any, Any]] = {}
+
+    def plan(self, mesh: Any, rules: Rules) -> Plan:
+        """Returns what the step costs on ``mesh``."""
+        sizes = dict(mesh.shape)
+        declared = declarations(self._loss.roots)
+        known = shardings_by(self._owner, declared, mesh, rules, self._inputs)
+        held = {
+            name: _held(self._owner, name, type, on_mesh(known.get(name, ()), mesh), mesh)
+            for name, type in self.types.items()
+        }
+        seen, values = self._followed(held, sizes)
+        own = [held[name] for name in self.parameters]
+        return Plan(
+            sizes,
+            tuple(sorted(own, key=lambda one: -one.bytes)),
+            tuple(one for name, one in held.items() if name not in self.parameters),
+            _grouped(seen, sizes),
+            _moments(self._optimizer, own, sizes),
+            values,
+        )
+
+    def _jaxpr(self, sizes: Sizes) -> tuple[Any, Any]:
+        """Returns the jaxpr of the step on a mesh of these sizes, and the tree of its results."""
+        key = tuple(sizes.items())
+        if key not in self._traced:
+            names = self._function.names
+            structs = {n: _struct(self.types[n].shape, self.types[n].dtype) for n in names}
+            seed = jax.random.key(0)
+            kinds = (_Auto,) * len(sizes)
+            with _use_mesh(_AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=kinds)):
+                traced, shapes = jax.make_jaxpr(
+                    lambda given: self._function(**given, key=seed), return_shape=True
+                )(structs)
+            self._traced[key] = traced.jaxpr, jax.tree.structure(shapes)
+        return self._traced[key]
+
+    def _followed(self, held: Mapping[str, Held], sizes: Sizes) -> tuple[_Seen, int]:
+        """Returns the collectives of a step, and the bytes of its values."""
+        jaxpr, tree = self._jaxpr(sizes)
+        order = sorted(self._function.names)
+        given = [_split_of(held[name]) for name in order]
+        flags = [name in self._inputs for name in order]
+        seen: _Seen = []
+        splits, values = followed(jaxpr, given, sizes, lambda *one: seen.append(one), flags)
+        results = jax.tree.unflatten(tree, splits)
+        outputs = results[0] if self._function.states else results
+        for name, split in zip(self._moving, outputs[1:], strict=True):
+            if isinstance(split, tuple):  # not of rows
+                _onto(held[name], split, sizes, seen)
+        return seen, values
 
 
 def _typed(loss: Symbol, shapes: Mapping[str, Sequence[int]]) -> Symbol:
@@ -216,19 +278,16 @@ def _typed(loss: Symbol, shapes: Mapping[str, Sequence[int]]) -> Symbol:
     return Symbol(nodes[count:], tuple(nodes[:count]))
 
 
-def _held(name: str, type: VarType, known: Sharding, mesh: Any) -> Held:
-    require_divisible(f"plan: {name!r}", type.shape, known, mesh)
+def _held(owner: str, name: str, type: VarType, known: Sharding, mesh: Any) -> Held:
+    require_divisible(f"{owner}: {name!r}", type.shape, known, mesh)
     split = as_split(known, len(type.shape))
     return Held(name, type, known, bytes_on_device(type, split, dict(mesh.shape)))
 
 
 # A step ------------------------------------------------------------------------------------------
 
-_Seen = list[tuple[str, Collective]]
-"""Who asked for a collective, and the collective."""
 
-
-class _Labelled(BatchFunction):
+class _Labelled(GraphFunction):
     """A graph as a function, whose equations tell the operator and the user's line."""
 
     def call_of(self, node: Node) -> Call:
@@ -242,38 +301,6 @@ class _Labelled(BatchFunction):
                 return call(*inputs)
 
         return run
-
-
-def _step(
-    loss: Symbol,
-    parameters: Sequence[str],
-    inputs: Sequence[str],
-    held: Mapping[str, Held],
-    sizes: Sizes,
-) -> tuple[_Seen, int]:
-    """Returns the collectives of a step, and the bytes of its values."""
-    needed = variables_of([loss.node])
-    moving = [name for name in parameters if name in needed]
-    function = _Labelled(loss.nodes, loss.also, training=True, wrt=moving)
-    batch = [name for name in held if name in inputs]
-    function.split({name: _split_of(one) for name, one in held.items()}, batch, sizes)
-    structs = {n: _struct(held[n].type.shape, held[n].type.dtype) for n in function.names}
-    key = jax.random.key(0)
-    mesh = _AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=(_Auto,) * len(sizes))
-    with _use_mesh(mesh):
-        traced, shapes = jax.make_jaxpr(
-            lambda given: function(**given, key=key), return_shape=True
-        )(structs)
-    given = [_split_of(held[name]) for name in sorted(structs)]
-    seen: _Seen = []
-    flags = [name in inputs for name in sorted(structs)]
-    splits, values = followed(traced.jaxpr, given, sizes, lambda *one: seen.append(one), flags)
-    results = jax.tree.unflatten(jax.tree.structure(shapes), splits)
-    outputs = results[0] if function.states else results
-    for name, split in zip(moving, outputs[1:], strict=True):
-        if isinstance(split, tuple):  # not of rows
-            _onto(held[name], split, sizes, seen)
-    return seen, values
 
 
 def _split_of(one: Held) -> Split:
