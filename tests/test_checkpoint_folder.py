@@ -425,29 +425,58 @@ def files_of(path):
     return sorted(one for one in path.rglob("*") if one.is_file())
 
 
+def damaged(data, generator):
+    """The content of a file after a defect; None for a file that is missing."""
+    flipped = bytearray(data)
+    flipped[generator.integers(len(data))] ^= 1 << generator.integers(8)
+    return [None, b"", data[: len(data) // 2], bytes(len(data)), b"{}", data + b"0", bytes(flipped)]
+
+
 def test_a_damaged_step_is_a_format_error(tmp_path):
     state = {"w": np.random.default_rng(0).normal(size=(40, 50)), "b": jnp.ones(7)}
     with checkpoint.Folder(tmp_path / "run") as folder:
         folder.save(1, state)
-    refused = 0
+    generator, refused = np.random.default_rng(0), set()
     for file in files_of(tmp_path / "run"):
         whole = file.read_bytes()
-        for damage in (None, b"", whole[: len(whole) // 2], bytes(len(whole)), b"{}"):
-            file.unlink()
+        for damage in damaged(whole, generator):
+            file.unlink(missing_ok=True)
             if damage is not None:
                 file.write_bytes(damage)
             try:
                 assert_same(folder.restore(state), state)
             except FormatError as error:
                 assert str(tmp_path) in str(error)
-                refused += 1
+                refused.add(file.name)
         file.write_bytes(whole)
     assert_same(folder.restore(state), state)
-    assert refused > 15
-    index = tmp_path / "run" / "1" / "index" / "metadata"
-    index.write_text(json.dumps({"types": {}, "empty": {}, "metrics": {}}))
-    with pytest.raises(FormatError, match="too little: tree"):
-        folder.restore(state)
+    assert {one.name for one in files_of(tmp_path)} - refused == {
+        "_CHECKPOINT_METADATA",
+        "commit_success.txt",
+    }
+
+
+def test_files_that_do_not_fit_together_are_a_format_error(tmp_path):
+    state = {"w": np.arange(6.0)}
+    saved(tmp_path, {1: 1.0})
+    with checkpoint.Folder(tmp_path) as folder:
+        folder.save(2, state)
+    (tmp_path / "1" / "checksums").unlink()
+    like = {"w": np.zeros(3, int)}
+    with pytest.raises(FormatError, match="there must be checksums, got none"):
+        folder.restore(like, 1)
+    index = tmp_path / "1" / "index" / "metadata"
+    record = json.loads(index.read_text())
+    index.write_text(json.dumps({**record, "checked": False}))
+    np.testing.assert_array_equal(folder.restore(like, 1)["w"], 1)
+    types = {"tree['v']": "int64[3]"}
+    index.write_text(json.dumps({**record, "checked": False, "types": types}))
+    with pytest.raises(FormatError, match="must be whole, got .*v"):
+        folder.restore({"v": like["w"]}, 1)
+    for text in ("[]", '{"types": 1}', json.dumps({**record, "more": 0}), "{"):
+        index.write_text(text)
+        with pytest.raises(FormatError, match="index/metadata: the checkpoint must be whole"):
+            folder.restore(like, 1)
 
 
 def test_a_step_that_cannot_be_written_leaves_the_others(tmp_path):

@@ -89,8 +89,10 @@ def copied(leaf: Any) -> Any:
     array = stored(leaf)
     if not isinstance(array, jax.Array):
         return np.array(array, array.dtype.newbyteorder("="), order="C")
-    devices = array.sharding.device_set
-    return copy_array(array) if any(one.platform == "cpu" for one in devices) else array
+    if all(one.platform != "cpu" for one in array.sharding.device_set):
+        return array
+    shards = [copy_array(one.data) for one in array.addressable_shards]
+    return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
 
 
 def sharding_of(leaf: Any) -> Any:

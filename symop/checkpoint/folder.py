@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from registry.errors import ArgumentError, FormatError, missing_extra
+from symop.checkpoint import checksums
 from symop.checkpoint.arrays import (
     copied,
     on_host,
@@ -42,11 +43,13 @@ class _Index(msgspec.Struct, forbid_unknown_fields=True):
         types: the types of the leaves, by name.
         empty: dtype and shape of the arrays without elements, which are stored nowhere else.
         metrics: the metrics of the step; None for one that is not finite, which JSON lacks.
+        checked: whether there are checksums of the files.
     """
 
     types: dict[str, str]
     empty: _Empty
     metrics: dict[str, float | None]
+    checked: bool
 
 
 class Preemption(Protocol):
@@ -232,7 +235,7 @@ class Folder:
             name: (one.dtype.name, list(one.shape)) for name, one in stored.items() if not one.size
         }
         finite = {name: one if math.isfinite(one) else None for name, one in metrics.items()}
-        index = msgspec.to_builtins(_Index(types, empty, finite))
+        index = msgspec.to_builtins(_Index(types, empty, finite, jax.process_count() == 1))
         args = self._orbax.args
         items = {_ARRAYS: args.PyTreeSave(arrays)} if arrays else {}
         return args.Composite(**items, **{_INDEX: args.JsonSave(index)})
@@ -289,9 +292,21 @@ class Folder:
                 preservation_policy=_Policy(self._kept),
                 cleanup_tmp_directories=True,
                 todelete_subdir=_DELETED,
+                async_options=self._orbax.AsyncOptions(post_finalization_callback=self._check),
             )
             self._manager = self._orbax.CheckpointManager(self._path, options=options)
         return self._manager
+
+    def _check(self) -> None:
+        """Writes the checksums of the step that is about to be renamed.
+
+        Of several processes, the first would have to read what all of them have written.
+        """
+        if jax.process_count() > 1:
+            return
+        for folder in self._path.iterdir():
+            if folder.name.partition(".")[0] == str(self._step):
+                checksums.write(folder, [_ARRAYS, _INDEX])
 
     def _remove_deleted(self) -> None:
         """Deletes the steps that were renamed to be deleted."""
@@ -339,7 +354,10 @@ class Folder:
         """
         self.wait()
         step = self._require(step)
+        whole = checksums.verify(self._path / str(step))
         index, named = self._index(step), state_of(like)
+        if index.checked and not whole:
+            raise FormatError(f"{self._path / str(step)}: there must be checksums, got none")
         require_same(f"{self._path}: step {step}", named.types(), index.types)
         likes = named.likes()
         for name, one in likes.items():
