@@ -294,7 +294,7 @@ def test_which_steps_are_saved(tmp_path):
         assert folder.save(8, {"w": 8}, force=True)
         assert folder.save(8, {"w": 9}, force=True)
         assert folder.restore({"w": 0}) == {"w": 8}
-        with pytest.raises(ArgumentError, match="must come after 8, the latest in .*, got 6"):
+        with pytest.raises(ArgumentError, match=r"must come after 8, the latest in .*, got 6"):
             folder.save(6, {"w": 6})
         folder.delete(8)
         folder.delete(6)
@@ -432,6 +432,15 @@ def damaged(data, generator):
     return [None, b"", data[: len(data) // 2], bytes(len(data)), b"{}", data + b"0", bytes(flipped)]
 
 
+def refusal(folder, state):
+    """The message of a FormatError; None if the step comes back whole."""
+    try:
+        assert_same(folder.restore(state), state)
+    except FormatError as error:
+        return str(error)
+    return None
+
+
 def test_a_damaged_step_is_a_format_error(tmp_path):
     state = {"w": np.random.default_rng(0).normal(size=(40, 50)), "b": jnp.ones(7)}
     with checkpoint.Folder(tmp_path / "run") as folder:
@@ -443,11 +452,9 @@ def test_a_damaged_step_is_a_format_error(tmp_path):
             file.unlink(missing_ok=True)
             if damage is not None:
                 file.write_bytes(damage)
-            try:
-                assert_same(folder.restore(state), state)
-            except FormatError as error:
-                assert str(tmp_path) in str(error)
-                refused.add(file.name)
+            message = refusal(folder, state)
+            assert message is None or str(tmp_path) in message
+            refused |= {file.name} if message else set()
         file.write_bytes(whole)
     assert_same(folder.restore(state), state)
     assert {one.name for one in files_of(tmp_path)} - refused == {
@@ -471,7 +478,7 @@ def test_files_that_do_not_fit_together_are_a_format_error(tmp_path):
     np.testing.assert_array_equal(folder.restore(like, 1)["w"], 1)
     types = {"tree['v']": "int64[3]"}
     index.write_text(json.dumps({**record, "checked": False, "types": types}))
-    with pytest.raises(FormatError, match="must be whole, got .*v"):
+    with pytest.raises(FormatError, match=r"must be whole, got .*v"):
         folder.restore({"v": like["w"]}, 1)
     for text in ("[]", '{"types": 1}', json.dumps({**record, "more": 0}), "{"):
         index.write_text(text)

@@ -17,6 +17,8 @@ from symop.runtime.memory import copy_array
 Types = Mapping[str, str | None]
 """The types of arrays, by name, as text; None for any."""
 
+struct: Any = jax.ShapeDtypeStruct  # which has no types
+
 _NUMBERS = (bool, int, float, complex)
 _SHOWN = 5
 """The number of names of each kind in an error."""
@@ -55,22 +57,22 @@ def _text(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{dtype}[{','.join(map(str, shape))}]"
 
 
-def stored_type(name: str, leaf: Any) -> jax.ShapeDtypeStruct:
+def stored_type(name: str, leaf: Any) -> Any:
     """Returns shape and dtype of the array that is stored for a leaf.
 
     Raises:
         DTypeError: the leaf is neither an array nor a number.
     """
     if is_key(leaf):
-        data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(leaf.shape, leaf.dtype))
-        return jax.ShapeDtypeStruct(data.shape, data.dtype)
+        data = jax.eval_shape(jax.random.key_data, struct(leaf.shape, leaf.dtype))
+        return struct(data.shape, data.dtype)
     if is_number(leaf):
         leaf = np.asarray(leaf)
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
     numeric = dtype is not None and any(jnp.issubdtype(dtype, one) for one in (np.bool_, np.number))
     if shape is None or not numeric:
         raise DTypeError(f"checkpoint: {name} must be an array or a number, got {leaf!r:.80}")
-    return jax.ShapeDtypeStruct(shape, dtype)
+    return struct(shape, dtype)
 
 
 def stored(leaf: Any) -> Any:
@@ -89,7 +91,8 @@ def copied(leaf: Any) -> Any:
     array = stored(leaf)
     if not isinstance(array, jax.Array):
         return np.array(array, array.dtype.newbyteorder("="), order="C")
-    if all(one.platform != "cpu" for one in array.sharding.device_set):
+    devices: Any = array.sharding.device_set
+    if all(one.platform != "cpu" for one in devices):
         return array
     shards = [copy_array(one.data) for one in array.addressable_shards]
     return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
@@ -126,7 +129,7 @@ def _implementation(like: Any) -> Any:
         found.append(jax.random.key_impl(keys))
         return keys
 
-    jax.eval_shape(look, jax.ShapeDtypeStruct(like.shape, like.dtype))
+    jax.eval_shape(look, struct(like.shape, like.dtype))
     return found[0]
 
 

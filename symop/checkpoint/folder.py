@@ -315,7 +315,8 @@ class Folder:
 
     def _kept(self, steps: list[int]) -> set[int]:
         latest = steps if self.keep is None else steps[-self.keep :]
-        return {*latest, self._best_of(steps)} - {None}
+        best = self._best_of(steps)
+        return {*latest} if best is None else {*latest, best}
 
     def _best_of(self, steps: list[int]) -> int | None:
         if self._metric is None:
@@ -401,7 +402,8 @@ class Folder:
             contextlib.closing(ocp.Checkpointer(ocp.CompositeCheckpointHandler())) as reader,
         ):
             found = reader.restore(path, args=ocp.args.Composite(**{_ARRAYS: args}))
-        return arrays | found[_ARRAYS]
+        arrays.update(found[_ARRAYS])
+        return arrays
 
     def _how(self, name: str, like: Any) -> Any:
         """Returns how orbax reads an array: to the host, or to devices."""

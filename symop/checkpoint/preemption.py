@@ -27,8 +27,8 @@ def on_preemption(
     and raises ``SystemExit(75)``. A process that SIGTERM ends without this has another exit code
     (143 in a shell), so that a job can be restarted by its exit code.
 
-    With several processes, JAX's preemption service tells all of them to leave at the same step, so
-    each must call ``save`` in every step, and ``signal`` must be SIGTERM.
+    With several processes (``jax.distributed``), JAX's preemption service tells all of them to
+    leave at the same step, so each must call ``save`` in every step; ``signal`` must be SIGTERM.
 
     Args:
         checkpoints: the folder.
@@ -56,7 +56,7 @@ def on_preemption(
         exit code 75
         [0, 7]
     """
-    watch = _Service(code) if jax.process_count() > 1 else _Signal(code)
+    watch = _Service(code) if jax.distributed.is_initialized() else _Signal(code)
     before, checkpoints.preemption = checkpoints.preemption, watch
     try:
         with watch.listening(signal):
@@ -94,7 +94,8 @@ class _Signal:
         try:
             yield
         finally:
-            signal.signal(number, before)
+            # A handler that is not Python's, which None stands for, cannot be put back.
+            signal.signal(number, signal.SIG_DFL if before is None else before)
 
 
 class _Service:
@@ -121,6 +122,6 @@ class _Service:
         """Does nothing: JAX listens from the start, and a handler of Python's would replace it."""
         if number != signal.SIGTERM:
             raise ArgumentError(
-                f"on_preemption: with several processes, the signal must be SIGTERM, got {number!r}"
+                f"on_preemption: with jax.distributed, the signal must be SIGTERM, got {number!r}"
             )
         yield

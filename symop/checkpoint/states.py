@@ -11,7 +11,7 @@ from registry.types import VarKind
 from registry.values import SelectedRows
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop import random
-from symop.checkpoint.arrays import sharding_of, type_of
+from symop.checkpoint.arrays import sharding_of, struct, type_of
 from symop.program.block import Variable
 from symop.program.program import Program
 
@@ -118,7 +118,7 @@ class ProgramState:
             return None
         type, scope = variable.type, self._program.scope
         sharding = sharding_of(scope[variable.name]) if variable.name in scope else None
-        return jax.ShapeDtypeStruct(type.shape, type.dtype, sharding=sharding)
+        return struct(type.shape, type.dtype, sharding=sharding)
 
     def types(self) -> dict[str, str]:
         """Returns the types of the variables."""
