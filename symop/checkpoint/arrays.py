@@ -89,13 +89,21 @@ def copied(leaf: Any) -> Any:
     donates the array, or an assignment to an array of NumPy, would change what is written.
     """
     array = stored(leaf)
-    if not isinstance(array, jax.Array):
+    if not isinstance(array, jax.Array) or _is_local(array):
         return np.array(array, array.dtype.newbyteorder("="), order="C")
     devices: Any = array.sharding.device_set
     if all(one.platform != "cpu" for one in devices):
         return array
     shards = [copy_array(one.data) for one in array.addressable_shards]
     return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
+
+
+def _is_local(value: Any) -> bool:
+    """Whether an array or a sharding is that of one of several processes, which have one each.
+
+    Such an array has the same value in each of them, so that the first one writes it.
+    """
+    return jax.process_count() > 1 and bool(value.is_fully_addressable)
 
 
 def sharding_of(leaf: Any) -> Any:
@@ -107,6 +115,12 @@ def sharding_of(leaf: Any) -> Any:
 def on_host(like: Any) -> bool:
     """Whether the value in the place of ``like`` is a number or an array of NumPy."""
     return isinstance(like, (np.ndarray, np.generic)) or is_number(like)
+
+
+def global_sharding_of(like: Any) -> Any:
+    """Returns the sharding with which a value is read; None if it is read on the host first."""
+    sharding = None if like is None or on_host(like) else sharding_of(like)
+    return None if sharding is None or _is_local(sharding) else sharding
 
 
 def placed(array: Any, like: Any) -> Any:

@@ -18,11 +18,10 @@ from registry.errors import ArgumentError, FormatError, missing_extra
 from symop.checkpoint import checksums
 from symop.checkpoint.arrays import (
     copied,
-    on_host,
+    global_sharding_of,
     placed,
     require_divisible,
     require_same,
-    sharding_of,
     stored_type,
 )
 from symop.checkpoint.states import state_of
@@ -407,7 +406,7 @@ class Folder:
 
     def _how(self, name: str, like: Any) -> Any:
         """Returns how orbax reads an array: to the host, or to devices."""
-        sharding = None if like is None or on_host(like) else sharding_of(like)
+        sharding = global_sharding_of(like)
         if sharding is None:
             return self._orbax.RestoreArgs(restore_type=np.ndarray)
         stored = stored_type(name, like)
