@@ -308,6 +308,15 @@ def test_which_steps_are_saved(tmp_path):
             folder.metrics(4)
 
 
+@pytest.mark.parametrize("step", [-1, 1.0, "1", None])
+def test_steps_that_are_refused(folder, step):
+    with pytest.raises(ArgumentError, match="the step must be an integer from 0 on, got"):
+        folder.save(step, {"w": 1})
+    assert folder.save(jnp.int32(0), {"w": 2})
+    folder.wait()
+    assert folder.steps() == [0]
+
+
 def test_an_empty_folder(tmp_path):
     folder = checkpoint.Folder(tmp_path / "run", best="loss")
     assert (folder.steps(), folder.latest, folder.best) == ([], None, None)
@@ -326,9 +335,10 @@ def test_an_empty_folder(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep": 0}, "Folder: keep must be at least 1, got 0"),
-        ({"every": -1}, "Folder: every must be at least 1, got -1"),
-        ({"every": 2.0}, r"Folder: every must be at least 1, got 2\.0"),
+        ({"keep": 0}, "Folder: keep must be an integer from 1 on, got 0"),
+        ({"every": None}, "Folder: every must be an integer from 1 on, got None"),
+        ({"every": -1}, "Folder: every must be an integer from 1 on, got -1"),
+        ({"every": 2.0}, r"Folder: every must be an integer from 1 on, got 2\.0"),
         ({"mode": "least"}, "Folder: mode must be 'min' or 'max', got 'least'"),
     ],
 )
@@ -378,7 +388,7 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(folder):
         folder.restore(like)
     message = str(error.value)
     for part in (
-        "run: step 1: it must hold what is asked for, got too much: tree['b0'], ",
+        "run/1: it must hold what is asked for, got too much: tree['b0'], ",
         "tree['b4'] and 4 more; too little: tree['c']; different: ",
         "tree['w'], where float32[3,2] must be there, got float32[2,3]",
         "tree['k'], where key<rbg>[] must be there, got key<fry>[]",
@@ -482,7 +492,7 @@ def test_files_that_do_not_fit_together_are_a_format_error(tmp_path):
         folder.restore({"v": like["w"]}, 1)
     for text in ("[]", '{"types": 1}', json.dumps({**record, "more": 0}), "{"):
         index.write_text(text)
-        with pytest.raises(FormatError, match="index/metadata: the checkpoint must be whole"):
+        with pytest.raises(FormatError, match="1: the checkpoint must be whole"):
             folder.restore(like, 1)
 
 
