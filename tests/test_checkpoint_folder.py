@@ -317,6 +317,26 @@ def test_steps_that_are_refused(folder, step):
     assert folder.steps() == [0]
 
 
+def test_a_save_that_is_interrupted_can_be_repeated(folder, monkeypatch):
+    state = {"w": np.arange(3.0)}
+    whole = ocp.CheckpointManager.save
+
+    def interrupted(*args, **options):
+        whole(*args, **options)
+        raise KeyboardInterrupt
+
+    folder.save(1, state)
+    with monkeypatch.context() as patch:
+        patch.setattr(ocp.CheckpointManager, "save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            folder.save(2, state)
+    assert folder.save(2, {"w": np.zeros(3)})
+    assert folder.save(3, state)
+    folder.wait()
+    assert folder.steps() == [1, 2, 3]
+    assert_same(folder.restore(state, 2), state)  # the first one had been started
+
+
 def test_an_empty_folder(tmp_path):
     folder = checkpoint.Folder(tmp_path / "run", best="loss")
     assert (folder.steps(), folder.latest, folder.best) == ([], None, None)
@@ -366,6 +386,28 @@ def test_a_program_goes_on_bit_for_bit(folder):
     assert folder.restore(again) is None
     assert run_steps(again, loss, 5, 9) == whole[5:]
     assert any(isinstance(v, SelectedRows) for v in program.scope.values())
+
+
+def test_the_values_of_a_program_stay_where_they_are(folder, tmp_path):
+    def build(fill, sharding):
+        program = so.Program()
+        w = program.parameter("w", (8, 2), initial=fill)
+        program.update(w, w * 2)
+        program.scope["w"] = jax.device_put(program.values()["w"], sharding)
+        return program
+
+    rows = NamedSharding(mesh_of((8,), ("a",)), P("a"))
+    columns = NamedSharding(mesh_of((2,), ("b",)), P(None, "b"))
+    program = build(3, rows)
+    folder.save(1, program)
+    checkpoint.save(tmp_path / "state", program)
+    wanted = jax.device_put(np.full((8, 2), 3, np.float32), columns)
+    other = build(0, columns)
+    folder.restore(other)
+    assert_same(other.scope["w"], wanted)
+    other = build(0, columns)
+    checkpoint.load(tmp_path / "state", other)
+    assert_same(other.scope["w"], wanted)
 
 
 def test_orbax_itself_reads_a_folder(tmp_path):

@@ -85,8 +85,9 @@ def stored(leaf: Any) -> Any:
 def copied(leaf: Any) -> Any:
     """Returns the array that is stored for a leaf, whose content no later step can change.
 
-    A writer that copies from device to host reads an array on the CPU in place, so that a step that
-    donates the array, or an assignment to an array of NumPy, would change what is written.
+    orbax copies arrays from other devices, but reads those on the CPU in place while it writes. XLA
+    happens not to reuse memory that is read so, for a step that donates the array; JAX promises
+    nothing.
     """
     array = stored(leaf)
     if not isinstance(array, jax.Array) or _is_local(array):
@@ -94,6 +95,8 @@ def copied(leaf: Any) -> Any:
     devices: Any = array.sharding.device_set
     if all(one.platform != "cpu" for one in devices):
         return array
+    if array.is_fully_addressable:
+        return copy_array(array)
     shards = [copy_array(one.data) for one in array.addressable_shards]
     return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
 

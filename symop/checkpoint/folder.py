@@ -86,7 +86,8 @@ class Folder:
         self.every, self.keep = every, keep
         self._metric, self._mode, self._asynchronous = best, mode, asynchronous
         self._manager: Any = None
-        self._step: int | None = None
+        self._writing: int | None = None  # the step that is being written, or was the last to be
+        self._started: int | None = None  # the same, unless it has to be started again
         self._known: dict[int, dict[str, float]] = {}
         self.preemption: Preemption | None = None
 
@@ -140,8 +141,9 @@ class Folder:
         must call ``wait`` or ``close`` first, or use the folder in a ``with`` statement.
 
         Args:
-            step: the number of the step, larger than those that are saved; nothing happens if it is
-                the latest of them.
+            step: the number of the step, larger than those that are saved. Nothing happens if it is
+                the latest of them, so that a long evaluation may call this again and again, to
+                leave in time at a preemption.
             state: a ``Program``, with the state of the process's random numbers; or a pytree of
                 arrays and numbers, such as a ``train.TrainState``.
             metrics: numbers to keep with the step, such as those that ``Trainer.step`` returns.
@@ -161,6 +163,8 @@ class Folder:
         leaving = preemption is not None and preemption.reached(step)
         if not (leaving or force or step % self.every == 0):
             return False
+        if step == self._started and not leaving:
+            return True
         with contextlib.suppress(*[OSError] if leaving else []):
             self.wait()
         self._start(step, state, self._numbers(metrics))
@@ -188,10 +192,11 @@ class Folder:
                 "delete the later steps, or use another folder"
             )
         args = contents(state, metrics)
-        self._known[step], self._step = metrics, step
         manager = self._opened()
+        self._known[step], self._writing, self._started = metrics, step, None
         with self._reporting(step):
             manager.save(step, args=args, force=True)
+        self._started = step
 
     def wait(self) -> None:
         """Waits until the step that is being written is complete.
@@ -201,7 +206,7 @@ class Folder:
         """
         if self._manager is None:
             return
-        with self._reporting(self._step):
+        with self._reporting(self._writing):
             self._manager.wait_until_finished()
         self._remove_deleted()
 
@@ -211,7 +216,7 @@ class Folder:
         try:
             yield
         except Exception as error:
-            manager, self._manager = self._manager, None
+            manager, self._manager, self._started = self._manager, None, None
             with contextlib.suppress(Exception):
                 manager.close()
             raise OSError(f"{self._path}: step {step} could not be written: {error}") from error
@@ -224,6 +229,7 @@ class Folder:
         """
         self.wait()
         self._opened().delete(self._require(step))
+        self._started = None
         self._remove_deleted()
 
     def close(self) -> None:
@@ -253,7 +259,7 @@ class Folder:
     def _seal(self) -> None:
         """Completes the step that is being written, before its temporary name goes."""
         for folder in self._path.iterdir():
-            if folder.name.partition(".")[0] == str(self._step):
+            if folder.name.partition(".")[0] == str(self._writing):
                 seal(folder)
 
     def _remove_deleted(self) -> None:

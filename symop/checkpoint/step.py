@@ -107,7 +107,7 @@ def metrics_of(path: Any) -> dict[str, float]:
 
 def restore(path: Any, like: Any) -> Any:
     """Reads the step at ``path``; see ``Folder.restore``."""
-    whole = checksums.verify(path)
+    whole = checksums.verify(path, _INDEX)
     index, named = _index(path), state_of(like)
     if index.checked and not whole:
         raise FormatError(f"{path}: there must be checksums, got none")
@@ -115,6 +115,7 @@ def restore(path: Any, like: Any) -> Any:
     likes = named.likes()
     for name, one in likes.items():
         require_divisible(name, one)
+    checksums.verify(path, _ARRAYS)
     arrays = _arrays(path, likes, index.empty)
     return named.replaced({name: placed(arrays[name], one) for name, one in likes.items()})
 
