@@ -244,14 +244,14 @@ def test_copies_share_no_memory():
     one, host = put(mesh, jnp.arange(64.0), "a"), np.arange(4)
     keys = put(mesh, jax.random.split(jax.random.key(0), 8), "a")
     for array in (one, jax.random.key_data(keys)):
-        copy = checkpoint.arrays.copied(array)
+        copy = checkpoint.arrays.copy_of(array)
         assert copy.sharding == array.sharding
         pairs = zip(copy.addressable_shards, array.addressable_shards, strict=True)
         assert not any(
             a.data.unsafe_buffer_pointer() == b.data.unsafe_buffer_pointer() for a, b in pairs
         )
-    assert checkpoint.arrays.copied(keys).sharding.spec == P("a", None)
-    assert not np.shares_memory(checkpoint.arrays.copied(host), host)
+    assert checkpoint.arrays.copy_of(keys).sharding.spec == P("a", None)
+    assert not np.shares_memory(checkpoint.arrays.copy_of(host), host)
 
 
 # What is kept
@@ -526,10 +526,10 @@ def test_files_that_do_not_fit_together_are_a_format_error(tmp_path):
         folder.restore(like, 1)
     index = tmp_path / "1" / "index" / "metadata"
     record = json.loads(index.read_text())
-    index.write_text(json.dumps({**record, "checked": False}))
+    index.write_text(json.dumps({**record, "checksums": False}))
     np.testing.assert_array_equal(folder.restore(like, 1)["w"], 1)
     types = {"tree['v']": "int64[3]"}
-    index.write_text(json.dumps({**record, "checked": False, "types": types}))
+    index.write_text(json.dumps({**record, "checksums": False, "types": types}))
     with pytest.raises(FormatError, match=r"must be whole, got .*v"):
         folder.restore({"v": like["w"]}, 1)
     for text in ("[]", '{"types": 1}', json.dumps({**record, "more": 0}), "{"):

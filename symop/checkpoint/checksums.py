@@ -53,13 +53,13 @@ def verify(step: Any, item: str) -> bool:
 
 
 def _files(folder: Any) -> list[Any]:
-    found = []
+    files = []
     for one in folder.iterdir() if folder.exists() else ():
         if one.is_dir():
-            found += _files(one)
+            files += _files(one)
         elif not one.name.startswith(_MARK):
-            found.append(one)
-    return found
+            files.append(one)
+    return files
 
 
 def _checksum(path: Any) -> int:

@@ -15,12 +15,12 @@ import numpy as np
 from registry.errors import FormatError, missing_extra
 from symop.checkpoint import checksums
 from symop.checkpoint.arrays import (
-    copied,
+    array_type,
+    copy_of,
     global_sharding_of,
-    placed,
+    place,
     require_divisible,
     require_same,
-    stored_type,
 )
 from symop.checkpoint.states import state_of
 
@@ -37,13 +37,13 @@ class _Index(msgspec.Struct, forbid_unknown_fields=True):
         types: the types of the leaves, by name.
         empty: dtype and shape of the arrays without elements, which orbax refuses.
         metrics: the metrics of the step; None for one that is not finite, which JSON lacks.
-        checked: whether there are checksums of the files.
+        checksums: whether there are checksums of the files.
     """
 
     types: dict[str, str]
     empty: _Empty
     metrics: dict[str, float | None]
-    checked: bool
+    checksums: bool
 
 
 def orbax() -> Any:
@@ -70,24 +70,22 @@ def contents(state: Any, metrics: Mapping[str, float]) -> Any:
     """
     named, args = state_of(state), orbax().args
     leaves, types = named.leaves(), named.types()
-    stored = {name: stored_type(name, leaf) for name, leaf in leaves.items()}
-    arrays = {name: copied(leaf) for name, leaf in leaves.items() if stored[name].size}
-    empty = {
-        name: (one.dtype.name, list(one.shape)) for name, one in stored.items() if not one.size
-    }
+    kinds = {name: array_type(name, leaf) for name, leaf in leaves.items()}
+    arrays = {name: copy_of(leaf) for name, leaf in leaves.items() if kinds[name].size}
+    empty = {name: (one.dtype.name, list(one.shape)) for name, one in kinds.items() if not one.size}
     finite = {name: one if math.isfinite(one) else None for name, one in metrics.items()}
-    index = msgspec.to_builtins(_Index(types, empty, finite, _are_checked()))
+    index = msgspec.to_builtins(_Index(types, empty, finite, _has_checksums()))
     items = {_ARRAYS: args.PyTreeSave(arrays)} if arrays else {}
     return args.Composite(**items, **{_INDEX: args.JsonSave(index)})
 
 
 def seal(path: Any) -> None:
     """Writes the checksums of a step whose files are written, at ``path``."""
-    if _are_checked():
+    if _has_checksums():
         checksums.write(path, [_ARRAYS, _INDEX])
 
 
-def _are_checked() -> bool:
+def _has_checksums() -> bool:
     # Of several processes, the first would have to read what all of them have written.
     return bool(jax.process_count() == 1)
 
@@ -101,15 +99,15 @@ def metrics_of(path: Any) -> dict[str, float]:
     Raises:
         FormatError: the index is damaged.
     """
-    found = _index(path).metrics
-    return {name: math.nan if one is None else one for name, one in found.items()}
+    metrics = _index(path).metrics
+    return {name: math.nan if one is None else one for name, one in metrics.items()}
 
 
 def restore(path: Any, like: Any) -> Any:
     """Reads the step at ``path``; see ``Folder.restore``."""
     whole = checksums.verify(path, _INDEX)
     index, named = _index(path), state_of(like)
-    if index.checked and not whole:
+    if index.checksums and not whole:
         raise FormatError(f"{path}: there must be checksums, got none")
     require_same(str(path), named.types(), index.types)
     likes = named.likes()
@@ -117,7 +115,7 @@ def restore(path: Any, like: Any) -> Any:
         require_divisible(name, one)
     checksums.verify(path, _ARRAYS)
     arrays = _arrays(path, likes, index.empty)
-    return named.replaced({name: placed(arrays[name], one) for name, one in likes.items()})
+    return named.replace({name: place(arrays[name], one) for name, one in likes.items()})
 
 
 def _index(path: Any) -> _Index:
@@ -135,8 +133,8 @@ def _arrays(path: Any, likes: Mapping[str, Any], empty: _Empty) -> dict[str, Any
     args = ocp.args.PyTreeRestore(item=dict.fromkeys(wanted, 0), restore_args=wanted)
     reader = ocp.Checkpointer(ocp.CompositeCheckpointHandler())
     with _reading(path), contextlib.closing(reader):
-        found = reader.restore(path, args=ocp.args.Composite(**{_ARRAYS: args}))
-    arrays.update(found[_ARRAYS])
+        items = reader.restore(path, args=ocp.args.Composite(**{_ARRAYS: args}))
+    arrays.update(items[_ARRAYS])
     return arrays
 
 
@@ -145,8 +143,8 @@ def _how(name: str, like: Any) -> Any:
     ocp, sharding = orbax(), global_sharding_of(like)
     if sharding is None:
         return ocp.RestoreArgs(restore_type=np.ndarray)
-    stored = stored_type(name, like)
-    return ocp.ArrayRestoreArgs(sharding=sharding, global_shape=stored.shape, dtype=stored.dtype)
+    array = array_type(name, like)
+    return ocp.ArrayRestoreArgs(sharding=sharding, global_shape=array.shape, dtype=array.dtype)
 
 
 @contextlib.contextmanager
