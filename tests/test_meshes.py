@@ -4,13 +4,13 @@ import contextlib
 import functools
 import itertools
 import pickle
-import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from collectives import largest
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from mesh_models import Model, clicks, digits, language_model, perceptron, recommender
@@ -191,23 +191,6 @@ def test_a_program_with_a_table_split_by_rows(kind):
     program.run(batches[0], loss.name)
 
 
-COLLECTIVE = re.compile(
-    r"= (\(.*?\)|\S+) (?:all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)\("
-)
-ARRAY = re.compile(r"[a-z]+(\d+)\[([\d,]*)\]")
-
-
-def collective_bytes(text):
-    """The bytes of the results of each collective in a compiled module."""
-    return [
-        sum(
-            int(bits) // 8 * int(np.prod([int(n) for n in lengths.split(",") if n]))
-            for bits, lengths in ARRAY.findall(types)
-        )
-        for types in COLLECTIVE.findall(text)
-    ]
-
-
 def test_a_lookup_exchanges_rows_and_never_the_table():
     """The largest collective of a step holds rows of the batch."""
     program, loss = recommender(sharding=(("data", "model"),))
@@ -220,7 +203,7 @@ def test_a_lookup_exchanges_rows_and_never_the_table():
     with program._placement.current():
         compiled = jax.jit(runner._run).lower(written, *fed, *rest).compile()
     # The rows of the table and of two moments, of 128 ids.
-    assert max(collective_bytes(compiled.as_text())) <= 4 * 128 * 16 * 4 < table.nbytes / 4
+    assert largest(compiled.as_text()) <= 4 * 128 * 16 * 4 < table.nbytes / 4
 
 
 # Pipelines ---------------------------------------------------------------------------------------

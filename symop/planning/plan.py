@@ -17,6 +17,7 @@ from symop.graph.nodes import Node
 from symop.graph.shardings import Rules
 from symop.lowering.steps import Call
 from symop.passes.remat.counting import shown
+from symop.planning.activations import BatchFunction
 from symop.planning.propagation import (
     Collective,
     Sizes,
@@ -27,7 +28,6 @@ from symop.planning.propagation import (
     followed,
     sent,
 )
-from symop.runtime.function import GraphFunction
 from symop.runtime.placement import declarations, shardings_by
 from symop.symbol.symbol import Symbol
 from symop.training.placing import parameter_in
@@ -187,11 +187,11 @@ def plan(
         >>> x = so.var("x", (64, 8))
         >>> loss = so.mean(so.square(so.fully_connected(x, units=4, name="layer")))
         >>> found = so.plan(loss, jax.sharding.AbstractMesh((8,), ("data",)), inputs=["x"])
-        >>> [(one.kind, one.bytes, one.asked_by) for one in found.exchanges][0]
-        ('all-reduce', 128, 'gradient of layer_weight')
+        >>> [(one.kind, one.axes, one.bytes) for one in found.exchanges][0]
+        ('all-reduce', ('data',), 128)
     """
     step = TracedStep("plan", loss, inputs, optimizer, shapes)
-    return step.plan(mesh, rules or {})
+    return step.plan(mesh, rules or {}, constrained=True)
 
 
 class TracedStep:
@@ -215,13 +215,21 @@ class TracedStep:
         self.parameters = [n for n in self._loss.list_arguments() if n not in inputs]
         needed = variables_of([self._loss.node])
         self._moving = [name for name in self.parameters if name in needed]
-        self._function = _Labelled(
-            self._loss.nodes, self._loss.also, training=True, wrt=self._moving
-        )
+        self._function = self._made()
         self._traced: dict[Any, tuple[Any, Any]] = {}
 
-    def plan(self, mesh: Any, rules: Rules) -> Plan:
-        """Returns what the step costs on ``mesh``."""
+    def _made(self) -> "_Labelled":
+        return _Labelled(self._loss.nodes, self._loss.also, training=True, wrt=self._moving)
+
+    def plan(self, mesh: Any, rules: Rules, *, constrained: bool = False) -> Plan:
+        """Returns what the step costs on ``mesh``.
+
+        Args:
+            mesh: the mesh.
+            rules: the rules.
+            constrained: whether to trace the step with the constraints that the trainer adds.
+                They change which values are held at once, by little, and not what is exchanged.
+        """
         sizes = dict(mesh.shape)
         declared = declarations(self._loss.roots)
         known = shardings_by(self._owner, declared, mesh, rules, self._inputs)
@@ -229,7 +237,12 @@ class TracedStep:
             name: _held(self._owner, name, type, on_mesh(known.get(name, ()), mesh), mesh)
             for name, type in self.types.items()
         }
-        seen, values = self._followed(held, sizes)
+        function = self._function
+        if constrained:
+            function = self._made()
+            splits = {name: _split_of(one) for name, one in held.items()}
+            function.split(splits, self._inputs, sizes)
+        seen, values = self._followed(function, held, sizes)
         own = [held[name] for name in self.parameters]
         return Plan(
             sizes,
@@ -240,31 +253,33 @@ class TracedStep:
             values,
         )
 
-    def _jaxpr(self, sizes: Sizes) -> tuple[Any, Any]:
+    def _jaxpr(self, function: "_Labelled", sizes: Sizes) -> tuple[Any, Any]:
         """Returns the jaxpr of the step on a mesh of these sizes, and the tree of its results."""
-        key = tuple(sizes.items())
+        key = function, tuple(sizes.items())
         if key not in self._traced:
-            names = self._function.names
+            names = function.names
             structs = {n: _struct(self.types[n].shape, self.types[n].dtype) for n in names}
             seed = jax.random.key(0)
             kinds = (_Auto,) * len(sizes)
             with _use_mesh(_AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=kinds)):
                 traced, shapes = jax.make_jaxpr(
-                    lambda given: self._function(**given, key=seed), return_shape=True
+                    lambda given: function(**given, key=seed), return_shape=True
                 )(structs)
             self._traced[key] = traced.jaxpr, jax.tree.structure(shapes)
         return self._traced[key]
 
-    def _followed(self, held: Mapping[str, Held], sizes: Sizes) -> tuple[_Seen, int]:
+    def _followed(
+        self, function: "_Labelled", held: Mapping[str, Held], sizes: Sizes
+    ) -> tuple[_Seen, int]:
         """Returns the collectives of a step, and the bytes of its values."""
-        jaxpr, tree = self._jaxpr(sizes)
-        order = sorted(self._function.names)
+        jaxpr, tree = self._jaxpr(function, sizes)
+        order = sorted(function.names)
         given = [_split_of(held[name]) for name in order]
         flags = [name in self._inputs for name in order]
         seen: _Seen = []
         splits, values = followed(jaxpr, given, sizes, lambda *one: seen.append(one), flags)
         results = jax.tree.unflatten(tree, splits)
-        outputs = results[0] if self._function.states else results
+        outputs = results[0] if function.states else results
         for name, split in zip(self._moving, outputs[1:], strict=True):
             if isinstance(split, tuple):  # not of rows
                 _onto(held[name], split, sizes, seen)
@@ -287,7 +302,7 @@ def _held(owner: str, name: str, type: VarType, known: Sharding, mesh: Any) -> H
 # A step ------------------------------------------------------------------------------------------
 
 
-class _Labelled(GraphFunction):
+class _Labelled(BatchFunction):
     """A graph as a function, whose equations tell the operator and the user's line."""
 
     def call_of(self, node: Node) -> Call:
