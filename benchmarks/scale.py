@@ -25,7 +25,7 @@ from symop import train
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from collectives import collectives
-from mesh_models import HEADS, WIDTH, Model, language_model, perceptron
+from mesh_models import HEADS, Model, language_model, perceptron
 
 ROOT = Path(__file__).parents[1]
 TITLE = "Many devices"
@@ -73,7 +73,7 @@ def language_model_by_hand(params: Arrays, batch: Arrays, keep: Callable[[Any], 
         mean = jnp.mean(hidden, -1, keepdims=True)
         normal = (hidden - mean) * lax.rsqrt(jnp.var(hidden, -1, keepdims=True) + 1e-5)
         normal = normal * p["scale"] + p["shift"]
-        shape = (*hidden.shape[:2], HEADS, WIDTH // HEADS)
+        shape = (*hidden.shape[:2], HEADS, hidden.shape[2] // HEADS)
         parts = [keep(normal @ p[one]).reshape(shape) for one in ("query", "keys", "values")]
         mixed = jax.nn.dot_product_attention(*parts, is_causal=True).reshape(hidden.shape)
         hidden = keep(hidden + mixed @ p["mix"])
@@ -202,8 +202,8 @@ def main() -> None:
     repeats = int(sys.argv[1])
     found: list[Figure] = []
     for name, model, by_hand in (
-        ("perceptron", perceptron(512), perceptron_by_hand),
-        ("GPT", language_model(examples=64), language_model_by_hand),
+        ("perceptron", perceptron(8192), perceptron_by_hand),
+        ("GPT", language_model(examples=32, times=8), language_model_by_hand),
     ):
         for layout in ("data", "sharded", "tensor", "both"):
             if (name, layout) != ("perceptron", "both"):

@@ -61,33 +61,37 @@ def digits() -> Model:
     return Model(so.mean(so.softmax_cross_entropy(logits, label)), batch, layouts)
 
 
-WORDS, LENGTH, WIDTH, HEADS = 32, 8, 16, 4
+HEADS = 4
 
 
-def language_model(layers: int = 4, *, examples: int = 8, by_sequence: bool = False) -> Model:
+def language_model(
+    layers: int = 4, *, examples: int = 8, by_sequence: bool = False, times: int = 1
+) -> Model:
     """A GPT, whose blocks are rolled into a loop.
 
     Args:
         layers: the number of blocks.
         examples: the number of examples in a batch.
         by_sequence: whether activations are split by position over the axis ``model``.
+        times: how often the usual 32 words, 8 positions and width 16 are taken.
     """
-    ids, labels = (so.var(name, (examples, LENGTH), "int32") for name in ("ids", "labels"))
-    hidden = so.lookup_table(so.var("table", shape=(WORDS, WIDTH)), ids)
-    hidden = hidden + so.var("positions", shape=(LENGTH, WIDTH))
+    words, length, width = 32 * times, 8 * times, 16 * times
+    ids, labels = (so.var(name, (examples, length), "int32") for name in ("ids", "labels"))
+    hidden = so.lookup_table(so.var("table", shape=(words, width)), ids)
+    hidden = hidden + so.var("positions", shape=(length, width))
     for i in range(layers):
         if by_sequence:
             hidden = so.shard(hidden, sharding=("data", "model"))
-        hidden = _block(hidden, f"block{i}", examples)
-    logits = so.matmul(hidden, so.var("head", shape=(WIDTH, WORDS)))
+        hidden = _block(hidden, f"block{i}")
+    logits = so.matmul(hidden, so.var("head", shape=(width, words)))
     loss = so.mean(so.softmax_cross_entropy(logits, labels))
     generator = np.random.default_rng(2)
     batch = {
-        name: generator.integers(0, WORDS, (examples, LENGTH)).astype("int32")
+        name: generator.integers(0, words, (examples, length)).astype("int32")
         for name in ("ids", "labels")
     }
     sharded = {"block*": ("data",), "table": ("data",), "head": ("data",)}
-    tensor = {
+    tensor: Rules = {
         "block*_query": (None, "model"),
         "block*_keys": (None, "model"),
         "block*_values": (None, "model"),
@@ -105,28 +109,28 @@ def language_model(layers: int = 4, *, examples: int = 8, by_sequence: bool = Fa
     return Model(loss, batch, layouts)
 
 
-def _block(hidden: so.Symbol, name: str, examples: int) -> so.Symbol:
+def _block(hidden: so.Symbol, name: str) -> so.Symbol:
+    examples, length, width = hidden.shape
+
     def weight(part: str, *shape: int) -> so.Symbol:
         return so.var(f"{name}_{part}", shape=shape)
 
-    normal = so.layer_norm(hidden, weight("scale", WIDTH), weight("shift", WIDTH))
+    normal = so.layer_norm(hidden, weight("scale", width), weight("shift", width))
     query, keys, values = (
         so.permute_dims(
             so.reshape(
-                so.matmul(normal, weight(one, WIDTH, WIDTH)),
-                shape=(examples, LENGTH, HEADS, WIDTH // HEADS),
+                so.matmul(normal, weight(one, width, width)),
+                shape=(examples, length, HEADS, width // HEADS),
             ),
             axes=(0, 2, 1, 3),
         )
         for one in ("query", "keys", "values")
     )
     attended = so.scaled_dot_product_attention(query, keys, values, causal=True)
-    joined = so.reshape(
-        so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=(examples, LENGTH, WIDTH)
-    )
-    hidden = hidden + so.matmul(joined, weight("mix", WIDTH, WIDTH))
-    wide = so.gelu(so.matmul(hidden, weight("up", WIDTH, 4 * WIDTH)))
-    return hidden + so.matmul(wide, weight("down", 4 * WIDTH, WIDTH))
+    joined = so.reshape(so.permute_dims(attended, axes=(0, 2, 1, 3)), shape=hidden.shape)
+    hidden = hidden + so.matmul(joined, weight("mix", width, width))
+    wide = so.gelu(so.matmul(hidden, weight("up", width, 4 * width)))
+    return hidden + so.matmul(wide, weight("down", 4 * width, width))
 
 
 ROWS = 4096
