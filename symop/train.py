@@ -306,7 +306,8 @@ class Trainer:
             return self._stepped(state, dict(batch))
         placed = self.placement.put_feed("step", batch)
         with self.placement.current():
-            return self._stepped(state, placed)
+            new, values = self._stepped(state, placed)
+        return new, self.placement.finished(values)
 
     def _stepped(self, state: TrainState, batch: Arrays) -> tuple[TrainState, Arrays]:
         for _ in range(_TIMES):

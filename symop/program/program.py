@@ -569,7 +569,8 @@ class Program:
         if self._placement is None:
             return runner.run(fed, self)
         with self._placement.current():
-            return runner.run(self._placement.put_feed("run", fed), self)
+            found = runner.run(self._placement.put_feed("run", fed), self)
+            return self._placement.finished(found)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))

@@ -191,6 +191,8 @@ class Executor:
             with current(self._placement):
                 outputs, new = mode.run(values, root, offset)
             kept = None
+        if self._placement is not None:
+            self._placement.finished(outputs)
         self._update(dict(zip(mode.updated, new, strict=True)))
         self.outputs, self._kept, self._trained = outputs, kept, bool(is_train)
         return self.outputs
@@ -212,6 +214,8 @@ class Executor:
             return
         with current(self._placement):
             self._backward(out_grads)
+        if self._placement is not None:
+            self._placement.finished(arrays_of(self.grad_dict))
 
     def _backward(self, out_grads: Any) -> None:
         assert self._kept is not None

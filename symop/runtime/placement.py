@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -26,8 +26,10 @@ _Mesh: Any = sharding.Mesh
 _Spec: Any = sharding.PartitionSpec
 _named: Any = sharding.NamedSharding
 _set_mesh: Any = jax.set_mesh
+_wait: Any = jax.block_until_ready
 _from_parts: Any = jax.make_array_from_process_local_data
 
+R = TypeVar("R")
 Name = str | tuple[str, ...]
 """The name of a value, or of a stack of several values along a new first axis."""
 BATCH_AXIS = "data"
@@ -77,6 +79,17 @@ class Placement:
     def whole(self) -> Any:
         """The ``NamedSharding`` of a value that is whole on each device."""
         return _named(self.mesh, _Spec())
+
+    def finished(self, values: R) -> R:
+        """Returns ``values``, on the CPU after they are computed.
+
+        The devices that a CPU plays share a pool of threads. If one step starts before the last has
+        ended, threads that wait for a collective of one may take those that the other needs, and
+        XLA ends the process after some time.
+        """
+        if self.mesh.devices.flat[0].platform == "cpu":
+            _wait(values)
+        return values
 
     def put(self, what: str, name: str, value: Any) -> Any:
         """Returns ``value`` on the devices of the mesh.
