@@ -191,6 +191,20 @@ def test_a_program_with_a_table_split_by_rows(kind):
     program.run(batches[0], loss.name)
 
 
+@pytest.mark.slow
+def test_a_table_of_ten_million_rows():
+    rows = 10_000_000
+    losses, batches = {}, clicks(rows)
+    for name, where in {"alone": {}, "mesh": {"sharding": (("data", "model"),)}}.items():
+        program, loss = recommender(rows, **where)
+        if where:
+            program.place(mesh_of())
+        program.initialize(0)
+        losses[name] = [float(program.run(batch, loss)) for batch in batches]
+    np.testing.assert_allclose(losses["mesh"], losses["alone"], rtol=1e-5)
+    assert program.values()["table.moment1"].addressable_shards[0].data.shape == (rows // 8, 16)
+
+
 def test_a_lookup_exchanges_rows_and_never_the_table():
     """The largest collective of a step holds rows of the batch."""
     program, loss = recommender(sharding=(("data", "model"),))
