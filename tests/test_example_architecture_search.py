@@ -157,6 +157,7 @@ def test_the_network_of_a_cell_is_the_mixed_one_with_all_shares_there(small):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_cell_is_trained_from_scratch(example):
     fed, test = example.digits(training=700, held=700)
     cell = dict.fromkeys(example.EDGES, "convolution 3x3")
