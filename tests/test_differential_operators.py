@@ -51,7 +51,7 @@ FUNCTIONS = {
 X = jnp.asarray([0.7, 0.2, 1.1, 0.45])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_laplacian(name):
     u = FUNCTIONS[name]

@@ -293,6 +293,7 @@ def _along(function: Any) -> Any:
     return lambda x: jax.jvp(function, (x,), (1.0,))[1]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("inside", INSIDE)
 @pytest.mark.parametrize("loop", _looped(jnp.sin))
 def test_rules_and_checkpoints_in_loops_have_derivatives_of_order_two(

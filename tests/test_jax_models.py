@@ -47,7 +47,7 @@ def gradients(function: Callable[..., Any], model: Model) -> Any:
 
 # equinox, on which diffrax is built, has primitives and callbacks of its own.
 @pytest.mark.filterwarnings("ignore:transform:registry.errors.OpaqueWarning")
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MODELS)
 def test_values_and_gradients(name: str) -> None:
     model = MODELS[name]()
