@@ -142,6 +142,7 @@ class TestProofs:
         run = jax.jit(jax.vmap(operator))
         check_grads(run, (jnp.stack([x, 2 * x]),), order=3, modes=["fwd", "rev"], rtol=1e-3)
 
+    @pytest.mark.sampled(4)
     def test_audit_finds_no_gap(self, name, request):
         operator = request.getfixturevalue(name)
         assert registry.audit()[operator.name].every_order
