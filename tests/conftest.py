@@ -1,7 +1,8 @@
 """Fixtures that all tests share; JAX runs on the CPU, which plays eight devices.
 
-Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defaults. What tests
-compile is kept on disk, in pytest's cache.
+Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defaults. Tests run
+programs a few times on a few numbers, so LLVM optimizes little, and what they compile is kept on
+disk, in pytest's cache.
 """
 
 import collections
@@ -15,6 +16,7 @@ from pathlib import Path
 from xla_flags import with_quick_compilation
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
 os.environ["XLA_FLAGS"] = with_quick_compilation(
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 )
@@ -52,7 +54,6 @@ def pytest_configure(config):
         "jax_compilation_cache_dir": str(kept),
         "jax_persistent_cache_min_compile_time_secs": 0,
         "jax_persistent_cache_min_entry_size_bytes": 0,
-        "jax_disable_most_optimizations": True,
     }
     for name, value in options.items():
         jax.config.update(name, value)
@@ -168,11 +169,11 @@ def x64():
 
 
 @pytest.fixture
-def hurried():
-    """XLA optimizes little: for large programs that run once, compiling is most of the time."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def optimized():
+    """LLVM optimizes as it does for users."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(params=["fused", "direct"])

@@ -326,9 +326,8 @@ def test_weighted_sums_inside_of_vmap():
         value = so.linear_operator(_mapped_symbol(x), [*terms, (3.0, {(x, 1): 1})])
         point = jnp.asarray(X, "float64")
         numbers = jnp.asarray([jnp.cos(point[0]), 2.0, -1.0, 0.5])
-        bent, slopes = jax.jit(lambda x: (jax.hessian(_mapped_by_jax)(x), jax.grad(_mapped_by_jax)(x)))(
-            point
-        )
+        both = jax.jit(lambda x: (jax.hessian(_mapped_by_jax)(x), jax.grad(_mapped_by_jax)(x)))
+        bent, slopes = both(point)
         wanted = numbers @ jnp.diag(bent) + 3 * slopes[1]
         np.testing.assert_allclose(value.eval(x=point), wanted, rtol=1e-9)
 

@@ -80,7 +80,7 @@ def later_loss_by_hand(architecture, weights, arrays, rate):
     return loss_by_hand(after, architecture, arrays["held_images"], arrays["held_labels"])
 
 
-@pytest.mark.usefixtures("x64", "hurried")
+@pytest.mark.usefixtures("x64")
 class TestGradientsOfTheArchitecture:
     def test_second_order_is_that_of_differences(self, small):
         weights, architecture, training, held = small.inputs(6)

@@ -14,9 +14,6 @@ from symop import cli
 from tests import jax_models
 from tests.jax_models import MODELS, Model, numbers
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 SAVED = ("linen: transformer block", "nnx: convolutional", "equinox: gru", "optax: ctc_loss",
          "diffrax: runge-kutta")  # fmt: skip
 

@@ -336,9 +336,7 @@ def test_traced_coefficients():
         lambda f: lambda c, b: jax.grad(f(c, b))(x),
         lambda f: lambda c, b: jax.jvp(lambda c: f(c, b)(x), (c,), (jnp.ones(2),)),
     ):
-        got, wanted = (
-            jax.jit(transform(f))(c, b) for f in (_inverse_problem, _inverse_by_jax)
-        )
+        got, wanted = (jax.jit(transform(f))(c, b) for f in (_inverse_problem, _inverse_by_jax))
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-8), got, wanted)
 
 

@@ -9,9 +9,6 @@ import pytest
 
 import symop.interop.mxnet as mx
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 EXAMPLES = Path(__file__).parents[1] / "examples" / "mxnet"
 
 

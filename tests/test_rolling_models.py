@@ -41,7 +41,7 @@ COSTLY = {
     "sin", "tanh", "threefry2x32",
 }  # fmt: skip
 """Primitives that compute. Others move data, for each parameter that is stacked some."""
-pytestmark = pytest.mark.usefixtures("x64", "hurried")
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 def key():
