@@ -69,7 +69,7 @@ def test_values_are_those_of_the_definition(sample):
     close(sample.eager(arrays), sample.expected(arrays), max(sample.rtol, 2e-5))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sample", each([one for one in SAMPLES if one.draws]))
 def test_draws_agree_on_shapes(sample):
     arrays = sample.arrays("float32")

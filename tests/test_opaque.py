@@ -134,7 +134,7 @@ class TestProofs:
     def test_every_proof_holds(self, name, request):
         assert testing.check_operator(request.getfixturevalue(name)).ok
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(4)
     def test_rules_hold_to_third_order(self, name, request):
         operator = request.getfixturevalue(name)
         x = jnp.array([0.3, -1.2, 0.5])
