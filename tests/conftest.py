@@ -1,17 +1,22 @@
 """Fixtures that all tests share; JAX runs on the CPU, which plays eight devices.
 
-Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defaults.
+Tests and proofs use the flags of ``xla_flags``; benchmarks run with XLA's defaults. Tests run
+programs a few times on a few numbers, so LLVM optimizes little, and what they compile is kept on
+disk, in pytest's cache.
 """
 
 import collections
+import ctypes
 import gc
 import importlib.util
 import os
+import time
 from pathlib import Path
 
 from xla_flags import with_quick_compilation
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
 os.environ["XLA_FLAGS"] = with_quick_compilation(
     os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 )
@@ -30,6 +35,36 @@ def pytest_addoption(parser):
         action="store_true",
         help="rewrite the texts in tests/golden, docs/names.md and docs/mxnet.md",
     )
+
+
+DAYS_ON_DISK = 7
+
+
+def pytest_configure(config):
+    """Lets JAX keep what it compiles on disk, where both workers and the next run read it.
+
+    The key of an entry is its program and the versions and flags of XLA, so nothing is stale.
+    """
+    if not hasattr(config, "cache"):  # pytest runs without its cache
+        return
+    kept = config.cache.mkdir("xla")
+    if not hasattr(config, "workerinput"):
+        drop_older(kept, time.time() - DAYS_ON_DISK * 24 * 3600)
+    options = {
+        "jax_compilation_cache_dir": str(kept),
+        "jax_persistent_cache_min_compile_time_secs": 0,
+        "jax_persistent_cache_min_entry_size_bytes": 0,
+    }
+    for name, value in options.items():
+        jax.config.update(name, value)
+        os.environ[name.upper()] = str(value)  # of processes that tests start
+
+
+def drop_older(folder, moment):
+    """Deletes the files of ``folder`` that were written before ``moment``."""
+    for file in folder.iterdir():
+        if file.stat().st_mtime < moment:
+            file.unlink()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,6 +119,14 @@ def pytest_runtest_teardown():
         return
     _cleared = caches.store.now
     jax.clear_caches()
+    return_memory()
+
+
+def return_memory():
+    """Gives the memory that is free back to the system; glibc keeps it, so that it would count."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -126,11 +169,11 @@ def x64():
 
 
 @pytest.fixture
-def hurried():
-    """XLA optimizes little: for large programs that run once, compiling is most of the time."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def optimized():
+    """LLVM optimizes as it does for users."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(params=["fused", "direct"])

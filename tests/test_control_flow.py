@@ -155,14 +155,14 @@ def test_value_and_gradients_of_three_orders_by_the_graph(name):
         return (first[0] ** 2).sum() * first[1]
 
     first = so.grad(one, [x, w])
-    for got, wanted in zip(first, jax.grad(by_hand, (0, 1))(V, W), strict=True):
+    for got, wanted in zip(first, jax.jit(jax.grad(by_hand, (0, 1)))(V, W), strict=True):
         near(got.eval(x=V, w=W), wanted)
     second = so.grad((first[0] ** 2).sum() * first[1], [x, w])
-    for got, wanted in zip(second, jax.grad(in_jax, (0, 1))(V, W), strict=True):
+    for got, wanted in zip(second, jax.jit(jax.grad(in_jax, (0, 1)))(V, W), strict=True):
         near(got.eval(x=V, w=W), wanted)
     third = so.grad(second[0].sum() + second[1], w)
-    wanted = jax.grad(lambda w: sum(one.sum() for one in jax.grad(in_jax, (0, 1))(V, w)))(W)
-    near(third.eval(x=V, w=W), wanted)
+    total = jax.grad(lambda w: sum(one.sum() for one in jax.grad(in_jax, (0, 1))(V, w)))
+    near(third.eval(x=V, w=W), jax.jit(total)(W))
 
 
 @programs
@@ -177,12 +177,18 @@ def test_forward_mode_and_its_mixtures_by_the_graph(name):
     def in_jax(x, w):
         return jax.jvp(by_hand, (x, w), (way, 0.3))[1]
 
-    near(along.eval(**given), in_jax(V, W))
-    near(so.grad(along, x).eval(**given), jax.grad(in_jax)(V, W))
-    near(so.jvp(along, w, 1.0).eval(**given), jax.jvp(lambda w: in_jax(V, w), (W,), (1.0,))[1])
     back = so.jvp(so.grad(make(), w), x, so.var("t", (3,), "float64"))
-    wanted = jax.jvp(lambda x: jax.grad(by_hand, 1)(x, W), (V,), (way,))[1]
-    near(back.eval(x=V, w=W, t=way), wanted)
+    found = [along.eval(**given), so.grad(along, x).eval(**given)]
+    found += [so.jvp(along, w, 1.0).eval(**given), back.eval(x=V, w=W, t=way)]
+
+    @jax.jit
+    def wanted(x, w):
+        twice = jax.jvp(lambda w: in_jax(x, w), (w,), (1.0,))[1]
+        turned = jax.jvp(lambda x: jax.grad(by_hand, 1)(x, w), (x,), (way,))[1]
+        return in_jax(x, w), jax.grad(in_jax)(x, w), twice, turned
+
+    for one, other in zip(found, wanted(V, W), strict=True):
+        near(one, other)
 
 
 @programs
@@ -194,18 +200,17 @@ def test_jax_transforms_the_lowered_function(name):
     def ours(x, w):
         return lowered(x=x, w=w)
 
-    near(jax.jit(ours)(V, W), by_hand(V, W))
-    near(jax.grad(ours)(V, W), jax.grad(by_hand)(V, W))
+    near(jax.jit(ours)(V, W), jax.jit(by_hand)(V, W))
+    near(jax.grad(ours)(V, W), jax.jit(jax.grad(by_hand))(V, W))
     near(jax.jit(jax.hessian(ours))(V, W), jax.jit(jax.hessian(by_hand))(V, W))
     near(
         jax.jit(jax.jacfwd(jax.hessian(ours)))(V, W),
         jax.jit(jax.jacfwd(jax.hessian(by_hand)))(V, W),
     )
     batch = np.stack([V, -V, 2 * V])
-    mapped = jax.vmap(jax.value_and_grad(ours), (0, None))(batch, W)
-    for got, wanted in zip(
-        mapped, zip(*[jax.value_and_grad(by_hand)(x, W) for x in batch], strict=True), strict=True
-    ):
+    mapped = jax.jit(jax.vmap(jax.value_and_grad(ours), (0, None)))(batch, W)
+    alone = jax.jit(jax.value_and_grad(by_hand))
+    for got, wanted in zip(mapped, zip(*[alone(x, W) for x in batch], strict=True), strict=True):
         near(got, np.stack(wanted))
 
 
@@ -250,10 +255,10 @@ def test_forward_mode_needs_no_bound():
     second = so.jvp(first, w, 1.0)
     third = so.jvp(second, x, np.ones(3))
     by_w = lambda w: unbounded_in_jax(V, w)  # noqa: E731
-    near(first.eval(x=V, w=W), jax.grad(by_w)(W))
+    near(first.eval(x=V, w=W), jax.jit(jax.grad(by_w))(W))
     near(second.eval(x=V, w=W), jax.jit(jax.grad(jax.grad(by_w)))(W))
-    wanted = jax.grad(lambda x: jax.grad(jax.grad(lambda w: unbounded_in_jax(x, w)))(W))(V).sum()
-    near(third.eval(x=V, w=W), wanted)
+    along_x = jax.grad(lambda x: jax.grad(jax.grad(lambda w: unbounded_in_jax(x, w)))(W))
+    near(third.eval(x=V, w=W), jax.jit(along_x)(V).sum())
     lowered = unbounded().to_jax()
     near(jax.jit(jax.jacfwd(lambda x: lowered(x=x, w=W)))(V), jax.grad(unbounded_in_jax)(V, W))
 

@@ -35,7 +35,7 @@ BOUND = [
 ]  # fmt: skip
 """A model of each kind, where all would take too long."""
 TWICE = ["rnn, time, stack, zeros", "residual, norm", "stages of layers", "chain of period 3"]
-pytestmark = pytest.mark.usefixtures("x64", "hurried")
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 def key():

@@ -58,7 +58,7 @@ def examples(path):
 @pytest.mark.usefixtures("temporary_operators")
 class TestPages:
     @pytest.mark.parametrize("path", PAGES, ids=page_id)
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(6)
     def test_examples_run(self, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         so.random.seed(0)
@@ -92,7 +92,7 @@ class TestDocstrings:
                 run(test)
 
     @pytest.mark.parametrize("operator", registry.operators(), ids=lambda operator: operator.name)
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(12)
     def test_examples_of_an_operator_run(self, operator):
         finder = doctest.DocTestFinder(recurse=False)
         kernel = inspect.unwrap(operator.kernel)

@@ -1,5 +1,7 @@
 """Operators of images at their borders: infinities, ties, what lies outside, and what is empty."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -91,11 +93,16 @@ def test_a_grid_without_flow_samples_the_image_itself():
     np.testing.assert_allclose(moved[..., -1], 0.0, atol=1e-5)
 
 
+@jax.jit
+def sampled_with_slopes(image, grid):
+    out, pull = jax.vjp(so.bilinear_sampler, image, grid)
+    return out, *pull(jnp.ones_like(out))
+
+
 def sampled_at(x, y):
     """One sample of a row of ones and its gradient in the image and the place."""
     image, grid = jnp.ones((1, 1, 1, 3)), jnp.asarray([x, y]).reshape(1, 2, 1, 1)
-    out, pull = jax.vjp(so.bilinear_sampler, image, grid)
-    d_image, d_grid = pull(jnp.ones_like(out))
+    out, d_image, d_grid = sampled_with_slopes(image, grid)
     return float(out[0, 0, 0, 0]), d_image.ravel().tolist(), d_grid.ravel().tolist()
 
 
@@ -227,16 +234,20 @@ def test_without_offsets_it_is_convolution():
     keys = jax.random.split(jax.random.key(0), 3)
     shapes = ((2, 4, 5, 4), (4, 2, 3, 2), (4,))
     data, weight, bias = map(jax.random.normal, keys, shapes)
-    plain, pull = jax.vjp(lambda *xs: so.convolution(*xs, **HOW), data, weight, bias)
-    offset = jnp.zeros((2, 24, *plain.shape[2:]))
-    moved, pull_moved = jax.vjp(
-        lambda x, *xs: so.deformable_convolution(x, offset, *xs, deformable_groups=2, **HOW),
-        data,
-        weight,
-        bias,
-    )
+
+    def of_zero_offsets(data, *others):
+        offset = jnp.zeros((2, 24, *plain.shape[2:]))
+        return so.deformable_convolution(data, offset, *others, deformable_groups=2, **HOW)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def with_slopes(function, *arrays):
+        value, pull = jax.vjp(function, *arrays)
+        return value, *pull(jnp.cos(value))
+
+    plain, *slopes = with_slopes(functools.partial(so.convolution, **HOW), data, weight, bias)
+    moved, *moved_slopes = with_slopes(of_zero_offsets, data, weight, bias)
     np.testing.assert_allclose(moved, plain, atol=1e-5)
-    for ours, theirs in zip(pull_moved(jnp.cos(plain)), pull(jnp.cos(plain)), strict=True):
+    for ours, theirs in zip(moved_slopes, slopes, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 

@@ -80,7 +80,7 @@ def later_loss_by_hand(architecture, weights, arrays, rate):
     return loss_by_hand(after, architecture, arrays["held_images"], arrays["held_labels"])
 
 
-@pytest.mark.usefixtures("x64", "hurried")
+@pytest.mark.usefixtures("x64")
 class TestGradientsOfTheArchitecture:
     def test_second_order_is_that_of_differences(self, small):
         weights, architecture, training, held = small.inputs(6)
@@ -157,6 +157,7 @@ def test_the_network_of_a_cell_is_the_mixed_one_with_all_shares_there(small):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_a_cell_is_trained_from_scratch(example):
     fed, test = example.digits(training=700, held=700)
     cell = dict.fromkeys(example.EDGES, "convolution 3x3")

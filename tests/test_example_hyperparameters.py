@@ -78,6 +78,7 @@ class TestSlopesBySettings:
         np.testing.assert_allclose(slopes, expected, rtol=1e-11)
 
 
+@pytest.mark.thorough
 def test_settings_are_learned_through_training(example):
     fed, _ = example.digits(training=150, held=200)
     history, _ = example.tune_through(fed, 50, rounds=20)
@@ -85,6 +86,7 @@ def test_settings_are_learned_through_training(example):
     assert history["rate"][-1] > 5 * history["rate"][0]
 
 
+@pytest.mark.thorough
 def test_settings_are_learned_while_training_goes_on(example):
     fed, _ = example.digits(training=150, held=200)
     fixed, _ = example.tune_beside(fed, 150, 0.0)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 
 def nested_biharmonic(u, x):
@@ -44,6 +45,7 @@ def test_the_exact_deflection_has_the_load(example, x64):
     np.testing.assert_allclose([exact(one) for one in points], wanted, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_training_bends_the_plate(example):
     params = example.initial((2, 12, 1))
     before = example.error_of_waves(params)

@@ -108,6 +108,7 @@ def test_measures_count_what_they_tell(example):
     assert near == {"samples near data": 0.8, "data near samples": 0.5}
 
 
+@pytest.mark.thorough
 def test_points_are_learned(example):
     game = example.points_game(example.gaussians(5000))
     trained = example.play(game, 250)

@@ -53,6 +53,7 @@ def verify(folder):
     )
 
 
+@pytest.mark.thorough
 def test_clicks_are_foretold(tmp_path):
     example = loaded(ROOT / "examples" / "recommender.py")
     (reached,) = example.run(1, examples=60_000, folder=tmp_path, progress=False)
@@ -108,6 +109,7 @@ class TestClassifier:
     def test_texts_of_any_length_are_learned(self, classifier):
         assert classifier.run(epochs=2, progress=False) > 0.95
 
+    @pytest.mark.thorough
     def test_a_bag_of_words_cannot_learn_them(self, classifier):
         assert classifier.run(epochs=1, context_length=1, progress=False) < 0.65
 

@@ -1,6 +1,7 @@
 """One form of hook: a class lists what a higher layer defines."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -23,7 +24,12 @@ CACHED = {"symop/nd.py"}
 """Modules whose ``__getattr__`` stores what it found, as PEP 562 has it."""
 
 
+@functools.cache
 def modules():
+    return list(parsed())
+
+
+def parsed():
     for package in ("registry", "symop"):
         for path in sorted((ROOT / package).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()

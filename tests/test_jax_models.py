@@ -14,9 +14,6 @@ from symop import cli
 from tests import jax_models
 from tests.jax_models import MODELS, Model, numbers
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 SAVED = ("linen: transformer block", "nnx: convolutional", "equinox: gru", "optax: ctc_loss",
          "diffrax: runge-kutta")  # fmt: skip
 
@@ -47,7 +44,7 @@ def gradients(function: Callable[..., Any], model: Model) -> Any:
 
 # equinox, on which diffrax is built, has primitives and callbacks of its own.
 @pytest.mark.filterwarnings("ignore:transform:registry.errors.OpaqueWarning")
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", MODELS)
 def test_values_and_gradients(name: str) -> None:
     model = MODELS[name]()

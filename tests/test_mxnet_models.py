@@ -10,9 +10,6 @@ import pytest
 import symop as so
 import symop.interop.mxnet as mx
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 DATA = pathlib.Path(__file__).parent / "data" / "mxnet"
 INDEX = {one["name"]: one for one in json.loads((DATA / "models_index.json").read_text())}
 

@@ -58,12 +58,13 @@ class Case:
         self.states = state_names(heads)
 
     def values(self, symbol, **more):
-        function = symbol.to_jax(is_train=self.case["is_train"])
+        function = jax.jit(symbol.to_jax(is_train=self.case["is_train"]))
         given = {**self.given, **more}
         names = [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
         found = function(**{one: given[one] for one in names}, key=jax.random.key(0))
         return found[0] if isinstance(found, tuple) else found
 
+    @functools.cached_property
     def outputs(self):
         found = self.values(self.symbol)
         return found if isinstance(found, list) else [found]
@@ -72,7 +73,7 @@ class Case:
         """Cotangents of the outputs: zeros where MXNet had none."""
         told = arrays(self.name, self.dtype, "h0")
         return [
-            told.get(str(i), np.zeros(one.shape, one.dtype)) for i, one in enumerate(self.outputs())
+            told.get(str(i), np.zeros(one.shape, one.dtype)) for i, one in enumerate(self.outputs)
         ]
 
     def gradient(self, x):
@@ -108,7 +109,7 @@ EACH = [one for one in EACH if arrays(*one, "in") or not CASES[one[0]]["inputs"]
 @pytest.mark.parametrize(("name", "dtype"), EACH)
 def test_values_and_gradients_are_those_of_mxnet(name, dtype):
     case = Case(name, dtype)
-    outputs = case.outputs()
+    outputs = case.outputs
     told = case.case["dtypes"][dtype]
     assert [str(one.dtype) for one in outputs] == told["out_dtypes"]
     assert [list(one.shape) for one in outputs] == told["out_shapes"]
@@ -163,7 +164,7 @@ def test_second_derivatives_that_mxnet_has_not_are_ours(name, x):
 
 def test_random_cases_draw_and_scale():
     case = Case("Dropout:always", "float64")
-    (found,), data = case.outputs(), np.asarray(case.given["data"])
+    (found,), data = case.outputs, np.asarray(case.given["data"])
     assert set(np.unique(np.asarray(found) / data)) == {0.0, 2.0}
 
 

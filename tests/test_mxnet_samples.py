@@ -58,7 +58,7 @@ def test_the_page_tells_what_was_compared(golden):
     golden(PAGE, f"{PAGE.read_text().partition(MARK)[0]}{MARK}\n\n{table()}\n")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sample", each(COMPARED))
 def test_values_are_those_of_the_definition(sample):
     arrays = sample.arrays("float64")
@@ -69,7 +69,7 @@ def test_values_are_those_of_the_definition(sample):
     close(sample.eager(arrays), sample.expected(arrays), max(sample.rtol, 2e-5))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sample", each([one for one in SAMPLES if one.draws]))
 def test_draws_agree_on_shapes(sample):
     arrays = sample.arrays("float32")

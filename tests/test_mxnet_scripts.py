@@ -9,9 +9,6 @@ import pytest
 
 import symop.interop.mxnet as mx
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 EXAMPLES = Path(__file__).parents[1] / "examples" / "mxnet"
 
 
@@ -49,6 +46,7 @@ def test_scripts_are_deterministic(tmp_path):
     assert (tmp_path / "a-0001.params").read_bytes() == (tmp_path / "b-0001.params").read_bytes()
 
 
+@pytest.mark.thorough
 def test_lenet(caplog, capsys):
     with caplog.at_level(logging.INFO):
         figures = script("lenet").main(epochs=3, lr_step_epochs="1,2")
@@ -368,6 +366,7 @@ def test_inputs_are_changed_against_the_model():
     assert losses[1] > 1.5 * losses[0]
 
 
+@pytest.mark.thorough
 def test_two_modules_play_against_each_other():
     noise, real = mx.sym.Variable("noise"), mx.sym.Variable("data")
     made = mx.sym.FullyConnected(noise, num_hidden=2, name="made")

@@ -916,7 +916,7 @@ class TestNumPy:
         with pytest.raises(ArgumentError, match="out must be an array of shape"):
             x.mean(out=np.zeros(3))
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize(
         ("name", "dtype"),
         [

@@ -134,7 +134,7 @@ class TestProofs:
     def test_every_proof_holds(self, name, request):
         assert testing.check_operator(request.getfixturevalue(name)).ok
 
-    @pytest.mark.sampled(3)
+    @pytest.mark.sampled(4)
     def test_rules_hold_to_third_order(self, name, request):
         operator = request.getfixturevalue(name)
         x = jnp.array([0.3, -1.2, 0.5])
@@ -142,6 +142,7 @@ class TestProofs:
         run = jax.jit(jax.vmap(operator))
         check_grads(run, (jnp.stack([x, 2 * x]),), order=3, modes=["fwd", "rev"], rtol=1e-3)
 
+    @pytest.mark.sampled(4)
     def test_audit_finds_no_gap(self, name, request):
         operator = request.getfixturevalue(name)
         assert registry.audit()[operator.name].every_order

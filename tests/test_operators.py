@@ -52,7 +52,7 @@ def cases(argvalues):
 
 
 @cases(FIRST_CASES)
-@pytest.mark.sampled(4, by="operator")
+@pytest.mark.sampled(6, by="operator")
 class TestFirstCase:
     """``make proofs`` runs every proof on every case; ``test_sheets`` sees that it was done."""
 

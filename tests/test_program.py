@@ -21,9 +21,6 @@ from registry.errors import (
     ShapeError,
 )
 
-# Large programs that run once.
-pytestmark = pytest.mark.usefixtures("hurried")
-
 RNG = np.random.default_rng(0)
 
 

@@ -227,6 +227,7 @@ def temporary(function, arrays):
     return program.memory_analysis().temp_size_in_bytes, program.as_text().count(" dot(")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("given", ["policy", "scope"])
 def test_the_compiled_peak_falls_and_xla_merges_nothing(given):
     with so.rolling(False):

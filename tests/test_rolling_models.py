@@ -41,7 +41,7 @@ COSTLY = {
     "sin", "tanh", "threefry2x32",
 }  # fmt: skip
 """Primitives that compute. Others move data, for each parameter that is stacked some."""
-pytestmark = pytest.mark.usefixtures("x64", "hurried")
+pytestmark = pytest.mark.usefixtures("x64")
 
 
 def key():
@@ -118,7 +118,7 @@ def test_what_does_not_repeat_is_left_alone():
 # What does not change --------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_values_gradients_and_states(model):
     same(by_graph(model, key()), scanned(model.name))
 

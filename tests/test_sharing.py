@@ -65,7 +65,7 @@ def calls(operator, dtype):
             yield trial, number_places(operator, trial.attributes)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("operator", WITH_NUMBERS, ids=lambda one: one.name)
 def test_operands_compute_what_attributes_do(operator):
     for trial, places in calls(operator, "float32"):
@@ -99,7 +99,7 @@ def jitted(function, *arguments):
 DIFFERENTIABLE = [one for one in OPERATORS if one.number_indices]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("operator", DIFFERENTIABLE, ids=lambda one: one.name)
 @pytest.mark.parametrize("at_once", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_gradients_with_operands_are_those_of_the_graph(operator, at_once, monkeypatch):

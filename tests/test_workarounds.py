@@ -22,7 +22,7 @@ from symop.eager.segments import Shared, State
 from symop.xla import chain_barriers
 from symop.xla.compiling import UNFUSED, in_turn, options_for
 
-pytestmark = pytest.mark.usefixtures("temporary_operators")
+pytestmark = pytest.mark.usefixtures("temporary_operators", "optimized")
 
 
 def primitives(function, *args):
