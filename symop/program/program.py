@@ -32,6 +32,7 @@ from symop.program.verifying import checked_block
 from symop.runtime.initial import initial_value
 from symop.runtime.memory import copy_array
 from symop.runtime.placement import Placement
+from symop.runtime.processes import Share
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
 
@@ -568,7 +569,8 @@ class Program:
         if self._placement is None:
             return runner.run(fed, self)
         with self._placement.current():
-            return runner.run(self._placement.put_feed("run", fed), self)
+            given = feed if isinstance(feed, Share) else fed
+            return runner.run(self._placement.put_feed("run", given), self)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
