@@ -97,39 +97,44 @@ class Placement:
             return value
         return jax.device_put(value, where)
 
-    def put_feed(self, what: str, feed: Mapping[str, Any]) -> dict[str, Any]:
+    def put_feed(
+        self, what: str, feed: Mapping[str, Any], *, agreed: bool = False
+    ) -> dict[str, Any]:
         """Returns fed values on the mesh.
 
         Of several processes, each gives the part that its devices hold, or, by ``Share``, the same
         whole values. An array that spans the processes already is moved as it is.
 
+        Args:
+            what: the caller, for messages.
+            feed: the values by name.
+            agreed: whether the processes are known to give parts of one batch.
+
         Raises:
             ArgumentError: a value cannot be split evenly.
             FeedError: the processes do not give parts of one batch.
         """
-        spread = {n: one for n, one in feed.items() if self.spans and not _is_spread(one)}
-        if not spread:
-            return {
-                name: self.put(
-                    f"{what}: {name!r}", name, one[...] if isinstance(one, Rows) else one
-                )
-                for name, one in feed.items()
-            }
-        rest = {n: self.put(f"{what}: {n!r}", n, one) for n, one in feed.items() if n not in spread}
-        whole = isinstance(feed, Share)
-        given = {n: one if isinstance(one, Rows) else np.asarray(one) for n, one in spread.items()}
-        shapes = {
-            name: one.shape if whole else self.whole_shape(f"{what}: {name!r}", name, one.shape)
-            for name, one in given.items()
-        }
-        where = {n: self.named(f"{what}: {n!r}", n, shape) for n, shape in shapes.items()}
-        put = _from_share if whole else _from_parts
-        arrays = {name: put(where[name], one, shapes[name]) for name, one in given.items()}
-        places = {
-            name: None if whole else self._place(name, len(shape)) for name, shape in shapes.items()
-        }
-        self._agreement.expect(what, arrays, given, places)
-        return rest | arrays
+        parts = {n: one for n, one in feed.items() if self.spans and not _is_spread(one)}
+        rest = {n: self.put(f"{what}: {n!r}", n, one) for n, one in feed.items() if n not in parts}
+        return (
+            rest | self._put_parts(what, parts, isinstance(feed, Share), agreed) if parts else rest
+        )
+
+    def _put_parts(
+        self, what: str, parts: Mapping[str, Any], whole: bool, agreed: bool
+    ) -> dict[str, Any]:
+        """Returns arrays of which each process gives its part, or of a ``Share``, all."""
+        given = {n: one if isinstance(one, Rows) else np.asarray(one) for n, one in parts.items()}
+        arrays = {}
+        for name, one in given.items():
+            own = f"{what}: {name!r}"
+            shape = one.shape if whole else self.whole_shape(own, name, one.shape)
+            put = _from_share if whole else _from_parts
+            arrays[name] = put(self.named(own, name, shape), one, shape)
+        if not agreed:
+            places = {n: None if whole else self._place(n, one.ndim) for n, one in arrays.items()}
+            self._agreement.expect(what, arrays, given, places)
+        return arrays
 
     def whole_shape(self, what: str, name: str, shape: Sequence[int]) -> tuple[int, ...]:
         """Returns the shape of the array of which this process gives a part of ``shape``.

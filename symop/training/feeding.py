@@ -18,26 +18,33 @@ class Feeding(NamedTuple):
     """How a process feeds an epoch.
 
     Attributes:
+        placement: the mesh of several processes; None with one process.
         data: the arrays that it feeds from.
         length: their length.
         size: the number of examples of a batch that it feeds, or chooses from a ``Share``.
         steps: the number of batches.
     """
 
+    placement: Placement | None
     data: Data
     length: int
     size: int
     steps: int
 
     def batches(self, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
-        """Yields the batches of an epoch, in a new random order."""
+        """Yields the batches of an epoch, in a new random order; those of processes on the mesh."""
         order = generator.permutation(self.length)
         for start in range(0, self.steps * self.size, self.size):
-            chosen = order[start : start + self.size]
-            if isinstance(self.data, Share):
-                yield Share({name: Rows(one, chosen) for name, one in self.data.items()})
-            else:
-                yield {name: array[chosen] for name, array in self.data.items()}
+            batch = self._chosen(order[start : start + self.size])
+            if self.placement is not None:
+                # The processes have agreed on what determines the types of all batches.
+                batch = self.placement.put_feed("fit", batch, agreed=start > 0)
+            yield batch
+
+    def _chosen(self, chosen: Any) -> dict[str, Any]:
+        if isinstance(self.data, Share):
+            return Share({name: Rows(one, chosen) for name, one in self.data.items()})
+        return {name: array[chosen] for name, array in self.data.items()}
 
 
 def common_length(data: Data, inputs: Sequence[str]) -> int:
@@ -80,15 +87,15 @@ def feeding(
     if placement is None or not placement.spans:
         _require_joined(placement)
         whole = dict(data) if isinstance(data, Share) else data
-        return _checked(Feeding(whole, length, batch_size, length // batch_size))
+        return _checked(Feeding(None, whole, length, batch_size, length // batch_size))
     facts = {"batch_size": batch_size, **facts}
     if isinstance(data, Share):
         require_same("fit", placement.mesh, {**facts, "the number of examples": length})
-        return _checked(Feeding(data, length, batch_size, length // batch_size))
+        return _checked(Feeding(placement, data, length, batch_size, length // batch_size))
     require_same("fit", placement.mesh, facts)
     size = _part(placement, data, batch_size)
     steps = told(placement.mesh, {"steps": length // size})["steps"]
-    return _checked(Feeding(data, length, size, min(steps.values())))
+    return _checked(Feeding(placement, data, length, size, min(steps.values())))
 
 
 def _checked(found: Feeding) -> Feeding:
