@@ -19,6 +19,7 @@ Example:
 import contextlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import jax
@@ -226,6 +227,7 @@ class Trainer:
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
+        loss = self.loss
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
@@ -248,9 +250,12 @@ class Trainer:
         placement = placement_of("Trainer", everything.roots, mesh, rules, self.inputs)
         if placement is None:
             return None
+        # Together, so that they keep their variables in common.
+        symbols = (self.loss, *self.metrics.values())
+        roots = [root for one in symbols for root in one.roots]
+        placed = iter(with_shardings(roots, placement.shardings))
         self.loss, *metrics = [
-            one._with_roots(with_shardings(one.roots, placement.shardings))
-            for one in (self.loss, *self.metrics.values())
+            one._with_roots(list(islice(placed, len(one.roots)))) for one in symbols
         ]
         self.metrics = dict(zip(self.metrics, metrics, strict=True))
         return placement
