@@ -9,7 +9,7 @@ import numpy as np
 from registry.errors import ArgumentError
 from symop.graph.naming import require_known
 from symop.runtime.placement import Placement
-from symop.runtime.processes import Rows, Share, require_same, told
+from symop.runtime.processes import Rows, Share, listed, require_same, told
 
 Data = Mapping[str, Any]
 
@@ -94,8 +94,13 @@ def feeding(
         return _checked(Feeding(placement, data, length, batch_size, length // batch_size))
     require_same("fit", placement.mesh, facts)
     size = _part(placement, data, batch_size)
-    steps = told(placement.mesh, {"steps": length // size})["steps"]
-    return _checked(Feeding(placement, data, length, size, min(steps.values())))
+    lengths = told(placement.mesh, {"examples": length})["examples"]
+    if min(lengths.values()) < size:
+        raise ArgumentError(
+            f"fit: each process must have the {size} examples that it feeds of a batch of "
+            f"{batch_size}, got {listed(lengths)}"
+        )
+    return Feeding(placement, data, length, size, min(lengths.values()) // size)
 
 
 def _checked(found: Feeding) -> Feeding:
