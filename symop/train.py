@@ -545,7 +545,7 @@ def batches(
 ) -> Iterator[dict[str, Any]]:
     """Yields the examples of ``data`` in a new random order, in full batches."""
     length = common_length(data, list(data))
-    return Feeding(None, dict(data), length, batch_size, length // batch_size).batches(generator)
+    return Feeding(None, data, length, batch_size, length // batch_size).batches(generator)
 
 
 def share(data: Mapping[str, Any]) -> Share:

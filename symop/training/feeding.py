@@ -42,9 +42,10 @@ class Feeding(NamedTuple):
             yield batch
 
     def _chosen(self, chosen: Any) -> dict[str, Any]:
-        if isinstance(self.data, Share):
+        if isinstance(self.data, Share) and self.placement is not None:
             return Share({name: Rows(one, chosen) for name, one in self.data.items()})
-        return {name: array[chosen] for name, array in self.data.items()}
+        batch = {name: array[chosen] for name, array in self.data.items()}
+        return Share(batch) if isinstance(self.data, Share) else batch
 
 
 def common_length(data: Data, inputs: Sequence[str]) -> int:
@@ -86,8 +87,7 @@ def feeding(
     length = common_length(data, inputs)
     if placement is None or not placement.spans:
         _require_joined(placement)
-        whole = dict(data) if isinstance(data, Share) else data
-        return _checked(Feeding(None, whole, length, batch_size, length // batch_size))
+        return _checked(Feeding(None, data, length, batch_size, length // batch_size))
     facts = {"batch_size": batch_size, **facts}
     if isinstance(data, Share):
         require_same("fit", placement.mesh, {**facts, "the number of examples": length})
