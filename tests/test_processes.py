@@ -128,7 +128,10 @@ def data(length=LENGTH):
 
 LAYOUTS = {
     "data": (None, ("data",)),
-    "parameters": ({"*_weight": (None, "data"), "norm_*": ("data",)}, ("data",)),
+    "parameters": (
+        {"first_weight": ("data",), "second_weight": (None, "data"), "norm_*": ("data",)},
+        ("data",),
+    ),
     "model": (
         {"first_weight": ("model",), "second_weight": (None, "model")},
         ("data", "model"),
@@ -405,7 +408,7 @@ def job_program(job):
     program.place(mesh, {"out_weight": (None, "data")})
     rows = {"x": data(16)["x"]}
     half = {"x": rows["x"][:8] if job.process == 0 else rows["x"][8:]}
-    losses = [float(program.run(feed)) for feed in [train.share(rows), half] * 3]
+    losses = [float(program.run(feed)[0]) for feed in [train.share(rows), half] * 3]
     return {"losses": losses}
 
 
@@ -415,7 +418,7 @@ def regression():
         x = so.data("x", (16, 6))
         loss = so.mean(so.square(so.fully_connected(x, units=2, name="out") - 1.0))
     so.optim.Adam(0.1).minimize(loss)
-    program.set_outputs(loss) if hasattr(program, "set_outputs") else None
+    program.outputs = [loss.name]
     return program
 
 
@@ -424,7 +427,7 @@ def regression():
 def test_a_program_of_two_processes(start):
     processes = start("program", 2)
     program = regression()
-    expected = [float(program.run({"x": data(16)["x"]})) for _ in range(6)]
+    expected = [float(program.run({"x": data(16)["x"]})[0]) for _ in range(6)]
     for one in processes:
         np.testing.assert_allclose(one.answer()["losses"], expected, rtol=1e-4)
 

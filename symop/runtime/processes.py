@@ -82,7 +82,8 @@ def _received(mesh: Any, notes: Any) -> dict[int, bytes]:
     """Waits for the notes; returns them by process."""
     rows = np.asarray(notes.addressable_data(0))
     owners = [one.process_index for one in mesh.devices.flat]
-    return {owner: row.tobytes() for owner, row in sorted(zip(owners, rows, strict=True))}
+    notes_of = {owner: row.tobytes() for owner, row in zip(owners, rows, strict=True)}
+    return dict(sorted(notes_of.items()))
 
 
 def told(mesh: Any, facts: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
