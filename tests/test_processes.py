@@ -405,6 +405,10 @@ def job_program(job):
     """A program on a mesh, fed with a share and with parts."""
     program = regression()
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
+    so.random.seed(job.process)
+    with pytest.raises(ArgumentError, match=r"place: the state of so\.random must be the same"):
+        program.place(mesh)
+    so.random.seed(0)
     program.place(mesh, {"out_weight": (None, "data")})
     rows = {"x": data(16)["x"]}
     half = {"x": rows["x"][:8] if job.process == 0 else rows["x"][8:]}
