@@ -88,7 +88,7 @@ def _received(mesh: Any, notes: Any) -> dict[int, bytes]:
 
 def told(mesh: Any, facts: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
     """Tells facts, which JSON can express, to all processes; returns theirs, by process."""
-    note = json.dumps(dict(facts), default=str).encode()
+    note = json.dumps(dict(facts)).encode()
     assert len(note) <= _NOTE
     notes = _received(mesh, _sent(mesh, note))
     known = {one: json.loads(note.rstrip(b"\0")) for one, note in notes.items()}
@@ -103,8 +103,11 @@ def require_same(owner: str, mesh: Any, facts: Mapping[str, Any]) -> None:
     """
     if len(processes_of(mesh)) == 1:
         return
-    for name, values in told(mesh, facts).items():
-        if len({json.dumps(one) for one in values.values()}) > 1:
+    texts = {name: json.dumps(one, default=str) for name, one in facts.items()}
+    room = _NOTE // (2 * len(texts))
+    short = {n: one if len(one) < room else _mark(one.encode()).hex() for n, one in texts.items()}
+    for name, values in told(mesh, short).items():
+        if len(set(values.values())) > 1:
             raise ArgumentError(
                 f"{owner}: {name} must be the same in all processes, got {listed(values)}"
             )
@@ -175,7 +178,9 @@ class Agreement:
         notes = _received(self._mesh, answers)
         marks = {one: [note[i : i + 4] for i in (0, 4, 8, 12)] for one, note in notes.items()}
         if len({types for types, *_ in marks.values()}) > 1:
-            parts = {one: note[16:].rstrip(b"\0").decode() for one, note in notes.items()}
+            parts = {
+                one: note[16:].rstrip(b"\0").decode(errors="replace") for one, note in notes.items()
+            }
             raise FeedError(
                 f"{what}: the processes must give parts of one batch, got {listed(parts)}"
             )

@@ -19,7 +19,7 @@ _COORDINATOR, _PROCESSES, _PROCESS = (
     "JAX_NUM_PROCESSES",
     "JAX_PROCESS_ID",
 )
-_LAUNCHERS = ("SLURM_STEP_NODELIST", "OMPI_MCA_orte_hnp_uri", "TPU_WORKER_HOSTNAMES")
+_LAUNCHERS = ("SLURM_STEP_NODELIST", "OMPI_MCA_orte_hnp_uri")
 """Variables that launchers of several processes set, besides those of JAX."""
 
 
