@@ -244,14 +244,14 @@ def test_copies_share_no_memory():
     one, host = put(mesh, jnp.arange(64.0), "a"), np.arange(4)
     keys = put(mesh, jax.random.split(jax.random.key(0), 8), "a")
     for array in (one, jax.random.key_data(keys)):
-        copy = checkpoint.arrays.copied(array)
+        copy = checkpoint.arrays.copy_of(array)
         assert copy.sharding == array.sharding
         pairs = zip(copy.addressable_shards, array.addressable_shards, strict=True)
         assert not any(
             a.data.unsafe_buffer_pointer() == b.data.unsafe_buffer_pointer() for a, b in pairs
         )
-    assert checkpoint.arrays.copied(keys).sharding.spec == P("a", None)
-    assert not np.shares_memory(checkpoint.arrays.copied(host), host)
+    assert checkpoint.arrays.copy_of(keys).sharding.spec == P("a", None)
+    assert not np.shares_memory(checkpoint.arrays.copy_of(host), host)
 
 
 # What is kept
@@ -308,6 +308,35 @@ def test_which_steps_are_saved(tmp_path):
             folder.metrics(4)
 
 
+@pytest.mark.parametrize("step", [-1, 1.0, "1", None])
+def test_steps_that_are_refused(folder, step):
+    with pytest.raises(ArgumentError, match="the step must be an integer from 0 on, got"):
+        folder.save(step, {"w": 1})
+    assert folder.save(jnp.int32(0), {"w": 2})
+    folder.wait()
+    assert folder.steps() == [0]
+
+
+def test_a_save_that_is_interrupted_can_be_repeated(folder, monkeypatch):
+    state = {"w": np.arange(3.0)}
+    whole = ocp.CheckpointManager.save
+
+    def interrupted(*args, **options):
+        whole(*args, **options)
+        raise KeyboardInterrupt
+
+    folder.save(1, state)
+    with monkeypatch.context() as patch:
+        patch.setattr(ocp.CheckpointManager, "save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            folder.save(2, state)
+    assert folder.save(2, {"w": np.zeros(3)})
+    assert folder.save(3, state)
+    folder.wait()
+    assert folder.steps() == [1, 2, 3]
+    assert_same(folder.restore(state, 2), state)  # the first one had been started
+
+
 def test_an_empty_folder(tmp_path):
     folder = checkpoint.Folder(tmp_path / "run", best="loss")
     assert (folder.steps(), folder.latest, folder.best) == ([], None, None)
@@ -326,9 +355,10 @@ def test_an_empty_folder(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep": 0}, "Folder: keep must be at least 1, got 0"),
-        ({"every": -1}, "Folder: every must be at least 1, got -1"),
-        ({"every": 2.0}, r"Folder: every must be at least 1, got 2\.0"),
+        ({"keep": 0}, "Folder: keep must be an integer from 1 on, got 0"),
+        ({"every": None}, "Folder: every must be an integer from 1 on, got None"),
+        ({"every": -1}, "Folder: every must be an integer from 1 on, got -1"),
+        ({"every": 2.0}, r"Folder: every must be an integer from 1 on, got 2\.0"),
         ({"mode": "least"}, "Folder: mode must be 'min' or 'max', got 'least'"),
     ],
 )
@@ -358,6 +388,28 @@ def test_a_program_goes_on_bit_for_bit(folder):
     assert any(isinstance(v, SelectedRows) for v in program.scope.values())
 
 
+def test_the_values_of_a_program_stay_where_they_are(folder, tmp_path):
+    def build(fill, sharding):
+        program = so.Program()
+        w = program.parameter("w", (8, 2), initial=fill)
+        program.update(w, w * 2)
+        program.scope["w"] = jax.device_put(program.values()["w"], sharding)
+        return program
+
+    rows = NamedSharding(mesh_of((8,), ("a",)), P("a"))
+    columns = NamedSharding(mesh_of((2,), ("b",)), P(None, "b"))
+    program = build(3, rows)
+    folder.save(1, program)
+    checkpoint.save(tmp_path / "state", program)
+    wanted = jax.device_put(np.full((8, 2), 3, np.float32), columns)
+    other = build(0, columns)
+    folder.restore(other)
+    assert_same(other.scope["w"], wanted)
+    other = build(0, columns)
+    checkpoint.load(tmp_path / "state", other)
+    assert_same(other.scope["w"], wanted)
+
+
 def test_orbax_itself_reads_a_folder(tmp_path):
     saved(tmp_path, {1: 1.0})
     with ocp.CheckpointManager(tmp_path) as manager:
@@ -378,7 +430,7 @@ def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing(folder):
         folder.restore(like)
     message = str(error.value)
     for part in (
-        "run: step 1: it must hold what is asked for, got too much: tree['b0'], ",
+        "run/1: it must hold what is asked for, got too much: tree['b0'], ",
         "tree['b4'] and 4 more; too little: tree['c']; different: ",
         "tree['w'], where float32[3,2] must be there, got float32[2,3]",
         "tree['k'], where key<rbg>[] must be there, got key<fry>[]",
@@ -474,15 +526,15 @@ def test_files_that_do_not_fit_together_are_a_format_error(tmp_path):
         folder.restore(like, 1)
     index = tmp_path / "1" / "index" / "metadata"
     record = json.loads(index.read_text())
-    index.write_text(json.dumps({**record, "checked": False}))
+    index.write_text(json.dumps({**record, "checksums": False}))
     np.testing.assert_array_equal(folder.restore(like, 1)["w"], 1)
     types = {"tree['v']": "int64[3]"}
-    index.write_text(json.dumps({**record, "checked": False, "types": types}))
+    index.write_text(json.dumps({**record, "checksums": False, "types": types}))
     with pytest.raises(FormatError, match=r"must be whole, got .*v"):
         folder.restore({"v": like["w"]}, 1)
     for text in ("[]", '{"types": 1}', json.dumps({**record, "more": 0}), "{"):
         index.write_text(text)
-        with pytest.raises(FormatError, match="index/metadata: the checkpoint must be whole"):
+        with pytest.raises(FormatError, match="1: the checkpoint must be whole"):
             folder.restore(like, 1)
 
 

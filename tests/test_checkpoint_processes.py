@@ -28,38 +28,45 @@ class Child:
     """A process that runs a function of this file, and is ended with the test."""
 
     def __init__(self, function, *args, devices=8):
-        flags = f"--xla_force_host_platform_device_count={devices}"
         call = f"import sys; from {__name__} import {function}; {function}(*sys.argv[1:])"
+        source, sink = os.pipe()
         self.process = subprocess.Popen(
             [sys.executable, "-c", call, *map(str, args)],
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
+            pass_fds=[sink],
             env={
                 **os.environ,
                 "JAX_PLATFORMS": "cpu",
-                "XLA_FLAGS": flags,
+                "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
                 "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path]),
+                "SINK": str(sink),
             },
         )
+        os.close(sink)
+        # Without a buffer, in which lines would be invisible to `select`.
+        self.source = open(source, "rb", buffering=0)  # noqa: SIM115  # the fixture closes it
         self.lines = []
 
     def line(self):
-        """The next line that the process prints."""
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        """The next line that the process says."""
+        ready, _, _ = select.select([self.source], [], [], PATIENCE)
         assert ready, "the process is silent"
-        self.lines.append(self.process.stdout.readline())
+        self.lines.append(self.source.readline().decode())
+        assert self.lines[-1], "the process has ended"
         return self.lines[-1]
 
     def send(self, number):
         os.kill(self.process.pid, number)
 
     def end(self):
-        """Waits for the end; returns the exit code. The lines are whole, and the child's own."""
-        rest, _ = self.process.communicate(timeout=PATIENCE)
-        lines = ("".join(self.lines) + rest).split("\n")[:-1]
-        self.lines = [one for one in lines if one[:1].isdigit()]  # JAX prints some, too
+        """Waits for the end; returns the exit code. The lines are then without their ends."""
+        self.process.wait(timeout=PATIENCE)
+        self.lines = "".join([*self.lines, self.source.read().decode()]).split("\n")[:-1]
         return self.process.returncode
+
+
+def say(*words):
+    """Says a line to the process that started this one; JAX prints to the standard output."""
+    os.write(int(os.environ["SINK"]), " ".join(map(str, words)).encode() + b"\n")
 
 
 @pytest.fixture
@@ -71,7 +78,7 @@ def start():
             child = Child(*args, **options)
             stack.callback(child.process.wait)
             stack.callback(child.process.kill)
-            stack.callback(child.process.stdout.close)
+            stack.callback(child.source.close)
             return child
 
         yield started
@@ -92,7 +99,7 @@ def write_on(path):
         first = folder.resume(numbers(0))["step"] + 1
         for step in range(first, first + 100_000):
             folder.save(step, numbers(step), {"loss": abs(step % 17 - 8)})
-            print(*folder.steps(), flush=True)
+            say(*folder.steps())
 
 
 @pytest.mark.thorough
@@ -101,7 +108,7 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_reported(tmp_path, start):
     folder = checkpoint.Folder(tmp_path, best="loss")
     for _ in range(8):
         child = start("write_on", tmp_path)
-        while not child.line().strip():
+        while not child.line().strip():  # no step is complete yet
             pass
         time.sleep(generator.uniform(0, 0.5))
         child.send(signal.SIGKILL)
@@ -146,7 +153,7 @@ def train_on(path, last, pause=0):
         state = folder.resume(own.init(seed=3))
         for step in range(int(state.step), int(last)):
             state, metrics = own.step(state, batch(step))
-            print(step + 1, float(metrics["loss"]).hex(), flush=True)
+            say(step + 1, float(metrics["loss"]).hex())
             time.sleep(float(pause))
             folder.save(step + 1, state, metrics, force=step + 1 == int(last))
 
@@ -190,12 +197,17 @@ def run_together(path, port, index, last, pause=0):
     own = jax.jit(lambda: jax.numpy.arange(64.0).reshape(8, 8), out_shardings=split(mesh))()
     folder = checkpoint.Folder(path, every=1000)
     with folder, checkpoint.on_preemption(folder):
-        state, host = folder.resume(({"w": own}, 0))
-        for step in range(host + 1, int(last) + 1):
-            state = add(state)
-            print(step, flush=True)
+        key = jax.random.key(0)  # in each process
+        here = jax.device_put(0, jax.local_devices()[1])
+        state = {"w": own, "here": here, "key": key, "host": 0}
+        state = folder.resume(state)
+        for step in range(state["host"] + 1, int(last) + 1):
+            some = {name: add(state[name]) for name in ("w", "here")}
+            state = {**some, "key": jax.random.fold_in(state["key"], step), "host": step}
+            say(step)
             time.sleep(float(pause))
-            folder.save(step, (state, step), force=step in (2, int(last)))
+            folder.save(step, state, force=step in (2, int(last)))
+    assert state["here"].device == jax.local_devices()[1]
     assert folder.latest == int(last)
 
 
@@ -210,20 +222,26 @@ def test_several_processes_leave_at_one_step(tmp_path, start):
         return [start("run_together", tmp_path, port, i, *args, devices=4) for i in range(2)]
 
     children = pair(1_000_000, 0.05)
-    while children[0].line() != "3\n":
-        pass
+    for _ in range(4):
+        children[0].line()
     children[1].send(signal.SIGTERM)
     assert [one.end() for one in children] == [75, 75]
     assert children[0].lines == children[1].lines
     left = len(children[0].lines)
     folder = checkpoint.Folder(tmp_path)
     assert folder.steps() == [2, left]
-    like = {"w": jax.device_put(np.zeros((8, 8), np.float32), jax.devices()[0])}, 0
-    for step in (2, left):
-        state, host = folder.restore(like, step)
-        assert host == step
+    like = {"w": np.zeros((8, 8), np.float32), "here": np.int32(0), "host": 0}
+    like["key"] = jax.random.key(1)
+
+    def check(step):
+        state, key = folder.restore(like, step), jax.random.key(0)
+        for one in range(1, step + 1):
+            key = jax.random.fold_in(key, one)
         np.testing.assert_array_equal(state["w"], np.arange(64.0).reshape(8, 8) + step)
+        assert (state["host"], state["here"], state["key"] == key) == (step, step, True)
+
+    check(2)
+    check(left)
     children = pair(left + 3)
     assert [one.end() for one in children] == [0, 0]
-    state, _ = folder.restore(like)
-    np.testing.assert_array_equal(state["w"], np.arange(64.0).reshape(8, 8) + left + 3)
+    check(left + 3)

@@ -43,21 +43,20 @@ def type_of(name: str, leaf: Any) -> str:
     """
     if is_key(leaf):
         return _text(str(leaf.dtype), leaf.shape)
-    stored = stored_type(name, leaf)
-    return _text(stored.dtype.name, stored.shape)
+    return array_type_text(name, leaf)
 
 
-def stored_type_of(name: str, leaf: Any) -> str:
+def array_type_text(name: str, leaf: Any) -> str:
     """Returns the type of the array that is stored for a leaf, as text."""
-    stored = stored_type(name, leaf)
-    return _text(stored.dtype.name, stored.shape)
+    array = array_type(name, leaf)
+    return _text(array.dtype.name, array.shape)
 
 
 def _text(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{dtype}[{','.join(map(str, shape))}]"
 
 
-def stored_type(name: str, leaf: Any) -> Any:
+def array_type(name: str, leaf: Any) -> Any:
     """Returns shape and dtype of the array that is stored for a leaf.
 
     Raises:
@@ -75,27 +74,38 @@ def stored_type(name: str, leaf: Any) -> Any:
     return struct(shape, dtype)
 
 
-def stored(leaf: Any) -> Any:
+def array_of(leaf: Any) -> Any:
     """Returns the array that is stored for a leaf; it may share the leaf's memory."""
     if is_key(leaf):
         return jax.random.key_data(leaf)
     return leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
 
 
-def copied(leaf: Any) -> Any:
+def copy_of(leaf: Any) -> Any:
     """Returns the array that is stored for a leaf, whose content no later step can change.
 
-    A writer that copies from device to host reads an array on the CPU in place, so that a step that
-    donates the array, or an assignment to an array of NumPy, would change what is written.
+    orbax copies arrays from other devices, but reads those on the CPU in place while it writes. XLA
+    happens not to reuse memory that is read so, for a step that donates the array; JAX promises
+    nothing.
     """
-    array = stored(leaf)
-    if not isinstance(array, jax.Array):
+    array = array_of(leaf)
+    if not isinstance(array, jax.Array) or _is_local(array):
         return np.array(array, array.dtype.newbyteorder("="), order="C")
     devices: Any = array.sharding.device_set
     if all(one.platform != "cpu" for one in devices):
         return array
+    if array.is_fully_addressable:
+        return copy_array(array)
     shards = [copy_array(one.data) for one in array.addressable_shards]
     return jax.make_array_from_single_device_arrays(array.shape, array.sharding, shards)
+
+
+def _is_local(value: Any) -> bool:
+    """Whether an array or a sharding is that of one of several processes, which have one each.
+
+    Such an array has the same value in each of them, so that the first one writes it.
+    """
+    return jax.process_count() > 1 and bool(value.is_fully_addressable)
 
 
 def sharding_of(leaf: Any) -> Any:
@@ -109,7 +119,13 @@ def on_host(like: Any) -> bool:
     return isinstance(like, (np.ndarray, np.generic)) or is_number(like)
 
 
-def placed(array: Any, like: Any) -> Any:
+def global_sharding_of(like: Any) -> Any:
+    """Returns the sharding with which a value is read; None if it is read on the host first."""
+    sharding = None if like is None or on_host(like) else sharding_of(like)
+    return None if sharding is None or _is_local(sharding) else sharding
+
+
+def place(array: Any, like: Any) -> Any:
     """Converts a stored array to the kind of ``like``, on the devices that ``like`` asks for."""
     if is_number(like):
         return type(like)(array.item())
@@ -123,14 +139,14 @@ def placed(array: Any, like: Any) -> Any:
 
 def _implementation(like: Any) -> Any:
     """Returns the implementation of random keys, also of those that are described only."""
-    found = []
+    implementations = []
 
     def look(keys: Any) -> Any:
-        found.append(jax.random.key_impl(keys))
+        implementations.append(jax.random.key_impl(keys))
         return keys
 
     jax.eval_shape(look, struct(like.shape, like.dtype))
-    return found[0]
+    return implementations[0]
 
 
 def require_divisible(name: str, like: Any) -> None:

@@ -26,8 +26,12 @@ def write(step: Any, items: list[str]) -> None:
     (step / _NAME).write_bytes(msgspec.json.encode(sums))
 
 
-def verify(step: Any) -> bool:
-    """Compares the files of a step with their checksums; each of several processes does a part.
+def verify(step: Any, item: str) -> bool:
+    """Compares the files of an item with their checksums; each of several processes does a part.
+
+    Args:
+        step: the folder of the step.
+        item: a folder in it.
 
     Returns:
         Whether there are checksums.
@@ -41,20 +45,21 @@ def verify(step: Any) -> bool:
         sums = msgspec.json.decode((step / _NAME).read_bytes(), type=dict[str, int])
     except msgspec.DecodeError as error:
         raise FormatError(f"{step / _NAME}: the file must hold checksums; {error}") from None
-    for name in sorted(sums)[jax.process_index() :: jax.process_count()]:
+    names = sorted(name for name in sums if name.startswith(f"{item}/"))
+    for name in names[jax.process_index() :: jax.process_count()]:
         if not (step / name).exists() or _checksum(step / name) != sums[name]:
             raise FormatError(f"{step / name}: the file must be as it was written, got another")
     return True
 
 
 def _files(folder: Any) -> list[Any]:
-    found = []
+    files = []
     for one in folder.iterdir() if folder.exists() else ():
         if one.is_dir():
-            found += _files(one)
+            files += _files(one)
         elif not one.name.startswith(_MARK):
-            found.append(one)
-    return found
+            files.append(one)
+    return files
 
 
 def _checksum(path: Any) -> int:

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from symop.checkpoint.arrays import placed, require_divisible, require_same, stored, stored_type_of
+from symop.checkpoint.arrays import (
+    array_of,
+    array_type_text,
+    place,
+    require_divisible,
+    require_same,
+)
 from symop.checkpoint.states import state_of
 from symop.io.files import PARAMETERS_LIMIT, PathLike, load_parameters, save_parameters
 
@@ -20,7 +26,7 @@ def save(path: PathLike, state: Any) -> None:
         OSError: the file cannot be written; the previous one is unchanged.
     """
     leaves = state_of(state).leaves()
-    save_parameters(path, {name: stored(leaf) for name, leaf in leaves.items()})
+    save_parameters(path, {name: array_of(leaf) for name, leaf in leaves.items()})
 
 
 def load(path: PathLike, state: Any, *, limit: int = PARAMETERS_LIMIT) -> Any:
@@ -44,8 +50,8 @@ def load(path: PathLike, state: Any, *, limit: int = PARAMETERS_LIMIT) -> Any:
     """
     held, asked = load_parameters(path, limit=limit), state_of(state)
     likes = asked.likes()
-    wanted = {n: None if one is None else stored_type_of(n, one) for n, one in likes.items()}
-    require_same("checkpoint", wanted, {n: stored_type_of(n, one) for n, one in held.items()})
+    wanted = {n: None if one is None else array_type_text(n, one) for n, one in likes.items()}
+    require_same("checkpoint", wanted, {n: array_type_text(n, one) for n, one in held.items()})
     for name, like in likes.items():
         require_divisible(name, like)
-    return asked.replaced({name: placed(held[name], like) for name, like in likes.items()})
+    return asked.replace({name: place(held[name], like) for name, like in likes.items()})

@@ -7,49 +7,18 @@ reason. Both hold at a kill of the process at any moment.
 
 import contextlib
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 import jax
-import msgspec
-import numpy as np
 
-from registry.errors import ArgumentError, FormatError, missing_extra
-from symop.checkpoint import checksums
-from symop.checkpoint.arrays import (
-    copied,
-    on_host,
-    placed,
-    require_divisible,
-    require_same,
-    sharding_of,
-    stored_type,
-)
-from symop.checkpoint.states import state_of
+from registry.errors import ArgumentError, FormatError
+from symop.checkpoint.step import contents, metrics_of, orbax, restore, seal
 from symop.io.files import PathLike
 
-_ARRAYS, _INDEX, _DELETED = "arrays", "index", "deleted"
-_INDEX_FILE = "metadata"
-"""The file of an item that orbax's handler of JSON writes."""
-
-
-_Empty = dict[str, tuple[str, list[int]]]
-
-
-class _Index(msgspec.Struct, forbid_unknown_fields=True):
-    """What a step holds besides arrays.
-
-    Attributes:
-        types: the types of the leaves, by name.
-        empty: dtype and shape of the arrays without elements, which are stored nowhere else.
-        metrics: the metrics of the step; None for one that is not finite, which JSON lacks.
-        checked: whether there are checksums of the files.
-    """
-
-    types: dict[str, str]
-    empty: _Empty
-    metrics: dict[str, float | None]
-    checked: bool
+_DELETED = "deleted"
+"""The folder of steps that are being deleted."""
 
 
 class Preemption(Protocol):
@@ -108,16 +77,17 @@ class Folder:
             ArgumentError: an argument is not one of these.
             MissingExtraError: orbax is not installed.
         """
-        for name, value in {"every": every, "keep": keep}.items():
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ArgumentError(f"Folder: {name} must be at least 1, got {value!r}")
+        for name, value in {"every": every, "keep": 1 if keep is None else keep}.items():
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"Folder: {name} must be an integer from 1 on, got {value!r}")
         if mode not in ("min", "max"):
             raise ArgumentError(f"Folder: mode must be 'min' or 'max', got {mode!r}")
-        self._orbax, self._path = _orbax(), _absolute(path)
+        self._orbax, self._path = orbax(), _absolute(path)
         self.every, self.keep = every, keep
         self._metric, self._mode, self._asynchronous = best, mode, asynchronous
         self._manager: Any = None
-        self._step: int | None = None
+        self._writing: int | None = None  # the step that is being written, or was the last to be
+        self._started: int | None = None  # the same, unless it has to be started again
         self._known: dict[int, dict[str, float]] = {}
         self.preemption: Preemption | None = None
 
@@ -153,8 +123,7 @@ class Folder:
             ArgumentError: the step is not saved.
             FormatError: the step is damaged.
         """
-        found = self._index(self._require(step)).metrics
-        return {name: math.nan if one is None else one for name, one in found.items()}
+        return metrics_of(self._path_of(self._require(step)))
 
     # Saving
 
@@ -172,8 +141,9 @@ class Folder:
         must call ``wait`` or ``close`` first, or use the folder in a ``with`` statement.
 
         Args:
-            step: the number of the step, larger than those that are saved; nothing happens if it is
-                the latest of them.
+            step: the number of the step, larger than those that are saved. Nothing happens if it is
+                the latest of them, so that a long evaluation may call this again and again, to
+                leave in time at a preemption.
             state: a ``Program``, with the state of the process's random numbers; or a pytree of
                 arrays and numbers, such as a ``train.TrainState``.
             metrics: numbers to keep with the step, such as those that ``Trainer.step`` returns.
@@ -183,15 +153,18 @@ class Folder:
             Whether the step is now being written, or complete.
 
         Raises:
-            ArgumentError: a later step is saved already, or the metric of ``best`` is missing.
+            ArgumentError: the step is not an integer from 0 on, a later one is saved already, or
+                the metric of ``best`` is missing.
             DTypeError: a leaf is neither an array nor a number.
             OSError: the step before could not be written, and this one has not been started.
             SystemExit: a preemption has been announced (``on_preemption``), and the step is saved.
         """
-        preemption = self.preemption
+        step, preemption = _whole(step), self.preemption
         leaving = preemption is not None and preemption.reached(step)
         if not (leaving or force or step % self.every == 0):
             return False
+        if step == self._started and not leaving:
+            return True
         with contextlib.suppress(*[OSError] if leaving else []):
             self.wait()
         self._start(step, state, self._numbers(metrics))
@@ -218,27 +191,12 @@ class Folder:
                 f"save: the step must come after {latest}, the latest in {self._path}, got {step}; "
                 "delete the later steps, or use another folder"
             )
-        args = self._arguments(state, metrics)
-        self._known[step], self._step = metrics, step
+        args = contents(state, metrics)
         manager = self._opened()
+        self._known[step], self._writing, self._started = metrics, step, None
         with self._reporting(step):
             manager.save(step, args=args, force=True)
-
-    def _arguments(self, state: Any, metrics: dict[str, float]) -> Any:
-        """Returns what orbax writes: copies of the arrays, and the index."""
-        named = state_of(state)
-        leaves, types = named.leaves(), named.types()
-        stored = {name: stored_type(name, leaf) for name, leaf in leaves.items()}
-        # orbax refuses arrays without elements.
-        arrays = {name: copied(leaf) for name, leaf in leaves.items() if stored[name].size}
-        empty = {
-            name: (one.dtype.name, list(one.shape)) for name, one in stored.items() if not one.size
-        }
-        finite = {name: one if math.isfinite(one) else None for name, one in metrics.items()}
-        index = msgspec.to_builtins(_Index(types, empty, finite, jax.process_count() == 1))
-        args = self._orbax.args
-        items = {_ARRAYS: args.PyTreeSave(arrays)} if arrays else {}
-        return args.Composite(**items, **{_INDEX: args.JsonSave(index)})
+        self._started = step
 
     def wait(self) -> None:
         """Waits until the step that is being written is complete.
@@ -248,7 +206,7 @@ class Folder:
         """
         if self._manager is None:
             return
-        with self._reporting(self._step):
+        with self._reporting(self._writing):
             self._manager.wait_until_finished()
         self._remove_deleted()
 
@@ -258,7 +216,7 @@ class Folder:
         try:
             yield
         except Exception as error:
-            manager, self._manager = self._manager, None
+            manager, self._manager, self._started = self._manager, None, None
             with contextlib.suppress(Exception):
                 manager.close()
             raise OSError(f"{self._path}: step {step} could not be written: {error}") from error
@@ -271,6 +229,7 @@ class Folder:
         """
         self.wait()
         self._opened().delete(self._require(step))
+        self._started = None
         self._remove_deleted()
 
     def close(self) -> None:
@@ -292,21 +251,16 @@ class Folder:
                 preservation_policy=_Policy(self._kept),
                 cleanup_tmp_directories=True,
                 todelete_subdir=_DELETED,
-                async_options=self._orbax.AsyncOptions(post_finalization_callback=self._check),
+                async_options=self._orbax.AsyncOptions(post_finalization_callback=self._seal),
             )
             self._manager = self._orbax.CheckpointManager(self._path, options=options)
         return self._manager
 
-    def _check(self) -> None:
-        """Writes the checksums of the step that is about to be renamed.
-
-        Of several processes, the first would have to read what all of them have written.
-        """
-        if jax.process_count() > 1:
-            return
+    def _seal(self) -> None:
+        """Completes the step that is being written, before its temporary name goes."""
         for folder in self._path.iterdir():
-            if folder.name.partition(".")[0] == str(self._step):
-                checksums.write(folder, [_ARRAYS, _INDEX])
+            if folder.name.partition(".")[0] == str(self._writing):
+                seal(folder)
 
     def _remove_deleted(self) -> None:
         """Deletes the steps that were renamed to be deleted."""
@@ -328,10 +282,9 @@ class Folder:
 
     def _value_of(self, step: int, metric: str) -> float:
         if step not in self._known:
-            try:
-                self._known[step] = self.metrics(step)
-            except FormatError:
-                self._known[step] = {}
+            self._known[step] = {}
+            with contextlib.suppress(FormatError):
+                self._known[step] = metrics_of(self._path_of(step))
         return self._known[step].get(metric, math.nan)
 
     # Restoring
@@ -354,17 +307,7 @@ class Folder:
                 ``like``, which is then unchanged.
         """
         self.wait()
-        step = self._require(step)
-        whole = checksums.verify(self._path / str(step))
-        index, named = self._index(step), state_of(like)
-        if index.checked and not whole:
-            raise FormatError(f"{self._path / str(step)}: there must be checksums, got none")
-        require_same(f"{self._path}: step {step}", named.types(), index.types)
-        likes = named.likes()
-        for name, one in likes.items():
-            require_divisible(name, one)
-        arrays = self._arrays(step, likes, index.empty)
-        return named.replaced({name: placed(arrays[name], one) for name, one in likes.items()})
+        return restore(self._path_of(self._require(step)), like)
 
     def resume(self, state: Any) -> Any:
         """Returns the latest saved state, restored like ``state``; or ``state`` if there is none.
@@ -384,36 +327,8 @@ class Folder:
             )
         return step
 
-    def _index(self, step: int) -> _Index:
-        path = self._path / str(step) / _INDEX / _INDEX_FILE
-        with _reading(path):
-            return msgspec.json.decode(path.read_bytes(), type=_Index)
-
-    def _arrays(self, step: int, likes: Mapping[str, Any], empty: _Empty) -> dict[str, Any]:
-        """Reads the stored arrays, on the devices that ``likes`` asks for."""
-        arrays: dict[str, Any] = {n: np.zeros(shape, dtype) for n, (dtype, shape) in empty.items()}
-        wanted = {name: self._how(name, one) for name, one in likes.items() if name not in empty}
-        if not wanted:
-            return arrays
-        ocp, path = self._orbax, self._path / str(step)
-        args = ocp.args.PyTreeRestore(item=dict.fromkeys(wanted, 0), restore_args=wanted)
-        with (
-            _reading(path),
-            contextlib.closing(ocp.Checkpointer(ocp.CompositeCheckpointHandler())) as reader,
-        ):
-            found = reader.restore(path, args=ocp.args.Composite(**{_ARRAYS: args}))
-        arrays.update(found[_ARRAYS])
-        return arrays
-
-    def _how(self, name: str, like: Any) -> Any:
-        """Returns how orbax reads an array: to the host, or to devices."""
-        sharding = None if like is None or on_host(like) else sharding_of(like)
-        if sharding is None:
-            return self._orbax.RestoreArgs(restore_type=np.ndarray)
-        stored = stored_type(name, like)
-        return self._orbax.ArrayRestoreArgs(
-            sharding=sharding, global_shape=stored.shape, dtype=stored.dtype
-        )
+    def _path_of(self, step: int) -> Any:
+        return self._path / str(step)
 
 
 class _Policy:
@@ -429,30 +344,15 @@ class _Policy:
         return [one.step in kept for one in checkpoints]
 
 
-@contextlib.contextmanager
-def _reading(path: Any) -> Iterator[None]:
-    """Reports a damaged file."""
+def _whole(step: Any) -> int:
+    """Returns a step as an integer of Python."""
     try:
-        yield
-    except PermissionError:
-        raise
-    except (MemoryError, FormatError):
-        raise
-    except Exception as error:
-        raise FormatError(f"{path}: the checkpoint must be whole, got {error!s:.300}") from error
-
-
-def _orbax() -> Any:
-    """Imports orbax.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import orbax.checkpoint as ocp  # noqa: PLC0415  # optional dependency
-    except ImportError:
-        raise missing_extra("Folder", "orbax-checkpoint", "scale") from None
-    return ocp
+        number = operator.index(step)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ArgumentError(f"save: the step must be an integer from 0 on, got {step!r}")
+    return number
 
 
 def _absolute(path: PathLike) -> Any:

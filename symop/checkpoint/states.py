@@ -33,7 +33,7 @@ class State(Protocol):
     def types(self) -> dict[str, str]:
         """Returns the types of the leaves as text; a checkpoint must hold the same."""
 
-    def replaced(self, values: Mapping[str, Any]) -> Any:
+    def replace(self, values: Mapping[str, Any]) -> Any:
         """Returns the state with other leaves; None for a program, whose values are replaced.
 
         Raises:
@@ -70,7 +70,7 @@ class TreeState:
             name: type_of(name, one) + heights.get(name, "") for name, one in self._leaves.items()
         }
 
-    def replaced(self, values: Mapping[str, Any]) -> Any:
+    def replace(self, values: Mapping[str, Any]) -> Any:
         """Returns the tree with other leaves."""
         return jax.tree_util.tree_unflatten(self._structure, [values[n] for n in self._leaves])
 
@@ -125,11 +125,11 @@ class ProgramState:
         types = {name: str(one.type) for one in self._kept for name in _names(one)}
         return types | {name: type_of(name, one) for name, one in _random_leaves().items()}
 
-    def replaced(self, values: Mapping[str, Any]) -> None:
+    def replace(self, values: Mapping[str, Any]) -> None:
         """Replaces the values of the program, and the state of the random numbers."""
-        found = {one.name: _value(one, values) for one in self._kept}
+        arrays = {one.name: _value(one, values) for one in self._kept}
         state = {part: values[_RANDOM + part] for part in random.get_state()}
-        self._program.scope.update(found)
+        self._program.scope.update(arrays)
         random.set_state(state)
 
 
