@@ -21,6 +21,7 @@ import numpy as np
 import optax
 import pytest
 from jax.sharding import AxisType
+from xla_flags import with_quick_compilation
 
 import symop as so
 from registry.errors import ArgumentError, ProcessError
@@ -51,8 +52,10 @@ class Process:
                 "JAX_PLATFORMS": "cpu",
                 "OMP_NUM_THREADS": "1",
                 "PYTHONHASHSEED": hashes,
-                "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices} "
-                "--xla_cpu_multi_thread_eigen=false",
+                "XLA_FLAGS": with_quick_compilation(
+                    f"--xla_force_host_platform_device_count={devices} "
+                    "--xla_cpu_multi_thread_eigen=false"
+                ),
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
             },
         )
