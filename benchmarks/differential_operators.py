@@ -46,6 +46,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     figures += gradient_by_weights(repeats=repeats)
     for dim in (5,) if quick else (5, 50):
         figures += linear_operators(dim, repeats=repeats)
+    figures += third_order(repeats=repeats)
     figures += biharmonic(repeats=repeats // 2)
     figures += fourth_derivative(repeats=repeats * 2)
     for order in (2,) if quick else (2, 4, 8):
@@ -315,6 +316,25 @@ def residual(x: Any, y: Any) -> Any:
 
 
 # Higher orders -----------------------------------------------------------------------------------
+
+
+def third_order(repeats: int) -> list[Figure]:
+    """A general operator of order three at five dimensions: 35 terms."""
+    args, dim = (network(5), weights(64, 5, seed=1)), 5
+    numbers, every = np.asarray(weights(dim, dim, dim, seed=2)), range(dim)
+    sorted_triples = list(itertools.combinations_with_replacement(every, 3))
+    terms = [(float(numbers[one]), {(0, i): one.count(i) for i in one}) for one in sorted_triples]
+    upper = np.zeros_like(numbers)
+    for one in sorted_triples:
+        upper[one] = numbers[one]
+
+    def by_tensor(u: Function) -> Function:
+        third = jax.jacfwd(jax.jacfwd(jax.grad(u)))
+        return lambda x: jnp.sum(upper * third(x))
+
+    ways = {"symop": lambda u: so.linear_operator(u, terms), "jacfwd of jacfwd of grad": by_tensor}
+    title = "linear operator of third order, D = 5"
+    return race(title, of_batch(ways), args, repeats, {})
 
 
 def biharmonic(repeats: int) -> list[Figure]:

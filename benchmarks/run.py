@@ -15,7 +15,7 @@ import measure
 
 MAIN = (
     "building", "steps", "calls", "eager", "sparse", "control_flow", "programs", "mxnet", "depth",
-    "depth_chain", "jax_functions", "differential_operators", "start",
+    "depth_chain", "jax_functions", "differential_operators", "scale", "start",
 )  # fmt: skip
 NAMES = (*MAIN, "orders", "memory", "catalogue")
 DOCS = Path(__file__).parents[1] / "docs"

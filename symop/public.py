@@ -20,6 +20,9 @@ from symop.jaxprs.functions import from_jax
 from symop.jaxprs.transforming import transform
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
+from symop.pipelining import pipeline
+from symop.planning.plan import plan
+from symop.planning.proposing import propose_rules
 from symop.program.backward import append_backward
 from symop.program.block import Variable
 from symop.program.current import data, parameter, program_guard
@@ -72,7 +75,10 @@ __all__ = [
     "optim",
     "parameter",
     "partial",
+    "pipeline",
+    "plan",
     "program_guard",
+    "propose_rules",
     "random",
     "random_directions",
     "registry",

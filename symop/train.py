@@ -34,6 +34,7 @@ from symop.graph.naming import require_known, variables_of
 from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, with_shardings
+from symop.planning.activations import BatchFunction, batch_splits
 from symop.runtime.donation import (
     Cell,
     ChangedError,
@@ -232,9 +233,11 @@ class Trainer:
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
         outputs = Group([loss, *self.metrics.values()])
-        self._function = GraphFunction(
+        self._function = BatchFunction(
             outputs.nodes, outputs.also, training=True, wrt=self._moving, remat=self.remat
         )
+        if self.placement is not None:
+            self._function.split(*batch_splits(self.placement, variables_of(outputs.roots), inputs))
         # The loss alone, for optimizers that evaluate it at other parameters.
         self._value = GraphFunction([loss.node], loss.also, training=True, remat=self.remat)
         self._step = DonatingStep(self._run)

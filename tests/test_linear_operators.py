@@ -307,6 +307,69 @@ def test_the_fewest_coefficients_are_carried():
     assert _sizes({(0, 0, 1): 1.0, (0, 0, 2): 1.0, (0, 0, 0): 1.0}) == [((2, 1), 1)]
 
 
+def test_combinations_of_linear_values_are_cheap_but_not_free():
+    cubes = list(itertools.combinations_with_replacement(range(10), 3))
+    of_three = {one: 1.0 for one in cubes if max(one) < 3}
+    (push,) = planning.pushes_of(of_three)
+    assert push.orders == (3,)
+    assert push.basis == [0, 1, 2]
+    assert push.cost < sum(one.cost for one in planning.multilinear(of_three)) / 1.5
+    assert {one.orders for one in planning.pushes_of(of_three, spans=False)} != {(3,)}
+    assert {one.orders for one in planning.pushes_of(dict.fromkeys(cubes, 1.0))} != {(3,)}
+
+
+# Functions of any kind at orders three and four ---------------------------------------------------
+
+KINDS = {
+    "layers": _network,
+    "softmax": lambda x: jax.nn.softmax(x @ MIX)[0],
+    "product": lambda x: jnp.prod(jax.nn.silu(x)),
+    "determinant": lambda x: jnp.linalg.slogdet(jnp.outer(x, x) + 2 * jnp.eye(4))[1],
+    "norm": lambda x: jnp.exp(-jnp.sqrt(jnp.sum(x * x))),
+    "vmap": lambda x: jax.vmap(lambda row: jnp.sin(row @ x))(MIX.T).prod(),
+    "scan": lambda x: jax.lax.scan(lambda c, w: (jnp.sin(w * c) + c, None), x, MIX.T)[0].prod(),
+    "branch": lambda x: jax.lax.cond(x[0] > 0, lambda x: jnp.sin(x).prod(), jnp.sum, x),
+}  # fmt: skip
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [3, 4])
+def test_general_operators_of_higher_order(order, kind):
+    """All derivatives of one order among three coordinates, with numbers and with functions."""
+    u, x = KINDS[kind], jnp.asarray(POINT)
+    every = list(itertools.combinations_with_replacement((0, 1, 3), order))
+    numbers = np.cos(np.arange(1.0, len(every) + 1))
+    tensor = np.zeros((4,) * order)
+    for number, one in zip(numbers, every, strict=True):
+        tensor[one] = number
+    derivatives = u
+    for _ in range(order):
+        derivatives = jax.jacfwd(derivatives)
+    wanted = jnp.sum(tensor * jax.jit(derivatives)(x))
+    pairs = list(zip(map(float, numbers), every, strict=True))
+    operator = so.linear_operator(u, [(c, _orders(one)) for c, one in pairs])
+    np.testing.assert_allclose(jax.jit(operator)(x), wanted, rtol=1e-9, atol=1e-11)
+    of_x = [(lambda x, c=c: c * x[2], _orders(one)) for c, one in pairs]
+    operator = so.linear_operator(u, of_x)
+    np.testing.assert_allclose(jax.jit(operator)(x), POINT[2] * wanted, rtol=1e-9, atol=1e-11)
+
+
+def test_gradients_of_operators_of_higher_order():
+    x = jnp.asarray(POINT)
+    terms = [(1.0 + i, {(0, i): 1, (0, j): 2}) for i in range(3) for j in range(i)]
+
+    def u(scale):
+        return lambda x: _network(scale * x)
+
+    def nested(scale):
+        third = jax.jacfwd(jax.jacfwd(jax.jacfwd(u(scale))))(x)
+        return sum((1.0 + i) * third[i, j, j] for i in range(3) for j in range(i))
+
+    got = jax.jit(jax.grad(lambda s: so.linear_operator(u(s), terms)(x)))(1.2)
+    np.testing.assert_allclose(got, jax.jit(jax.grad(nested))(1.2), rtol=1e-9)
+
+
 # Functions ---------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ CALLS = {
     "cast": [lambda x, **o: so.cast(x, dtype="float32", **o)],
     "concat": [lambda x, **o: so.concat(x, axis=0, **o)],
     "conj": [so.conj],
+    "shard": [lambda x, **o: so.shard(so.shard(x, sharding=("d",)), sharding=("d",), **o)],
     "divide": [lambda x, **o: so.divide(x, 1.0, **o)],
     "einsum": [lambda x, **o: so.einsum(x, equation="ij->ji", **o)],
     "flip": [

@@ -90,7 +90,8 @@ def _by_one_kernel(x: jax.Array) -> Parts:
 
 def _holds(x: jax.Array) -> jax.Array:
     """Returns True, in a form that XLA cannot evaluate at compile time."""
-    one = x.reshape(-1)[:1].reshape(())
+    # Of an array that is split over devices, a reshape would gather all of it.
+    one = lax.slice(x, (0,) * x.ndim, (1,) * x.ndim).reshape(())
     if jnp.issubdtype(one.dtype, jnp.complexfloating):
         one = one.real
     if jnp.issubdtype(one.dtype, jnp.floating):

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError
+from registry.operator.bodies import bodies_of
+from registry.operator.operator import Operator
 from registry.table import get
 from symop.differential_operators.functions import (
     array_of,
@@ -23,7 +25,7 @@ from symop.differential_operators.functions import (
 from symop.differential_operators.planning import Terms, along_each, is_number, pushes_of
 from symop.differential_operators.pushing import Space, along, each_of, times, total_of
 from symop.eager.ndarray import NDArray
-from symop.graph.nodes import Node, constant
+from symop.graph.nodes import Node, constant, topological
 from symop.jaxprs.tracing import JaxGraph, graph_of
 from symop.orders import derivative, require_entrywise, whole_number
 from symop.program.control_flow import also_on_variables
@@ -230,8 +232,9 @@ class _Sums:
         """Returns the sum of all terms."""
         extra = {i: one for (i,), one in self.folded[1].items()}
         parts = [times(self._u.node, one) for one in self.folded[0].values()]
+        spans = not any(map(_has_body, topological(self._u.nodes)))
         for order in sorted(self.folded):
-            for push in pushes_of(self.folded[order]) if order > 1 else ():
+            for push in pushes_of(self.folded[order], spans=spans) if order > 1 else ():
                 total, added = total_of(self._u, self._space, push, extra)
                 parts.append(total)
                 extra = {} if added else extra
@@ -248,6 +251,13 @@ class _Sums:
             else:
                 values.append(_weighted(each_of(self._u, self._space, push), push.coefficients))
         return values
+
+
+def _has_body(node: Node) -> bool:
+    """Whether ``node`` is a loop or the like, but not a plain call, which is its body."""
+    if not isinstance(node.op, Operator) or node.op.family is get("call"):
+        return False
+    return bool(bodies_of(node.attributes))
 
 
 def _weighted(stacked: Node, coefficients: Sequence[Symbol]) -> Node:

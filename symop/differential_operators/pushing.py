@@ -19,6 +19,7 @@ from symop.passes.collapse import (
     reads_totals_alone,
     sum_over_directions,
 )
+from symop.passes.spans import Span
 from symop.symbol import building
 from symop.symbol.symbol import Symbol
 
@@ -239,8 +240,19 @@ def _summed(u: Symbol, space: Space, push: Push, moved: Moved, extra: Way) -> No
         totals,
         standard=basis and space.is_basis(push.ways[0]),
         mixed=mixed,
+        span=_span(u, space, push, moved),
     )
     return total
+
+
+def _span(u: Symbol, space: Space, push: Push, moved: Moved) -> Span | None:
+    """Returns the directions of a push of higher order as combinations of basis vectors."""
+    used = push.basis
+    if not used:
+        return None
+    matrix = _table([[row.get(i, 0.0) for i in used] for row in push.ways[0]], u)
+    basis = push._replace(ways=(tuple({i: 1.0} for i in used),))
+    return Span(_series(space, basis, moved), matrix, push.orders[0])
 
 
 def _mixed(u: Symbol, push: Push, moved: Moved) -> Mixed:

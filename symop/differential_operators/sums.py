@@ -14,6 +14,7 @@ import numpy as np
 
 from registry.errors import ArgumentError, DTypeError, ShapeError
 from registry.table import get
+from symop.differential_operators.batching import at_once
 from symop.differential_operators.functions import apply, array_of
 from symop.graph.nodes import Node, built_at, placeholder
 from symop.orders import basis_of, jacobian
@@ -161,7 +162,7 @@ def _laplacian(u: Symbol, x: Symbol, directions: Any = None) -> Symbol:
 
 def _biharmonic(u: Symbol, x: Symbol, directions: Any = None) -> Symbol:
     if directions is None:
-        return _laplacian(_laplacian(u, x), x)
+        return _laplacian(at_once(_laplacian(u, x)), x)
     moved, along = _derivative(u, x, [2, 2])
     return _mean(moved, u, x, along, _stacked("biharmonic", directions, x, least=2))
 

@@ -22,6 +22,7 @@ from registry.types import VarType
 from symop.graph.nodes import (
     CONSTANT,
     TRAINING,
+    VARIABLE,
     Node,
     array,
     by_age,
@@ -37,6 +38,7 @@ from symop.lowering.steps import random_keys
 from symop.passes.blocks import Blocks, Term
 from symop.passes.factors import moving_left, with_left
 from symop.passes.linearity import Places, linear_places
+from symop.passes.spans import Span, linear_values, products_of
 from symop.regions.bodies import GraphBody, body_of
 
 
@@ -48,6 +50,7 @@ def sum_over_directions(
     *,
     standard: bool = False,
     mixed: "Mixed | None" = None,
+    span: Span | None = None,
 ) -> list[Node]:
     """Returns the sums of ``results`` over directions, weighted if there are ``weights``.
 
@@ -59,8 +62,10 @@ def sum_over_directions(
             that they take; see ``reads_totals_alone``.
         standard: whether ``series`` is the standard basis of one placeholder, without weights.
         mixed: further placeholders, whose directions are combinations of those in ``series``.
+        span: fewer directions, of which those in ``series`` are combinations.
     """
-    return _Sums(series, weights, totals or {}, standard=standard, mixed=mixed).of(results)
+    sums = _Sums(series, weights, totals or {}, standard=standard, mixed=mixed, span=span)
+    return sums.of(results)
 
 
 class Mixed(NamedTuple):
@@ -90,10 +95,11 @@ class _Sums:
         *,
         standard: bool = False,
         mixed: Mixed | None = None,
+        span: Span | None = None,
         count: int | None = None,
     ) -> None:
         self._series, self._weights, self._mixed = series, weights, mixed
-        self._standard = standard
+        self._standard, self._span = standard, span
         self._count = _count(series) if count is None else count
         self.known: dict[Node, Node] = dict(totals)
 
@@ -102,8 +108,11 @@ class _Sums:
         results = _without_calls(results)
         further = () if self._mixed is None else self._mixed.like
         moving = [*self._series, *further]
-        plan = _Plan(results, moving, list(self.known), enters=self._count > 1)
+        products = {} if self._span is None else products_of(results, self._span)
+        plan = _Plan(results, moving, list(self.known), products, enters=self._count > 1)
         stacked = self._compute_each(plan)
+        if plan.products:
+            self._sum_products(plan.products)
         for node in plan.order:
             if node in plan.constant:
                 self.known[node] = self._times(node)
@@ -125,9 +134,26 @@ class _Sums:
             series = self._series
             if self._mixed is not None and self._count > 1:
                 series = _mixed_series([*each, *whole], series, self._mixed)
+            if self._span is not None:
+                series = _spanned_series([*each, *whole], series, self._span)
             sums, stacked = _of_series(each, whole, series, self._weights)
         self.known.update(zip(each, sums, strict=True))
         return dict(zip(whole, stacked, strict=True))
+
+    def _sum_products(self, products: Mapping[Node, int]) -> None:
+        """Computes the sums of products with the input at a place: see ``Span``."""
+        assert self._span is not None
+        span = self._span
+        others = list(dict.fromkeys(_input(node, i) for node, i in products.items()))
+        column = placeholder("column", VarType((self._count,), span.matrix.type.dtype))
+        inner = _Sums(self._series, column, {}, span=span._replace(degree=None))
+        sums = dict(zip(others, inner.of(others), strict=True))
+        summed = [_of_sums(node, (i,), sums) for node, i in products.items()]
+        columns = get("permute_dims")(span.matrix, axes=(1, 0))
+        if self._weights is not None:
+            columns = get("multiply")(columns, _cast(self._weights, columns))
+        totals = sum_over_directions(summed, {**span.series, column: columns})
+        self.known.update(zip(products, totals, strict=True))
 
     def _times(self, node: Node) -> Node:
         """Returns the sum of a value that is the same for each direction."""
@@ -232,6 +258,7 @@ class _Plan:
             direction.
         each: those that are computed for each direction.
         whole: those whose values for each direction are needed, and not their sum.
+        products: those that are products, and the place of the input of highest degree.
         inside: results of ``vmap`` whose sums are taken in its body.
     """
 
@@ -240,11 +267,12 @@ class _Plan:
         results: Sequence[Node],
         series: Collection[Node],
         totals: Collection[Node],
+        products: Mapping[Node, int] | None = None,
         *,
         enters: bool = True,
     ) -> None:
         nodes = topological(results)
-        self._totals, self._enters = totals, enters
+        self._totals, self._enters, self._products = totals, enters, products or {}
         self._moving = reaching(nodes, [*series, *totals])
         self.order: list[Node] = []
         self.constant: set[Node] = set()
@@ -252,6 +280,7 @@ class _Plan:
         self.scaled: dict[Node, tuple[Node, Node]] = {}
         self.each: list[Node] = []
         self.whole: list[Node] = []
+        self.products: dict[Node, int] = {}
         self.inside: dict[Node, _Inside] = {}
         wanted = set(results)
         for node in reversed(nodes):
@@ -269,6 +298,9 @@ class _Plan:
             return []
         if self._enters and _is_plain_vmap(node.source):
             return self._enter(node)
+        if node in self._products:
+            self.products[node] = self._products[node]
+            return []
         places = linear_places(node, self._moving)
         if places is None:
             self._compute_each(node)
@@ -418,10 +450,19 @@ def _of_series(
 def _summed(stacked: Node, weights: Node | None) -> Node:
     """Returns the weighted sum along the first axis."""
     count, *shape = stacked.type.shape
+    if weights is not None and weights.op is VARIABLE:
+        return _contracted(weights, stacked)  # with several vectors of weights: a matrix product
     if weights is not None:
         aligned = get("reshape")(_cast(weights, stacked), shape=(count, *(1,) * len(shape)))
         stacked = get("multiply")(stacked, aligned)
     total: Node = get("sum")(stacked, axis=0)
+    return total
+
+
+def _contracted(weights: Node, stacked: Node) -> Node:
+    axes = string.ascii_lowercase[: stacked.ndim - 1]
+    cast = _cast(weights, stacked)
+    total: Node = get("einsum")(cast, stacked, equation=f"Z,Z{axes}->{axes}")
     return total
 
 
@@ -443,6 +484,19 @@ def _mixed_series(
     twin = dict(zip([one for one in border if one in others], twins, strict=True))
     return {
         one: stacked[one] if one in own else _combined(mixed.matrix, stacked[twin[one]])
+        for one in border
+    }
+
+
+def _spanned_series(
+    values: Sequence[Node], series: Mapping[Node, Node], span: Span
+) -> Mapping[Node, Node]:
+    """Returns the linear values that ``values`` read, for each direction."""
+    border = linear_values(values, series)
+    computed = [one for one in border if one not in series]
+    stacked = dict(zip(computed, over_directions(computed, span.series), strict=True))
+    return {
+        one: series[one] if one in series else _combined(span.matrix, stacked[one])
         for one in border
     }
 

@@ -36,6 +36,7 @@ from symop.runtime.processes import Share, require_same
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
 
+_one_device: Any = jax.sharding.SingleDeviceSharding  # JAX declares no types for it
 Given = Variable | str
 
 
@@ -529,7 +530,7 @@ class Program:
         moved = {}
         for name, value in self.scope.items():
             if placement is None:
-                moved[name] = jax.device_put(value, jax.devices()[0])
+                moved[name] = jax.device_put(value, _one_device(jax.devices()[0]))
             else:
                 moved[name] = placement.put(f"place: {name!r}", name, value)
         self.scope.update(moved)

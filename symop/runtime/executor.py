@@ -125,6 +125,8 @@ class Executor:
         stacking = self._may_stack if settings.stacked else _never
         trained = _Mode(bound, training=True, stacking=stacking)
         stacks = trained.settled.stacks
+        if settings.placement is not None:
+            settings.placement.include(stacks)
         predicted = _Mode(bound, training=False, stacking=set(stacks.values()).__contains__)
         self._modes = {True: trained, False: predicted}
         self._variables = trained.variables

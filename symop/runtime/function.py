@@ -41,7 +41,7 @@ from symop.graph.rewriting import images
 from symop.graph.shardings import shardings_of
 from symop.graph.states import explicit
 from symop.lowering.rules import bare_where_native, ruled
-from symop.lowering.steps import Schedule, random_keys, type_of
+from symop.lowering.steps import Call, Schedule, random_keys, type_of
 from symop.passes import remat as recomputing
 from symop.passes.fusion import fuse_loops
 from symop.passes.roll_loops.loops import FORWARD, Aim
@@ -78,11 +78,12 @@ def specialize(
     rolling: bool,
     aim: Aim = FORWARD,
     log: list[Rolled] | None = None,
+    prepare: Callable[[list[Node]], list[Node]] | None = None,
 ) -> Specialized:
     """Infers the types of ``outputs`` from ``given`` and fixes the training flag.
 
-    If ``rolling``, repeated blocks become loops for the given ``aim``, which are reported in
-    ``log``.
+    ``prepare`` rewrites the graph before that. If ``rolling``, repeated blocks become loops for the
+    given ``aim``, which are reported in ``log``.
 
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
@@ -97,9 +98,11 @@ def specialize(
         fixed = [one for node in order if isinstance(one := image[node], Node)]
         of_types = [image.value(one) for one in of_types]
     found = explicit(of_types, fixed)
-    ends = [*found.outputs, *found.updates.values()]
+    ends, by_time = [*found.outputs, *found.updates.values()], found.order
+    if prepare is not None and (prepared := prepare(ends)) is not ends:
+        ends, by_time = prepared, by_age(topological(prepared))
     if rolling:
-        ends = fuse_loops(roll(ends, found.order, aim=aim, log=log))
+        ends = fuse_loops(roll(ends, by_time, aim=aim, log=log))
     count = len(found.outputs)
     updates = dict(zip(found.updates, ends[count:], strict=True))
     return Specialized(ends[:count], variables, random_keys(order), updates, {})
@@ -280,6 +283,14 @@ class GraphFunction:
             result = self._schedules[key] = self.plan(types)
         return result
 
+    def prepare(self, nodes: list[Node]) -> list[Node]:
+        """Returns the graph to compute instead of ``nodes``, whose types are known."""
+        return nodes
+
+    def call_of(self, node: Node) -> Call:
+        """Returns the function that computes ``node``."""
+        return self._how(node)
+
     def plan(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Schedule:
         """Returns the plan for variables of these types, where they are not declared.
 
@@ -292,7 +303,7 @@ class GraphFunction:
         return Schedule(
             [*found.outputs, *self._gradients(found)],
             [found.variables[name] for name in self.names],
-            self._how,
+            self.call_of,
             training=self._training,
             keys=found.keys,
             updates=found.updates,
@@ -309,6 +320,7 @@ class GraphFunction:
             training=self._training,
             rolling=self._rolling,
             aim=Aim(self._differentiates, self._how is ruled, self._stacking, apart),
+            prepare=self.prepare,
         )
         found = found._replace(outputs=found.outputs[len(self._roots) - len(self.outputs) :])
         if self._seals:

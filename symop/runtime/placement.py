@@ -55,6 +55,10 @@ class Placement:
         self._places: dict[tuple[str, int], tuple[tuple[int, ...], ...] | None] = {}
         self.shardings = {name: on_mesh(one, mesh) for name, one in shardings.items()}
 
+    def include(self, stacks: Mapping[str, Sequence[str]]) -> None:
+        """Adds stacks of values along a new first axis, by the names of stacks and values."""
+        self.shardings.update({name: self.sharding(tuple(each)) for name, each in stacks.items()})
+
     def current(self) -> AbstractContextManager[None]:
         """Returns a context in which the mesh is the current one."""
         context: AbstractContextManager[None] = _set_mesh(self.mesh)
@@ -237,11 +241,15 @@ def placement_of(
     inputs: Collection[str] = (),
 ) -> Placement | None:
     """Returns the placement of the variables of a graph; None without a mesh. See ``placed_by``."""
-    variables = {
+    return placed_by(owner, declarations(outputs), mesh, rules, inputs)
+
+
+def declarations(outputs: Sequence[Node]) -> dict[str, Declared]:
+    """Returns what is known of the variables of a graph."""
+    return {
         name: Declared(sharding_of(node), ndim_of(node))
         for name, node in variables_of(outputs).items()
     }
-    return placed_by(owner, variables, mesh, rules, inputs)
 
 
 def placed_by(
@@ -253,17 +261,10 @@ def placed_by(
 ) -> Placement | None:
     """Returns the placement of variables; None without a mesh.
 
-    Args:
-        owner: the caller, for messages.
-        variables: the variables by name.
-        mesh: the mesh.
-        rules: the rules of the caller.
-        inputs: the names of the variables that are split by examples if nothing else is said.
+    The arguments are those of ``shardings_by``.
 
     Raises:
-        ArgumentError: ``mesh`` is not a ``jax.sharding.Mesh``; a rule matches no variable, names
-            another axis than those of the mesh, or differs from a declared sharding; or no rule
-            says how an input is split.
+        ArgumentError: ``mesh`` is not a ``jax.sharding.Mesh``, or a rule is invalid.
     """
     if mesh is None:
         if rules is not None:
@@ -273,7 +274,30 @@ def placed_by(
         raise ArgumentError(
             f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}"
         )
-    ruled = resolve(owner, rules or {}, {name: one.ndim for name, one in variables.items()})
+    return Placement(mesh, shardings_by(owner, variables, mesh, rules or {}, inputs))
+
+
+def shardings_by(
+    owner: str,
+    variables: Mapping[str, Declared],
+    mesh: Any,
+    rules: Rules,
+    inputs: Collection[str] = (),
+) -> dict[str, Sharding]:
+    """Returns the shardings of variables on a mesh.
+
+    Args:
+        owner: the caller, for messages.
+        variables: the variables by name.
+        mesh: the mesh.
+        rules: the rules of the caller.
+        inputs: the names of the variables that are split by examples if nothing else is said.
+
+    Raises:
+        ArgumentError: a rule matches no variable, names another axis than those of the mesh, or
+            differs from a declared sharding; or no rule says how an input is split.
+    """
+    ruled = resolve(owner, rules, {name: one.ndim for name, one in variables.items()})
     _require_axes(owner, ruled, mesh)
     found: dict[str, Sharding] = {}
     for name, (declared, ndim) in variables.items():
@@ -288,7 +312,7 @@ def placed_by(
             found[name] = known
         elif name in inputs and ndim != 0:
             found[name] = _batch_sharding(owner, name, mesh)
-    return Placement(mesh, found)
+    return found
 
 
 def current(placement: Placement | None) -> AbstractContextManager[None]:

@@ -1,6 +1,6 @@
 """The state of training on a mesh: moments are split like their parameters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -11,6 +11,12 @@ from symop.runtime.placement import Placement
 
 _auto_axes: Any = sharding.auto_axes  # JAX declares no types for it
 _constraint: Any = jax.lax.with_sharding_constraint
+
+
+def parameter_in(path: Any, leaf: Any, shapes: Mapping[str, Any]) -> str | None:
+    """Returns the last name in the path of a leaf whose shape is that of the leaf, or None."""
+    names = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
+    return next((name for name in reversed(names) if shapes.get(name) == jnp.shape(leaf)), None)
 
 
 def shardings_of_state(placement: Placement, parts: Any) -> Any:
@@ -26,8 +32,7 @@ def shardings_of_state(placement: Placement, parts: Any) -> Any:
     }
 
     def placed(path: Any, leaf: Any) -> Any:
-        names = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
-        owner = next((n for n in reversed(names) if shapes.get(n) == jnp.shape(leaf)), None)
+        owner = parameter_in(path, leaf, shapes)
         if owner is None:
             return placement.whole
         return placement.named(f"Trainer: {owner!r}", owner, jnp.shape(leaf))

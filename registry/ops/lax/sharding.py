@@ -10,7 +10,8 @@ from registry.operator.signature import Array
 from registry.shapes import promote
 from registry.shardings import MeshAxes, as_sharding, constrained
 from registry.table import op
-from registry.types import Shape
+from registry.types import Shape, VarKind
+from registry.values import SelectedRows
 from registry.var import Var
 
 
@@ -49,10 +50,11 @@ def shard(
             (the first varies slowest), or None, which means that each device has all of it. Axes
             at the end may be left out, and axes that the mesh lacks split nothing.
 
-    The values are those of ``x``. The mesh is that of the context (``jax.set_mesh``), or else the
-    one that ``x`` is on. Without a mesh, and inside of ``jax.shard_map``, nothing is split. On a
-    mesh of automatic axes it is a constraint for XLA (``jax.lax.with_sharding_constraint``), on
-    explicit axes it changes the type (``jax.sharding.reshard``).
+    The values are those of ``x``; a row-sparse value stays as it is. The mesh is that of the
+    context (``jax.set_mesh``), or else the one that ``x`` is on. Without a mesh, and inside of
+    ``jax.shard_map``, nothing is split. On a mesh of automatic axes it is a constraint for XLA
+    (``jax.lax.with_sharding_constraint``), on explicit axes it changes the type
+    (``jax.sharding.reshard``).
 
     Raises:
         ArgumentError: an axis of the mesh does not divide the length that it splits.
@@ -64,8 +66,16 @@ def shard(
         ...     print(shard(jnp.zeros((4, 2)), sharding=("data", None)).sharding.spec)
         P('data',)
     """
+    if isinstance(x, SelectedRows):
+        return x
     result: Array = constrained(x, sharding)
     return result
+
+
+@shard.kind
+def _shard_kind(x: VarKind) -> VarKind:
+    """The kind of ``x``."""
+    return x
 
 
 @shard.gradient

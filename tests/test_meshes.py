@@ -1,0 +1,411 @@
+"""Training on a mesh of eight devices: values and gradients are those of one device."""
+
+import contextlib
+import functools
+import itertools
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from collectives import largest
+from jax import lax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from mesh_models import Model, clicks, digits, language_model, perceptron, recommender
+
+import symop as so
+from registry.errors import ArgumentError, FormatError
+from symop import train
+from symop.runtime.array_store import arrays_of
+
+KINDS = {"auto": AxisType.Auto, "explicit": AxisType.Explicit}
+MODELS = {
+    "perceptron": perceptron(),
+    "digits": digits(),
+    "language model": language_model(),
+    "language model by sequence": language_model(by_sequence=True),
+}
+OFTEN = ("language model, both, explicit", "language model by sequence, tensor, auto")
+"""The language models that `make test-all` trains; `make scale` trains all."""
+
+
+def layouts():
+    for name, model in MODELS.items():
+        for layout, kind in itertools.product(model.layouts, KINDS):
+            case = f"{name}, {layout}, {kind}"
+            often = case in OFTEN or not name.startswith("language")
+            yield pytest.param(name, layout, kind, id=case, marks=() if often else pytest.mark.slow)
+
+
+def mesh_of(kind="auto", shape=(4, 2)):
+    return jax.make_mesh(shape, ("data", "model"), axis_types=(KINDS[kind],) * 2)
+
+
+def keeping():
+    """An optimizer that changes nothing and keeps the gradients as its state."""
+
+    def update(gradients, state, params=None):
+        del state, params
+        return jax.tree.map(jnp.zeros_like, gradients), gradients
+
+    return optax.GradientTransformation(lambda params: params, update)
+
+
+def trained(model: Model, **where):
+    """The loss, the gradients, and the updated states of one step."""
+    trainer = train.Trainer(model.loss, keeping(), inputs=list(model.batch), **where)
+    state, metrics = trainer.step(trainer.init(0), model.batch)
+    return metrics["loss"], state
+
+
+@functools.cache
+def alone(name):
+    return trained(MODELS[name])
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("name", "layout", "kind"), list(layouts()))
+def test_trainer(name, layout, kind):
+    model, mesh = MODELS[name], mesh_of(kind)
+    loss, state = trained(model, mesh=mesh, rules=model.layouts[layout])
+    expected, before = alone(name)
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+    split = model.loss.with_sharding(model.layouts[layout]).shardings()
+    assert split or layout == "data"
+    for key, gradient in before.opt_state.items():
+        found = state.opt_state[key]
+        np.testing.assert_allclose(found, gradient, rtol=2e-4, atol=2e-6)
+        where = NamedSharding(mesh, PartitionSpec(*split.get(key, ())))
+        assert found.sharding.is_equivalent_to(where, found.ndim)
+        assert state.params[key].sharding.is_equivalent_to(where, found.ndim)
+    for key, value in before.states.items():
+        np.testing.assert_allclose(state.states[key], value, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_compiles_once_and_donates_the_state(kind):
+    model = MODELS["perceptron"]
+    trainer = train.Trainer(
+        model.loss,
+        optax.adam(0.01),
+        inputs=list(model.batch),
+        mesh=mesh_of(kind),
+        rules=model.layouts["both"],
+    )
+    state = trainer.init(0)
+    moments = state.opt_state[0].mu
+    assert moments["first_weight"].sharding.spec == PartitionSpec("model", "data")
+    trainer.step(state, model.batch)
+    before = state.params["first_weight"]
+    with count_compilations() as counted:
+        trainer.step(state, model.batch)
+    assert before.is_deleted()
+    assert counted == []
+
+
+@contextlib.contextmanager
+def count_compilations():
+    counted, active = [], [True]
+
+    def listen(name, duration, **_):
+        if active and name == "/jax/core/compile/backend_compile_duration":
+            counted.append(duration)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield counted
+    finally:
+        active.clear()
+
+
+# Executors, functions of JAX, programs ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stacked", [False, True])
+def test_executor(kind, stacked):
+    model, mesh = MODELS["language model"], mesh_of(kind)
+    arrays = train.initialize(model.loss, jax.random.key(0)) | model.batch
+    rules = {"ids": ("data",), "labels": ("data",), **model.layouts["tensor"]}
+    outputs, gradients = {}, {}
+    for name, where in {"one": {}, "mesh": {"mesh": mesh, "rules": rules}}.items():
+        executor = model.loss.bind(arrays, stacked=stacked, **where)
+        outputs[name] = executor.forward(is_train=True)[0]
+        executor.backward()
+        gradients[name] = dict(executor.grad_dict)
+        executor.forward(ids=model.batch["labels"])
+    np.testing.assert_allclose(outputs["mesh"], outputs["one"], rtol=1e-5)
+    for name, gradient in gradients["one"].items():
+        np.testing.assert_allclose(gradients["mesh"][name], gradient, rtol=2e-4, atol=2e-6)
+    split = gradients["mesh"]["block1_up"].sharding
+    assert split.is_equivalent_to(NamedSharding(mesh, PartitionSpec(None, "model")), 2)
+
+
+def test_stacks_of_weights_are_split_like_the_weights():
+    model, mesh = MODELS["language model"], mesh_of()
+    arrays = train.initialize(model.loss, jax.random.key(0)) | model.batch
+    executor = model.loss.bind(arrays, stacked=True, mesh=mesh, rules=model.layouts["tensor"])
+    executor.forward(is_train=True)
+    stacks = [one for one in arrays_of(executor.arg_dict) if one.shape == (4, 16, 64)]
+    (found,) = [one.sharding for one in stacks]
+    assert found.is_equivalent_to(NamedSharding(mesh, PartitionSpec(None, None, "model")), 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_function_under_the_mesh_of_the_caller(kind):
+    model, mesh = MODELS["perceptron"], mesh_of(kind)
+    loss = model.loss.with_sharding({**model.layouts["tensor"], "x": ("data",), "y": ("data",)})
+    arrays = train.initialize(loss, jax.random.key(0))
+    params = {name: arrays[name] for name in arrays if name not in model.batch}
+    both = jax.jit(jax.value_and_grad(lambda params, batch: loss.to_jax()(**params, **batch)))
+    expected, slopes = both(params, model.batch)
+    with jax.set_mesh(mesh):
+        value, found = both(params, model.batch)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for name, slope in slopes.items():
+        np.testing.assert_allclose(found[name], slope, rtol=1e-4, atol=1e-6)
+    where = NamedSharding(mesh, PartitionSpec("model"))
+    assert found["first_weight"].sharding.is_equivalent_to(where, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_with_a_table_split_by_rows(kind):
+    batches, mesh = clicks(), mesh_of(kind)
+    alone, loss = recommender()
+    alone.initialize(0)
+    expected = [float(alone.run(batch, loss)) for batch in batches]
+    program, loss = recommender(sharding=(("data", "model"),))
+    program = so.Program.parse(str(program))
+    program.place(mesh)
+    program.initialize(0)
+    found = [float(program.run(batch, loss.name)) for batch in batches]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for name, value in alone.values().items():
+        np.testing.assert_allclose(program.values()[name], value, rtol=1e-4, atol=1e-6)
+    for name in ("table", "table.moment1", "table.moment2"):
+        assert program.values()[name].addressable_shards[0].data.shape == (512, 16)
+    program.place(None)
+    assert len(program.values()["table"].sharding.device_set) == 1
+    program.run(batches[0], loss.name)
+
+
+def test_a_lookup_exchanges_rows_and_never_the_table():
+    """The largest collective of a step holds rows of the batch."""
+    program, loss = recommender(sharding=(("data", "model"),))
+    program.place(mesh_of())
+    table = program.values()["table"]
+    (batch,) = clicks(count=1)
+    runner = program._runner(loss.name, None)
+    written, rest = runner._kept_values(program)
+    fed = program._placement.put_feed("run", batch).values()
+    with program._placement.current():
+        compiled = jax.jit(runner._run).lower(written, *fed, *rest).compile()
+    # The rows of the table and of two moments, of 128 ids.
+    assert largest(compiled.as_text()) <= 4 * 128 * 16 * 4 < table.nbytes / 4
+
+
+# Pipelines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("as_symbol", [False, True])
+def test_pipeline(kind, as_symbol):
+    """A pipeline of four stages computes what a loop over the layers computes."""
+    generator = np.random.default_rng(0)
+    layers = {
+        "w": generator.normal(size=(8, 6, 6)).astype("float32") / 3,
+        "b": generator.normal(size=(8, 6)).astype("float32"),
+    }
+    x = generator.normal(size=(12, 6)).astype("float32")
+
+    def block(x, layer):
+        return so.tanh(so.matmul(x, layer["w"]) + layer["b"])
+
+    def total(layers, x):
+        def step(carry, layer):
+            return jnp.tanh(carry @ layer["w"] + layer["b"]), None
+
+        return jnp.sum(jnp.square(lax.scan(step, x, layers)[0]))
+
+    def in_stages(layers, x):
+        found = so.pipeline(block, x, layers, stages=4, microbatches=3)
+        return so.sum(so.square(found))
+
+    expected, slopes = jax.value_and_grad(total)(layers, x)
+    if as_symbol:
+        given = {"w": so.var("w", (8, 6, 6)), "b": so.var("b", (8, 6))}
+        function = so.value_and_grad(in_stages(given, so.var("x", (12, 6))), ["w", "b"])
+
+        def run(layers, x):
+            return function(**layers, x=x)
+    else:
+        run = jax.value_and_grad(in_stages)
+    mesh = jax.make_mesh((2, 4), ("data", "stage"), axis_types=(KINDS[kind],) * 2)
+    with jax.set_mesh(mesh):
+        where = jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec("stage")), layers)
+        compiled = jax.jit(run).lower(jax.device_put(layers, where), jnp.asarray(x)).compile()
+        value, found = compiled(jax.device_put(layers, where), jnp.asarray(x))
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for name, slope in slopes.items():
+        np.testing.assert_allclose(found[name], slope, rtol=1e-4, atol=1e-5)
+        assert found[name].addressable_shards[0].data.shape[0] == 2
+    if kind == "auto" or not as_symbol:  # JAX cannot shift along an explicit axis
+        assert "collective-permute(" in compiled.as_text()
+
+
+def test_pipeline_refuses_what_does_not_divide():
+    x, layers = jnp.ones((4, 2)), jnp.ones((6, 2, 2))
+    for counts, message in {
+        (4, 2): "stages must divide the number of layers, 6, got 4",
+        (3, 3): "microbatches must divide the number of examples, 4, got 3",
+        (0, 2): "stages must divide the number of layers, 6, got 0",
+    }.items():
+        with pytest.raises(ArgumentError, match=message):
+            so.pipeline(jnp.matmul, x, layers, stages=counts[0], microbatches=counts[1])
+    with pytest.raises(ArgumentError, match="layers must hold parameters"):
+        so.pipeline(jnp.matmul, x, {}, stages=1, microbatches=1)
+
+
+# As data -----------------------------------------------------------------------------------------
+
+
+def test_files_keep_shardings():
+    x = so.var("x", (8, 4), sharding=("data", None))
+    y = so.shard(so.fully_connected(x, units=2, name="layer"), sharding=(("data", "model"),))
+    y = y.with_sharding({"*_weight": (None, "model"), "layer_bias": ()})
+    expected = {"x": ("data",), "layer_weight": (None, "model"), "layer_bias": ()}
+    assert y.shardings() == expected
+    assert so.load_json(y.tojson()).shardings() == expected
+    program = so.Program()
+    program.parameter("w", (4, 2), sharding=("model",))
+    program.state("s", (4, 2), sharding=[None, ("model", "data")])
+    for again in (so.Program.parse(str(program)), pickle.loads(pickle.dumps(program))):
+        attrs = {one.name: one.desc.attrs["sharding"] for one in again.variables}
+        assert attrs == {"w": "model", "s": "None, model+data"}
+
+
+def test_a_file_with_another_text_is_refused():
+    text = so.var("x", (8, 4), sharding=("data",)).tojson()
+    with pytest.raises(FormatError, match=r"must hold a mesh axis.*got"):
+        so.load_json(text.replace('"data"', '"data, data"'))
+
+
+def test_nothing_is_split_without_a_mesh():
+    x = so.var("x", (3,), sharding=("data",))
+    y = so.shard(so.square(x), sharding=("model",))
+    assert y.eval(x=[1.0, 2.0, 3.0]).tolist() == [1.0, 4.0, 9.0]
+    assert so.nd.shard(so.nd.array([1.0, 2.0]), sharding=("data",)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("kinds", [("auto", "auto"), ("explicit", "explicit"),
+                                   ("auto", "explicit")])  # fmt: skip
+@pytest.mark.parametrize("jitted", [False, True])
+def test_shard(kinds, jitted):
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=tuple(KINDS[one] for one in kinds))
+    x = jnp.arange(64.0).reshape(8, 8)
+
+    def run(x):
+        return so.shard(x, sharding=("data", "model"))
+
+    with jax.set_mesh(mesh):
+        found = (jax.jit(run) if jitted else run)(x)
+        pulled = jax.jit(jax.grad(lambda x: jnp.sum(run(x) * x)))(x)
+    where = NamedSharding(mesh, PartitionSpec("data", "model"))
+    assert found.sharding.is_equivalent_to(where, 2)
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(pulled, 2 * x)
+
+
+def test_shard_by_the_mesh_of_its_operand():
+    mesh = mesh_of("auto")
+    x = jax.device_put(jnp.ones((8, 8)), NamedSharding(mesh, PartitionSpec("data")))
+    for run in (so.shard, jax.jit(so.shard, static_argnames="sharding")):
+        found = run(x, sharding=(None, "model"))
+        assert found.sharding.is_equivalent_to(NamedSharding(mesh, PartitionSpec(None, "model")), 2)
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"rules": {}}, "rules must come with a mesh, got none"),
+        ({"mesh": "8"}, "mesh must be a jax.sharding.Mesh"),
+        (
+            {"rules": {"*_weigth": ("data",)}},
+            r"a rule must match a variable, got '\*_weigth'; did you mean",
+        ),
+        (
+            {"rules": {"*_weight": ("date",)}},
+            "the rule for '(first|last)_weight' must name axes of the mesh, data, model, "
+            "got 'date'; did you mean 'data'",
+        ),
+        ({"rules": {"first_bias": ("data", "model")}}, "must have at most 1 entries"),
+        ({"rules": {"first_weight": ("data", "data")}}, "each mesh axis once"),
+    ],
+)
+def test_a_trainer_refuses_a_wrong_placement(where, message):
+    model = MODELS["perceptron"]
+    where = where if "mesh" in where or not where["rules"] else {"mesh": mesh_of(), **where}
+    with pytest.raises(ArgumentError, match=message):
+        train.Trainer(model.loss, optax.sgd(0.1), inputs=list(model.batch), **where)
+
+
+def test_a_rule_must_not_differ_from_a_declaration():
+    w = so.var("w", (4, 2), sharding=("model",))
+    loss = so.sum(so.matmul(so.var("x", (8, 4)), w))
+    message = r"'w' must have one sharding, got \('model',\) where it is declared and \('data',\)"
+    for refused in (
+        lambda: train.Trainer(
+            loss, optax.sgd(0.1), inputs=["x"], mesh=mesh_of(), rules={"w": ("data",)}
+        ),
+        lambda: loss.simple_bind(mesh=mesh_of(), rules={"*": ("data",)}),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            refused()
+    assert loss.with_sharding({"w": ("data",)}).shardings() == {"w": ("data",)}
+
+
+def test_lengths_that_do_not_divide_are_named():
+    loss = so.sum(so.matmul(so.var("x", (8, 6)), so.var("w", (6, 2))))
+    given = {"inputs": ["x"], "mesh": mesh_of()}
+    trainer = train.Trainer(loss, optax.sgd(0.1), rules={"w": ("data",)}, **given)
+    message = "Trainer: 'w': the length of axis 0 must be divisible by 4, the size of mesh axis"
+    with pytest.raises(ArgumentError, match=message):
+        trainer.init(0)
+    trainer = train.Trainer(so.sum(so.var("x") * so.var("w", ())), optax.sgd(0.1), **given)
+    state = trainer.init(0, x=(8,))
+    with pytest.raises(ArgumentError, match="step: 'x': the length of axis 0 must be divisible"):
+        trainer.step(state, {"x": np.ones(6, "float32")})
+    program = so.Program()
+    program.parameter("w", (6, 2), sharding=("data",))
+    program.initialize()
+    with pytest.raises(ArgumentError, match="place: 'w': the length of axis 0"):
+        program.place(mesh_of())
+    with (
+        jax.set_mesh(mesh_of()),
+        pytest.raises(ArgumentError, match="shard: the length of axis 0"),
+    ):
+        jax.jit(lambda x: so.shard(x, sharding=("data",)))(jnp.ones(6))
+
+
+def test_inputs_need_a_rule_if_no_axis_is_called_data():
+    loss = so.sum(so.var("x", (8,)) + so.var("b", ()))
+    mesh = jax.make_mesh((4, 2), ("rows", "columns"))
+    with pytest.raises(ArgumentError, match="a rule must say how the input 'x' is split"):
+        train.Trainer(loss, optax.sgd(0.1), inputs=["x"], mesh=mesh)
+    trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x"], mesh=jax.make_mesh((8,), ("i",)))
+    _, metrics = trainer.step(trainer.init(0), {"x": np.arange(8.0, dtype="float32")})
+    expected = 28.0 + 8 * float(trainer.init(0).params["b"])
+    np.testing.assert_allclose(metrics["loss"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "sharding", [3, "data", (0,), ("data", "data"), (("a", "b"), "a"), ("a+b",)]
+)
+def test_what_is_no_sharding(sharding):
+    with pytest.raises(ArgumentError, match="must hold a mesh axis"):
+        so.var("x", (8, 4), sharding=sharding)

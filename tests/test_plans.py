@@ -1,0 +1,130 @@
+"""``so.plan`` against what XLA compiles, and ``so.propose_rules`` against data parallelism."""
+
+import jax
+import numpy as np
+import optax
+import pytest
+from collectives import collectives
+from jax.sharding import AbstractMesh
+from mesh_models import digits, language_model, perceptron
+
+import symop as so
+from registry.errors import ArgumentError, FeedError, UnknownTypeError
+from symop import train
+
+MODELS = {
+    "perceptron": perceptron(512),
+    "digits": digits(),
+    "language model": language_model(examples=64),
+    "language model by sequence": language_model(examples=64, by_sequence=True),
+}
+OFTEN = {
+    ("perceptron", "data"),
+    ("perceptron", "sharded"),
+    ("perceptron", "tensor"),
+    ("digits", "sharded"),
+    ("language model", "both"),
+}
+"""Other models are compared by `make scale`."""
+COMPARED = [
+    pytest.param(name, layout, id=f"{name}, {layout}",
+                 marks=() if (name, layout) in OFTEN else pytest.mark.slow)
+    for name, model in MODELS.items()
+    for layout in model.layouts
+    # XLA gathers activations where the axes of neighboring weights differ.
+    if (name, layout) not in {("perceptron", "both"), ("perceptron", "joint"),
+                              ("language model by sequence", "tensor")}
+]  # fmt: skip
+
+
+def mesh_of():
+    return jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+
+
+@pytest.mark.parametrize(("name", "layout"), COMPARED)
+def test_a_plan_is_what_xla_compiles(name, layout):
+    model, mesh = MODELS[name], mesh_of()
+    given = {"inputs": list(model.batch)}
+    optimizer = optax.adam(1e-3)
+    plan = so.plan(model.loss, mesh, model.layouts[layout], optimizer=optimizer, **given)
+    trainer = train.Trainer(model.loss, optimizer, mesh=mesh, rules=model.layouts[layout], **given)
+    with trainer.placement.current():
+        compiled = (
+            jax.jit(trainer._run, donate_argnums=0)
+            .lower(trainer.init(0)._given(), trainer.placement.put_feed("step", model.batch))
+            .compile()
+        )
+    found = collectives(compiled.as_text())
+    np.testing.assert_allclose(plan.bytes, found.total(), rtol=0.1)
+    memory = compiled.memory_analysis()
+    # The number of the step and the random key are the rest.
+    assert 0 <= memory.argument_size_in_bytes - (plan.memory - plan.values) <= 24
+    if name != "digits":  # the convolution of the CPU needs memory of its own
+        whole = memory.argument_size_in_bytes + memory.temp_size_in_bytes
+        np.testing.assert_allclose(plan.memory, whole, rtol=0.15)
+
+
+def test_parameters_split_like_the_batch_are_gathered_and_not_the_values():
+    """The result of a lookup in a table that is split over the axis of the batch stays split."""
+    model = MODELS["language model"]
+    mesh = AbstractMesh((4, 2), ("data", "model"))
+    plan = so.plan(model.loss, mesh, model.layouts["sharded"], inputs=list(model.batch))
+    weights = sum(one.bytes for one in plan.parameters) * 4
+    gathered = sum(one.bytes for one in plan.exchanges if one.kind == "all-gather")
+    # Each weight once for the forward pass and once for the gradients, in the loop over blocks.
+    assert gathered <= 2 * weights + 64
+
+
+def test_a_plan_tells_who_asks_for_what():
+    model = MODELS["perceptron"]
+    plan = so.plan(model.loss, AbstractMesh((64,), ("data",)), inputs=list(model.batch))
+    first = plan.exchanges[0]
+    assert (first.kind, first.axes, first.times, first.bytes) == ("all-reduce", ("data",), 1, 8192)
+    assert first.moved == 2 * 8192 * 63 // 64
+    assert "mesh_models.py" in first.asked_by
+    shown = str(plan)
+    assert "64 devices (data 64)" in shown
+    assert "first_weight" in shown
+    assert "all-reduce" in plan._repr_html_()
+    assert plan.optimizer == 0
+    adam = so.plan(model.loss, AbstractMesh((64,), ("data",)), inputs=["x", "y"],
+                   optimizer=optax.adam(0.1))  # fmt: skip
+    assert adam.optimizer == 2 * sum(one.bytes for one in plan.parameters) + 4
+
+
+def test_what_a_pipeline_and_a_constraint_exchange():
+    x = so.var("x", (8, 4), sharding=("data",))
+    loss = so.sum(so.square(so.shard(x * so.var("w", (4,)), sharding=())))
+    plan = so.plan(loss, AbstractMesh((4,), ("data",)), inputs=["x"])
+    assert ("all-gather", 8 * 4 * 4) in {(one.kind, one.bytes) for one in plan.exchanges}
+
+
+@pytest.mark.parametrize("name", ["perceptron", "language model"])
+def test_proposed_rules_are_never_worse_than_data_parallelism(name):
+    model, mesh = MODELS[name], AbstractMesh((4, 2), ("data", "model"))
+    given = {"inputs": list(model.batch), "optimizer": optax.adam(0.1)}
+    plain = so.plan(model.loss, mesh, **given)
+    best = so.plan(model.loss, mesh, so.propose_rules(model.loss, mesh, **given), **given)
+    assert best.moved <= plain.moved
+    limit = int(plain.memory * 0.6)
+    rules = so.propose_rules(model.loss, mesh, memory=limit, **given)
+    small = so.plan(model.loss, mesh, rules, **given)
+    assert small.memory <= limit
+    assert rules
+
+
+def test_errors():
+    loss = so.mean(so.square(so.fully_connected(so.var("x", (8, 6)), units=6, name="layer")))
+    mesh = AbstractMesh((4,), ("data",))
+    with pytest.raises(ArgumentError, match="plan: the loss must be a symbol, got int"):
+        so.plan(3, mesh, inputs=["x"])
+    with pytest.raises(FeedError, match=r"plan: .*'y'"):
+        so.plan(loss, mesh, inputs=["y"])
+    with pytest.raises(ArgumentError, match="plan: 'layer_weight': the length of axis 0 must be"):
+        so.plan(loss, mesh, {"*_weight": ("data",)}, inputs=["x"])
+    with pytest.raises(ArgumentError, match="must name axes of the mesh, data, got 'model'"):
+        so.plan(loss, mesh, {"*_weight": ("model",)}, inputs=["x"])
+    unknown = so.sum(so.fully_connected(so.var("x"), units=6))
+    with pytest.raises(UnknownTypeError):
+        so.plan(unknown, mesh, inputs=["x"])
+    assert so.plan(unknown, mesh, inputs=["x"], x=(8, 2)).parameters[0].type.shape == (6, 2)
