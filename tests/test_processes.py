@@ -669,6 +669,17 @@ def test_one_process_shares_with_nobody():
     assert float(own.step(state, batch)[1]["loss"]) > 0
 
 
+def test_inputs_on_a_mesh_need_no_declared_shape():
+    shapes, batch = {"x": (16, 6), "y": (16,)}, data(BATCH)
+    own = trainer("parameters", batch=None)
+    _, found = own.step(own.init(0, **shapes), batch)
+    loss, metrics = network(None)
+    other = train.Trainer(loss, optax.adam(1e-2), inputs=["x", "y"], metrics=metrics)
+    _, expected = other.step(other.init(0, **shapes), batch)
+    for name, value in expected.items():
+        assert float(found[name]) == pytest.approx(float(value), rel=1e-5)
+
+
 # The first contact -------------------------------------------------------------------------------
 
 
