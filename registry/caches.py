@@ -15,6 +15,7 @@ Example:
 
 import contextlib
 import functools
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -22,12 +23,13 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import jax
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from registry.errors import ArgumentError
 
 __all__ = [
     "Bounded", "Info", "Jitted", "Limits", "Memo", "clear", "hold", "info", "limits", "memoized",
-    "set_limits", "store", "weight_of",
+    "set_folder", "set_limits", "store", "weight_of",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -391,6 +393,30 @@ def set_limits(
     return asked
 
 
+def set_folder(path: str | os.PathLike[str] | None) -> None:
+    """Keeps compiled programs in a folder, where later processes find them; None ends that.
+
+    It is JAX's persistent compilation cache, of programs of every size and compile time, those of
+    JAX functions included. A program is found if its code, the versions of JAX and XLA, XLA's flags
+    and the devices are the same; programs that call Python on the host are not kept. Of several
+    processes the first one writes, and all of them read, so that the folder must be on a file
+    system that they share. JAX runs what it finds there: nobody else may be able to write to it.
+
+    Args:
+        path: the folder, which is created if it does not exist.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    if path is not None:
+        path = os.path.abspath(path)
+        os.makedirs(path, exist_ok=True)
+    _configure("jax_compilation_cache_dir", path)
+    _configure("jax_persistent_cache_min_compile_time_secs", 0.0)
+    _configure("jax_persistent_cache_min_entry_size_bytes", -1)
+    reset_cache()  # JAX reads the settings once
+
+
 def info() -> Info:
     """Returns the current contents of the caches."""
     owners = store.owners()
@@ -412,6 +438,7 @@ def clear() -> None:
         owner.forget()
 
 
+_configure: Any = jax.config.update  # JAX declares no types for it
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 

@@ -96,6 +96,10 @@ class BusyError(SymopError, RuntimeError):
     """A signal handler or another thread uses an object in the middle of its change."""
 
 
+class ProcessError(SymopError, RuntimeError):
+    """The processes of a job cannot reach each other, or do not fit together."""
+
+
 class MissingExtraError(SymopError, ImportError):
     """An optional dependency is not installed; the message names the extra that installs it."""
 

@@ -19,6 +19,7 @@ Example:
 import contextlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import jax
@@ -47,9 +48,23 @@ from symop.runtime.donation import (
 from symop.runtime.function import GraphFunction
 from symop.runtime.initial import initial_value
 from symop.runtime.placement import Placement, placement_of
+from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group
 from symop.symbol.symbol import Symbol
+from symop.training.feeding import Feeding, common_length, feeding
+from symop.training.joining import Job, distributed
 from symop.training.placing import on_automatic_axes, shardings_of_state
+
+__all__ = [
+    "Job",
+    "TrainState",
+    "Trainer",
+    "batches",
+    "distributed",
+    "initialize",
+    "plot_history",
+    "share",
+]
 
 _TIMES = 100
 Arrays = dict[str, Any]
@@ -213,6 +228,7 @@ class Trainer:
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
+        loss = self.loss
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
         self._moving = [name for name in self.parameters if name in needed]
@@ -237,9 +253,12 @@ class Trainer:
         placement = placement_of("Trainer", everything.roots, mesh, rules, self.inputs)
         if placement is None:
             return None
+        # Together, so that they keep their variables in common.
+        symbols = (self.loss, *self.metrics.values())
+        roots = [root for one in symbols for root in one.roots]
+        placed = iter(with_shardings(roots, placement.shardings))
         self.loss, *metrics = [
-            one._with_roots(with_shardings(one.roots, placement.shardings))
-            for one in (self.loss, *self.metrics.values())
+            one._with_roots(list(islice(placed, len(one.roots)))) for one in symbols
         ]
         self.metrics = dict(zip(self.metrics, metrics, strict=True))
         return placement
@@ -252,10 +271,13 @@ class Trainer:
             **shapes: the shapes of inputs that the graph does not declare.
 
         Raises:
-            ArgumentError: the optimizer does not accept the parameters.
+            ArgumentError: the optimizer does not accept the parameters, or arguments differ between
+                processes.
         """
         if self.placement is None:
             return TrainState(*self._initial(jax.random.key(seed), shapes))
+        facts = {"the seed": seed, "shapes": {name: list(one) for name, one in shapes.items()}}
+        require_same("init", self.placement.mesh, facts)
         where = jax.tree.map(lambda one: one.sharding, self.struct(**shapes))
         start = jax.jit(
             lambda: TrainState(*self._initial(jax.random.key(seed), shapes)), out_shardings=where
@@ -293,8 +315,12 @@ class Trainer:
         arrays are donated and must not be used afterwards. After an exception, Ctrl-C included, it
         contains the state either before or after the step.
 
+        Of several processes, each gives the part of the batch that its devices hold, or
+        ``share(batch)``.
+
         Raises:
-            FeedError: ``batch`` lacks an input, or contains something else.
+            FeedError: ``batch`` lacks an input, or contains something else, or the processes do
+                not give parts of one batch.
         """
         require_known("step", batch, self.inputs)
         missing = [name for name in self.inputs if name not in batch]
@@ -417,30 +443,34 @@ class Trainer:
         Args:
             state: the initial state. Each step replaces it, so that after an exception, Ctrl-C
                 included, it contains the state after the last step.
-            data: an array for each input; the lengths of their first axes are equal.
+            data: an array for each input; the lengths of their first axes are equal. Of several
+                processes, each gives the examples that it feeds, or ``share(data)``.
             epochs: the number of passes over the data.
-            batch_size: the number of examples in a step; a smaller last batch is dropped.
-            seed: the seed of the shuffling.
-            progress: whether to show a progress bar.
+            batch_size: the number of examples in a step, of all processes together; a smaller last
+                batch is dropped. The process with the fewest examples determines the number of
+                steps.
+            seed: the seed of the shuffling. Each process shuffles its own examples, or, if they are
+                shared, all of them as a single process would.
+            progress: whether to show a progress bar; of several processes, the first one does.
             after_epoch: called with the epoch, the state and the epoch's mean metrics; the metrics
                 that it returns are added to these.
 
         Returns:
-            The final state, and the metrics of each epoch.
+            The final state, and the metrics of each epoch, which are those of all processes.
+
+        Raises:
+            ArgumentError: there are fewer examples than a batch has, or arguments differ between
+                processes.
         """
-        length = _common_length(data, self.inputs)
+        facts = {"epochs": epochs, "seed": seed}
+        plan = feeding(self.placement, data, self.inputs, batch_size, facts)
         generator = np.random.default_rng(seed)
         history: list[Arrays] = []
-        steps = length // batch_size
-        if steps == 0:
-            raise ArgumentError(
-                f"fit: the batch size must be at most {length}, the number of examples, "
-                f"got {batch_size}"
-            )
-        with _bar(epochs * steps, enabled=progress) as bar:
+        shows = progress and jax.process_index() == 0
+        with _bar(epochs * plan.steps, enabled=shows) as bar:
             for epoch in range(epochs):
                 seen = []
-                for batch in batches(data, batch_size, generator):
+                for batch in plan.batches(generator):
                     state, values = self.step(state, batch)
                     seen.append(values)
                     bar.update(1)
@@ -516,23 +546,22 @@ def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
 
 def batches(
     data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
-) -> Iterator[dict[str, np.ndarray]]:
+) -> Iterator[dict[str, Any]]:
     """Yields the examples of ``data`` in a new random order, in full batches."""
-    length = _common_length(data, list(data))
-    order = generator.permutation(length)
-    for start in range(0, length - batch_size + 1, batch_size):
-        chosen = order[start : start + batch_size]
-        yield {name: array[chosen] for name, array in data.items()}
+    length = common_length(data, list(data))
+    return Feeding(None, data, length, batch_size, length // batch_size).batches(generator)
 
 
-def _common_length(data: Mapping[str, np.ndarray], inputs: Sequence[str]) -> int:
-    require_known("fit", data, inputs)
-    lengths = {name: len(data[name]) for name in inputs if name in data}
-    if len(lengths) < len(inputs) or len(set(lengths.values())) != 1:
-        raise ArgumentError(
-            f"fit: data must hold arrays of one length for {', '.join(inputs)}, got {lengths}"
-        )
-    return next(iter(lengths.values()))
+def share(data: Mapping[str, Any]) -> Share:
+    """Says that each process has the whole of ``data``, of which it is to feed its share.
+
+    ``Trainer.fit``, ``Trainer.step`` and ``Program.run`` take the result in place of the part of a
+    process. Which examples a process feeds follows from the mesh: those that its devices hold, of
+    the batch that a single process would have fed. The examples of a batch are read by the
+    processes that feed them, so that the arrays may be larger than the memory (``np.load(path,
+    mmap_mode="r")``). With one process the result is like ``data``.
+    """
+    return Share(data)
 
 
 class _NoBar:

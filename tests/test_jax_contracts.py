@@ -1,5 +1,10 @@
 """What symop relies on in JAX beyond its documentation; a failure here says what JAX changed."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,3 +145,30 @@ def test_the_message_of_a_callback_is_told():
     assert isinstance(error, jax.errors.JaxRuntimeError)
     assert jax_messages.raised_on_host(error, OwnError) == "my words: 3"
     assert jax_messages.raised_on_host(error, ZeroDivisionError) is None
+
+
+# Processes ---------------------------------------------------------------------------------------
+
+ALONE = """
+import jax
+from symop.runtime import jax_messages
+from symop.training import joining
+
+assert not joining._is_late()
+try:
+    jax.distributed.initialize()
+except ValueError as error:
+    assert jax_messages.ALONE.is_in(error)
+else:
+    raise AssertionError
+assert not jax.distributed.is_initialized()
+assert jax.device_count() == 1
+assert joining._is_late()
+"""
+
+
+def test_a_process_without_a_job_is_told_apart_and_keeps_its_devices():
+    launched = ("JAX_", "SLURM_", "OMPI_", "KUBERNETES_", "XLA_")
+    own = {name: one for name, one in os.environ.items() if not name.startswith(launched)}
+    environment = {**own, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(Path(__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", ALONE], check=True, env=environment, timeout=120)

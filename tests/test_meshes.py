@@ -20,6 +20,7 @@ from registry.errors import ArgumentError, FormatError
 from symop import train
 from symop.runtime.array_store import arrays_of
 
+pytestmark = pytest.mark.scale
 KINDS = {"auto": AxisType.Auto, "explicit": AxisType.Explicit}
 MODELS = {
     "perceptron": perceptron(),

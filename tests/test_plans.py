@@ -12,6 +12,7 @@ import symop as so
 from registry.errors import ArgumentError, FeedError, UnknownTypeError
 from symop import train
 
+pytestmark = pytest.mark.scale
 MODELS = {
     "perceptron": perceptron(512),
     "digits": digits(),

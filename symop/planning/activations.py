@@ -91,7 +91,9 @@ class _Shardings:
         """Whether a call has one result, of a batch, and reads a value that is split otherwise."""
         if node.op is VARIABLE:
             ndim = len(node.type.shape)
-            self._known[node] = [self._variables.get(str(node.name), ((),) * ndim)]
+            split = self._variables.get(str(node.name), ())
+            # The types of variables may have been unknown where their shardings were declared.
+            self._known[node] = [(*split, *[()] * (ndim - len(split)))]
             if node.name in self._inputs:
                 self._moving.add(node)
             return False

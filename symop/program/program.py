@@ -32,6 +32,7 @@ from symop.program.verifying import checked_block
 from symop.runtime.initial import initial_value
 from symop.runtime.memory import copy_array
 from symop.runtime.placement import Placement
+from symop.runtime.processes import Share, require_same
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
 
@@ -511,7 +512,8 @@ class Program:
                 ``"*_weight"``; the first that matches counts.
 
         Raises:
-            ArgumentError: the mesh or a rule is invalid; nothing is changed.
+            ArgumentError: the mesh or a rule is invalid, or the random numbers of the processes
+                differ; nothing is changed.
 
         Example:
             >>> import jax, symop as so
@@ -522,6 +524,9 @@ class Program:
             P('model', None)
         """
         placement = placement_of_block(self._block, mesh, rules)
+        if placement is not None and placement.spans:
+            state = {name: one.tolist() for name, one in random.get_state().items()}
+            require_same("place", mesh, {"the state of so.random": state})
         moved = {}
         for name, value in self.scope.items():
             if placement is None:
@@ -569,7 +574,8 @@ class Program:
         if self._placement is None:
             return runner.run(fed, self)
         with self._placement.current():
-            found = runner.run(self._placement.put_feed("run", fed), self)
+            given = feed if isinstance(feed, Share) else fed
+            found = runner.run(self._placement.put_feed("run", given), self)
             return self._placement.finished(found)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:

@@ -28,6 +28,9 @@ DONATED = Message("has been deleted", (ValueError, RuntimeError))
 IN_ITSELF = Message("Recursively calling jit", (RecursionError,))
 """JAX looks up the executable of a function in the midst of looking it up."""
 
+ALONE = Message("coordinator_address should be defined", (ValueError,))
+"""JAX is to join a job, and neither the arguments nor the environment name one."""
+
 
 def raised_on_host(error: BaseException, type: type[Exception]) -> str | None:
     """Returns the message of the error of ``type`` that a host callback raised, or None.

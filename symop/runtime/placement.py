@@ -1,5 +1,6 @@
 """The values of a graph on the devices of a mesh."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar
@@ -11,6 +12,7 @@ from jax import sharding
 from registry.errors import ArgumentError, FeedError, nearest
 from registry.shardings import (
     Sharding,
+    axes_of,
     constrained,
     mesh_axes,
     on_mesh,
@@ -20,6 +22,7 @@ from registry.values import SelectedRows
 from symop.graph.naming import variables_of
 from symop.graph.nodes import Node
 from symop.graph.shardings import Rules, ndim_of, resolve, sharding_of
+from symop.runtime.processes import Agreement, Rows, Share, processes_of
 
 # Any: JAX declares no types for the following names.
 _Mesh: Any = sharding.Mesh
@@ -28,6 +31,7 @@ _named: Any = sharding.NamedSharding
 _set_mesh: Any = jax.set_mesh
 _wait: Any = jax.block_until_ready
 _from_parts: Any = jax.make_array_from_process_local_data
+_from_callback: Any = jax.make_array_from_callback
 
 R = TypeVar("R")
 Name = str | tuple[str, ...]
@@ -42,11 +46,15 @@ class Placement:
     Attributes:
         mesh: the mesh.
         shardings: the shardings by name; a value without one is whole on each device.
+        spans: whether the devices belong to several processes.
     """
 
     def __init__(self, mesh: Any, shardings: Mapping[str, Sharding]) -> None:
         """Creates a placement; axes that the mesh lacks split nothing."""
         self.mesh = mesh
+        self.spans = len(processes_of(mesh)) > 1
+        self._agreement = Agreement(mesh)
+        self._places: dict[tuple[str, int], tuple[tuple[int, ...], ...] | None] = {}
         self.shardings = {name: on_mesh(one, mesh) for name, one in shardings.items()}
 
     def include(self, stacks: Mapping[str, Sequence[str]]) -> None:
@@ -106,33 +114,124 @@ class Placement:
             return value
         return jax.device_put(value, where)
 
-    def put_feed(self, what: str, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns fed values on the mesh; of several processes, each gives the part it holds."""
-        return {name: self._put_part(f"{what}: {name!r}", name, one) for name, one in feed.items()}
+    def put_feed(
+        self, what: str, feed: Mapping[str, Any], *, agreed: bool = False
+    ) -> dict[str, Any]:
+        """Returns fed values on the mesh.
 
-    def _put_part(self, what: str, name: str, value: Any) -> Any:
-        """Returns an array of which each process gives the part that its devices hold.
+        Of several processes, each gives the part that its devices hold, or, by ``Share``, the same
+        whole values. An array that spans the processes already is moved as it is.
 
-        An array that spans several processes already is moved as it is.
+        Args:
+            what: the caller, for messages.
+            feed: the values by name.
+            agreed: whether the processes are known to give parts of one batch.
+
+        Raises:
+            ArgumentError: a value cannot be split evenly.
+            FeedError: the processes do not give parts of one batch.
         """
-        if jax.process_count() == 1 or isinstance(value, jax.core.Tracer):
-            return self.put(what, name, value)
-        if isinstance(value, jax.Array) and not value.is_fully_addressable:
-            return self.put(what, name, value)
-        part, known = np.asarray(value), self.sharding(name)
-        try:
-            return _from_parts(_named(self.mesh, _Spec(*known)), part)
-        except ValueError as error:
-            raise FeedError(
-                f"{what}: each process must give the part of its devices, got {part.shape} for "
-                f"{known}: {error}"
-            ) from None
+        parts = {n: one for n, one in feed.items() if self.spans and not _is_spread(one)}
+        rest = {n: self.put(f"{what}: {n!r}", n, one) for n, one in feed.items() if n not in parts}
+        return (
+            rest | self._put_parts(what, parts, isinstance(feed, Share), agreed) if parts else rest
+        )
+
+    def _put_parts(
+        self, what: str, parts: Mapping[str, Any], whole: bool, agreed: bool
+    ) -> dict[str, Any]:
+        """Returns arrays of which each process gives its part, or of a ``Share``, all."""
+        given = {n: one if isinstance(one, Rows) else np.asarray(one) for n, one in parts.items()}
+        arrays = {}
+        for name, one in given.items():
+            own = f"{what}: {name!r}"
+            shape = one.shape if whole else self.whole_shape(own, name, one.shape)
+            put = _from_share if whole else _from_parts
+            arrays[name] = put(self.named(own, name, shape), one, shape)
+        if not agreed:
+            places = {n: None if whole else self._place(n, one.ndim) for n, one in arrays.items()}
+            self._agreement.expect(what, arrays, given, places)
+        return arrays
+
+    def whole_shape(self, what: str, name: str, shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of the array of which this process gives a part of ``shape``.
+
+        Raises:
+            FeedError: the devices of this process cannot hold equal pieces of the part.
+        """
+        counts = self._counts(name, len(shape))
+        for i, (held, _) in enumerate(counts):
+            if shape[i] % held:
+                raise FeedError(
+                    f"{what}: the length of axis {i} must be divisible by {held}, the number of "
+                    f"pieces that the devices of this process hold, got {shape[i]}"
+                )
+        return tuple(n // held * all for n, (held, all) in zip(shape, counts, strict=True))
+
+    def part_length(self, what: str, name: str, shape: Sequence[int]) -> int:
+        """Returns the length of the first axis of this process's part of an array of ``shape``.
+
+        Raises:
+            ArgumentError: the array cannot be split evenly.
+        """
+        self.named(what, name, shape)
+        held, all = self._counts(name, len(shape))[0]
+        return shape[0] // all * held
+
+    def _counts(self, name: str, ndim: int) -> list[tuple[int, int]]:
+        """Returns the number of pieces of each axis: those of this process, and all of them."""
+        known = self.sharding(name)
+        if len(known) > ndim:
+            require_divisible(repr(name), (1,) * ndim, known, self.mesh)
+        sizes = [math.prod(self.mesh.shape[axis] for axis in axes_of(entry)) for entry in known]
+        sizes += [1] * (ndim - len(sizes))
+        place = self._place(name, ndim)
+        if place is None:
+            return [(size, size) for size in sizes]
+        return [(len({piece[i] for piece in place}), sizes[i]) for i in range(ndim)]
+
+    def _place(self, name: str, ndim: int) -> tuple[tuple[int, ...], ...] | None:
+        """Returns which pieces of a value this process holds; None if each process holds all."""
+        if (name, ndim) not in self._places:
+            known = self.sharding(name)
+            shape = [math.prod(self.mesh.shape[axis] for axis in axes_of(one)) for one in known]
+            shape += [1] * (ndim - len(shape))
+            held: dict[int, set[tuple[int, ...]]] = {}
+            for device, index in (
+                _named(self.mesh, _Spec(*known)).devices_indices_map(tuple(shape)).items()
+            ):
+                pieces = held.setdefault(device.process_index, set())
+                pieces.add(tuple(one.start or 0 for one in index))
+            everything = all(len(one) == math.prod(shape) for one in held.values())
+            own = tuple(sorted(held.get(jax.process_index(), ())))
+            self._places[name, ndim] = None if everything else own
+        return self._places[name, ndim]
 
     def constrained(self, name: Name, value: Any) -> Any:
         """Returns a traced value, split as declared; rows are where XLA puts them."""
         if isinstance(value, SelectedRows):
             return value
         return constrained(value, self.sharding(name), str(name))
+
+
+def _is_spread(value: Any) -> bool:
+    """Whether ``value`` spans several processes already, or is traced."""
+    return isinstance(value, jax.Array) and (
+        isinstance(value, jax.core.Tracer) or not value.is_fully_addressable
+    )
+
+
+def _from_share(where: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    """Returns an array of which each process reads the pieces that its devices hold."""
+    pieces: dict[str, Any] = {}
+
+    def piece(index: Any) -> Any:
+        key = repr(index)
+        if key not in pieces:
+            pieces[key] = np.asarray(value[index])
+        return pieces[key]
+
+    return _from_callback(shape, where, piece)
 
 
 class Declared(NamedTuple):

@@ -1,4 +1,4 @@
-"""Components of ``symop.optim``: gradient clipping and loss scaling.
+"""Parts of ``symop.optim`` (gradient clipping, loss scaling) and of ``symop.train`` (processes).
 
 This package imports ``symop.program`` and lower layers.
 """
