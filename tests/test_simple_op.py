@@ -168,7 +168,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("declare", EVERY)
 def test_the_proofs_hold(declare):
     operator = declare().operator

@@ -386,7 +386,7 @@ LOWER = {
 
 
 @pytest.mark.parametrize("call", DIFFERENTIABLE, ids=[one.name for one in DIFFERENTIABLE])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_taylor_of_functions_of_jax_is_nested_jvp(call):
     """To third order, along a curve, for each differentiable call of the table."""
     places = [i for i, one in enumerate(call.args) if jnp.issubdtype(one.dtype, jnp.floating)]

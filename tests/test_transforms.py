@@ -169,7 +169,7 @@ OF_SCALARS = {
 BY_OPERATOR = ("call", "grad", "jvp", "vjp", "linearize")
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", OF_SCALARS)
 def test_scalar(name, scalars):
     expect_same(OF_SCALARS[name], scalars, *arguments(), eager=name in BY_OPERATOR)
