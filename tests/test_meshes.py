@@ -66,7 +66,7 @@ def alone(name):
     return trained(MODELS[name])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "layout", "kind"), list(layouts()))
 def test_trainer(name, layout, kind):
     model, mesh = MODELS[name], mesh_of(kind)
@@ -124,6 +124,7 @@ def count_compilations():
 # Executors, functions of JAX, programs ------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("stacked", [False, True])
 def test_executor(kind, stacked):

@@ -24,7 +24,6 @@ OFTEN = {
     ("perceptron", "sharded"),
     ("perceptron", "tensor"),
     ("digits", "sharded"),
-    ("language model", "both"),
 }
 """Other models are compared by `make scale`."""
 COMPARED = [
@@ -100,7 +99,9 @@ def test_what_a_pipeline_and_a_constraint_exchange():
     assert ("all-gather", 8 * 4 * 4) in {(one.kind, one.bytes) for one in plan.exchanges}
 
 
-@pytest.mark.parametrize("name", ["perceptron", "language model"])
+@pytest.mark.parametrize(
+    "name", ["perceptron", pytest.param("language model", marks=pytest.mark.slow)]
+)
 def test_proposed_rules_are_never_worse_than_data_parallelism(name):
     model, mesh = MODELS[name], AbstractMesh((4, 2), ("data", "model"))
     given = {"inputs": list(model.batch), "optimizer": optax.adam(0.1)}
