@@ -21,6 +21,7 @@ Sharding = tuple[MeshAxes, ...]
 # Any: JAX declares no types for the following names.
 _Spec: Any = sharding.PartitionSpec
 _Types: Any = sharding.AxisType
+_Mesh: Any = sharding.Mesh
 _named: Any = sharding.NamedSharding
 _reshard: Any = sharding.reshard
 _place: Any = jax.device_put
@@ -136,18 +137,23 @@ def constrained(value: Any, placement: Sharding, what: str = "shard") -> Any:
     entries = [[one for one in axes_of(entry) if one in free] for entry in placement]
     known = as_sharding(entries)
     require_divisible(what, value.shape, known, mesh)
-    if not isinstance(value, jax.core.Tracer):
+    if isinstance(mesh, _Mesh) and not isinstance(value, jax.core.Tracer):
         return _place(value, _named(mesh, _Spec(*known)))
     return _traced(value, known, mesh)
 
 
 def _mesh_of(value: Any) -> Any:
     """Returns the mesh of the context or of ``value``: an abstract one while JAX traces."""
+    mesh: Any = sharding.get_abstract_mesh()
     if isinstance(value, jax.core.Tracer):
-        mesh: Any = sharding.get_abstract_mesh()
         return jax.typeof(value).sharding.mesh if mesh.empty else mesh
-    mesh = sharding.get_mesh()
-    return getattr(getattr(value, "sharding", None), "mesh", None) if mesh.empty else mesh
+    own = getattr(getattr(value, "sharding", None), "mesh", None)
+    if mesh.empty:
+        return own
+    try:
+        return sharding.get_mesh()
+    except ValueError:  # JAX traces, and the value is a constant
+        return mesh
 
 
 def _traced(value: Any, placement: Sharding, mesh: Any) -> Any:

@@ -98,10 +98,12 @@ def _run(
 
     parts = jax.tree.map(lambda one: shard(_grouped(one, stages), sharding=(axis,)), layers)
     entering = shard(_grouped(x, microbatches), sharding=(None, batch))
-    empty = get("zeros_like")(entering[:1])
-    first = get("broadcast_to")(empty, shape=(stages, *empty.shape[1:]))
+    # Idle stages compute a microbatch, whose result nobody reads: of zeros, the derivative of a
+    # function could be infinite, and its product with a cotangent of zero not a number.
+    any_one = entering[:1]
+    first = get("broadcast_to")(any_one, shape=(stages, *any_one.shape[1:]))
     if stages > 1:
-        after = get("broadcast_to")(empty, shape=(stages - 1, *empty.shape[1:]))
+        after = get("broadcast_to")(any_one, shape=(stages - 1, *any_one.shape[1:]))
         entering = concat(entering, after, axis=0)
     _, results = scan(step, shard(first, sharding=where), entering)
     return get("reshape")(results[stages - 1 :], shape=x.shape)

@@ -47,7 +47,7 @@ from symop.runtime.donation import (
 )
 from symop.runtime.function import GraphFunction
 from symop.runtime.initial import initial_value
-from symop.runtime.placement import Placement, placement_of
+from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group
 from symop.symbol.symbol import Symbol
@@ -243,7 +243,7 @@ class Trainer:
         self._step = DonatingStep(self._run)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        where = None if self.placement is None else self.placement.mesh
+        where = MeshRecord.of(self.placement)
         how = self.loss, self.optimizer, self.inputs, self.metrics, self.remat, where
         return _trainer_of, how
 
@@ -482,9 +482,10 @@ class Trainer:
 
 
 def _trainer_of(
-    loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any, mesh: Any
+    loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any, where: Any
 ) -> Trainer:
-    """Rebuilds a trainer from a pickle."""
+    """Rebuilds a trainer from a pickle; the symbols declare their shardings."""
+    mesh = None if where is None else where.mesh()
     return Trainer(loss, optimizer, inputs=inputs, metrics=metrics, remat=remat, mesh=mesh)
 
 

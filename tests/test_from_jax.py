@@ -50,6 +50,7 @@ ROUNDED = {
 """The calls whose results differ in their last bits, with the reason."""
 
 
+@pytest.mark.usefixtures("optimized")  # to the last bit
 @pytest.mark.parametrize("call", CALLS, ids=NAMES)
 @pytest.mark.sampled(12)
 def test_values(call: JaxCall) -> None:

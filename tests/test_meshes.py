@@ -1,10 +1,12 @@
 """Training on a mesh of eight devices: values and gradients are those of one device."""
 
 import contextlib
+import copy
 import functools
 import itertools
 import pickle
 
+import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -425,3 +427,97 @@ def test_inputs_need_a_rule_if_no_axis_is_called_data():
 def test_what_is_no_sharding(sharding):
     with pytest.raises(ArgumentError, match="must hold a mesh axis"):
         so.var("x", (8, 4), sharding=sharding)
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS])
+def test_a_declared_sharding_under_transformations(kind):
+    """Constants that JAX closes over, and values that it differentiates, keep their values."""
+    x, w = so.var("x", (8,)), so.var("w", (8,), sharding=("data",))
+    function, ones = so.sum(so.square(x) * w).to_jax(), jnp.ones(8)
+
+    def loss(x):
+        return so.sum(so.shard(x * x * x, sharding=("data",))) + function(x=x, w=ones)
+
+    with contextlib.nullcontext() if kind is None else jax.set_mesh(mesh_of(kind)):
+        for run in (jax.grad(loss), jax.jit(jax.grad(loss))):
+            if kind == "auto" and run is not None and not hasattr(run, "lower"):
+                continue  # JAX itself refuses a constraint on arrays without a mesh, outside of jit
+            np.testing.assert_allclose(run(ones), 5.0 * ones)
+        np.testing.assert_allclose(jax.jit(jax.hessian(loss))(ones), 8.0 * np.eye(8))
+
+
+def test_idle_stages_do_not_reach_gradients():
+    layers = jnp.array([1.0, 2.0])
+
+    def total(layers, x):
+        def block(x, layer):
+            return so.sqrt(x) * layer
+
+        return so.sum(so.pipeline(block, x, layers, stages=2, microbatches=2))
+
+    def plain(layers, x):
+        return jnp.sum(jnp.sqrt(jnp.sqrt(x) * layers[0]) * layers[1])
+
+    for place in (0, 1):
+        found = jax.grad(total, place)(layers, jnp.ones(4))
+        np.testing.assert_allclose(found, jax.grad(plain, place)(layers, jnp.ones(4)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kinds", [("auto", "auto"), ("auto", "explicit")])
+def test_a_trainer_on_mixed_axes_and_under_jit(kinds):
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=tuple(KINDS[one] for one in kinds))
+    loss = so.mean(so.square(so.fully_connected(so.var("x", (16, 8)), units=8, name="a")))
+    given = {"inputs": ["x"], "mesh": mesh, "rules": {"a_weight": ("data", "model")}}
+    trainer = train.Trainer(loss, optax.sgd(0.1), **given)
+    batch = {"x": np.ones((16, 8), "float32")}
+    _, expected = train.Trainer(loss, optax.sgd(0.1), inputs=["x"]).step(
+        train.Trainer(loss, optax.sgd(0.1), inputs=["x"]).init(0), batch
+    )
+    state = trainer.init(0)
+    assert state.params["a_weight"].addressable_shards[0].data.shape == (2, 4)
+    new, values = jax.jit(trainer.step)(state, batch)
+    np.testing.assert_allclose(values["loss"], expected["loss"], rtol=1e-5)
+    state, values = trainer.step(state, {"x": batch["x"].tolist()})
+    np.testing.assert_allclose(values["loss"], expected["loss"], rtol=1e-5)
+    np.testing.assert_allclose(new.params["a_weight"], state.params["a_weight"], rtol=1e-5)
+    assert state.params["a_weight"].addressable_shards[0].data.shape == (2, 4)
+
+
+def test_a_program_moves_between_meshes():
+    program, loss = recommender(sharding=("data",))
+    (batch,) = clicks(count=1)
+    losses = []
+    for kind, shape in (("explicit", (4, 2)), ("explicit", (2, 4)), ("auto", (2, 4))):
+        program.place(mesh_of(kind, shape))
+        program.initialize(0)
+        losses.append(float(program.run(batch, loss)))
+    np.testing.assert_allclose(losses, losses[0], rtol=1e-5)
+
+
+def test_moments_of_a_program_that_was_placed_before_are_split():
+    with so.program_guard(so.Program()) as program:
+        x = so.data("x", (16, 8))
+        loss = so.mean(so.square(so.fully_connected(x, units=8, name="a")))
+    program.place(mesh_of(), {"a_weight": ("model", "data")})
+    so.optim.Adam(0.01).minimize(loss)
+    program.initialize(0)
+    program.run({"x": np.ones((16, 8), "float32")}, loss)
+    for name in ("a_weight", "a_weight.moment1"):
+        assert program.values()[name].addressable_shards[0].data.shape == (4, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_and_pickles_keep_the_mesh(kind):
+    model, mesh = MODELS["perceptron"], mesh_of(kind)
+    where = {"mesh": mesh, "rules": model.layouts["tensor"]}
+    trainer = train.Trainer(model.loss, keeping(), inputs=list(model.batch), **where)
+    again = cloudpickle.loads(cloudpickle.dumps(trainer))
+    assert again.placement.mesh == mesh
+    _, metrics = again.step(again.init(0), model.batch)
+    _, expected = trainer.step(trainer.init(0), model.batch)
+    np.testing.assert_array_equal(metrics["loss"], expected["loss"])
+    arrays = train.initialize(model.loss, jax.random.key(0)) | model.batch
+    executor = copy.copy(model.loss.bind(arrays, **where))
+    executor.forward(x=model.batch["x"])
+    split = executor.arg_dict["first_weight"].sharding
+    assert split.is_equivalent_to(NamedSharding(mesh, PartitionSpec("model")), 2)

@@ -486,6 +486,7 @@ OPTIMIZERS = [
 ]
 
 
+@pytest.mark.usefixtures("optimized")  # lamb amplifies the last bit
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", OPTIMIZERS)
 def test_one_step_is_that_taken_apart(options):

@@ -130,3 +130,14 @@ def test_errors():
     with pytest.raises(UnknownTypeError):
         so.plan(unknown, mesh, inputs=["x"])
     assert so.plan(unknown, mesh, inputs=["x"], x=(8, 2)).parameters[0].type.shape == (6, 2)
+
+
+def test_patterns_of_proposed_rules_match_what_was_planned():
+    hidden = so.var("x", (8, 16))
+    for name, shape in {"w1": (16, 16), "w2": (16, 16), "w1_b1": (16, 13),
+                        "w1_b2": (13, 16)}.items():  # fmt: skip
+        hidden = so.matmul(hidden, so.var(name, shape))
+    loss, mesh = so.mean(hidden), AbstractMesh((8,), ("data",))
+    rules = so.propose_rules(loss, mesh, inputs=["x"], memory=3000)
+    assert rules
+    so.plan(loss, mesh, rules, inputs=["x"])

@@ -1,5 +1,6 @@
 """``so.propose_rules``: shardings of parameters for a mesh and a limit of memory."""
 
+import fnmatch
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -57,7 +58,7 @@ def propose_rules(
     """
     step = TracedStep("propose_rules", loss, inputs, optimizer, shapes)
     fixed = loss.shardings()
-    groups = _groups([name for name in step.parameters if name not in fixed])
+    groups = _groups([name for name in step.parameters if name not in fixed], list(step.types))
     chosen: dict[str, Sharding] = {}
     best = _cost(step.plan(mesh, {}), memory)
     for _ in range(_ROUNDS):
@@ -73,14 +74,20 @@ def propose_rules(
     return {name: one for name, one in chosen.items() if one}
 
 
-def _groups(names: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the names that differ by numbers alone, by a pattern that matches them."""
+def _groups(names: Sequence[str], variables: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the names that differ by numbers alone, by a pattern that matches them.
+
+    Where the pattern matches other ``variables`` as well, each name is a group.
+    """
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(re.sub(r"\d+", "*", name), []).append(name)
     groups = {}
     for pattern, members in alike.items():
-        groups[pattern if len(members) > 1 else members[0]] = members
+        if len(members) > 1 and sorted(fnmatch.filter(variables, pattern)) == sorted(members):
+            groups[pattern] = members
+        else:
+            groups.update({name: [name] for name in members})
     return groups
 
 

@@ -85,7 +85,8 @@ class Program:
         self._outputs: list[str] = []
         self.scope = Scope()
         self._runners: dict[Any, Runner] = {}
-        self._placement: Placement | None = None
+        self._where: tuple[Any, Rules | None, int] | None = None
+        self._known: Placement | None = None
         self._last: tuple[Any, bool | None, Any] = (self, None, None)
 
     @classmethod
@@ -492,11 +493,11 @@ class Program:
             key = jax.random.fold_in(root, number)
         else:
             key = jax.random.key(seed)
-        found = {}
+        found, placement = {}, self._placement
         for i, name in enumerate(names):
             type, attrs = self._block.values[name].type, self._block.variables[name].attrs
             make = partial(initial_value, attrs.get("initial"), type)
-            found[name] = made_on(self._placement, name, make, jax.random.fold_in(key, i))
+            found[name] = made_on(placement, name, make, jax.random.fold_in(key, i))
         self.scope.update(found)
 
     def place(self, mesh: Any, rules: Rules | None = None) -> None:
@@ -534,8 +535,17 @@ class Program:
             else:
                 moved[name] = placement.put(f"place: {name!r}", name, value)
         self.scope.update(moved)
-        self._placement = placement
+        self._where, self._known = (mesh, rules, self._block.serial), placement
         self._runners, self._last = {}, (self, None, None)
+
+    @property
+    def _placement(self) -> Placement | None:
+        """Where the values of the program are, also of variables declared since ``place``."""
+        if self._where is not None and self._where[2] != self._block.serial:
+            mesh, rules, _ = self._where
+            self._known = placement_of_block(self._block, mesh, rules)
+            self._where = mesh, rules, self._block.serial
+        return self._known
 
     def run(
         self,
@@ -571,12 +581,13 @@ class Program:
             runner = self._runner(fetch, training)
             self._last = tuple(fetch) if isinstance(fetch, list) else fetch, training, runner
         fed = feed if feed.__class__ is dict else _as_dict(feed)
-        if self._placement is None:
+        placement = self._placement
+        if placement is None:
             return runner.run(fed, self)
-        with self._placement.current():
+        with placement.current():
             given = feed if isinstance(feed, Share) else fed
-            found = runner.run(self._placement.put_feed("run", given), self)
-            return self._placement.finished(found)
+            found = runner.run(placement.put_feed("run", given), self)
+            return placement.finished(found)
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))

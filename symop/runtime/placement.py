@@ -29,6 +29,7 @@ _Mesh: Any = sharding.Mesh
 _Spec: Any = sharding.PartitionSpec
 _named: Any = sharding.NamedSharding
 _set_mesh: Any = jax.set_mesh
+_use_abstract_mesh: Any = sharding.use_abstract_mesh
 _wait: Any = jax.block_until_ready
 _from_parts: Any = jax.make_array_from_process_local_data
 _from_callback: Any = jax.make_array_from_callback
@@ -63,7 +64,10 @@ class Placement:
 
     def current(self) -> AbstractContextManager[None]:
         """Returns a context in which the mesh is the current one."""
-        context: AbstractContextManager[None] = _set_mesh(self.mesh)
+        try:
+            context: AbstractContextManager[None] = _set_mesh(self.mesh)
+        except ValueError:  # JAX traces
+            context = _use_abstract_mesh(self.mesh.abstract_mesh)
         return context
 
     def sharding(self, name: Name) -> Sharding:
@@ -95,7 +99,8 @@ class Placement:
         ended, threads that wait for a collective of one may take those that the other needs, and
         XLA ends the process after some time.
         """
-        if self.mesh.devices.flat[0].platform == "cpu":
+        traced = any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(values))
+        if not traced and self.mesh.devices.flat[0].platform == "cpu":
             _wait(values)
         return values
 
@@ -110,9 +115,11 @@ class Placement:
             return constrained(value, self.sharding(name), what)
         where = self.named(what, name, np.shape(value))
         before = getattr(value, "sharding", None)
-        if before is not None and before.is_equivalent_to(where, np.ndim(value)):
+        # Explicit axes are part of the type of an array.
+        same = getattr(before, "mesh", None) == self.mesh or not _has_explicit(before, self.mesh)
+        if before is not None and same and before.is_equivalent_to(where, np.ndim(value)):
             return value
-        return jax.device_put(value, where)
+        return jax.device_put(value if hasattr(value, "dtype") else np.asarray(value), where)
 
     def put_feed(
         self, what: str, feed: Mapping[str, Any], *, agreed: bool = False
@@ -214,6 +221,12 @@ class Placement:
         return constrained(value, self.sharding(name), str(name))
 
 
+def _has_explicit(before: Any, mesh: Any) -> bool:
+    """Whether a mesh, or that of the sharding ``before``, has explicit axes."""
+    meshes = [mesh, *([before.mesh] if hasattr(before, "mesh") else [])]
+    return any(one.abstract_mesh.explicit_axes for one in meshes)
+
+
 def _is_spread(value: Any) -> bool:
     """Whether ``value`` spans several processes already, or is traced."""
     return isinstance(value, jax.Array) and (
@@ -232,6 +245,45 @@ def _from_share(where: Any, value: Any, shape: tuple[int, ...]) -> Any:
         return pieces[key]
 
     return _from_callback(shape, where, piece)
+
+
+class MeshRecord(NamedTuple):
+    """A mesh as a pickle holds it.
+
+    Attributes:
+        shape: the sizes of the axes by name.
+        kinds: the types of the axes.
+        devices: the numbers of the devices.
+    """
+
+    shape: tuple[tuple[str, int], ...]
+    kinds: tuple[Any, ...]
+    devices: tuple[int, ...]
+
+    @classmethod
+    def of(cls, placement: Placement | None) -> "MeshRecord | None":
+        """Returns the record of the mesh of ``placement``; None without one."""
+        if placement is None:
+            return None
+        mesh = placement.mesh
+        numbers = tuple(device.id for device in mesh.devices.flat)
+        return cls(tuple(mesh.shape.items()), tuple(mesh.axis_types), numbers)
+
+    def mesh(self) -> Any:
+        """Returns the mesh.
+
+        Raises:
+            ArgumentError: the process lacks a device.
+        """
+        there = {device.id: device for device in jax.devices()}
+        if not there.keys() >= set(self.devices):
+            raise ArgumentError(
+                f"pickle: the mesh must be of devices of this process, got {len(self.devices)} "
+                f"devices where there are {len(there)}"
+            )
+        names, sizes = zip(*self.shape, strict=True)
+        devices = np.array([there[one] for one in self.devices]).reshape(sizes)
+        return _Mesh(devices, names, axis_types=self.kinds)
 
 
 class Declared(NamedTuple):

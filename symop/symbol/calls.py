@@ -20,6 +20,7 @@ from symop.graph.nodes import CONSTANT, Node, as_node, built_at, user_origin
 from symop.io.rebuilding import graph_of
 from symop.io.serialize import decode
 from symop.runtime.executor import Executor
+from symop.runtime.placement import MeshRecord
 from symop.symbol.symbol import Symbol
 
 
@@ -129,6 +130,7 @@ def _pickled_executor(executor: Executor) -> tuple[Any, ...]:
         *arrays,
         executor.outputs,
         *how,
+        MeshRecord.of(bound.placement),
     )
 
 
@@ -136,9 +138,10 @@ def _rebound(
     symbol: Symbol, args: Any, aux: Any, grads: Any, outputs: Any, requests: Any, *how: Any
 ) -> Executor:
     """Restores the executor from a pickle or a copy; copies its gradients, which may be donated."""
-    remat, stacked = how
+    remat, stacked, where = how
+    mesh = None if where is None else where.mesh()
     own = {name: jnp.copy(one) for name, one in grads.items()}
-    result = symbol.bind(args, own, requests, aux, remat, stacked=stacked)
+    result = symbol.bind(args, own, requests, aux, remat, stacked=stacked, mesh=mesh)
     result.outputs = list(outputs)
     return result
 

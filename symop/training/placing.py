@@ -1,6 +1,6 @@
 """The state of training on a mesh: moments are split like their parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -11,6 +11,8 @@ from symop.runtime.placement import Placement
 
 _auto_axes: Any = sharding.auto_axes  # JAX declares no types for it
 _constraint: Any = jax.lax.with_sharding_constraint
+_named: Any = sharding.NamedSharding
+_Spec: Any = sharding.PartitionSpec
 
 
 def parameter_in(path: Any, leaf: Any, shapes: Mapping[str, Any]) -> str | None:
@@ -55,5 +57,23 @@ def on_automatic_axes(placement: Placement, function: Callable[..., Any], result
     axes = placement.mesh.abstract_mesh.explicit_axes
     if not axes:
         return constrained
-    specs = jax.tree.map(lambda one: one.spec, results)
-    return _auto_axes(function, axes=axes, out_sharding=specs)
+    specs = jax.tree.map(lambda one: _only(one.spec, axes), results)
+    automatic = set(placement.mesh.axis_names) - set(axes)
+    if not automatic:
+        return _auto_axes(function, axes=axes, out_sharding=specs)
+    rest = jax.tree.map(
+        lambda one: _named(one.mesh.abstract_mesh, _only(one.spec, automatic)), results
+    )
+
+    def mixed(*given: Any) -> Any:
+        found = _auto_axes(function, axes=axes, out_sharding=specs)(*given)
+        return _constraint(found, rest)
+
+    return mixed
+
+
+def _only(spec: Any, axes: Collection[str]) -> Any:
+    """Returns a ``PartitionSpec`` without other mesh axes than ``axes``."""
+    entries = [() if one is None else (one,) if isinstance(one, str) else one for one in spec]
+    chosen = [tuple(axis for axis in one if axis in axes) for one in entries]
+    return _Spec(*[one or None for one in chosen])
