@@ -33,7 +33,7 @@ from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
 from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
-from symop.graph.shardings import Rules, with_shardings
+from symop.graph.shardings import Rules, undeclared, with_shardings
 from symop.planning.activations import BatchFunction, batch_splits
 from symop.runtime.donation import (
     Cell,
@@ -256,7 +256,7 @@ class Trainer:
         # Together, so that they keep their variables in common.
         symbols = (self.loss, *self.metrics.values())
         roots = [root for one in symbols for root in one.roots]
-        placed = iter(with_shardings(roots, placement.shardings))
+        placed = iter(with_shardings(roots, undeclared(roots, placement.shardings)))
         self.loss, *metrics = [
             one._with_roots(list(islice(placed, len(one.roots)))) for one in symbols
         ]

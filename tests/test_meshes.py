@@ -289,6 +289,14 @@ def test_pipeline_refuses_what_does_not_divide():
 # As data -----------------------------------------------------------------------------------------
 
 
+def test_a_trainer_keeps_declared_axes_that_its_mesh_lacks():
+    w = so.var("w", (8, 4), sharding=("data", "model"))
+    loss, mesh = so.sum(so.matmul(so.var("x", (8, 8)), w)), jax.make_mesh((8,), ("data",))
+    trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x"], mesh=mesh)
+    assert trainer.loss.shardings() == {"w": ("data", "model"), "x": ("data",)}
+    assert trainer.init(0).params["w"].addressable_shards[0].data.shape == (1, 4)
+
+
 def test_files_keep_shardings():
     x = so.var("x", (8, 4), sharding=("data", None))
     y = so.shard(so.fully_connected(x, units=2, name="layer"), sharding=(("data", "model"),))

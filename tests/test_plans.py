@@ -92,7 +92,7 @@ def test_a_plan_tells_who_asks_for_what():
     assert adam.optimizer == 2 * sum(one.bytes for one in plan.parameters) + 4
 
 
-def test_what_a_pipeline_and_a_constraint_exchange():
+def test_what_a_constraint_exchanges():
     x = so.var("x", (8, 4), sharding=("data",))
     loss = so.sum(so.square(so.shard(x * so.var("w", (4,)), sharding=())))
     plan = so.plan(loss, AbstractMesh((4,), ("data",)), inputs=["x"])
@@ -126,6 +126,13 @@ def test_errors():
         so.plan(loss, mesh, {"*_weight": ("data",)}, inputs=["x"])
     with pytest.raises(ArgumentError, match="must name axes of the mesh, data, got 'model'"):
         so.plan(loss, mesh, {"*_weight": ("model",)}, inputs=["x"])
+    for given, message in (
+        ({"mesh": "8"}, "plan: mesh must be a jax.sharding.Mesh or AbstractMesh, got '8'"),
+        ({"mesh": mesh, "rules": [("data",)]}, "plan: rules must map names or patterns"),
+        ({"mesh": mesh, "optimizer": "adam"}, "plan: the optimizer must be an optax"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            so.plan(loss, inputs=["x"], **given)
     unknown = so.sum(so.fully_connected(so.var("x"), units=6))
     with pytest.raises(UnknownTypeError):
         so.plan(unknown, mesh, inputs=["x"])

@@ -81,8 +81,11 @@ def resolve(what: str, rules: Rules, ndims: Mapping[str, int | None]) -> dict[st
         ndims: the number of axes of each variable, None where it is not known.
 
     Raises:
-        ArgumentError: a rule matches no variable, or its sharding is invalid.
+        ArgumentError: ``rules`` are no mapping, one matches no variable, or its sharding is
+            invalid.
     """
+    if not isinstance(rules, Mapping) or not all(isinstance(one, str) for one in rules):
+        raise ArgumentError(f"{what}: rules must map names or patterns to shardings, got {rules!r}")
     result: dict[str, Sharding] = {}
     for pattern, sharding in rules.items():
         matched = [pattern] if pattern in ndims else fnmatch.filter(ndims, pattern)
@@ -96,6 +99,12 @@ def resolve(what: str, rules: Rules, ndims: Mapping[str, int | None]) -> dict[st
                     f"{what}: the rule {pattern!r} for {name!r}", sharding, ndims[name]
                 )
     return result
+
+
+def undeclared(outputs: Sequence[Node], shardings: Mapping[str, Sharding]) -> dict[str, Sharding]:
+    """Returns those of ``shardings`` whose variables declare none."""
+    declared = shardings_of(outputs)
+    return {name: one for name, one in shardings.items() if name not in declared}
 
 
 def with_shardings(outputs: Sequence[Node], shardings: Mapping[str, Sharding]) -> list[Node]:

@@ -33,6 +33,7 @@ from symop.symbol.symbol import Symbol
 from symop.training.placing import parameter_in
 
 # Any: JAX declares no types for the following names.
+_Mesh: Any = sharding.Mesh
 _AbstractMesh: Any = sharding.AbstractMesh
 _Auto: Any = sharding.AxisType.Auto
 _use_mesh: Any = sharding.use_abstract_mesh
@@ -168,7 +169,9 @@ def plan(
 
     Shardings are followed through the graph and its gradients as XLA's partitioner does:
     what is summed over a split axis is reduced over devices; where operands disagree, the smaller
-    one is gathered. XLA may do otherwise; ``docs/scale.md`` compares.
+    one is gathered. XLA may do otherwise; ``docs/scale.md`` compares. Of a ``while_loop`` one step
+    is counted, of a ``cond`` the branch that exchanges the most. The optimizer is taken to work
+    entry by entry, as Adam does: what others exchange, such as norms, is not counted.
 
     Args:
         loss: a symbol of shape ``()``.
@@ -209,6 +212,11 @@ class TracedStep:
         if not isinstance(loss, Symbol):
             raise ArgumentError(f"{owner}: the loss must be a symbol, got {type(loss).__name__}")
         require_known(owner, inputs, loss.list_arguments())
+        if optimizer is not None and not callable(getattr(optimizer, "init", None)):
+            raise ArgumentError(
+                f"{owner}: the optimizer must be an optax gradient transformation, "
+                f"got {optimizer!r}"
+            )
         self._owner, self._inputs, self._optimizer = owner, inputs, optimizer
         self._loss = _typed(loss, shapes)
         self.types = {name: one.type for name, one in variables_of(self._loss.roots).items()}
@@ -230,6 +238,10 @@ class TracedStep:
             constrained: whether to trace the step with the constraints that the trainer adds.
                 They change which values are held at once, by little, and not what is exchanged.
         """
+        if not isinstance(mesh, (_Mesh, _AbstractMesh)):
+            raise ArgumentError(
+                f"{self._owner}: mesh must be a jax.sharding.Mesh or AbstractMesh, got {mesh!r}"
+            )
         sizes = dict(mesh.shape)
         declared = declarations(self._loss.roots)
         known = shardings_by(self._owner, declared, mesh, rules, self._inputs)

@@ -36,7 +36,7 @@ from symop.graph.nodes import (
 )
 from symop.graph.policies import Policy, require_policy
 from symop.graph.rewriting import substitute
-from symop.graph.shardings import Rules, ndims_of, resolve, shardings_of, with_shardings
+from symop.graph.shardings import Rules, ndims_of, resolve, shardings_of, undeclared, with_shardings
 from symop.io.files import PathLike, write_atomically
 from symop.io.records import to_desc
 from symop.io.serialize import encode
@@ -415,7 +415,7 @@ class Symbol(Interface):
         arguments = self.list_arguments()
         placement = placement_of("bind", self.roots, mesh, rules)
         declared = {} if placement is None else placement.shardings
-        own = self._with_roots(with_shardings(self.roots, declared))
+        own = self._with_roots(with_shardings(self.roots, undeclared(self.roots, declared)))
         return Executor(
             own.nodes,
             own.also,
