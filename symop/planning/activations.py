@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from registry.jax_derivatives.calculus import program_of
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
+from registry.shardings import as_sharding
 from registry.table import get
 from registry.types import TRAINING_TYPE, VarKind
 from symop.graph.emission import apply
@@ -62,15 +63,8 @@ def keep_batches(
         if shardings.disagree(node):
             kept = shardings.of(node)
             with copied_origin(node.origin):
-                image[node] = apply(get("shard"), (image.value(node),), (_as_sharding(kept),))
+                image[node] = apply(get("shard"), (image.value(node),), (as_sharding(kept),))
     return [image.value(one) for one in outputs]
-
-
-def _as_sharding(split: Split) -> tuple[str | tuple[str, ...] | None, ...]:
-    entries = [None if not one else one[0] if len(one) == 1 else one for one in split]
-    while entries and entries[-1] is None:
-        entries.pop()
-    return tuple(entries)
 
 
 class _Shardings:

@@ -2,11 +2,12 @@
 
 import fnmatch
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from registry.shardings import MeshAxes, Sharding
+from registry.shardings import MeshAxes, Sharding, as_sharding, axes_of, mesh_axes
 from symop.planning.plan import Plan, TracedStep
 from symop.symbol.symbol import Symbol
 
@@ -106,36 +107,21 @@ def _candidates(step: TracedStep, names: Sequence[str], mesh: Any) -> Iterator[S
     single: list[MeshAxes] = [*axes, *([axes] if len(axes) > 1 else [])]
     choices = [None, *single]
     for sharding in itertools.product(choices, repeat=min(ndim, 2)):
-        used = [a for one in sharding for a in ((one,) if isinstance(one, str) else one or ())]
+        used = mesh_axes(sharding)
         if len(set(used)) == len(used) and all(_fits(one, sharding, mesh) for one in shapes):
-            yield _stripped(sharding)
+            yield as_sharding(sharding)
 
 
-def _stripped(sharding: Sequence[MeshAxes]) -> Sharding:
-    entries = list(sharding)
-    while entries and entries[-1] is None:
-        entries.pop()
-    return tuple(entries)
-
-
-def _fits(shape: Sequence[int], sharding: Sequence[MeshAxes], mesh: Any) -> bool:
-    for length, entry in zip(shape, sharding, strict=False):
-        parts = 1
-        for axis in (entry,) if isinstance(entry, str) else entry or ():
-            parts *= mesh.shape[axis]
-        if length % parts:
-            return False
-    return True
+def _fits(shape: Sequence[int], sharding: Sharding, mesh: Any) -> bool:
+    return all(
+        length % math.prod(mesh.shape[axis] for axis in axes_of(entry)) == 0
+        for length, entry in zip(shape, sharding, strict=False)
+    )
 
 
 def _bytes(step: TracedStep, names: Sequence[str]) -> int:
-    total = 0
-    for name in names:
-        count = step.types[name].dtype.itemsize
-        for length in step.types[name].shape:
-            count *= length
-        total += count
-    return total
+    types = [step.types[name] for name in names]
+    return sum(math.prod(one.shape) * one.dtype.itemsize for one in types)
 
 
 def _cost(plan: Plan, memory: int | None) -> tuple[int, int, int]:
