@@ -115,7 +115,7 @@ clean:  ## remove the virtual environment, caches and build outputs
 
 # $(call install,EXTRA,EXTRAS THAT IT CONTAINS)
 define install
-	@echo "==> Installing symop[$(1)] into $(VENV) (minutes the first time, never twice)"
+	@echo "==> Installing symop-jax[$(1)] into $(VENV) (minutes the first time, never twice)"
 	@$(PIP_INSTALL) --quiet setuptools
 	@$(PIP_INSTALL) --no-build-isolation --editable ".[$(1)]"
 	@touch $(patsubst %,$(VENV)/.stamp-%,$(1) $(2))

@@ -113,7 +113,7 @@ def nearest(name: str, legal: Iterable[str]) -> str:
 def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
     """Returns the error to raise when ``feature`` needs ``package``, which ``extra`` installs."""
     return MissingExtraError(
-        f"{feature}: {package} must be installed; run  pip install 'symop[{extra}]'"
+        f"{feature}: {package} must be installed; run  pip install 'symop-jax[{extra}]'"
     )
 
 

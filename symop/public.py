@@ -1,5 +1,8 @@
 """The public names of ``symop``, which imports this module on the first lookup of a name."""
 
+import importlib
+from types import ModuleType
+
 import registry
 from registry import caches
 from registry.errors import SymopError, UnknownOperatorError
@@ -95,14 +98,20 @@ __all__ = [
     "while_loop",
 ]
 
+MODULES = frozenset({"interop", "testing", "train"})
+"""Modules that are attributes of ``symop``, too, and are imported when they are asked for."""
+
 reserve(__all__)
+reserve(MODULES)
 
 
-def __getattr__(name: str) -> Operator:
-    """Returns the operator called ``name``."""
+def __getattr__(name: str) -> Operator | ModuleType:
+    """Returns the operator or the module called ``name``."""
     operator = None if name.startswith("_") else find(name)
     if operator is not None:
         return operator
+    if name in MODULES:
+        return importlib.import_module(f"symop.{name}")
     try:
         return get(name)
     except UnknownOperatorError as error:
@@ -110,5 +119,5 @@ def __getattr__(name: str) -> Operator:
 
 
 def __dir__() -> list[str]:
-    """Returns the public names, including operators."""
-    return sorted({"__version__", *__all__, *names(aliases=True)})
+    """Returns the public names, including modules and operators."""
+    return sorted({"__version__", *__all__, *MODULES, *names(aliases=True)})

@@ -17,7 +17,9 @@ Example:
 """
 
 import contextlib
+import functools
 import inspect
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -452,6 +454,7 @@ class Trainer:
             seed: the seed of the shuffling. Each process shuffles its own examples, or, if they are
                 shared, all of them as a single process would.
             progress: whether to show a progress bar; of several processes, the first one does.
+                Without the package tqdm there is none, and one line of the log says so.
             after_epoch: called with the epoch, the state and the epoch's mean metrics; the metrics
                 that it returns are added to these.
 
@@ -581,8 +584,16 @@ def _bar(total: int, *, enabled: bool) -> Any:
     try:
         from tqdm import tqdm  # noqa: PLC0415  # optional dependency
     except ImportError:
-        raise missing_extra("fit", "tqdm", "train") from None
+        _say_that_no_bar_is_shown()
+        return contextlib.nullcontext(_NoBar())
     return tqdm(total=total, unit="step")
+
+
+@functools.cache
+def _say_that_no_bar_is_shown() -> None:
+    """Logs, once in a process, that the progress bar needs a package."""
+    missing = missing_extra("progress bar of fit", "tqdm", "train")
+    logging.getLogger(__name__).warning("%s; fit goes on without it", missing)
 
 
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:

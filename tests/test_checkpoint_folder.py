@@ -369,7 +369,7 @@ def test_options_that_are_refused(tmp_path, options, message):
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "orbax.checkpoint", None)
-    with pytest.raises(MissingExtraError, match=r"Folder: orbax-checkpoint .*symop\[scale\]"):
+    with pytest.raises(MissingExtraError, match=r"Folder: orbax-checkpoint .*symop-jax\[scale\]"):
         checkpoint.Folder(tmp_path)
 
 

@@ -84,6 +84,15 @@ def test_the_first_names_load_what_is_public():
     assert not {"symop.interop", "symop.testing", "symop.train", "symop.cli"} & imported
 
 
+@pytest.mark.parametrize("first", ["", "so.sin; "])
+def test_modules_are_attributes(first):
+    """Before the names of ``symop`` are loaded, and afterwards."""
+    for name in ("train", "testing", "interop", "checkpoint", "autograd", "random", "optim"):
+        assert fresh(f"import symop as so; {first}print(so.{name}.__name__)") == f"symop.{name}\n"
+    assert "symop.train" not in modules_after(f"import symop as so; {first}dir(so)")
+    assert fresh(f"import symop as so; {first}print(so.interop.mxnet.nd.__name__)")
+
+
 def test_registry_alone_has_what_symop_adds():
     """Rules of JAX, reserved names and bodies of cases do not wait for a name of ``symop``."""
     fresh("""

@@ -136,17 +136,22 @@ def test_history_is_drawn(tmp_path):
     assert len(figure.axes) == 2
 
 
-@pytest.mark.parametrize(
-    ("package", "call"),
-    [
-        ("tqdm", lambda: fitted(progress=True)),
-        ("matplotlib.figure", lambda: train.plot_history([{"loss": 1.0}])),
-    ],
-)
-def test_a_missing_package_names_the_extra_that_brings_it(monkeypatch, package, call):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"symop\[train\]"):
-        call()
+def test_a_missing_package_names_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"symop-jax\[train\]"):
+        train.plot_history([{"loss": 1.0}])
+
+
+def test_without_tqdm_fit_shows_no_bar_and_says_so_once(monkeypatch, caplog, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    train._say_that_no_bar_is_shown.cache_clear()
+    fitted(progress=True)
+    fitted(progress=True)
+    assert caplog.messages == [
+        "progress bar of fit: tqdm must be installed; run  pip install 'symop-jax[train]'; "
+        "fit goes on without it"
+    ]
+    assert capsys.readouterr().err == ""
 
 
 def quadratic():
