@@ -15,6 +15,7 @@ from registry.table import get
 from registry.types import is_complex
 from symop.autodiff.accumulation import CANONICAL, IN_ORDER, Accumulation
 from symop.autodiff.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
+from symop.graph.naming import note_gradients
 from symop.graph.nodes import (
     KEY,
     VARIABLE,
@@ -200,7 +201,9 @@ def typed_grad(
     found = known_gradients(
         ys, xs, heads, unreachable, arguments, remat, CANONICAL, lenient=lenient
     )
-    return _with_all_keys(topological(ys), found)
+    result = _with_all_keys(topological(ys), found)
+    note_gradients(xs, result)
+    return result
 
 
 def known_gradients(

@@ -13,38 +13,32 @@ from symop.graph.nodes import ARRAY, CONSTANT, KEY, TRAINING, VARIABLE, Node, to
 
 @dataclasses.dataclass(slots=True)
 class Box:
-    """The nodes drawn as one box.
+    """The nodes drawn as one box: several if they are equal steps of a repeat.
 
     Attributes:
         nodes: all nodes that the box represents.
         sources: (box number, output index) of each value that it reads.
         outputs: indices of the graph outputs that it contains.
-        fold: how its nodes were merged: ``run``, ``gradient``, ``stretch`` or an empty string.
-        times: the number of equal blocks that it represents.
-        shown: the nodes of one block.
-        node: the first node of ``shown`` that computes something, or its first node.
+        node: the one that is shown: a middle one, as the first step of a repeat reads initial
+            values.
         backward: whether the box belongs to a gradient.
     """
 
     nodes: list[Node]
     sources: list[tuple[int, int]]
     outputs: list[int] = dataclasses.field(default_factory=list)
-    fold: str = ""
-    times: int = 1
-    shown: list[Node] = dataclasses.field(default_factory=list)
     node: Node = dataclasses.field(init=False)
     backward: bool = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         """Caches derived fields that many passes read."""
-        self.shown = self.shown or self.nodes
-        self.node = next(filter(is_operator, self.shown), self.shown[0])
+        self.node = self.nodes[len(self.nodes) // 2]
         self.backward = is_backward(self.node)
 
     @property
-    def operators(self) -> int:
-        """The number of operators that the box represents."""
-        return sum(is_operator(node) for node in self.nodes)
+    def times(self) -> int:
+        """The number of equal nodes that the box represents."""
+        return len(self.nodes)
 
 
 def is_backward(node: Node) -> bool:

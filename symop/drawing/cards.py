@@ -10,8 +10,13 @@ import numpy as np
 
 from registry.errors import NameConflictError
 from registry.operator.attributes import REQUIRED, identity_key
+from registry.operator.bodies import Body
 from registry.operator.operator import Operator
+from symop.drawing.blocks import Block
 from symop.drawing.boxes import Box, is_backward, is_operator
+from symop.drawing.outline import bodies_in
+from symop.drawing.scopes import local_name
+from symop.drawing.subject import Subject
 from symop.drawing.svg import CHIP_ROW, INK, MUTED, Card, Chip, Line
 from symop.graph.naming import names_of
 from symop.graph.nodes import ARRAY, CONSTANT, DEFERRED, VARIABLE, Node, topological
@@ -22,56 +27,126 @@ HEADING_WIDTH = 160.0
 
 
 class Labels:
-    """Turns boxes into cards."""
+    """Turns boxes and blocks into cards."""
 
-    def __init__(
-        self, outputs: Sequence[Node], inside: frozenset[Node], names: Sequence[str] | None
-    ) -> None:
+    def __init__(self, subject: Subject, inside: frozenset[Node]) -> None:
         """Names the nodes; ``inside`` are the leaves without a box of their own."""
-        order = topological(outputs)
-        try:
-            self.names = names_of(order)
-        except NameConflictError:
-            # A graph with conflicting names cannot be bound, but can be drawn.
-            self.names = {node: node.name or node.op.name for node in order}
-        self.inside = inside
-        many = len(outputs) > 1
-        self.outputs = names or [f"output {i}" if many else "output" for i in range(len(outputs))]
+        self.subject, self.inside = subject, inside
+        self.names = _all_names(subject.outputs)
+        self.outputs: Sequence[str] = subject.names
 
-    def card(self, box: Box) -> Card:
-        """Returns the text and hover text of a box."""
-        lines = self._lines(box)
-        if box.times > 1:
+    def card(self, box: Box, *, times: bool = True, outputs: Sequence[str] | None = None) -> Card:
+        """Returns the text and hover text of a box.
+
+        Args:
+            box: the box.
+            times: whether to say how many nodes it represents.
+            outputs: the names of the outputs that it may contain; those of the graph by default.
+        """
+        lines = self._single(box)
+        if box.times > 1 and times:
             lines[0] = lines[0]._replace(text=f"{lines[0].text} × {box.times:,}")
-        chips = self._input_chips(box.node) if len(box.shown) == 1 else []
-        rows = _in_rows([*chips, *self._output_chips(box)])
-        return Card(_paint(box.node), lines, rows, self._hover(box), len(box.nodes) > 1)
+        chips = [*self._input_chips(box), *self._output_chips(box.outputs, outputs)]
+        paint = self.paint(box.node)
+        return Card(paint, lines, _in_rows(chips), self.hover(box), box.times > 1)
 
-    def _lines(self, box: Box) -> list[Line]:
-        node, count = box.node, len(box.shown)
-        if count == 1:
-            return self._single(node)
-        operators = [one for one in box.shown if is_operator(one)]
+    def block_card(self, block: Block) -> Card:
+        """Returns the card of a folded block."""
+        boxes = block.boxes()
+        operators = [box.node for box in boxes if is_operator(box.node)]
+        lines = [_bold(_clipped(self.title(block)))]
         if not operators:
-            texts = [self.names[one] for one in box.shown]
-            return [_bold(counted(count, node.op.name)), _small(shortened_list(texts, 3))]
-        total = counted(len(operators), "operator")
-        inner = _small(_tally(operators))
-        if box.fold == "gradient" and node.origin is not None:
-            return [_bold(f"gradient of {node.origin.forward}"), _small(total), inner]
-        lead = "gradient: " if box.backward else ""
-        return [_bold(lead + total), inner, *self._type_line(box.shown[-1])]
+            lines.append(_small(shortened_list([self.names[box.node] for box in boxes], 3)))
+        else:
+            lines.append(_small(_tally(operators, 3)))
+            names = block.names
+            if len(names) > 1:
+                lines.append(_small(_clipped(f"{names[0]} … {names[-1]}")))
+            elif block.kind == "part":
+                lines += self._lines_of_code(boxes)
+            if not block.backward and len(block.children) > 1:
+                lines += self._type_line(boxes[-1].node)
+        outputs = [i for box in boxes for i in box.outputs]
+        chips = [] if block.kind == "body" else self._output_chips(outputs)
+        listed = [f"{self.names[box.node]}  {type_text(box.node)}" for box in boxes[:LONGEST_LIST]]
+        more = len(boxes) - len(listed)
+        hover = [self.about(block), *listed, *([f"and {more} more"] if more else [])]
+        return Card(self.block_paint(block), lines, _in_rows(chips), "\n".join(hover), True)
 
-    def _single(self, node: Node) -> list[Line]:
-        kind = _kind_name(node)
+    def title(self, block: Block) -> str:
+        """Returns the name of a block."""
+        if block.box is not None:
+            return " ".join(line.text for line in self._single(block.box)[:1])
+        text = self._core(block)
+        if block.backward and block.twin is not None:
+            text = f"gradient of {text}"
+        return f"{text} × {block.times:,}" if block.times > 1 else text
+
+    def _core(self, block: Block) -> str:
+        if block.kind == "gradient" and block.twin is not None and block.twin.box is not None:
+            name = self._short_name(block.twin.box)
+            return kind_name(block.twin.box.node) if name.endswith(block.name or "\n") else name
+        if block.kind == "variables":
+            return counted(len(block.children), "variable")
+        if block.kind in ("updates", "body"):
+            return block.name.replace("_", " ")
+        return block.name or counted(
+            sum(is_operator(box.node) for box in (block.twin or block).boxes()), "operator"
+        )
+
+    def _lines_of_code(self, boxes: Sequence[Box]) -> list[Line]:
+        """Returns the lines of the user's file that built ``boxes``, if there are several."""
+        places = {box.node.origin[:2] for box in boxes if box.node.origin is not None}
+        files, numbers = {file for file, _ in places}, [line for _, line in places]
+        if len(files) != 1 or len(numbers) < 2:
+            return []
+        return [_small(f"{base_name(files.pop())}:{min(numbers)}–{max(numbers)}")]
+
+    def about(self, block: Block) -> str:
+        """Returns what a block is, in words."""
+        operators = sum(is_operator(box.node) * box.times for box in block.boxes())
+        repeats = f", in {block.times:,} equal steps" if block.times > 1 else ""
+        return f"{self.title(block)}: {counted(operators, 'operator')}{repeats}"
+
+    def block_paint(self, block: Block) -> str:
+        """Returns the kind of color of a folded block, or of the frame of an open one."""
+        if block.kind == "updates":
+            return "update"
+        if block.backward:
+            return "gradient"
+        return self.paint(block.boxes()[0].node) if block.kind == "variables" else "forward"
+
+    def paint(self, node: Node) -> str:
+        """Returns the kind of color of a box."""
+        if node.op is VARIABLE:
+            return self.subject.roles.get(node.name or "", node.attributes[2])
+        if node in self.subject.updates:
+            return "update"
+        if is_operator(node):
+            return "gradient" if is_backward(node) else "forward"
+        return "constant"
+
+    def _short_name(self, box: Box) -> str:
+        """Returns the name of an operator, or that of its kind; of equal ones the name in scope."""
+        node = box.node
+        if node.name is None:
+            return kind_name(node)
+        names = {local_name(one.name, one) for one in box.nodes if one.name is not None}
+        return node.name if box.times == 1 else _in_common(sorted(names))
+
+    def _single(self, box: Box) -> list[Line]:
+        node = box.node
+        kind = kind_name(node)
         if not is_operator(node):
-            name = self.names[node] if node.op is VARIABLE else kind
+            name = (
+                _in_common([self.names[one] for one in box.nodes]) if node.op is VARIABLE else kind
+            )
             return [_bold(_clipped(name)), *self._type_line(node)]
-        head = _clipped(kind)
-        if node.name is not None and node.name.startswith(node.op.name):
-            head = _clipped(node.name)
+        head, name = _clipped(kind), self._short_name(box)
+        if node.name is not None and name.startswith(node.op.name):
+            head = _clipped(name)
         elif node.name is not None:
-            head = f"{_clipped(node.name, 30)}: {head}"
+            head = f"{_clipped(name, 30)}: {head}"
         details = [*self._numbers(node), *_attributes(node)]
         lines = [_bold(" ".join([head, ", ".join(details)]).strip())]
         if lines[0].width > HEADING_WIDTH and details:
@@ -88,6 +163,8 @@ class Labels:
         texts = []
         for i, child in enumerate(node.inputs):
             if child is not None and child.op is CONSTANT and child in self.inside:
+                if isinstance(operator, Operator) and operator.slot_of(i).role != "input":
+                    continue
                 number = _value_text(child.constant)
                 free = not isinstance(operator, Operator) or operator.commutative
                 if free or operator.slot_of(i).variadic:  # type: ignore[union-attr]
@@ -96,67 +173,94 @@ class Labels:
                     texts.append(f"{operator.slot_of(i).name}={number}")  # type: ignore[union-attr]
         return texts
 
-    def _input_chips(self, node: Node) -> list[Chip]:
-        chips = []
+    def _input_chips(self, box: Box) -> list[Chip]:
+        node, chips = box.node, []
         for i, child in enumerate(node.inputs):
             if child is not None and child in self.inside and child.op is not CONSTANT:
-                name = self.names[child] if child.op is VARIABLE else _kind_name(child)
+                name = self.names[child] if child.op is VARIABLE else kind_name(child)
                 slot = node.op.slot_of(i).name if isinstance(node.op, Operator) else ""
                 # The name of a variable created by a layer ends with its slot; the slot suffices.
                 short = slot if slot and name == f"{self.names[node]}_{slot}" else name
+                if short == name and box.times > 1 and child.op is VARIABLE:
+                    same = [one.inputs[i] for one in box.nodes if len(one.inputs) > i]
+                    short = _in_common([self.names[one] for one in same if one in self.inside])
                 shape = _shape_text(child) if child.op in (VARIABLE, ARRAY) else ""
                 text = f"{_clipped(short, 20)} {shape}".strip()
-                chips.append(Chip(text, _paint(child), f"{name}\n{type_text(child)}"))
+                chips.append(Chip(text, self.paint(child), f"{name}\n{type_text(child)}"))
         return chips
 
-    def _output_chips(self, box: Box) -> list[Chip]:
-        if len(box.outputs) > 3:  # more would hide the operator
-            listed = "\n".join(self.outputs[i] for i in box.outputs[:LONGEST_LIST])
-            return [Chip(f"→ {len(box.outputs)} outputs", "output", listed)]
-        return [Chip(f"→ {_clipped(self.outputs[i], 24)}", "output") for i in box.outputs]
+    def _output_chips(
+        self, outputs: Sequence[int], names: Sequence[str] | None = None
+    ) -> list[Chip]:
+        names = self.outputs if names is None else names
+        if len(outputs) > 3:  # more would hide the operator
+            listed = "\n".join(names[i] for i in outputs[:LONGEST_LIST])
+            common = shared_meaning([names[i] for i in outputs])
+            return [Chip(f"→ {len(outputs)} {common}", "output", listed)]
+        return [Chip(f"→ {_clipped(names[i], 28)}", "output") for i in outputs]
 
-    def _hover(self, box: Box) -> str:
-        if len(box.shown) == 1:
-            lines = self._about(box.node)
-            if box.times > 1:
-                lines.insert(0, f"{box.times} times; one of them:")
-            return "\n".join(lines)
-        operators = [node for node in box.shown if is_operator(node)]
-        listed = [f"{self.names[node]}  {type_text(node)}" for node in box.shown[:LONGEST_LIST]]
-        more = len(box.shown) - len(listed)
-        rest = [f"and {more} more"] if more else []
-        repeated = [f"{box.times} times; one of them:"] if box.times > 1 else []
-        return "\n".join([*repeated, _tally(operators, LONGEST_LIST), *listed, *rest])
+    def hover(self, box: Box) -> str:
+        """Returns all that is known about a box, in lines."""
+        lines = self._about(box.node)
+        if box.times > 1:
+            lines.insert(0, f"{box.times} times; one of them:")
+        return "\n".join(lines)
 
     def _about(self, node: Node) -> list[str]:
-        lines = [f"{self.names[node]}: {_kind_name(node)}"]
+        lines = [f"{self.names[node]}: {kind_name(node)}"]
         operator = node.op
         if isinstance(operator, Operator):
             values = operator.attribute_dict(node.attributes)
-            lines += [f"{name} = {_value_text(value)}" for name, value in values.items()]
+            lines += [
+                f"{name} = {_value_text(value)}"
+                for name, value in values.items()
+                if not isinstance(value, Body)
+            ]
         for i, child in enumerate(node.inputs):
             if child is not None:
                 slot = f"{operator.slot_of(i).name}: " if isinstance(operator, Operator) else ""
                 lines.append(f"reads {slot}{self.names[child]}  {type_text(child)}".rstrip())
         lines.append(f"gives {_all_types(node)}")
         if node.origin is not None and node.origin.file:
-            # Only the file name: a shared drawing must not reveal its author's folders.
-            file = re.split(r"[\\/]", node.origin.file)[-1]
-            lines.append(f"built at {file}:{node.origin.line}")
+            lines.append(f"built at {base_name(node.origin.file)}:{node.origin.line}")
         if is_backward(node) and node.origin is not None:
             lines.append(f"in the gradient of {node.origin.forward}")
         return lines
 
 
-def _paint(node: Node) -> str:
-    if node.op is VARIABLE:
-        return "argument" if node.attributes[2] == "argument" else "state"
-    if is_operator(node):
-        return "gradient" if is_backward(node) else "forward"
-    return "constant"
+def _all_names(outputs: Sequence[Node]) -> dict[Node, str]:
+    """Returns the names of the nodes of a graph, and of those of the bodies inside."""
+    order = topological(outputs)
+    try:
+        names = names_of(order)
+    except NameConflictError:
+        # A graph with conflicting names cannot be bound, but can be drawn.
+        names = {node: node.name or node.op.name for node in order}
+    for node in order:
+        for _, body in bodies_in(node):
+            names = {**_all_names(body.results), **names}
+            values = zip(body.parameters[::-1], node.inputs[::-1], strict=False)
+            names.update({one: names[value] for one, value in values if value is not None})
+    return names
 
 
-def _kind_name(node: Node) -> str:
+def _in_common(names: Sequence[str]) -> str:
+    """Returns a name of equal nodes, with an asterisk in place of numbers that differ."""
+    return names[0] if len(set(names)) == 1 else re.sub(r"[0-9]+", "*", names[0])
+
+
+def base_name(file: str) -> str:
+    """Returns the name of a file alone: a shared drawing must not reveal its author's folders."""
+    return re.split(r"[\\/]", file)[-1]
+
+
+def shared_meaning(names: Sequence[str]) -> str:
+    """Returns what several outputs are: ``gradients`` if all of them are, else ``outputs``."""
+    return "gradients" if all(one.startswith("gradient of ") for one in names) else "outputs"
+
+
+def kind_name(node: Node) -> str:
+    """Returns the kind of a node: its operator, or the value of a constant."""
     if node.op is DEFERRED:
         return str(node.attributes[0].name)
     if node.op is CONSTANT:
@@ -171,7 +275,10 @@ def _attributes(node: Node) -> list[str]:
     return [
         f"{attribute.name}={_value_text(value)}"
         for attribute, value in zip(node.op.attributes, node.attributes, strict=True)
-        if attribute.default is REQUIRED or identity_key(value) != identity_key(attribute.default)
+        if not isinstance(value, Body)
+        and (
+            attribute.default is REQUIRED or identity_key(value) != identity_key(attribute.default)
+        )
     ]
 
 
@@ -215,7 +322,7 @@ def _shape_text(node: Node) -> str:
 
 def _tally(nodes: Iterable[Node], longest: int = 4) -> str:
     """Returns operator names with their counts, most frequent first."""
-    counts = Counter(_kind_name(node) for node in nodes).most_common()
+    counts = Counter(kind_name(node) for node in nodes).most_common()
     texts = [f"{name} ×{count}" if count > 1 else name for name, count in counts]
     return shortened_list(texts, longest)
 

@@ -5,12 +5,13 @@ from bottom to top next to the forward part if that shortens the edges, as it do
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from symop.drawing.rows import (
     BOX_GAP,
+    ROW_WIDTH,
     Neighbors,
     Point,
     Wires,
@@ -46,18 +47,26 @@ class Layout(NamedTuple):
 
 
 def arrange(
-    sizes: Sequence[Point], edges: Sequence[tuple[int, int]], sides: Sequence[int]
+    sizes: Sequence[Point],
+    edges: Sequence[tuple[int, int]],
+    sides: Sequence[int],
+    *,
+    tops: Collection[int] = (),
+    bottoms: Collection[int] = (),
+    aligned: Collection[int] = (),
 ) -> Layout:
     """Computes positions of boxes of ``sizes`` (width, height) and routes of ``edges``.
 
     Boxes are numbered so that most edges lead to higher numbers; other edges are drawn upwards.
-    Edges are unique pairs of different boxes.
+    Edges are unique pairs of different boxes. The boxes in ``tops`` are in the first row, those in
+    ``bottoms`` in the last. Those in ``aligned`` are on a vertical line where they are linked.
     """
     ranks = min(
-        (ranks_of(order, edges) for order in orders(sides)),
+        (ranks_of(order, edges, tops, bottoms) for order in orders(sides)),
         key=lambda ranks: sum(abs(ranks[u] - ranks[v]) for u, v in edges),
     )
-    wires = Wires(sizes, edges, sides, split_wide(ranks, sizes))
+    width = max(ROW_WIDTH, 3 * max([sizes[box][0] for box in aligned], default=0.0))
+    wires = Wires(sizes, edges, sides, split_wide(ranks, sizes, width), aligned)
     rows = uncrossed(wires)
     x = _positions(wires, rows)
     return _routed(wires, rows, x)
@@ -194,6 +203,8 @@ def _strength(wires: Wires, point: int, other: int) -> float:
     """Returns the weight of keeping the edge between two points straight."""
     bends = 2 - wires.is_box(point) - wires.is_box(other)
     strength = (3.0, 2.0, 8.0)[bends]
+    if point in wires.aligned and other in wires.aligned:
+        strength = 20.0
     return 3.0 * strength if wires.group[point] == wires.group[other] else strength
 
 

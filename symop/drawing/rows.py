@@ -6,7 +6,7 @@ cross, and order each row so that few edges cross.
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 Point = tuple[float, float]
@@ -28,8 +28,16 @@ def orders(sides: Sequence[int]) -> list[list[int]]:
     return [plain, sorted(plain, key=lambda i: (sides[i], -i if sides[i] else i))]
 
 
-def ranks_of(order: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Returns the row of each box: below all adjacent boxes that precede it in ``order``."""
+def ranks_of(
+    order: Sequence[int],
+    edges: Sequence[tuple[int, int]],
+    tops: Collection[int] = (),
+    bottoms: Collection[int] = (),
+) -> list[int]:
+    """Returns the row of each box: below all adjacent boxes that precede it in ``order``.
+
+    Those in ``tops`` are in the first row, those in ``bottoms`` below all others.
+    """
     place = {box: position for position, box in enumerate(order)}
     above: Neighbors = [[] for _ in order]
     below: Neighbors = [[] for _ in order]
@@ -40,7 +48,13 @@ def ranks_of(order: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
     ranks = [0] * len(order)
     for box in order:
         ranks[box] = max((ranks[other] + 1 for other in above[box]), default=0)
-    _tighten(order, above, below, ranks)
+    still = {*tops, *bottoms}
+    _tighten([box for box in order if box not in still], above, below, ranks)
+    lowest = max([rank for box, rank in enumerate(ranks) if box not in still], default=0)
+    for box in tops:
+        ranks[box] = 0
+    for box in bottoms:
+        ranks[box] = lowest + 1
     return ranks
 
 
@@ -58,16 +72,18 @@ def _tighten(order: Sequence[int], above: Neighbors, below: Neighbors, ranks: li
                 ranks[box] = min(max(middle, max(uppers, default=0)), high)
 
 
-def split_wide(ranks: Sequence[int], sizes: Sequence[Point]) -> list[int]:
-    """Returns consecutive ranks in which no row is much wider than ``ROW_WIDTH``."""
+def split_wide(
+    ranks: Sequence[int], sizes: Sequence[Point], row_width: float = ROW_WIDTH
+) -> list[int]:
+    """Returns consecutive ranks in which no row is much wider than ``row_width``."""
     rows: dict[int, list[int]] = defaultdict(list)
     for box, rank in enumerate(ranks):
         rows[rank].append(box)
     result, current = [0] * len(ranks), -1
     for rank in sorted(rows):
-        filled = ROW_WIDTH + 1
+        filled = row_width + 1
         for box in rows[rank]:
-            if filled + sizes[box][0] > ROW_WIDTH:
+            if filled + sizes[box][0] > row_width:
                 current, filled = current + 1, 0.0
             result[box] = current
             filled += sizes[box][0] + BOX_GAP
@@ -87,9 +103,13 @@ class Wires:
         edges: Sequence[tuple[int, int]],
         sides: Sequence[int],
         ranks: Sequence[int],
+        aligned: Collection[int] = (),
     ) -> None:
-        """Creates the points of ``edges`` between boxes with known rows."""
-        self.sizes = sizes
+        """Creates the points of ``edges`` between boxes with known rows.
+
+        Edges between the boxes in ``aligned`` are vertical rather than others.
+        """
+        self.sizes, self.aligned = sizes, frozenset(aligned)
         self.rank = list(ranks)
         self.group = [2 * side for side in sides]
         """0 for forward, 2 for gradient, 1 for edges between them."""

@@ -32,7 +32,9 @@ class Paint(NamedTuple):
 PAINTS = {
     "forward": Paint("#e7effc", "#4c78c4", "operator"),
     "gradient": Paint("#fdeedd", "#d07c24", "operator of a gradient"),
+    "update": Paint("#fbe6ef", "#c2477f", "update of parameters and states"),
     "argument": Paint("#e3f5e8", "#3d9158", "argument"),
+    "parameter": Paint("#e0f3f5", "#2b8a94", "parameter"),
     "state": Paint("#f1e8fb", "#8757bd", "state", "4 2"),
     "constant": Paint("#eeeff1", "#8a9199", "constant"),
     "output": Paint("#1f2933", "#1f2933", "output of the graph"),
@@ -91,13 +93,33 @@ class Wire(NamedTuple):
         points: the points on its path; its direction at each is vertical.
         kind: ``forward``, ``gradient`` or ``residual``, from the forward part to the gradient.
         label: text next to its start.
-        returns: whether it leads back to an earlier box of a repeated block.
+        across: whether it leads from a box to its gradient on the right, and is horizontal.
     """
 
     points: list[Point]
     kind: str
     label: str = ""
-    returns: bool = False
+    across: bool = False
+
+
+class Frame(NamedTuple):
+    """A rectangle around the contents of an open block.
+
+    Attributes:
+        x: its left border.
+        y: its upper border.
+        width: its width.
+        height: its height.
+        paint: ``forward``, ``gradient`` or ``update``.
+        title: the text in its upper left corner.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    paint: str
+    title: str
 
 
 WIRES = {"forward": "#6f86a6", "gradient": "#d9944c", "residual": "#b4aba0"}
@@ -139,9 +161,17 @@ def one_line(text: str) -> str:
 
 
 def picture(
-    title: str, notes: Sequence[str], cards: Sequence[Card], wires: Sequence[Wire], layout: Layout
+    title: str,
+    notes: Sequence[str],
+    cards: Sequence[Card],
+    wires: Sequence[Wire],
+    layout: Layout,
+    frames: Sequence[Frame] = (),
 ) -> str:
-    """Returns the complete picture, with title, notes and legend above the boxes."""
+    """Returns the complete picture, with title, notes and legend above the boxes.
+
+    ``frames`` are behind the boxes, outer ones first.
+    """
     head = _head(title, notes, cards)
     width = max(layout.width, head.width) + 2 * MARGIN
     top = head.height + MARGIN
@@ -157,7 +187,9 @@ def picture(
             f'fill="{PAPER}" stroke="{FRAME}"/>',
             *head.parts,
             f'<g transform="translate({left:.1f},{top:.1f})">',
+            *(_frame(frame) for frame in frames),
             *(_line(wire) for wire in wires),
+            *(_title(frame) for frame in frames),
             *(_card(card, *at) for card, at in zip(cards, layout.centers, strict=True)),
             # After the cards, so that tips touch their boxes and labels stay readable.
             *(_tip(wire) for wire in wires),
@@ -195,20 +227,42 @@ def _head(title: str, notes: Sequence[str], cards: Sequence[Card]) -> _Head:
     return _Head(parts, max([*widths, x - MARGIN]), y)
 
 
-_OPERATORS = ("forward", "gradient")
+_OPERATORS = ("forward", "gradient", "update")
+
+
+def _frame(frame: Frame) -> str:
+    paint = PAINTS[frame.paint]
+    return (
+        f'<rect class="symop-frame" x="{_n(frame.x)}" y="{_n(frame.y)}" '
+        f'width="{_n(frame.width)}" height="{_n(frame.height)}" rx="8" fill="{paint.fill}" '
+        f'fill-opacity="0.35" stroke="{paint.stroke}" stroke-opacity="0.55"/>'
+    )
+
+
+def _title(frame: Frame) -> str:
+    """Returns the title, on a ground that hides the wires that enter there."""
+    line = Line(frame.title, 11.0, PAINTS[frame.paint].stroke, bold=True)
+    ground = (
+        f'<rect x="{_n(frame.x + 6)}" y="{_n(frame.y + 4)}" width="{_n(line.width + 8)}" '
+        f'height="16" rx="3" fill="{PAINTS[frame.paint].fill}"/>'
+    )
+    return ground + _written(line, frame.x + 10, frame.y + 16, "start")
 
 
 def _line(wire: Wire) -> str:
-    dash = ' stroke-dasharray="5 3"' if wire.returns else ""
     x, y = wire.points[-1]
-    curve = _curve([*wire.points[:-1], (x, y + 0.8 * _back(wire))])
     color = WIRES[wire.kind]
-    return f'<path d="{curve}" fill="none" stroke="{color}" stroke-width="1.3"{dash}/>'
+    style = f'fill="none" stroke="{color}" stroke-width="1.3"'
+    if wire.across:
+        return f'<path d="M{_n(wire.points[0][0])} {_n(y)}H{_n(x - 5)}" {style}/>'
+    return f'<path d="{_curve([*wire.points[:-1], (x, y + 0.8 * _back(wire))])}" {style}/>'
 
 
 def _tip(wire: Wire) -> str:
-    """Returns the arrowhead at the end, which is always vertical."""
+    """Returns the arrowhead at the end, which is vertical except across."""
     x, y = wire.points[-1]
+    if wire.across:
+        return f'<path d="M{_n(x)} {_n(y)}l-6 -3.5v7z" fill="{WIRES[wire.kind]}"/>'
     return f'<path d="M{_n(x)} {_n(y)}l-3.5 {_n(_back(wire))}h7z" fill="{WIRES[wire.kind]}"/>'
 
 

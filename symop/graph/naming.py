@@ -11,6 +11,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from registry.errors import ArgumentError, FeedError, NameConflictError, nearest
 from registry.operator.operator import Operator
@@ -85,6 +86,25 @@ def output_name(node: Node, names: dict[Node, str]) -> str:
         return name.replace(".", "_")
     outputs = node.op.outputs if isinstance(node.op, Operator) else ()
     return f"{name}_{outputs[0]}" if outputs and outputs[0] != "out" else f"{name}_output"
+
+
+_gradients: "WeakKeyDictionary[Node, tuple[str, ...]]" = WeakKeyDictionary()
+"""The names of the values whose gradient a node is; only drawings and reports read them."""
+
+
+def note_gradients(xs: Sequence[Node], gradients: Sequence[Node | None]) -> None:
+    """Notes for each of ``gradients`` that it is the gradient of one of ``xs``."""
+    for x, gradient in zip(xs, gradients, strict=True):
+        if gradient is not None and gradient.inputs and x.name is not None:
+            known = _gradients.get(gradient, ())
+            if x.name not in known:
+                _gradients[gradient] = (*known, x.name)
+
+
+def gradient_name(node: Node) -> str | None:
+    """Returns ``gradient of x``, if a node is the gradient of a value called ``x``; else None."""
+    names = _gradients.get(node)
+    return None if names is None else f"gradient of {', '.join(names)}"
 
 
 def variables_of(outputs: Sequence[Node]) -> dict[str, Node]:

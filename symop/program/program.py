@@ -17,7 +17,8 @@ from registry.shardings import MeshAxes
 from registry.table import get
 from registry.types import VarKind
 from symop import random
-from symop.drawing.draw import html
+from symop.drawing.draw import subject_html
+from symop.drawing.subject import Subject, subject_of, updating
 from symop.graph.shardings import Rules
 from symop.io.files import PathLike, read_bounded, write_atomically
 from symop.io.parsing import parse_records
@@ -388,8 +389,20 @@ class Program:
 
     def _repr_html_(self) -> str:
         """Returns the drawing shown by a notebook."""
+        return subject_html(self._subject())
+
+    def _subject(self) -> Subject:
+        """Returns what drawings show."""
+        # Interned nodes have the origin of the latest call; the records have those of this program.
+        values = Program.from_desc(self.desc())._block.values
+        updates = self._block.desc.updates
+        new = {value: f"new {state}" for state, value in updates.items()}
         ends = self._ends()
-        return html([self._block.values[name] for name in ends], ends)
+        subject = subject_of([values[name] for name in ends], [new.get(one, one) for one in ends])
+        others = [values[name] for name in ends if name not in new]
+        kept = {one.name: one.desc.role for one in (*self.parameters, *self.states)}
+        changed = updating(others, [values[name] for name in updates.values()])
+        return subject._replace(roles=kept, updates=changed)
 
     def _ends(self) -> list[str]:
         """Returns the names of the values that no call of the program reads."""

@@ -20,7 +20,8 @@ from registry.operator.operator import Operator
 from registry.shardings import Sharding
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Var, infix
-from symop.drawing.draw import MAX_NODES, draw, html
+from symop.drawing.draw import MAX_NODES, draw_subject, subject_html
+from symop.drawing.subject import Subject, subject_of
 from symop.graph.emission import alike
 from symop.graph.inference import infer_variables, redeclare
 from symop.graph.naming import names_of, require_known, variables_of
@@ -187,11 +188,15 @@ class Symbol(Interface):
 
     def _repr_html_(self) -> str:
         """Returns the drawing shown by a notebook."""
-        return html(self.nodes, self.list_outputs())
+        return subject_html(self._subject())
 
     def to_svg(self, *, max_nodes: int = MAX_NODES, title: str | None = None) -> str:
         """Draws the graph as SVG; parts are folded if it exceeds ``max_nodes`` boxes."""
-        return draw(self.nodes, max_nodes=max_nodes, title=title, names=self.list_outputs())
+        return draw_subject(self._subject()._replace(title=title), max_nodes=max_nodes)
+
+    def _subject(self) -> Subject:
+        """Returns what drawings show."""
+        return subject_of(self.nodes, self.list_outputs())
 
     def __copy__(self) -> "Symbol":
         return self
