@@ -1,24 +1,33 @@
 """Every example in README.md, in docs/ and in docstrings runs and shows what it says it shows."""
 
 import ast
+import contextlib
 import doctest
 import importlib
 import inspect
+import io
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import registry
 import symop as so
+from symop import cli
 
 ROOT = Path(__file__).parents[1]
 # The pages of operators show docstrings, whose examples run below.
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LANGUAGES = ("python", "console", "text", "sh", "toml", "")
+"""Those of blocks; ``python`` and ``console`` run."""
 FENCE = re.compile(r"^```(?P<language>.*?)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)")
 
 
 def modules():
@@ -29,10 +38,10 @@ def modules():
 
 
 def run(test):
-    """Run one docstring or page; the report of what failed is the message."""
+    """Run one docstring; the report of what failed is the message."""
     report = []
     runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
-    runner.run(test, out=report.append)
+    runner.run(test, out=report.append, clear_globs=False)
     assert not report, "".join(report)
 
 
@@ -40,19 +49,44 @@ def page_id(path):
     return str(path.relative_to(ROOT))
 
 
-def examples(path):
-    """The code of a page, each line where it was.
+def run_block(block, path, names, monkeypatch):
+    """Run one block of a page: commands, examples with prompts, or plain code."""
+    text = block.string
+    line = text.count("\n", 0, block.start("code"))
+    language, code = block["language"], block["code"]
+    if language == "console":
+        run_commands(code, monkeypatch)
+    elif language == "python" and code.startswith(">>>"):
+        # A blank line is part of an output, unless a prompt follows.
+        code = re.sub(r"\n\n(?!>>>|\Z)", "\n<BLANKLINE>\n", code)
+        test = doctest.DocTestParser().get_doctest(code, names, page_id(path), str(path), line)
+        run(test)
+        names.update(test.globs)
+    elif language == "python":
+        exec(compile("\n" * line + code, str(path), "exec"), names)
 
-    A blank line is part of an output, unless a prompt follows.
-    """
-    text = path.read_text(encoding="utf-8")
-    code, end = "", 0
-    for block in FENCE.finditer(text):
-        if block["language"] in ("", "python"):
-            code += "\n" * text.count("\n", end, block.start("code"))
-            code += re.sub(r"\n\n(?!>>>|\Z)", "\n<BLANKLINE>\n", block["code"])
-            end = block.end("code")
-    return code
+
+def run_commands(code, monkeypatch):
+    """Run the commands after each prompt, and compare what they print."""
+    assert code.startswith("$ ")
+    for typed in code.removeprefix("$ ").split("\n$ "):
+        line, _, expected = typed.partition("\n")
+        printed = printed_by(line, monkeypatch)
+        assert doctest.OutputChecker().check_output(expected, printed, FLAGS), printed
+
+
+def printed_by(line, monkeypatch):
+    """What a pipeline of commands prints; it runs in this process."""
+    data = ""
+    for command in line.split(" | "):
+        name, *arguments = shlex.split(command)
+        assert name == "symop", line
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode())))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            cli.main(arguments)
+        data = out.getvalue()
+    return data
 
 
 @pytest.mark.usefixtures("temporary_operators")
@@ -62,20 +96,17 @@ class TestPages:
     def test_examples_run(self, path, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         so.random.seed(0)
-        code = examples(path)
-        run(doctest.DocTestParser().get_doctest(code, {}, page_id(path), str(path), 0))
+        names = {"__name__": "__main__"}
+        for block in FENCE.finditer(path.read_text(encoding="utf-8")):
+            run_block(block, path, names, monkeypatch)
 
     @pytest.mark.parametrize("path", PAGES, ids=page_id)
     def test_no_example_is_left_out(self, path):
-        code, text = examples(path).splitlines(), path.read_text(encoding="utf-8").splitlines()
-        prompts = [i for i, line in enumerate(text) if line.startswith(">>>")]
-        assert prompts == [i for i, line in enumerate(code) if line.startswith(">>>")]
-
-    @pytest.mark.parametrize("path", PAGES, ids=page_id)
-    def test_links_lead_somewhere(self, path):
-        prose = FENCE.sub("", path.read_text(encoding="utf-8"))
-        targets = LINK.findall(prose)
-        assert [target for target in targets if not (path.parent / target).exists()] == []
+        text = path.read_text(encoding="utf-8")
+        run = [b for b in FENCE.finditer(text) if b["language"] == "python"]
+        prompts = sum(b["code"].count("\n>>>") + b["code"].startswith(">>>") for b in run)
+        assert prompts == text.count("\n>>>")
+        assert not [b for b in FENCE.finditer(text) if b["language"] not in LANGUAGES]
 
 
 @pytest.mark.usefixtures("temporary_operators")

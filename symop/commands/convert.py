@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from registry.errors import ArgumentError
+from symop.commands.files import types_of
 from symop.interop.converting import convert_mxnet
 
 _TOLERANCE = 1e-5
@@ -11,10 +13,14 @@ _TOLERANCE = 1e-5
 
 def run(options: argparse.Namespace) -> int:
     """Convert the model; fails if an output changes by more than rounding."""
-    made = convert_mxnet(options.prefix, options.epoch, options.output, dict(options.shape))
-    print(f"wrote {made.graph} and {made.parameters}")
-    print(f"largest difference of an output before and after: {made.difference:.3g}")
-    if made.difference <= _TOLERANCE:
+    typed = [one.name for one in options.shape if one.dtype is not None]
+    if typed:
+        raise ArgumentError(f"convert: --shape must hold shapes alone, got the dtype of {typed[0]}")
+    shapes = types_of("convert", options.shape)
+    model = convert_mxnet(options.prefix, options.epoch, options.output, shapes)
+    print(f"wrote {model.graph} and {model.parameters}")
+    print(f"largest difference of an output before and after: {model.difference:.3g}")
+    if model.difference <= _TOLERANCE:
         return 0
     print("symop: the outputs differ by more than rounding", file=sys.stderr)
     return 1

@@ -1,11 +1,10 @@
-"""``symop draw``: draws a saved symbol as SVG."""
+"""``symop draw``: draws a graph or a program as SVG."""
 
 import argparse
 
-from symop.symbol.building import load
+from symop.commands.files import read, write
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the picture."""
-    options.output.write_text(load(options.file).to_svg(), encoding="utf-8")
-    print(f"wrote {options.output}")
+    write(options.output, read(options.file).to_svg())

@@ -1,10 +1,10 @@
-"""``symop show``: prints a saved symbol as a program."""
+"""``symop show``: prints a graph or a program as text."""
 
 import argparse
 
-from symop.symbol.building import load
+from symop.commands.files import read
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the symbol."""
-    print(load(options.file))
+    """Print it."""
+    print(read(options.file))

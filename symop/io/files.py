@@ -118,6 +118,9 @@ def _create(path: Path, before: os.stat_result | None) -> int:
     except PermissionError as error:
         reason = "the folder must be writable, for the file is replaced whole"
         raise PermissionError(error.errno, reason, os.fspath(path.parent)) from None
+    except FileNotFoundError as error:
+        reason = "the folder must exist"
+        raise FileNotFoundError(error.errno, reason, os.fspath(path.parent)) from None
 
 
 def _take_over(descriptor: int, before: os.stat_result) -> None:

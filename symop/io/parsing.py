@@ -77,10 +77,20 @@ def parse(text: str) -> list[Node]:
     Raises:
         FormatError: the text is not a valid program; the message gives the line and the column.
     """
+    return parse_graph(text)[0]
+
+
+def parse_graph(text: str) -> tuple[list[Node], list[Node]]:
+    """Returns the outputs of the graph printed as ``text``, and all its variables in order.
+
+    Raises:
+        FormatError: the text is not a valid program; the message gives the line and the column.
+    """
     desc, places, check = parse_records(text)
     values = rebuild(desc, places[0], places)
     check(values)
-    return fetch(desc, values, places[0])
+    variables = [values[var.name] for var in desc.blocks[0].vars]
+    return fetch(desc, values, places[0]), variables
 
 
 class _Parser(Tokens):

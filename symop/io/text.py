@@ -79,21 +79,22 @@ def program_text(desc: ProgramDesc, types: Mapping[str, VarType] | None = None) 
 
 
 def _block_text(block: BlockDesc, fetched: Sequence[str], types: Mapping[str, VarType]) -> str:
-    printer = _Printer(block, types)
+    printer = Printer(block, types)
     lines = "".join([f"{line}\n" for line in printer.lines()])
     fetch = ", ".join([printer.operand(name) for name in fetched])
     return f"{_header(block)} {{\n{lines}}} -> {fetch}".rstrip() + "\n"
 
 
 def _header(block: BlockDesc) -> str:
-    variables = [_variable(var) for var in block.vars if var.role != "intermediate"]
+    variables = [variable_text(var) for var in block.vars if var.role != "intermediate"]
     line = f"({', '.join(variables)})"
     if len(line) + 2 <= _WIDTH:
         return line
     return "(\n" + "".join([f"  {one},\n" for one in variables]) + ")"
 
 
-def _variable(var: VarDesc) -> str:
+def variable_text(var: VarDesc) -> str:
+    """Returns a variable as the head of a program declares it."""
     role = "" if var.role == "argument" else f"{_name(var.role)} "
     declared = ""
     if var.shape is not None or var.dtype is not None:
@@ -105,21 +106,23 @@ def _variable(var: VarDesc) -> str:
     return f"{role}{_name(var.name)}{declared}" + (f" {{{', '.join(extra)}}}" if extra else "")
 
 
-class _Printer:
+class Printer:
     """Prints the operators of a block, one per line."""
 
     def __init__(self, block: BlockDesc, types: Mapping[str, VarType]) -> None:
+        """Creates a printer of ``block``, whose values have these types, as far as known."""
         self.block = block
         self.types = types
         self.inline: dict[str, str] = {}
         self.stops = {var.name for var in block.vars if var.stop_gradient}
 
     def lines(self) -> Iterator[str]:
+        """Yields the lines of all calls and updates, in order."""
         mark: str | None = None
         first = True
         for op in self.block.ops:
             if op.type in (CONSTANT.name, TRAINING.name):
-                self._keep_inline(op)
+                self.keep_inline(op)
                 continue
             if op.gradient_of != mark:
                 mark = op.gradient_of
@@ -127,23 +130,29 @@ class _Printer:
                     yield ""
                 if mark is not None:
                     yield f"  {GRADIENT}{_name(mark)}"
-            yield f"  {self._targets(op)} = {self._call(op)}"
+            yield f"  {self.statement(op)}"
             first = False
         if self.block.updates and mark is not None:
             yield ""
         for state, value in self.block.updates.items():
             yield f"  {_name(state)} {BECOMES} {self.operand(value)}"
 
+    def statement(self, op: OpDesc) -> str:
+        """Returns the line of a call."""
+        return f"{self._targets(op)} = {self._call(op)}"
+
     def operand(self, name: str) -> str:
+        """Returns a value as it is written where a call reads it."""
         return self.inline.get(name) or _name(name)
 
-    def _keep_inline(self, op: OpDesc) -> None:
+    def keep_inline(self, op: OpDesc) -> None:
+        """Writes a number or a flag where calls read it, in place of a line of its own."""
         (name,) = op.outputs["out"]
         if op.type == TRAINING.name:
             self.inline[name] = "training"
             return
         attrs = msgspec.convert(op.attrs, ConstantAttrs)
-        value = _value(attrs.value)
+        value = value_text(attrs.value)
         if attrs.dtype is not None:
             kind = "" if attrs.kind == VarKind.LOD_TENSOR.value else f"{attrs.kind} "
             value = f"{kind}{attrs.dtype}[{','.join(map(str, attrs.shape))}]({value})"
@@ -215,7 +224,7 @@ def _is_sub_block(plain: Any) -> bool:
 
 
 def _attributes(attrs: Mapping[str, Any]) -> list[str]:
-    return [f"{key}={_value(value)}" for key, value in attrs.items()]
+    return [f"{key}={value_text(value)}" for key, value in attrs.items()]
 
 
 def _array(attrs: ArrayAttrs) -> str:
@@ -231,23 +240,23 @@ def _entry(entry: Any) -> str:
     if is_exact(entry.dtype):
         return repr(entry.item())
     if is_complex(entry.dtype):
-        return _value(to_plain(complex(entry)))
+        return value_text(to_plain(complex(entry)))
     return str(float(str(entry))) if entry.dtype == np.float32 else str(float(entry))
 
 
-def _value(plain: Any) -> str:
+def value_text(plain: Any) -> str:
     """Returns an attribute's value, given in JSON form."""
     match plain:
         case str():
             return _quoted(plain)
         case list():
-            return f"({', '.join(map(_value, plain))}{',' if len(plain) == 1 else ''})"
+            return f"({', '.join(map(value_text, plain))}{',' if len(plain) == 1 else ''})"
         case {"block": int(number)}:
             return f"{SUB_BLOCK_SIGN}{number}"
         case {"dtype": str(name)} | {"float": str(name)}:
             return name
         case {"complex": [real, imag]}:
-            return f"complex({_value(real)}, {_value(imag)})"
+            return f"complex({value_text(real)}, {value_text(imag)})"
     return repr(plain)
 
 

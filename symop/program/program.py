@@ -17,7 +17,7 @@ from registry.shardings import MeshAxes
 from registry.table import get
 from registry.types import VarKind
 from symop import random
-from symop.drawing.draw import subject_html
+from symop.drawing.draw import MAX_NODES, draw_subject, subject_html
 from symop.drawing.subject import Subject, subject_of, updating
 from symop.graph.shardings import Rules
 from symop.io.files import PathLike, read_bounded, write_atomically
@@ -403,6 +403,10 @@ class Program:
         kept = {one.name: one.desc.role for one in (*self.parameters, *self.states)}
         changed = updating(others, [values[name] for name in updates.values()])
         return subject._replace(roles=kept, updates=changed)
+
+    def to_svg(self, *, max_nodes: int = MAX_NODES, title: str | None = None) -> str:
+        """Draws the program as SVG; parts are folded if it exceeds ``max_nodes`` boxes."""
+        return draw_subject(self._subject()._replace(title=title), max_nodes=max_nodes)
 
     def _ends(self) -> list[str]:
         """Returns the names of the values that no call of the program reads."""

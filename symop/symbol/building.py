@@ -275,7 +275,7 @@ class ValueAndGrad:
         names = [name for name, node in variables.items() if node.attributes[2] == "argument"]
         by_default = wrt is None
         if wrt is None:
-            wrt = [name for name in names if _may_move(variables[name])]
+            wrt = [name for name in names if may_move(variables[name])]
         require_known("value_and_grad", wrt, names)
         how: dict[str, Any] = {"training": is_train, "stacking": stacked, "remat": remat}
         try:
@@ -344,7 +344,7 @@ def _value_and_grad_of(loss: Symbol, wrt: Any, *how: Any) -> ValueAndGrad:
     return ValueAndGrad(loss, wrt, is_train=is_train, stacked=stacked, remat=remat)
 
 
-def _may_move(variable: Node) -> bool:
+def may_move(variable: Node) -> bool:
     """Whether ``variable`` may have a gradient, according to its declared dtype."""
     dtype = variable.attributes[1]
     return dtype is None or is_inexact(dtype)

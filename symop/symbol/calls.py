@@ -17,6 +17,7 @@ from registry.var import Attributes, Inputs
 from symop.graph import nodes as graph
 from symop.graph.naming import layer_name, scoped_name
 from symop.graph.nodes import CONSTANT, Node, as_node, built_at, user_origin
+from symop.io.parsing import parse_graph
 from symop.io.rebuilding import graph_of
 from symop.io.serialize import decode
 from symop.runtime.executor import Executor
@@ -111,6 +112,16 @@ def load_json(text: str | bytes) -> Symbol:
         FormatError: the text is damaged, too large or of a newer version; the message shows where.
     """
     return from_desc(decode(text))
+
+
+def parse(text: str) -> Symbol:
+    """Parses the text printed by ``str(symbol)``.
+
+    Raises:
+        FormatError: the text is not a valid program; the message gives the line and the column.
+    """
+    nodes, variables = parse_graph(text)
+    return Symbol(nodes, tuple(variables))
 
 
 def _pickled(symbol: Symbol) -> tuple[Any, ...]:
