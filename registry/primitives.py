@@ -56,6 +56,17 @@ CALLS = primitives_named(*CALL_NAMES)
 CONVOLUTION_NAMES = ("conv_general_dilated",)
 CONVOLUTIONS = primitives_named(*CONVOLUTION_NAMES)
 
+PRODUCT_NAMES = ("dot_general", "ragged_dot_general", "scaled_dot", *CONVOLUTION_NAMES)
+PRODUCTS = primitives_named(*PRODUCT_NAMES)
+"""The primitives that the matrix units of accelerators compute."""
+
+FACTORIZATION_NAMES = (
+    *("cholesky", "eig", "eigh", "hessenberg", "householder_product", "lu", "qr", "schur", "svd"),
+    *("triangular_solve", "tridiagonal", "tridiagonal_solve"),
+)
+FACTORIZATIONS = primitives_named(*FACTORIZATION_NAMES)
+"""The primitives of linear algebra that no library computes in half precision."""
+
 REVERSE_ONLY_NAMES = ("custom_lin",)
 REVERSE_ONLY = primitives_named(*REVERSE_ONLY_NAMES)
 """The primitives whose results are tangents that can only be transposed."""

@@ -16,183 +16,122 @@ Example:
     [1.0, -1.0]
 """
 
-import contextlib
-import functools
-import inspect
-import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from registry.errors import ArgumentError, BusyError, FeedError, SymopError, missing_extra
+from registry.errors import ArgumentError, BusyError, FeedError
+from registry.types import DType
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
 from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, undeclared, with_shardings
+from symop.passes.mixed_precision import narrow
 from symop.planning.activations import BatchFunction, batch_splits
+from symop.random import as_key
 from symop.runtime.donation import (
-    Cell,
     ChangedError,
     DonatingStep,
     KeepsError,
-    Packed,
     TracedError,
     pack,
     unpack,
 )
-from symop.runtime.function import GraphFunction
 from symop.runtime.initial import initial_value
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
-from symop.symbol.building import Group
+from symop.symbol.building import Group, var
 from symop.symbol.symbol import Symbol
-from symop.training.feeding import Feeding, common_length, feeding
+from symop.training.callbacks import Callback, EarlyStopping, Fit
+from symop.training.evaluation import batches_of, pieces_of, weighted_means
+from symop.training.feeding import Feeding, Shuffled, common_length, feeding, require_joined
+from symop.training.history import History, plot_history
 from symop.training.joining import Job, distributed
+from symop.training.logs import JsonLines, TensorBoard
+from symop.training.loop import Checkpoints, Loop, checkpoints_of
+from symop.training.loss_scaling import LossScale
+from symop.training.optimizers import calling_optimizer, extra_arguments, optimizer
 from symop.training.placing import on_automatic_axes, shardings_of_state
+from symop.training.precision import Precision, precision_of
+from symop.training.progress import progress_bar
+from symop.training.state import Arrays, Parts, ScaleState, TrainState
+from symop.training.step import (
+    FACTOR,
+    Decay,
+    Options,
+    Step,
+    initial_average,
+    initial_scale,
+)
+from symop.training.streams import Stream, prefetched
 
 __all__ = [
+    "Callback",
+    "Checkpoints",
+    "EarlyStopping",
+    "Fit",
+    "History",
     "Job",
+    "JsonLines",
+    "LossScale",
+    "Precision",
+    "ScaleState",
+    "TensorBoard",
     "TrainState",
     "Trainer",
     "batches",
     "distributed",
     "initialize",
+    "optimizer",
     "plot_history",
     "share",
 ]
 
 _TIMES = 100
-Arrays = dict[str, Any]
 Batch = Mapping[str, Any]
+_named_optimizer = optimizer
 
 
-class _Parts(NamedTuple):
-    """The parts of a training state."""
+class _Function(BatchFunction):
+    """A graph as a function, whose products are computed in a dtype of their own.
 
-    params: Arrays
-    states: Arrays
-    opt_state: Any
-    key: Any
-    step: Any
-
-
-class TrainState:
-    """The state of training, which a step reads and replaces; a pytree.
-
-    A step donates the arrays of the state and replaces them in one operation: after any exception,
-    Ctrl-C included, it contains the state either before or after the step.
-
-    Args:
-        params: the trained arguments, by name.
-        states: the auxiliary states, by name.
-        opt_state: the state of the optimizer.
-        key: the random key of the next step.
-        step: the number of steps taken.
+    Attributes:
+        narrow: the dtype; None for that of the graph.
     """
 
-    __slots__ = ("__weakref__", "_cell")
-    _fields = _Parts._fields
+    narrow: DType | None = None
 
-    def __init__(self, params: Arrays, states: Arrays, opt_state: Any, key: Any, step: Any) -> None:
-        """Creates a state from its parts."""
-        # A step leaves the parts packed, and the first access unpacks them.
-        self._cell = Cell([_Parts(params, states, opt_state, key, step)])
-
-    def _parts(self) -> _Parts:
-        # A signal handler may take a step meanwhile, so the item is changed, not replaced.
-        held = self._cell.last[0]
-        parts: Any = held[0]
-        if parts.__class__ is Packed:
-            parts = held[0] = parts()
-        assert isinstance(parts, _Parts)
-        return parts
-
-    @property
-    def params(self) -> Arrays:
-        """The trained arguments, by name."""
-        return self._parts().params
-
-    @property
-    def states(self) -> Arrays:
-        """The auxiliary states, by name."""
-        return self._parts().states
-
-    @property
-    def opt_state(self) -> Any:
-        """The state of the optimizer."""
-        return self._parts().opt_state
-
-    @property
-    def key(self) -> Any:
-        """The random key of the next step."""
-        return self._parts().key
-
-    @property
-    def step(self) -> Any:
-        """The number of steps taken."""
-        return self._parts().step
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parts())
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._parts()[index]
-
-    def _asdict(self) -> dict[str, Any]:
-        return self._parts()._asdict()
-
-    def _replace(self, **parts: Any) -> "TrainState":
-        return TrainState(*self._parts()._replace(**parts))
-
-    def __repr__(self) -> str:
-        return repr(self._parts()).replace("_Parts", "TrainState", 1)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TrainState, tuple(self)
-
-    def _given(self) -> Packed:
-        """Returns the parts, packed as a step takes them."""
-        parts = self._cell.last[0][0]
-        return parts if parts.__class__ is Packed else pack(parts)
-
-
-_register: Any = jax.tree_util.register_pytree_with_keys
-_register(
-    TrainState,
-    lambda state: (
-        [(jax.tree_util.GetAttrKey(n), one) for n, one in state._asdict().items()],
-        None,
-    ),
-    lambda _, parts: TrainState(*parts),
-    lambda state: (tuple(state), None),
-)
+    def prepare(self, nodes: list[Node]) -> list[Node]:
+        """Returns the graph with its casts and constraints."""
+        return super().prepare(nodes if self.narrow is None else narrow(nodes, self.narrow))
 
 
 class Trainer:
     """Trains the parameters of a loss: every argument of the symbol that is not an input.
 
     The step is compiled once: one program of forward, backward and update, which donates the old
-    state to the new one. A trainer can be pickled if its optimizer can; optax's optimizers are
+    state to the new one. Batches may have other lengths than the inputs declare; the step is
+    compiled for each. A trainer can be pickled if its optimizer can; optax's optimizers are
     closures, which the package ``cloudpickle`` supports and ``pickle`` does not.
     """
 
     def __init__(
         self,
         loss: Symbol,
-        optimizer: optax.GradientTransformation,
+        optimizer: Any,
         *,
         inputs: Sequence[str],
         metrics: Mapping[str, Symbol] | None = None,
+        accumulate: int = 1,
+        precision: Precision | str | None = None,
+        ema: Decay | None = None,
         remat: Policy | None = None,
         mesh: Any = None,
         rules: Rules | None = None,
@@ -201,7 +140,8 @@ class Trainer:
 
         Args:
             loss: a symbol of shape ``()``.
-            optimizer: an optax gradient transformation, or another object with its functions
+            optimizer: the name of an optimizer of optax (see ``optimizer``), an optax gradient
+                transformation, or another object with its functions
                 ``init`` and ``update``. Of the following, ``update`` receives the extra arguments
                 that it takes: ``value`` and ``grad``, the loss and its gradients; ``value_fn`` (or
                 ``obj_fn``) and ``grad_fn``, the loss and its gradients as functions of the
@@ -211,6 +151,16 @@ class Trainer:
                 ``optax.chain`` and other wrappers, whose extra arguments it does not take.
             inputs: the names of the arguments that a batch feeds.
             metrics: further values to compute in each step, from arguments and states of the loss.
+            accumulate: the number of parts of a batch that a step computes one after the other,
+                to save memory. Loss, metrics and gradients are the means over the parts, which for
+                a loss that is a mean over examples are those of the whole batch. States see
+                one part after the other.
+            precision: the dtype of matrix products and convolutions, such as ``"bfloat16"``, or a
+                ``Precision``. Parameters, losses and statistics are of float32 unless it says
+                otherwise.
+            ema: the decay of exponential moving averages of the parameters, which start at the
+                initial parameters: a number such as 0.999, or a function of the number of previous
+                steps. They are part of the state, ``TrainState.average``.
             remat: the rematerialization policy (``so.remat``); by default all residuals are kept.
             mesh: the devices to train on, a ``jax.sharding.Mesh``. Parameters are whole on each
                 device and inputs split by examples, over the mesh axis ``"data"`` or the only one,
@@ -223,31 +173,55 @@ class Trainer:
             ArgumentError: an argument is invalid: the message says what must hold.
         """
         require_known("Trainer", inputs, loss.list_arguments())
-        self.loss, self.optimizer = loss, optimizer
-        self._extra = _extra_arguments(optimizer)
+        self.loss = loss
+        self.optimizer = _named_optimizer(optimizer) if isinstance(optimizer, str) else optimizer
+        extra = extra_arguments(self.optimizer)
         self.inputs = list(inputs)
         self.remat = require_policy("Trainer", remat)
+        self.precision = precision_of(precision)
+        self.accumulate, self.ema = accumulate, ema
+        _check_numbers(accumulate, ema)
         self.metrics = dict(metrics or {})
         _check_metrics(loss, self.metrics)
         self.placement = self._placed(mesh, rules)
         loss = self.loss
         self.parameters = [n for n in loss.list_arguments() if n not in inputs]
         needed = variables_of([loss.node])
-        self._moving = [name for name in self.parameters if name in needed]
-        outputs = Group([loss, *self.metrics.values()])
-        self._function = BatchFunction(
-            outputs.nodes, outputs.also, training=True, wrt=self._moving, remat=self.remat
+        moving = [name for name in self.parameters if name in needed]
+        scaled = [] if self.precision.loss_scale is None else [loss * var(FACTOR, (), "float32")]
+        self._function = self._compiled([*scaled, loss, *self.metrics.values()], wrt=moving)
+        # The loss alone is for optimizers that evaluate it at other parameters.
+        self._advanced = Step(
+            self._function,
+            self._compiled([loss]),
+            self.optimizer,
+            extra=list(extra),
+            metrics=list(self.metrics),
+            moving=moving,
+            options=Options(accumulate, self.precision, ema, self.placement),
         )
-        if self.placement is not None:
-            self._function.split(*batch_splits(self.placement, variables_of(outputs.roots), inputs))
-        # The loss alone, for optimizers that evaluate it at other parameters.
-        self._value = GraphFunction([loss.node], loss.also, training=True, remat=self.remat)
         self._step = DonatingStep(self._run)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        where = MeshRecord.of(self.placement)
-        how = self.loss, self.optimizer, self.inputs, self.metrics, self.remat, where
-        return _trainer_of, how
+        options = {
+            **{"inputs": self.inputs, "metrics": self.metrics, "accumulate": self.accumulate},
+            **{"precision": self.precision, "ema": self.ema, "remat": self.remat},
+        }
+        return _trainer_of, (self.loss, self.optimizer, options, MeshRecord.of(self.placement))
+
+    def _compiled(
+        self, outputs: Sequence[Symbol], *, training: bool = True, wrt: Sequence[str] = ()
+    ) -> _Function:
+        """Returns the function of some outputs, and of their gradients."""
+        group = Group(outputs)
+        remat = self.remat if training else None
+        function = _Function(group.nodes, group.also, training=training, wrt=wrt, remat=remat)
+        function.open(self.inputs)
+        function.narrow = self.precision.narrow
+        if self.placement is not None:
+            variables = variables_of(group.roots)
+            function.split(*batch_splits(self.placement, variables, self.inputs))
+        return function
 
     def _placed(self, mesh: Any, rules: Rules | None) -> Placement | None:
         """Declares the shardings that the mesh and the rules give to the variables."""
@@ -265,25 +239,28 @@ class Trainer:
         self.metrics = dict(zip(self.metrics, metrics, strict=True))
         return placement
 
-    def init(self, seed: int = 0, **shapes: Sequence[int]) -> TrainState:
+    def init(self, seed: Any = 0, **shapes: Sequence[int]) -> TrainState:
         """Returns the state before the first step: random parameters, zero moments.
 
         Args:
-            seed: the seed of the parameters and of the random numbers in steps.
+            seed: the seed of the parameters and of the random numbers in steps, or a key of
+                ``jax.random``.
             **shapes: the shapes of inputs that the graph does not declare.
 
         Raises:
             ArgumentError: the optimizer does not accept the parameters, or arguments differ between
                 processes.
         """
+        key = _key_of(seed)
         if self.placement is None:
-            return TrainState(*self._initial(jax.random.key(seed), shapes))
-        facts = {"the seed": seed, "shapes": {name: list(one) for name, one in shapes.items()}}
+            return TrainState(*self._initial(key, shapes))
+        facts = {
+            "the seed": np.asarray(jax.random.key_data(key)).tolist(),
+            "shapes": {name: list(one) for name, one in shapes.items()},
+        }
         require_same("init", self.placement.mesh, facts)
         where = jax.tree.map(lambda one: one.sharding, self.struct(**shapes))
-        start = jax.jit(
-            lambda: TrainState(*self._initial(jax.random.key(seed), shapes)), out_shardings=where
-        )
+        start = jax.jit(lambda: TrainState(*self._initial(key, shapes)), out_shardings=where)
         with self.placement.current():
             state: TrainState = start()
         return state
@@ -301,14 +278,16 @@ class Trainer:
         made = jax.tree.map(lambda one, at: struct(one.shape, one.dtype, sharding=at), parts, where)
         return TrainState(*made)
 
-    def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> _Parts:
+    def _initial(self, key: Any, shapes: Mapping[str, Sequence[int]]) -> Parts:
         own, steps = jax.random.split(key)
-        given = initialize(self.loss, own, **shapes)
-        params = {name: given[name] for name in self.parameters}
-        states = {name: given[name] for name in self.loss.list_auxiliary_states()}
-        with _calling_optimizer("init", "a dict of parameters"):
+        arrays = initialize(self.loss, own, **shapes)
+        initial = {name: arrays[name] for name in self.parameters}
+        params = self.precision.kept(initial)
+        states = {name: arrays[name] for name in self.loss.list_auxiliary_states()}
+        with calling_optimizer("init", "a dict of parameters"):
             opt_state = self.optimizer.init(params)
-        return _Parts(params, states, opt_state, steps, jnp.int32(0))
+        average, scale = initial_average(initial, self.ema), initial_scale(self.precision)
+        return Parts(params, states, opt_state, steps, jnp.int32(0), average, scale)
 
     def step(self, state: TrainState, batch: Batch) -> tuple[TrainState, Arrays]:
         """Takes one step; returns the new state, and the loss and metrics before the update.
@@ -324,12 +303,7 @@ class Trainer:
             FeedError: ``batch`` lacks an input, or contains something else, or the processes do
                 not give parts of one batch.
         """
-        require_known("step", batch, self.inputs)
-        missing = [name for name in self.inputs if name not in batch]
-        if missing:
-            raise FeedError(
-                f"step: the batch must hold {', '.join(self.inputs)}, got no {', '.join(missing)}"
-            )
+        _require_fed("step", batch, self.inputs)
         if self.placement is None:
             return self._stepped(state, dict(batch))
         placed = self.placement.put_feed("step", batch)
@@ -344,7 +318,7 @@ class Trainer:
             except ChangedError:
                 pass
             except TracedError:
-                new, values = self._step.inline((state._given(), batch))
+                new, values = self._step.inline((state.packed(), batch))
                 return TrainState(*new()), values
         raise BusyError(
             f"step: the state must not change during the step, got {_TIMES} steps of it by "
@@ -360,7 +334,7 @@ class Trainer:
                 cell.start(given)
                 last = cell.last
                 try:
-                    given[0] = state._given()
+                    given[0] = state.packed()
                 except IndexError:  # a signal handler has emptied it
                     raise ChangedError from None
                 return self._step.replace(last, given).pop()
@@ -379,155 +353,213 @@ class Trainer:
         new, values = advance(parts, batch)
         return [pack(new), values]
 
-    def _advanced(self, state: Any, batch: Arrays) -> tuple[_Parts, Arrays]:
-        function = self._function
-        key = jax.random.fold_in(state.key, state.step)
+    # Evaluation
 
-        def evaluated(params: Arrays) -> Any:
-            result = function(**batch, **params, **state.states, key=key)
-            return result if function.states else (result, {})
+    def evaluate(
+        self,
+        state: TrainState,
+        data: Any,
+        *,
+        batch_size: int | None = None,
+        averaged: bool = False,
+    ) -> dict[str, float]:
+        """Returns the means of the loss and the metrics over all examples of ``data``.
 
-        # optax's line searches pass the extra arguments that they do not name on to value_fn.
-        def value_of(params: Arrays, *, obj_fn: Any = None, grad_fn: Any = None) -> Any:
-            found = self._value(**batch, **params, **state.states, key=key)
-            return found[0] if self._value.states else found
+        Operators behave as in prediction: dropout keeps all entries, and batch normalization uses
+        its running statistics. A last, smaller batch counts by its number of examples.
 
-        def gradients_of(params: Arrays, *_: Any) -> Arrays:  # sam also passes its inner step
-            return self._gradients(evaluated(params)[0], params)
-
-        outputs, updated = evaluated(state.params)
-        count = len(self.metrics) + 1
-        values = dict(zip(["loss", *self.metrics], outputs[:count], strict=True))
-        gradients = self._gradients(outputs, state.params)
-        more = {
-            **{"value": values["loss"], "grad": gradients},
-            **{"value_fn": value_of, "obj_fn": value_of, "grad_fn": gradients_of},
-        }
-        updates, opt_state = self._updates(gradients, state, more)
-        params = optax.apply_updates(state.params, updates)
-        states = {**state.states, **updated}
-        return _Parts(params, states, opt_state, state.key, state.step + 1), values
-
-    def _gradients(self, outputs: Sequence[Any], params: Arrays) -> Arrays:
-        """Returns the gradients of all parameters from the outputs of the step's function."""
-        # Arguments that the loss lists but does not depend on get zero gradients.
-        gradients = {name: jnp.zeros_like(value) for name, value in params.items()}
-        gradients.update(zip(self._moving, outputs[len(self.metrics) + 1 :], strict=True))
-        if self.placement is None:
-            return gradients
-        return {name: self.placement.constrained(name, one) for name, one in gradients.items()}
-
-    def _updates(self, gradients: Arrays, state: Any, more: Arrays) -> Any:
-        """Calls the optimizer; returns the updates and its new state.
+        Args:
+            state: the state, which stays as it is.
+            data: as for ``fit``; of several processes, each gives ``share(data)``.
+            batch_size: the number of examples to compute at once, of a dict of arrays; by default
+                all of them.
+            averaged: whether to use the moving averages of the parameters.
 
         Raises:
-            ArgumentError: the optimizer cannot be called with dicts of parameters and gradients, or
-                with the extra arguments that it says it takes.
+            ArgumentError: ``data`` has no examples, or there are no averages.
         """
-        extra = {name: more[name] for name in more if name in self._extra}
-        accepted = "dicts of gradients and parameters, and the extra arguments "
-        with _calling_optimizer("step", accepted + (", ".join(extra) or "none")):
-            return self.optimizer.update(gradients, state.opt_state, state.params, **extra)
+        params, states = self._chosen(state, averaged=averaged), state.states
+        key = jax.random.fold_in(jax.random.fold_in(state.key, state.step), 0)
+
+        def evaluated(batch: Arrays) -> Arrays:
+            _require_fed("evaluate", batch, self.inputs)
+            if self.placement is None:
+                return dict(self._evaluation(params, states, batch, key))
+            placed = self.placement.put_feed("evaluate", batch)
+            with self.placement.current():
+                return self.placement.finished(self._evaluation(params, states, placed, key))
+
+        pieces = pieces_of(self.placement, self.inputs)
+        return weighted_means(evaluated, batches_of(data, self.inputs, batch_size, pieces))
+
+    def _chosen(self, state: TrainState, *, averaged: bool) -> Arrays:
+        """Returns the parameters, or their averages.
+
+        Raises:
+            ArgumentError: there are no averages.
+        """
+        if not averaged:
+            return state.params
+        if state.average is None:
+            raise ArgumentError(
+                "evaluate: with averaged=True, the trainer must keep averages (ema=0.999), got none"
+            )
+        return {**state.params, **state.average}
+
+    @cached_property
+    def _evaluation(self) -> Any:
+        """The compiled loss and metrics in prediction, by name."""
+        names = ["loss", *self.metrics]
+        function = self._compiled([self.loss, *self.metrics.values()], training=False)
+
+        def evaluated(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Arrays:
+            found = function(**batch, **self.precision.used(params), **states, key=key)
+            outputs = found if isinstance(found, list) else [found]
+            return self.precision.reported(dict(zip(names, outputs, strict=True)))
+
+        if self.placement is not None:
+            results = dict.fromkeys(names, self.placement.whole)
+            return jax.jit(on_automatic_axes(self.placement, evaluated, results))
+        return jax.jit(evaluated)
+
+    # The loop
 
     def fit(
         self,
         state: TrainState,
-        data: Mapping[str, np.ndarray],
+        data: Any,
         *,
         epochs: int,
-        batch_size: int,
+        batch_size: int | None = None,
+        steps: int | None = None,
         seed: int = 0,
+        validation: Any = None,
+        averaged: bool = False,
+        callbacks: Sequence[Any] = (),
+        checkpoints: Any = None,
         progress: bool = True,
+        prefetch: int = 2,
         after_epoch: Callable[[int, TrainState, Arrays], Arrays | None] | None = None,
-    ) -> tuple[TrainState, list[Arrays]]:
-        """Trains for some epochs over shuffled batches.
+    ) -> tuple[TrainState, History]:
+        """Trains for some epochs.
 
         Args:
             state: the initial state. Each step replaces it, so that after an exception, Ctrl-C
                 included, it contains the state after the last step.
-            data: an array for each input; the lengths of their first axes are equal. Of several
-                processes, each gives the examples that it feeds, or ``share(data)``.
+            data: an array for each input, whose first axes have the same length, and of which
+                each epoch takes the examples in a new random order; or an iterable of batches, such
+                as a list, a loader of PyTorch or grain; or a function that returns an iterable,
+                without arguments or of the number of the epoch. A batch is a dict, or a tuple in
+                the order of ``inputs``. Of several processes, each gives the examples that it
+                feeds, or ``share(data)``.
             epochs: the number of passes over the data.
-            batch_size: the number of examples in a step, of all processes together; a smaller last
+            batch_size: the number of examples in a step, of all processes together, if ``data``
+                holds arrays; a smaller last
                 batch is dropped. The process with the fewest examples determines the number of
                 steps.
+            steps: the number of steps of an epoch, if ``data`` does not end or is an iterator.
             seed: the seed of the shuffling. Each process shuffles its own examples, or, if they are
                 shared, all of them as a single process would.
+            validation: the data for ``evaluate`` after each epoch, whose metrics are called
+                ``val_loss`` and so on.
+            averaged: whether validation uses the moving averages of the parameters.
+            callbacks: functions of a ``Fit``, called after each epoch; or objects with some of the
+                methods of ``Callback``, such as ``EarlyStopping``, ``JsonLines``, ``TensorBoard``.
+            checkpoints: a ``so.checkpoint.Folder``, or ``Checkpoints``, which say how often it
+                saves. If the folder holds a checkpoint, training goes on from the latest one, also
+                in the middle of an epoch, and ends as it would have without the interruption, to
+                the bit; an iterable is then asked for the batches of the epoch again.
             progress: whether to show a progress bar; of several processes, the first one does.
                 Without the package tqdm there is none, and one line of the log says so.
-            after_epoch: called with the epoch, the state and the epoch's mean metrics; the metrics
+            prefetch: the number of batches that are copied to an accelerator in advance.
+            after_epoch: called with the epoch, the state and the epoch's metrics; the metrics
                 that it returns are added to these.
 
         Returns:
             The final state, and the metrics of each epoch, which are those of all processes.
 
         Raises:
-            ArgumentError: there are fewer examples than a batch has, or arguments differ between
-                processes.
+            ArgumentError: there are fewer examples than a batch has, an argument is invalid, or
+                arguments differ between processes.
         """
         facts = {"epochs": epochs, "seed": seed}
-        plan = feeding(self.placement, data, self.inputs, batch_size, facts)
-        generator = np.random.default_rng(seed)
-        history: list[Arrays] = []
+        source = self._source(data, batch_size, steps, seed, facts, prefetch)
         shows = progress and jax.process_index() == 0
-        with _bar(epochs * plan.steps, enabled=shows) as bar:
-            for epoch in range(epochs):
-                seen = []
-                for batch in plan.batches(generator):
-                    state, values = self.step(state, batch)
-                    seen.append(values)
-                    bar.update(1)
-                means = {n: float(np.mean([float(v[n]) for v in seen])) for n in seen[0]}
-                means.update((after_epoch(epoch, state, means) if after_epoch else None) or {})
-                history.append(means)
-                bar.set_postfix({name: f"{value:.4f}" for name, value in means.items()})
-        return state, history
+        total = None if source.steps is None else epochs * source.steps
 
+        def validate(state: TrainState) -> dict[str, float]:
+            return self.evaluate(state, validation, batch_size=batch_size, averaged=averaged)
 
-def _trainer_of(
-    loss: Symbol, optimizer: Any, inputs: Any, metrics: Any, remat: Any, where: Any
-) -> Trainer:
-    """Rebuilds a trainer from a pickle; the symbols declare their shardings."""
-    mesh = None if where is None else where.mesh()
-    return Trainer(loss, optimizer, inputs=inputs, metrics=metrics, remat=remat, mesh=mesh)
-
-
-@contextlib.contextmanager
-def _calling_optimizer(owner: str, accepted: str) -> Iterator[None]:
-    """Reports an error of the optimizer, which may name only the internals of a wrapper."""
-    try:
-        yield
-    except SymopError:
-        raise
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ArgumentError(
-            f"{owner}: the optimizer must accept {accepted}, got {type(error).__name__}: {error}"
-        ) from error
-
-
-_EXTRA = ("value", "grad", "value_fn", "obj_fn", "grad_fn")
-"""The extra arguments that an optimizer may take."""
-
-
-def _extra_arguments(optimizer: Any) -> Collection[str]:
-    """Returns the names of the extra arguments that the optimizer takes.
-
-    Its signature decides, not its class: ``optax.MultiSteps`` takes them and is not a
-    ``GradientTransformationExtraArgs``; ``optax.contrib.sam`` is one and takes only ``grad_fn``.
-
-    Raises:
-        ArgumentError: the optimizer lacks one of the functions ``init`` and ``update``.
-    """
-    init, update = (getattr(optimizer, name, None) for name in ("init", "update"))
-    if not (callable(init) and callable(update)):
-        raise ArgumentError(
-            "Trainer: the optimizer must have the functions init and update, as those of optax do, "
-            f"got {optimizer!r}"
+        loop = Loop(
+            self.step,
+            source,
+            callbacks=list(callbacks),
+            checkpoints=checkpoints_of(checkpoints),
+            validate=None if validation is None else validate,
+            after_epoch=after_epoch,
         )
-    taken = list(inspect.signature(update).parameters.values())
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):
-        return _EXTRA
-    return {one.name for one in taken[len(("updates", "state", "params")) :]}
+        run = Fit(state, epochs, source.steps, step=int(state.step))
+        loop.run(
+            run,
+            lambda run: progress_bar(
+                total, run.epoch * (source.steps or 0) + run.position, enabled=shows
+            ),
+        )
+        return run.state, run.history
+
+    def _source(
+        self,
+        data: Any,
+        batch_size: int | None,
+        steps: int | None,
+        seed: int,
+        facts: Mapping[str, Any],
+        prefetch: int,
+    ) -> "_Prefetching":
+        """Returns the batches of each epoch."""
+        if isinstance(data, Mapping):
+            if batch_size is None:
+                raise ArgumentError("fit: batch_size must be given with a dict of arrays, got none")
+            plan = feeding(self.placement, data, self.inputs, batch_size, facts)
+            if steps is not None:
+                plan = plan._replace(steps=min(steps, plan.steps))
+            return _Prefetching(Shuffled(plan, seed), prefetch, self.placement)
+        require_joined(self.placement)
+        return _Prefetching(Stream("fit", data, self.inputs, steps), prefetch, self.placement)
+
+
+class _Prefetching:
+    """The batches of each epoch, copied to the devices in advance.
+
+    Attributes:
+        steps: the number of steps of an epoch; None if only the data knows it.
+    """
+
+    def __init__(self, source: Shuffled | Stream, count: int, placement: Placement | None) -> None:
+        self._source, self._count, self._placement = source, count, placement
+        self.steps = source.steps
+
+    def batches(self, epoch: int, skip: int = 0) -> Iterator[dict[str, Any]]:
+        """Yields the batches of an epoch, without the first ``skip`` of them."""
+        return prefetched(self._source.batches(epoch, skip), self._count, self._placement)
+
+
+def _trainer_of(loss: Symbol, optimizer: Any, options: Mapping[str, Any], where: Any) -> Trainer:
+    """Rebuilds a trainer from a pickle; the symbols declare their shardings."""
+    return Trainer(loss, optimizer, **options, mesh=None if where is None else where.mesh())
+
+
+def _key_of(seed: Any) -> Any:
+    """Returns the random key of a seed, or the key that is given in place of one."""
+    is_key = jnp.issubdtype(getattr(seed, "dtype", np.int32), jax.dtypes.prng_key)
+    return as_key(seed) if is_key or np.ndim(seed) else jax.random.key(seed)
+
+
+def _check_numbers(accumulate: Any, ema: Any) -> None:
+    if not isinstance(accumulate, int) or accumulate < 1:
+        raise ArgumentError(f"Trainer: accumulate must be an integer from 1 on, got {accumulate!r}")
+    if ema is not None and not callable(ema) and not 0 <= ema < 1:
+        raise ArgumentError(f"Trainer: ema must be at least 0 and less than 1, got {ema!r}")
 
 
 def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
@@ -548,6 +580,20 @@ def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
             )
 
 
+def _require_fed(owner: str, batch: Batch, inputs: Sequence[str]) -> None:
+    """Checks that a batch holds the inputs, and nothing else.
+
+    Raises:
+        FeedError: it does not.
+    """
+    require_known(owner, batch, inputs)
+    missing = [name for name in inputs if name not in batch]
+    if missing:
+        raise FeedError(
+            f"{owner}: the batch must hold {', '.join(inputs)}, got no {', '.join(missing)}"
+        )
+
+
 def batches(
     data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
@@ -566,34 +612,6 @@ def share(data: Mapping[str, Any]) -> Share:
     mmap_mode="r")``). With one process the result is like ``data``.
     """
     return Share(data)
-
-
-class _NoBar:
-    """A progress bar that shows nothing, and does not need tqdm."""
-
-    def update(self, count: int) -> None:
-        """Does nothing."""
-
-    def set_postfix(self, values: Mapping[str, str]) -> None:
-        """Does nothing."""
-
-
-def _bar(total: int, *, enabled: bool) -> Any:
-    if not enabled:
-        return contextlib.nullcontext(_NoBar())
-    try:
-        from tqdm import tqdm  # noqa: PLC0415  # optional dependency
-    except ImportError:
-        _say_that_no_bar_is_shown()
-        return contextlib.nullcontext(_NoBar())
-    return tqdm(total=total, unit="step")
-
-
-@functools.cache
-def _say_that_no_bar_is_shown() -> None:
-    """Logs, once in a process, that the progress bar needs a package."""
-    missing = missing_extra("progress bar of fit", "tqdm", "train")
-    logging.getLogger(__name__).warning("%s; fit goes on without it", missing)
 
 
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
@@ -618,33 +636,3 @@ def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
 def _initial(node: Node, key: Any) -> Any:
     declared = dict(node.attributes[3]).get("initial")
     return initial_value(declared, node.type, key)
-
-
-def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:
-    """Plots the metrics of each epoch: losses on the left axis, the others on the right.
-
-    Args:
-        history: the metrics that ``Trainer.fit`` returned.
-        path: the file to which the figure is saved; None to not save it.
-
-    Returns:
-        The matplotlib figure.
-    """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  # optional dependency
-    except ImportError:
-        raise missing_extra("plot_history", "matplotlib", "train") from None
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    left = figure.add_subplot(xlabel="epoch", ylabel="loss")
-    right = left.twinx()
-    epochs = np.arange(1, len(history) + 1)
-    for i, name in enumerate(history[0] if history else ()):
-        axes = left if "loss" in name else right
-        axes.plot(epochs, [values[name] for values in history], color=f"C{i}", label=name)
-    others = [name for name in (history[0] if history else ()) if "loss" not in name]
-    right.set_ylabel(", ".join(others))
-    right.set_visible(bool(others))
-    figure.legend(loc="outside upper center", ncols=4, frameon=False)
-    if path is not None:
-        figure.savefig(path, dpi=120)
-    return figure

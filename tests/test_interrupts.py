@@ -593,9 +593,9 @@ def test_a_step_that_jax_traces_changes_no_state():
 
 def test_a_state_is_like_a_named_tuple():
     state = OfTrainer().state
-    params, states, *_, step = state
-    assert states == {}
-    assert (int(step), len(state), state[0]) == (0, 5, params)
+    params, states, _, _, step, average, scale = state
+    assert (states, average, scale) == ({}, None, None)
+    assert (int(step), len(state), state[0]) == (0, 7, params)
     assert state._replace(step=3).step == 3
     assert repr(state).startswith("TrainState(params=")
     other = copy.copy(state)

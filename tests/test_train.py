@@ -13,6 +13,7 @@ import pytest
 import symop as so
 from registry.errors import ArgumentError, FeedError, MissingExtraError
 from symop import train
+from symop.training import progress
 
 
 def regression(batch=16):
@@ -144,7 +145,7 @@ def test_a_missing_package_names_the_extra_that_brings_it(monkeypatch):
 
 def test_without_tqdm_fit_shows_no_bar_and_says_so_once(monkeypatch, caplog, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    train._say_that_no_bar_is_shown.cache_clear()
+    progress.say_that_no_bar_is_shown.cache_clear()
     fitted(progress=True)
     fitted(progress=True)
     assert caplog.messages == [

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self
 import jax
 
 from registry.errors import ArgumentError, FormatError
-from symop.checkpoint.step import contents, metrics_of, orbax, restore, seal
+from symop.checkpoint.step import contents, metrics_of, notes_of, orbax, restore, seal
 from symop.io.files import PathLike
 
 _DELETED = "deleted"
@@ -84,7 +84,7 @@ class Folder:
             raise ArgumentError(f"Folder: mode must be 'min' or 'max', got {mode!r}")
         self._orbax, self._path = orbax(), _absolute(path)
         self.every, self.keep = every, keep
-        self._metric, self._mode, self._asynchronous = best, mode, asynchronous
+        self.metric, self._mode, self._asynchronous = best, mode, asynchronous
         self._manager: Any = None
         self._writing: int | None = None  # the step that is being written, or was the last to be
         self._started: int | None = None  # the same, unless it has to be started again
@@ -125,6 +125,15 @@ class Folder:
         """
         return metrics_of(self._path_of(self._require(step)))
 
+    def notes(self, step: int) -> str:
+        """Returns the notes that were saved with a step.
+
+        Raises:
+            ArgumentError: the step is not saved.
+            FormatError: the step is damaged.
+        """
+        return notes_of(self._path_of(self._require(step)))
+
     # Saving
 
     def save(
@@ -134,6 +143,7 @@ class Folder:
         metrics: Mapping[str, Any] | None = None,
         *,
         force: bool = False,
+        notes: Callable[[], str] = str,
     ) -> bool:
         """Copies ``state`` and starts to write it; waits for the step before, if it is not written.
 
@@ -148,6 +158,7 @@ class Folder:
                 arrays and numbers, such as a ``train.TrainState``.
             metrics: numbers to keep with the step, such as those that ``Trainer.step`` returns.
             force: whether to save a step that is not a multiple of ``every``.
+            notes: returns a text to keep with the step; called only if the step is saved.
 
         Returns:
             Whether the step is now being written, or complete.
@@ -167,7 +178,7 @@ class Folder:
             return True
         with contextlib.suppress(*[OSError] if leaving else []):
             self.wait()
-        self._start(step, state, self._numbers(metrics))
+        self._start(step, state, self._numbers(metrics), notes)
         if leaving or not self._asynchronous:
             self.wait()
         if preemption is not None and leaving:
@@ -176,13 +187,15 @@ class Folder:
 
     def _numbers(self, metrics: Mapping[str, Any] | None) -> dict[str, float]:
         numbers = {name: float(value) for name, value in (metrics or {}).items()}
-        if self._metric is not None and self._metric not in numbers:
+        if self.metric is not None and self.metric not in numbers:
             raise ArgumentError(
-                f"save: the metrics must hold {self._metric!r}, got {', '.join(numbers) or 'none'}"
+                f"save: the metrics must hold {self.metric!r}, got {', '.join(numbers) or 'none'}"
             )
         return numbers
 
-    def _start(self, step: int, state: Any, metrics: dict[str, float]) -> None:
+    def _start(
+        self, step: int, state: Any, metrics: dict[str, float], notes: Callable[[], str]
+    ) -> None:
         latest = self.latest
         if latest == step:
             return
@@ -191,7 +204,7 @@ class Folder:
                 f"save: the step must come after {latest}, the latest in {self._path}, got {step}; "
                 "delete the later steps, or use another folder"
             )
-        args = contents(state, metrics)
+        args = contents(state, metrics, notes())
         manager = self._opened()
         self._known[step], self._writing, self._started = metrics, step, None
         with self._reporting(step):
@@ -273,10 +286,10 @@ class Folder:
         return {*latest} if best is None else {*latest, best}
 
     def _best_of(self, steps: list[int]) -> int | None:
-        if self._metric is None:
+        if self.metric is None:
             return None
         sign = 1 if self._mode == "min" else -1
-        values = {step: sign * self._value_of(step, self._metric) for step in steps}
+        values = {step: sign * self._value_of(step, self.metric) for step in steps}
         known = [step for step in steps if math.isfinite(values[step])]
         return min(known, key=lambda step: (values[step], step), default=None)
 

@@ -38,12 +38,14 @@ class _Index(msgspec.Struct, forbid_unknown_fields=True):
         empty: dtype and shape of the arrays without elements, which orbax refuses.
         metrics: the metrics of the step; None for one that is not finite, which JSON lacks.
         checksums: whether there are checksums of the files.
+        notes: a text of the caller.
     """
 
     types: dict[str, str]
     empty: _Empty
     metrics: dict[str, float | None]
     checksums: bool
+    notes: str = ""
 
 
 def orbax() -> Any:
@@ -62,7 +64,7 @@ def orbax() -> Any:
 # Writing
 
 
-def contents(state: Any, metrics: Mapping[str, float]) -> Any:
+def contents(state: Any, metrics: Mapping[str, float], notes: str = "") -> Any:
     """Returns what orbax is to write: copies of the arrays of ``state``, and the index.
 
     Raises:
@@ -74,7 +76,7 @@ def contents(state: Any, metrics: Mapping[str, float]) -> Any:
     arrays = {name: copy_of(leaf) for name, leaf in leaves.items() if kinds[name].size}
     empty = {name: (one.dtype.name, list(one.shape)) for name, one in kinds.items() if not one.size}
     finite = {name: one if math.isfinite(one) else None for name, one in metrics.items()}
-    index = msgspec.to_builtins(_Index(types, empty, finite, _has_checksums()))
+    index = msgspec.to_builtins(_Index(types, empty, finite, _has_checksums(), notes))
     items = {_ARRAYS: args.PyTreeSave(arrays)} if arrays else {}
     return args.Composite(**items, **{_INDEX: args.JsonSave(index)})
 
@@ -101,6 +103,15 @@ def metrics_of(path: Any) -> dict[str, float]:
     """
     metrics = _index(path).metrics
     return {name: math.nan if one is None else one for name, one in metrics.items()}
+
+
+def notes_of(path: Any) -> str:
+    """Returns the notes of the step at ``path``.
+
+    Raises:
+        FormatError: the index is damaged.
+    """
+    return _index(path).notes
 
 
 def restore(path: Any, like: Any) -> Any:

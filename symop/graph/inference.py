@@ -158,6 +158,21 @@ def redeclare(outputs: Sequence[Node], known: Known) -> list[Node]:
     return substitute(outputs, changed) if changed or waits else list(outputs)
 
 
+def with_shapes(outputs: Sequence[Node], shapes: Mapping[str, Shape]) -> list[Node]:
+    """Returns ``outputs`` over variables that declare other shapes; types are inferred again.
+
+    Variables that declare no shape stay as they are.
+    """
+    changed: dict[Node, Node] = {}
+    for name, node in variables_of(outputs).items():
+        if node.types is None or node.type.shape == shapes.get(name, node.type.shape):
+            continue
+        _, dtype, role, extra = node.attributes
+        with copied_origin(node.origin):
+            changed[node] = variable(name, shapes[name], dtype, role, extra, node.type.kind)
+    return substitute(outputs, changed) if changed else list(outputs)
+
+
 def infer_variables(
     outputs: Sequence[Node], given: Mapping[str, tuple[Shape, DType | None]]
 ) -> list[Node]:

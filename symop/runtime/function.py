@@ -1,6 +1,6 @@
 """Graphs as pure JAX functions, which check their inputs and plan once for each set of types."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from registry.values import SelectedRows
 from registry.xla.device_types import cotangent_of_type, varied, varying_axes
 from symop import random
 from symop.autodiff.gradients import known_gradients
-from symop.graph.inference import infer_variables
+from symop.graph.inference import infer_variables, with_shapes
 from symop.graph.naming import require_known, variables_among
 from symop.graph.nodes import (
     TRAINING,
@@ -232,7 +232,17 @@ class GraphFunction:
         self._nodes = [variables[name] for name in self.names]
         self._shardings = shardings_of(self._nodes)
         self._typed = all(node.types is not None for node in order)
+        self._fixed = stacking or contains_gradient(order)
+        self._open = frozenset[str]()
         self._schedules: dict[Any, Schedule] = {}
+
+    def open(self, names: Collection[str]) -> None:
+        """Lets variables take arrays of another length along the first axis than they declare.
+
+        Batches have such lengths; types are then inferred again. Derivatives that a graph contains
+        were built for the declared lengths, so such a graph, and one with stacks, takes no others.
+        """
+        self._open = frozenset[str]() if self._fixed else frozenset(names)
 
     def values(self, args: Sequence[Any], arrays: Mapping[str, Any]) -> list[Any]:
         """Returns one value for each variable, converted and checked.
@@ -258,7 +268,7 @@ class GraphFunction:
                 f"symbol: {', '.join(self.names)} must be given, got no {', '.join(missing)}"
             )
         values = [
-            as_fed(name, node, given[name])
+            as_fed(name, node, given[name], is_open=name in self._open)
             for name, node in zip(self.names, self._nodes, strict=True)
         ]
         return self._placed(values) if self._shardings else values
@@ -275,13 +285,21 @@ class GraphFunction:
 
     def schedule(self, values: Sequence[Any]) -> Schedule:
         """Returns the plan for values of these types, made once."""
-        key = None if self._typed else tuple(type_of(value).strong() for value in values)
+        typed = self._typed and not (self._open and values and self._other_shapes(values))
+        key = None if typed else tuple(type_of(value).strong() for value in values)
         result = self._schedules.get(key)
         if result is None:
-            pairs = () if self._typed else zip(self.names, values, strict=True)
+            pairs = () if typed else zip(self.names, values, strict=True)
             types = {name: (tuple(jnp.shape(v)), type_of(v).dtype) for name, v in pairs}
             result = self._schedules[key] = self.plan(types)
         return result
+
+    def _other_shapes(self, values: Sequence[Any]) -> bool:
+        """Whether an open variable gets an array of another length than it declares."""
+        return any(
+            name in self._open and node.types is not None and tuple(value.shape) != node.type.shape
+            for name, node, value in zip(self.names, self._nodes, values, strict=True)
+        )
 
     def prepare(self, nodes: list[Node]) -> list[Node]:
         """Returns the graph to compute instead of ``nodes``, whose types are known."""
@@ -314,8 +332,9 @@ class GraphFunction:
         given: Mapping[str, tuple[Shape, DType | None]],
         apart: frozenset[Node] = frozenset(),
     ) -> Specialized:
+        shapes = {name: given[name][0] for name in self._open if name in given}
         found = specialize(
-            self._roots,
+            with_shapes(self._roots, shapes) if shapes else self._roots,
             given,
             training=self._training,
             rolling=self._rolling,
@@ -387,8 +406,10 @@ def _of_device(gradient: Any, value: Any, axes: frozenset[str]) -> Any:
     return cotangent_of_type(varied(gradient, axes), jax.typeof(value))
 
 
-def as_fed(name: str, node: Node, value: Any) -> Any:
+def as_fed(name: str, node: Node, value: Any, *, is_open: bool = False) -> Any:
     """Returns ``value`` as variable ``node`` takes it, converting numbers and lists to arrays.
+
+    If ``is_open``, the first axis may have another length than declared.
 
     Raises:
         FeedError: The shape or dtype is not the declared one.
@@ -407,7 +428,8 @@ def as_fed(name: str, node: Node, value: Any) -> Any:
         rows = declared.kind is VarKind.SELECTED_ROWS
         given = value.type if isinstance(value, SelectedRows) else f"shape {tuple(value.shape)}"
         raise FeedError(f"{name}: {'rows' if rows else 'a dense array'} must be fed, got {given}")
-    if tuple(value.shape) != declared.shape:
+    first = 1 if is_open and value.ndim == declared.ndim else 0
+    if tuple(value.shape)[first:] != declared.shape[first:]:
         raise FeedError(
             f"{name}: an array of shape {declared.shape} must be fed, got {tuple(value.shape)}"
         )

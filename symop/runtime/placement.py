@@ -175,6 +175,11 @@ class Placement:
                 )
         return tuple(n // held * all for n, (held, all) in zip(shape, counts, strict=True))
 
+    def pieces(self, name: str) -> int:
+        """Returns the number of pieces that the first axis of a value is split into."""
+        known = self.sharding(name)
+        return math.prod(self.mesh.shape[axis] for axis in axes_of(known[0])) if known else 1
+
     def part_length(self, what: str, name: str, shape: Sequence[int]) -> int:
         """Returns the length of the first axis of this process's part of an array of ``shape``.
 

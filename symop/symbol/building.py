@@ -213,7 +213,9 @@ def value_and_grad(
     functions accept in place of an array, with a cost proportional to its number of rows.
 
     Args:
-        loss: a scalar. Undeclared shapes are taken from the arrays of each call.
+        loss: a scalar. Undeclared shapes are taken from the arrays of each call. Variables that
+            are not in ``wrt`` take arrays of another length along the first axis, the batch, than
+            they declare.
         wrt: names of the variables to differentiate by; defaults to all arguments of a floating or
             complex dtype. An undeclared dtype is that of the array of each call.
         is_train: whether operators behave as in training.
@@ -287,6 +289,7 @@ class ValueAndGrad:
                 "value_and_grad: with stacked=True all shapes must be declared, or given by "
                 f"loss.with_types(...), since the arguments follow from them; {error}"
             ) from None
+        self._function.open([name for name in names if name not in wrt])
         self.stacks, self.wrt = self._function.stacks, self._function.wrt
         _require_whole(self.stacks, wrt)
         if known:

@@ -31,14 +31,17 @@ class Feeding(NamedTuple):
     size: int
     steps: int
 
-    def batches(self, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
-        """Yields the batches of an epoch, in a new random order; those of processes on the mesh."""
+    def batches(self, generator: np.random.Generator, skip: int = 0) -> Iterator[dict[str, Any]]:
+        """Yields the batches of an epoch, in a new random order; those of processes on the mesh.
+
+        The first ``skip`` batches are left out.
+        """
         order = generator.permutation(self.length)
-        for start in range(0, self.steps * self.size, self.size):
-            batch = self._chosen(order[start : start + self.size])
+        for step in range(skip, self.steps):
+            batch = self._chosen(order[step * self.size : (step + 1) * self.size])
             if self.placement is not None:
                 # The processes have agreed on what determines the types of all batches.
-                batch = self.placement.put_feed("fit", batch, agreed=start > 0)
+                batch = self.placement.put_feed("fit", batch, agreed=step > skip)
             yield batch
 
     def _chosen(self, chosen: Any) -> dict[str, Any]:
@@ -46,6 +49,26 @@ class Feeding(NamedTuple):
             return Share({name: Rows(one, chosen) for name, one in self.data.items()})
         batch = {name: array[chosen] for name, array in self.data.items()}
         return Share(batch) if isinstance(self.data, Share) else batch
+
+
+class Shuffled:
+    """The batches of each epoch, of arrays in a random order.
+
+    Attributes:
+        steps: the number of steps of an epoch.
+    """
+
+    def __init__(self, plan: Feeding, seed: int) -> None:
+        """Draws the orders of the epochs from a seed."""
+        self._plan, self._seed = plan, seed
+        self.steps = plan.steps
+
+    def batches(self, epoch: int, skip: int = 0) -> Iterator[dict[str, Any]]:
+        """Yields the batches of an epoch, without the first ``skip`` of them."""
+        generator = np.random.default_rng(self._seed)
+        for _ in range(epoch):
+            generator.permutation(self._plan.length)
+        return self._plan.batches(generator, skip)
 
 
 def common_length(data: Data, inputs: Sequence[str]) -> int:
@@ -86,7 +109,7 @@ def feeding(
     """
     length = common_length(data, inputs)
     if placement is None or not placement.spans:
-        _require_joined(placement)
+        require_joined(placement)
         return _checked(Feeding(None, data, length, batch_size, length // batch_size))
     facts = {"batch_size": batch_size, **facts}
     if isinstance(data, Share):
@@ -112,7 +135,7 @@ def _checked(found: Feeding) -> Feeding:
     return found
 
 
-def _require_joined(placement: Placement | None) -> None:
+def require_joined(placement: Placement | None) -> None:
     """Checks that no process trains alone by mistake."""
     if placement is None and jax.process_count() > 1:
         raise ArgumentError(

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from registry.errors import ArgumentError
 from registry.table import get
@@ -65,15 +66,27 @@ class Scaling:
         return [get("let_through")(one, finite) for one in found], finite
 
     def _adapt(self, finite: Variable) -> None:
-        where, how = get("where"), self.how
-        more = self.good + 1
-        grows = get("greater_equal")(more, how.interval)
-        good = where(finite, where(grows, 0, more), 0)
-        grown = where(grows, self.factor * how.change, self.factor)
-        moved = where(finite, grown, self.factor / how.change)
-        factor = get("clip")(moved, low=how.lowest, high=how.highest)
+        factor, good = adapted(self.how, self.factor, self.good, finite)
         self.block.set_update(self.good.name, good.name)
         self.block.set_update(self.factor.name, factor.name)
+
+
+def adapted(how: LossScale, factor: Any, good: Any, finite: Any) -> tuple[Any, Any]:
+    """Returns the factor of the next step, and the number of finite steps since it changed.
+
+    Args:
+        how: the loss scaling.
+        factor: the factor of this step.
+        good: the number of finite steps before this one.
+        finite: whether all gradients of this step are finite.
+    """
+    where = get("where")
+    more = good + 1
+    grows = get("greater_equal")(more, how.interval)
+    counted = where(finite, where(grows, 0, more), 0)
+    grown = where(grows, factor * how.change, factor)
+    moved = where(finite, grown, factor / how.change)
+    return get("clip")(moved, low=how.lowest, high=how.highest), counted
 
 
 def _single(gradient: Variable) -> Variable:
