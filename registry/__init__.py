@@ -30,6 +30,7 @@ from registry.declare.pairs import register_op
 from registry.declare.proto import OpProtoAndCheckerMaker
 from registry.declare.registration import register_operator
 from registry.declare.simple import SimpleOp, register_simple_op
+from registry.declare.typed import op
 from registry.desc import BlockDesc, OpDesc, OpProto, ProgramDesc, VarDesc
 from registry.errors import SymopError
 from registry.jax_derivatives.gradients import differentiate_kernel
@@ -41,7 +42,7 @@ from registry.operator.operator import Derivative, Grads, Operator
 from registry.operator.packages import declare_package
 from registry.operator.signature import Array, Key, Parameter, State, Training
 from registry.table import installed as _installed
-from registry.table import load_plugins, names, op, operators
+from registry.table import load_plugins, names, operators
 from registry.types import DType, OpReqType, Shape, VarKind, VarType
 from registry.values import SelectedRows, TensorArray
 from registry.var import Var

@@ -90,7 +90,7 @@ class _Call:
 class _Probe(Var):
     """A value that has only a type."""
 
-    __slots__ = ("_constant", "_type", "call")
+    __slots__ = ("_constant", "_type", "made_by")
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Probe(Var):
         call: _Call | None = None,
         constant: bool | int | float | complex | None = None,
     ) -> None:
-        self._type, self.call, self._constant = type, call, constant
+        self._type, self.made_by, self._constant = type, call, constant
 
     @property
     def type(self) -> VarType:
@@ -355,7 +355,7 @@ def _differentiated(results: Iterable[_Probe]) -> Iterator[_Call]:
     waiting, seen = list(results), set[int]()
     while waiting:
         probe = waiting.pop()
-        call = probe.call
+        call = probe.made_by
         if call is None or not probe.type.differentiable or id(call) in seen:
             continue
         seen.add(id(call))

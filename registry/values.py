@@ -1,16 +1,20 @@
 """SelectedRows and TensorArray: run-time values other than dense arrays, as JAX pytrees."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from registry.errors import DTypeError, ShapeError
 from registry.types import DType, Shape, VarKind, VarType, is_integer
 from registry.var import Var
+
+ArrayInput = ArrayLike | Sequence[complex] | Sequence[Sequence[complex]]
+"""The values that operators accept as an array: arrays, numbers, and lists of numbers."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

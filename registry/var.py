@@ -8,12 +8,13 @@ run a kernel.
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError
 from registry.foreign_names import known_elsewhere
+from registry.method_types import OperatorMethods
 from registry.types import DType, Shape, VarKind, VarType
 
 Inputs = tuple[Any, ...]
@@ -43,15 +44,22 @@ class Operators:
     find: ClassVar[Callable[[str], Callable[..., Any] | None]] = infix.get
 
 
-def _apply(symbol: str, *operands: Any) -> Any:
+Value = TypeVar("Value", bound="Var")
+"""A value of any class but a plain array: a symbol, an eager array, a variable of a program."""
+
+
+def _apply(value: Value, symbol: str, *others: Any, swapped: bool = False) -> Value:
+    """Applies one of Python's operators to ``value`` and ``others``, or in the other order."""
+    operands = (*others, value) if swapped else (value, *others)
     operator = infix.get(symbol)
     if operator is None:
         kinds = " and ".join(type(one).__name__ for one in operands)
         raise TypeError(f"{symbol}: an operator must declare it (infix={symbol!r}), got {kinds}")
-    return operator(*operands)
+    result: Value = operator(*operands)
+    return result
 
 
-class Var:
+class Var(OperatorMethods):
     """A value that operators accept, with Python's operators and every operator as a method."""
 
     __slots__ = ()
@@ -104,7 +112,8 @@ class Var:
         del operator
         return None
 
-    def __getattr__(self, name: str) -> Any:
+    def _method(self, name: str) -> Any:
+        """Returns the operator called ``name`` as a method."""
         if not name.startswith("_"):
             operator = Operators.find(name)
             if operator is not None:
@@ -113,6 +122,9 @@ class Var:
         raise AttributeError(
             f"{type(self).__name__}: no attribute or operator {name!r}{hint}", name=name
         )
+
+    if not TYPE_CHECKING:  # type checkers know the methods (``method_types.pyi``), and no others
+        __getattr__ = _method
 
     def __len__(self) -> int:
         if not self.shape:
@@ -125,107 +137,107 @@ class Var:
             "use where(condition, a, b)"
         )
 
-    def __add__(self, other: Any) -> Any:
-        return _apply("+", self, other)
+    def __add__(self, other: Any) -> Self:
+        return _apply(self, "+", other)
 
-    def __radd__(self, other: Any) -> Any:
-        return _apply("+", other, self)
+    def __radd__(self, other: Any) -> Self:
+        return _apply(self, "+", other, swapped=True)
 
-    def __sub__(self, other: Any) -> Any:
-        return _apply("-", self, other)
+    def __sub__(self, other: Any) -> Self:
+        return _apply(self, "-", other)
 
-    def __rsub__(self, other: Any) -> Any:
-        return _apply("-", other, self)
+    def __rsub__(self, other: Any) -> Self:
+        return _apply(self, "-", other, swapped=True)
 
-    def __mul__(self, other: Any) -> Any:
-        return _apply("*", self, other)
+    def __mul__(self, other: Any) -> Self:
+        return _apply(self, "*", other)
 
-    def __rmul__(self, other: Any) -> Any:
-        return _apply("*", other, self)
+    def __rmul__(self, other: Any) -> Self:
+        return _apply(self, "*", other, swapped=True)
 
-    def __truediv__(self, other: Any) -> Any:
-        return _apply("/", self, other)
+    def __truediv__(self, other: Any) -> Self:
+        return _apply(self, "/", other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return _apply("/", other, self)
+    def __rtruediv__(self, other: Any) -> Self:
+        return _apply(self, "/", other, swapped=True)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return _apply("//", self, other)
+    def __floordiv__(self, other: Any) -> Self:
+        return _apply(self, "//", other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _apply("//", other, self)
+    def __rfloordiv__(self, other: Any) -> Self:
+        return _apply(self, "//", other, swapped=True)
 
-    def __mod__(self, other: Any) -> Any:
-        return _apply("%", self, other)
+    def __mod__(self, other: Any) -> Self:
+        return _apply(self, "%", other)
 
-    def __rmod__(self, other: Any) -> Any:
-        return _apply("%", other, self)
+    def __rmod__(self, other: Any) -> Self:
+        return _apply(self, "%", other, swapped=True)
 
-    def __pow__(self, other: Any) -> Any:
-        return _apply("**", self, other)
+    def __pow__(self, other: Any) -> Self:
+        return _apply(self, "**", other)
 
-    def __rpow__(self, other: Any) -> Any:
-        return _apply("**", other, self)
+    def __rpow__(self, other: Any) -> Self:
+        return _apply(self, "**", other, swapped=True)
 
-    def __matmul__(self, other: Any) -> Any:
-        return _apply("@", self, other)
+    def __matmul__(self, other: Any) -> Self:
+        return _apply(self, "@", other)
 
-    def __rmatmul__(self, other: Any) -> Any:
-        return _apply("@", other, self)
+    def __rmatmul__(self, other: Any) -> Self:
+        return _apply(self, "@", other, swapped=True)
 
-    def __and__(self, other: Any) -> Any:
-        return _apply("&", self, other)
+    def __and__(self, other: Any) -> Self:
+        return _apply(self, "&", other)
 
-    def __rand__(self, other: Any) -> Any:
-        return _apply("&", other, self)
+    def __rand__(self, other: Any) -> Self:
+        return _apply(self, "&", other, swapped=True)
 
-    def __or__(self, other: Any) -> Any:
-        return _apply("|", self, other)
+    def __or__(self, other: Any) -> Self:
+        return _apply(self, "|", other)
 
-    def __ror__(self, other: Any) -> Any:
-        return _apply("|", other, self)
+    def __ror__(self, other: Any) -> Self:
+        return _apply(self, "|", other, swapped=True)
 
-    def __xor__(self, other: Any) -> Any:
-        return _apply("^", self, other)
+    def __xor__(self, other: Any) -> Self:
+        return _apply(self, "^", other)
 
-    def __rxor__(self, other: Any) -> Any:
-        return _apply("^", other, self)
+    def __rxor__(self, other: Any) -> Self:
+        return _apply(self, "^", other, swapped=True)
 
-    def __lshift__(self, other: Any) -> Any:
-        return _apply("<<", self, other)
+    def __lshift__(self, other: Any) -> Self:
+        return _apply(self, "<<", other)
 
-    def __rlshift__(self, other: Any) -> Any:
-        return _apply("<<", other, self)
+    def __rlshift__(self, other: Any) -> Self:
+        return _apply(self, "<<", other, swapped=True)
 
-    def __rshift__(self, other: Any) -> Any:
-        return _apply(">>", self, other)
+    def __rshift__(self, other: Any) -> Self:
+        return _apply(self, ">>", other)
 
-    def __rrshift__(self, other: Any) -> Any:
-        return _apply(">>", other, self)
+    def __rrshift__(self, other: Any) -> Self:
+        return _apply(self, ">>", other, swapped=True)
 
-    def __invert__(self) -> Any:
-        return _apply("~", self)
+    def __invert__(self) -> Self:
+        return _apply(self, "~")
 
-    def __neg__(self) -> Any:
-        return _apply("neg", self)
+    def __neg__(self) -> Self:
+        return _apply(self, "neg")
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
-        return _apply("abs", self)
+    def __abs__(self) -> Self:
+        return _apply(self, "abs")
 
-    def __lt__(self, other: Any) -> Any:
-        return _apply("<", self, other)
+    def __lt__(self, other: Any) -> Self:
+        return _apply(self, "<", other)
 
-    def __le__(self, other: Any) -> Any:
-        return _apply("<=", self, other)
+    def __le__(self, other: Any) -> Self:
+        return _apply(self, "<=", other)
 
-    def __gt__(self, other: Any) -> Any:
-        return _apply(">", self, other)
+    def __gt__(self, other: Any) -> Self:
+        return _apply(self, ">", other)
 
-    def __ge__(self, other: Any) -> Any:
-        return _apply(">=", self, other)
+    def __ge__(self, other: Any) -> Self:
+        return _apply(self, ">=", other)
 
 
 class _KernelEmitter:

@@ -313,11 +313,14 @@ def test_operators_tell_how_they_are_called():
     def text(operator):
         return str(inspect.signature(operator))
 
-    assert text(so.nd.softmax) == "(x, axis=-1, temperature=1.0, *, out=None, req=None)"
+    assert text(so.nd.softmax) == (
+        "(x, axis: int | tuple[int, ...] = -1, temperature: float = 1.0, *, out=None, req=None)"
+    )
     assert text(so.nd.add_n).startswith("(*")
-    assert "key=None" in text(so.nd.dropout)
+    assert "key=LEFT_OUT" in text(so.nd.dropout)
+    assert text(so.nd.fully_connected).startswith("(data, weight, bias=LEFT_OUT, *, units: int")
     register_simple_op("led").set_enable_scalar(order="scalar_array").set_function(lambda a, env: a)
-    assert text(so.nd.led) == "(scalar, a, *, out=None, req=None)"
+    assert text(so.nd.led) == "(scalar: float, a, *, out=None, req=None)"
     for name in registry.names():
         inspect.signature(getattr(so.nd, name))
     assert so.nd.led.__doc__ == "The operator ``led(scalar, a)``."

@@ -103,8 +103,13 @@ class Attribute:
     @property
     def is_number(self) -> bool:
         """Whether its type admits a ``float``, that is, a number that a formula may use."""
-        bare = _bare(self.annotation)
+        bare = self.declared_type
         return bare is float or float in typing.get_args(bare)
+
+    @property
+    def declared_type(self) -> Any:
+        """Its type without conditions, converters and comments."""
+        return _bare(self.annotation)
 
     @property
     def plain_default(self) -> Any:
@@ -114,7 +119,7 @@ class Attribute:
     @property
     def type_text(self) -> str:
         """Its declared type as source text."""
-        return inspect.formatannotation(_bare(self.annotation))
+        return inspect.formatannotation(self.declared_type)
 
     def canonical(self, value: Any, owner: str) -> Any:
         """Returns the canonical form of ``value`` for the operator called ``owner``.

@@ -10,6 +10,7 @@ from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError, SymopError
 from registry.naming import COTANGENT
 from registry.operator import infer
+from registry.operator.call_signature import CallSignature
 from registry.operator.declared import Declared, Derivative, GradOpMaker, Grads
 from registry.operator.gradient_descs import recorded_gradient
 from registry.operator.kind_descs import infer_kinds
@@ -22,6 +23,7 @@ from registry.var import Attributes, Inputs
 __all__ = ["Derivative", "GradOpMaker", "Grads", "Operator"]
 
 
+_SHOWN = ("__call__", "__doc__", "__module__", "__name__", "__qualname__", "__signature__")
 OUTPUT_LIMIT = 1 << 16
 """Maximum number of outputs of a call, or its number of inputs if that is larger."""
 
@@ -69,6 +71,7 @@ class Operator(Declared):
     ) -> None:
         """Declares the operator that ``kernel`` computes; ``op`` documents the options."""
         super().__init__(kernel, name or kernel.__name__, *read_signature(kernel), leading, order)
+        self.__name__ = self.__qualname__ = self.name
         self.__doc__ = kernel.__doc__
         self.__module__ = kernel.__module__
         self.output_comments: Mapping[str, str] = {}
@@ -403,6 +406,11 @@ class Operator(Declared):
             raise type(error)(f"{self.name}: {error}") from None
 
     # Display -----------------------------------------------------------------------------------
+
+    __signature__ = CallSignature()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name in _SHOWN]
 
     def __repr__(self) -> str:
         return f"<operator {self.signature()}>"

@@ -5,7 +5,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import jax
 
@@ -34,20 +34,36 @@ class Optional:
     """The slot may be absent, as if its default were None; slots after it need no default."""
 
 
-Parameter = Annotated[jax.Array, Role("parameter")]
-"""A slot that a symbolic call fills with a new variable, named after the call."""
-Bias = Annotated[jax.Array, Role("parameter"), Initial(0.0)]
-"""A parameter that starts at zero."""
-Gain = Annotated[jax.Array, Role("parameter"), Initial(1.0)]
-"""A parameter that starts at one."""
-State = Annotated[jax.Array, Role("state"), Initial(0.0)]
-"""A parameter that a training step updates and no gradient reaches: running statistics."""
-GainState = Annotated[jax.Array, Role("state"), Initial(1.0)]
-"""A state that starts at one: a running variance."""
-Key = Annotated[jax.Array, Role("key")]
-"""A random key, supplied by the executor: a fresh one for each call."""
-Training = Annotated[bool, Role("training")]
-"""Whether the operator runs for training; static, supplied by the executor."""
+class Omitted:
+    """What a call leaves out: the type of no value, which the slots below accept nevertheless.
+
+    So a type checker tells the slots that a call must fill from those that it may omit.
+    """
+
+
+if TYPE_CHECKING:
+    Parameter = jax.Array | Any
+    Bias = jax.Array | Any
+    Gain = jax.Array | Any
+    State = jax.Array | Any
+    GainState = jax.Array | Any
+    Key = jax.Array | Any
+    Training = bool | Any
+else:
+    Parameter = Annotated[jax.Array, Role("parameter")]
+    """A slot that a symbolic call fills with a new variable, named after the call."""
+    Bias = Annotated[jax.Array, Role("parameter"), Initial(0.0)]
+    """A parameter that starts at zero."""
+    Gain = Annotated[jax.Array, Role("parameter"), Initial(1.0)]
+    """A parameter that starts at one."""
+    State = Annotated[jax.Array, Role("state"), Initial(0.0)]
+    """A parameter that a training step updates and no gradient reaches: running statistics."""
+    GainState = Annotated[jax.Array, Role("state"), Initial(1.0)]
+    """A state that starts at one: a running variance."""
+    Key = Annotated[jax.Array, Role("key")]
+    """A random key, supplied by the executor: a fresh one for each call."""
+    Training = Annotated[bool, Role("training")]
+    """Whether the operator runs for training; static, supplied by the executor."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ Source: Python array API standard 2024.12.
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -246,7 +246,7 @@ def __array_namespace_info__() -> Any:  # noqa: N807  # the standard's name
 # Arrangement -----------------------------------------------------------------------------------
 
 
-def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> Any:
+def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> NDArray:
     """Concatenates arrays along ``axis``; if it is None, flattens them first.
 
     The arrays are separate arguments or one list, and are promoted to one dtype.
@@ -257,7 +257,7 @@ def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> Any:
     return _call("concat", *given, axis=axis or 0, **options)
 
 
-def stack(*arrays: Any, axis: int = 0, **options: Any) -> Any:
+def stack(*arrays: Any, axis: int = 0, **options: Any) -> NDArray:
     """Stacks arrays, given as separate arguments or one list, along a new ``axis``."""
     return _call("stack", *_promoted(_listed(arrays)), axis=axis, **options)
 
@@ -275,13 +275,13 @@ def _promoted(arrays: list[Any]) -> list[Any]:
     return [_call("cast", one, dtype=dtype) for one in arrays]
 
 
-def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) -> Any:
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) -> NDArray:
     """Reshapes ``x``; one length may be -1."""
     del copy  # arrays never share mutable memory
     return _call("reshape", x, shape=shape, **options)
 
 
-def repeat(x: Any, /, repeats: Any, axis: int | None = None, **options: Any) -> Any:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None, **options: Any) -> NDArray:
     """Repeats each entry along ``axis``; if it is None, each entry of the flattened array.
 
     ``repeats`` is a number, or an array with a number for each entry.
@@ -301,14 +301,14 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
     return [get("broadcast_to")(one, shape=shape) for one in arrays]
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[NDArray]:
     """Returns the coordinate arrays of the grid that the arrays span."""
-    return list(_call("meshgrid", *arrays, indexing=indexing)) if arrays else []
+    return list(_several("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
-def unstack(x: Any, /, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[NDArray, ...]:
     """Returns the slices of ``x`` along ``axis``, as separate arrays."""
-    return () if x.shape[axis] == 0 else tuple(_call("unstack", x, axis=axis))
+    return () if x.shape[axis] == 0 else tuple(_several("unstack", x, axis=axis))
 
 
 def matrix_transpose(x: NDArray, /) -> NDArray:
@@ -339,31 +339,31 @@ def diff(
 # Numbers ---------------------------------------------------------------------------------------
 
 
-def pow(x1: Any, x2: Any, /, **options: Any) -> Any:
+def pow(x1: Any, x2: Any, /, **options: Any) -> NDArray:
     """Returns ``x1`` to the power of ``x2``."""
     return _call("power", x1, x2, **options)
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: Any, x2: Any, /) -> tuple[NDArray, NDArray]:
     """Returns ``x1 // x2`` and ``x1 % x2``, as in NumPy; the standard has no such function."""
     return _call("floor_divide", x1, x2), _call("remainder", x1, x2)
 
 
 def sum(
     x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
-) -> Any:
+) -> NDArray:
     """Returns the sum over ``axis``, by default all axes; computed in ``dtype`` if given."""
     return _reduced("sum", x, dtype, axis=axis, keepdims=keepdims, **options)
 
 
 def prod(
     x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False, **options: Any
-) -> Any:
+) -> NDArray:
     """Returns the product over ``axis``, by default all axes; computed in ``dtype`` if given."""
     return _reduced("prod", x, dtype, axis=axis, keepdims=keepdims, **options)
 
 
-def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> Any:
+def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> NDArray:
     """Reduces entries cast to ``dtype``; casts the result, too, as its dtype may be wider."""
     if dtype is None:  # a call without options is the fastest
         given = {key: one for key, one in options.items() if one is not None and one is not False}
@@ -371,7 +371,7 @@ def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> Any:
     return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
+def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> NDArray:
     """Clips ``x`` to bounds, which are numbers, arrays or None."""
     bounds = {"min": min, "max": max, "low": None, "high": None}
     for name, number in (("min", "low"), ("max", "high")):
@@ -381,16 +381,27 @@ def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> Any:
     return _call("clip", x, **given, **options)
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else _call("cast", x, dtype=as_dtype(dtype))
+def _cast(x: Any, dtype: Any) -> NDArray:
+    result: NDArray = x if dtype is None else _call("cast", x, dtype=as_dtype(dtype))
+    return result
 
 
-def _call(name: str, *args: Any, **options: Any) -> Any:
+def _call(name: str, *args: Any, **options: Any) -> NDArray:
+    result: NDArray = _function(name, args, options)(*args, **options)
+    return result
+
+
+def _several(name: str, *args: Any, **options: Any) -> tuple[NDArray, ...]:
+    results: tuple[NDArray, ...] = _function(name, args, options)(*args, **options)
+    return results
+
+
+def _function(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[..., Any]:
     operator = get(name)
     eager = bool(args) and isinstance(args[0], NDArray)
     if eager and options and options.keys().isdisjoint(_PLACES):
-        return operator(*args, **options)  # ``array_function`` is slower and not needed
-    return array_function(operator)(*args, **options)
+        return operator  # ``array_function`` is slower and not needed
+    return array_function(operator)
 
 
 _PLACES = ("out", "req")
@@ -407,20 +418,18 @@ def var(
 ) -> NDArray:
     """Returns the variance over ``axis``, for the divisor ``n - correction`` of ``n`` entries."""
     options |= {"axis": axis, "correction": float(correction), "keepdims": keepdims}
-    result: NDArray = _call("variance", x, **options)
-    return result
+    return _call("variance", x, **options)
 
 
 def _cumulated(
     name: str, start: int, x: NDArray, axis: int | None, dtype: Any, include_initial: bool
 ) -> NDArray:
-    result: NDArray = _reduced(name, x, dtype, axis=axis)
+    result = _reduced(name, x, dtype, axis=axis)
     if not include_initial:
         return result
     at = (0 if axis is None else axis) % result.ndim
     shape = tuple(1 if i == at else length for i, length in enumerate(result.shape))
-    joined: NDArray = concat([full(shape, start, result.dtype), result], axis=at)
-    return joined
+    return concat([full(shape, start, result.dtype), result], axis=at)
 
 
 def cumulative_sum(
@@ -459,13 +468,13 @@ def searchsorted(
     return NDArray(found.astype(default_int()))
 
 
-nextafter = _by_jax(jnp.nextafter)
-nonzero = _by_jax(jnp.nonzero)
-signbit = _by_jax(jnp.signbit)
+nextafter: Callable[[Any, Any], NDArray] = _by_jax(jnp.nextafter)
+nonzero: Callable[[Any], tuple[NDArray, ...]] = _by_jax(jnp.nonzero)
+signbit: Callable[[Any], NDArray] = _by_jax(jnp.signbit)
 unique_all = _by_jax(jnp.unique_all)
 unique_counts = _by_jax(jnp.unique_counts)
 unique_inverse = _by_jax(jnp.unique_inverse)
-unique_values = _by_jax(jnp.unique_values)
+unique_values: Callable[[Any], NDArray] = _by_jax(jnp.unique_values)
 
 
 class Eigen(NamedTuple):

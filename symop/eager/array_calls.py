@@ -12,10 +12,10 @@ import numpy as np
 from registry import var
 from registry.caches import Jitted, memoized
 from registry.errors import ArgumentError, DTypeError, ShapeError
-from registry.operator.attributes import Attribute, identity_key
+from registry.operator.attributes import identity_key
 from registry.operator.binding import LEFT_OUT
+from registry.operator.call_signature import call_signature
 from registry.operator.operator import Operator
-from registry.operator.signature import Slot
 from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
 from symop import random
@@ -175,42 +175,12 @@ def _into(out: NDArray, result: Any, request: OpReqType) -> NDArray:
 
 def _signature(operator: Operator) -> inspect.Signature:
     """Returns the signature of a call: inputs and attributes, then ``out`` and ``req``."""
-    kinds = inspect.Parameter
-    leading = [operator.attributes[operator.attribute_index[name]] for name in operator.leading]
-    by_position = [_of_attribute(one, kinds.POSITIONAL_OR_KEYWORD) for one in leading]
-    by_position += [_of_slot(operator, slot) for slot in operator.positional]
-    others = [one for one in operator.attributes if one not in leading]
-    spread = operator.variadic and operator.spreads
-    by_position += [] if spread else [_of_attribute(o, kinds.POSITIONAL_OR_KEYWORD) for o in others]
-    named = [_of_attribute(one, kinds.KEYWORD_ONLY) for one in others] if spread else []
-    implicit = [slot.name for slot in operator.slots if slot.implicit]
-    named += [kinds(one, kinds.KEYWORD_ONLY, default=None) for one in (*implicit, "out", "req")]
-    return inspect.Signature([*_without_lone_defaults(by_position), *named])
+    call = call_signature(operator, eager=True)
+    places = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in _PLACES]
+    return call.replace(parameters=[*call.parameters.values(), *places])
 
 
-def _of_attribute(attribute: Attribute, kind: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if attribute.required else attribute.default
-    return inspect.Parameter(attribute.name, kind, default=default)
-
-
-def _of_slot(operator: Operator, slot: Slot) -> inspect.Parameter:
-    if slot.variadic and operator.spreads:
-        return inspect.Parameter(slot.name, inspect.Parameter.VAR_POSITIONAL)
-    default = None if slot.optional else inspect.Parameter.empty
-    return inspect.Parameter(slot.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-
-
-def _without_lone_defaults(parameters: Sequence[inspect.Parameter]) -> list[inspect.Parameter]:
-    """Drops the defaults of parameters that precede a required one, as Python demands."""
-    plain = [i for i, one in enumerate(parameters) if _must_be_given(one)]
-    last = plain[-1] if plain else 0
-    empty = inspect.Parameter.empty
-    return [one.replace(default=empty) if i < last else one for i, one in enumerate(parameters)]
-
-
-def _must_be_given(parameter: inspect.Parameter) -> bool:
-    spread = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-    return parameter.default is parameter.empty and not spread
+_PLACES = ("out", "req")
 
 
 def _refuse_symbols(operator: Operator, values: Sequence[Any]) -> None:

@@ -122,7 +122,7 @@ class Differentiable(Convertible):
         if self._grad is not None:
             self._grad.value = None
 
-    def detach(self) -> Self:
+    def detach(self) -> Self:  # type: ignore[override]  # unlike a graph, it has no names
         """Returns an array that shares the value but is not recorded."""
         return type(self)(self.value)
 

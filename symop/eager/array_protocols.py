@@ -12,7 +12,7 @@ from jax.extend.core import get_opaque_trace_state
 
 from registry.errors import ArgumentError
 from registry.values import SelectedRows
-from registry.var import Var
+from symop.eager.method_types import ArrayMethods
 
 
 @functools.cache
@@ -53,7 +53,7 @@ def _is_outermost() -> bool:
     return now
 
 
-class Convertible(Var):
+class Convertible(ArrayMethods):
     """An array whose value can be converted to NumPy, to JAX, to Python numbers and to text."""
 
     __slots__ = ()

@@ -193,7 +193,9 @@ class NDArray(Differentiable):
         other[...] = self
         return other
 
-    def astype(self, dtype: Any, copy: bool = True, device: Any = None) -> "NDArray":
+    def astype(  # type: ignore[override]  # NumPy's arguments
+        self, dtype: Any, copy: bool = True, device: Any = None
+    ) -> "NDArray":
         """Casts the entries to a dtype; the result is recorded if this array is.
 
         Args:
@@ -220,12 +222,12 @@ class NDArray(Differentiable):
     @property
     def T(self) -> "NDArray":  # noqa: N802  # NumPy's name
         """The array with its axes reversed."""
-        return self.permute_dims(axes=tuple(range(self.ndim))[::-1])  # type: ignore[no-any-return]
+        return self.permute_dims(axes=tuple(range(self.ndim))[::-1])
 
     @property
     def mT(self) -> "NDArray":  # noqa: N802  # the array API's name
         """The array with its last two axes swapped."""
-        return self.swapaxes(axis1=-1, axis2=-2)  # type: ignore[no-any-return]
+        return self.swapaxes(axis1=-1, axis2=-2)
 
     # Indexing and assignment
 

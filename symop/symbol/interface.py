@@ -5,13 +5,13 @@ from typing import Any
 
 from registry.errors import AttributeValueError, ShapeError, UnknownTypeError
 from registry.types import DType, Shape, VarType, as_dtype
-from registry.var import Var
 from symop.graph.inference import Known, infer_types, variable_type
 from symop.graph.naming import names_of, output_name, require_known, variables_of
 from symop.graph.nodes import VARIABLE, Node, leaves, topological
+from symop.symbol.method_types import SymbolMethods
 
 
-class Interface(Var):
+class Interface(SymbolMethods):
     """Values of a graph and their interface: the variables they depend on, and types."""
 
     __slots__ = ("also", "nodes")

@@ -193,7 +193,7 @@ def _own(made: so.NDArray, arrays: Sequence[so.NDArray]) -> so.NDArray:
     """``made``, copied if it is one of ``arrays``, so that it can be changed independently."""
     for one in arrays:
         if made is one:
-            return so.nd.identity(made)  # type: ignore[no-any-return]
+            return so.nd.identity(made)
     return made
 
 

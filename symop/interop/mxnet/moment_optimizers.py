@@ -87,8 +87,10 @@ class Adamax(_Moments):
 
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``adamax`` of the catalogue; MXNet has no such operator."""
-        slope, own = _slope(weight, grad, how), {"b1": self.beta1, "b2": self.beta2}
-        weight, *state = so.adamax(weight, slope, *state, _LATE, how["lr"], eps=_TINY, **own)
+        (moment, norm), slope = state, _slope(weight, grad, how)
+        weight, *state = so.adamax(
+            weight, slope, moment, norm, _LATE, how["lr"], self.beta1, self.beta2, _TINY
+        )
         return weight, tuple(state)
 
 

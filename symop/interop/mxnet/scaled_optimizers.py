@@ -123,5 +123,6 @@ class AdaDelta(Formula):
     def step(self, weight: Any, grad: Any, state: Any, how: How, more: Numbers) -> Found:
         """``adadelta`` of the catalogue; MXNet has no such operator."""
         slope = scaled(grad, how["rescale_grad"], how["clip_gradient"])
-        new, *state = so.adadelta(weight, slope, *state, 1.0, rho=self.rho, eps=self.epsilon)
+        square, step = state
+        new, *state = so.adadelta(weight, slope, square, step, 1.0, rho=self.rho, eps=self.epsilon)
         return new - how["wd"] * weight, tuple(state)

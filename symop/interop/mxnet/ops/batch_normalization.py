@@ -203,7 +203,7 @@ def dropout(
         raise MXNetError(f"Dropout: p must be in [0, 1), got {p}")
     if p == 0:
         return so.identity(data)
-    flag = {"training": True} if mode == "always" else {}
+    flag: dict[str, Any] = {"training": True} if mode == "always" else {}
     if not axes:
         return so.dropout(data, rate=p, **flag)
     ones = so.ones_like(data)

@@ -25,20 +25,20 @@ def _in(dtype: str, number: float) -> float | int:
 def zeros(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Zeros."""
     require_fits("_zeros", shape)
-    return made(so.zeros, shape=shape, dtype=dtype)
+    return made("zeros", shape=shape, dtype=dtype)
 
 
 @operator("_zeros_without_dtype", dtypes="free", ignored=(*_DEVICE, "dtype"))
 def zeros_without_dtype(*, shape: Shape = ()) -> Any:
     """Zeros of the default dtype."""
-    return made(so.zeros, shape=shape, dtype="float32")
+    return made("zeros", shape=shape, dtype="float32")
 
 
 @operator("_ones", ignored=_DEVICE)
 def ones(*, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """Ones."""
     require_fits("_ones", shape)
-    return made(so.ones, shape=shape, dtype=dtype)
+    return made("ones", shape=shape, dtype=dtype)
 
 
 @operator("_full", ignored=_DEVICE)
@@ -46,21 +46,21 @@ def full(*, value: float, shape: Shape = (), dtype: Dtype = "float32") -> Any:
     """An array filled with a number."""
     require_fits("_full", shape)
     number = bool(value) if dtype == "bool" else _in(dtype, value)
-    return made(so.full, shape=shape, fill_value=number, dtype=dtype)
+    return made("full", shape=shape, fill_value=number, dtype=dtype)
 
 
 @operator("_eye", ignored=_DEVICE)
 def eye(*, N: int, M: int = 0, k: int = 0, dtype: Dtype = "float32") -> Any:
     """Ones on a diagonal, zeros elsewhere."""
     require_fits("_eye", (N, M or N))
-    return made(so.eye, n_rows=N, n_cols=M or N, k=k, dtype=dtype)
+    return made("eye", n_rows=N, n_cols=M or N, k=k, dtype=dtype)
 
 
 def _steps(count: int, start: float, step: float, repeat: int, dtype: str, like: Any = None) -> Any:
     """``count`` numbers from ``start``, each repeated ``repeat`` times, the last maybe fewer."""
     if repeat < 1:
         raise MXNetError(f"arange: repeat must be at least 1, got {repeat}")
-    result = made(so.arange, like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
+    result = made("arange", like=like, start=0, stop=math.ceil(count / repeat), dtype=dtype)
     result = so.add(so.multiply(result, _in(dtype, step)), _in(dtype, start))
     if repeat == 1:
         return result
@@ -95,7 +95,7 @@ def linspace(
 ) -> Any:
     """``num`` evenly spaced numbers."""
     require_fits("_linspace", (num,))
-    found = made(so.linspace, start=start, stop=stop, num=num, endpoint=endpoint)
+    found = made("linspace", start=start, stop=stop, num=num, endpoint=endpoint)
     return so.cast(found, dtype=dtype)
 
 
@@ -119,7 +119,7 @@ def index_array(data: Any, *, axes: tuple[int, ...] | None = None) -> Any:
     along = range(count) if axes is None else [axis % count for axis in axes]
     parts = []
     for axis in along:
-        line = made(so.arange, like=data, start=0, stop=shape[axis], dtype="int64")
+        line = made("arange", like=data, start=0, stop=shape[axis], dtype="int64")
         line = so.reshape(line, shape=tuple(shape[i] if i == axis else 1 for i in range(count)))
         parts.append(so.broadcast_to(line, shape=shape))
     return fixed(so.stack(*parts, axis=-1), data)

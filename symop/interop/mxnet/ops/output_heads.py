@@ -177,7 +177,7 @@ def ctc_loss(
 ) -> Any:
     """Negative log likelihood of each label sequence; 0 for one too long for its frames."""
     del use_data_lengths, use_label_lengths  # lengths are used if they are given
-    counts = [None if one is None else whole(one) for one in (data_lengths, label_lengths)]
+    frames, length = (None if one is None else whole(one) for one in (data_lengths, label_lengths))
     blank = 0 if blank_label == "first" else data.shape[2] - 1
-    loss = so.ctc_loss(data, whole(label), *counts, blank=blank)
+    loss = so.ctc_loss(data, whole(label), frames, length, blank=blank)
     return so.where(so.isinf(loss), so.zeros_like(loss), loss)

@@ -38,7 +38,7 @@ def _of_numbers(
 ) -> Any:
     """Draws with numeric parameters, as a value of the kind of ``like``."""
     parameters = [
-        made(so.full, like=like, shape=(), fill_value=float(number), dtype="float32")
+        made("full", like=like, shape=(), fill_value=float(number), dtype="float32")
         for number in numbers
     ]
     found = draw(*parameters, shape=tuple(shape) or (1,), dtype=dtype or "float32")
@@ -244,7 +244,7 @@ def random_randint(
 ) -> Any:
     """Uniform integers from ``low``, inclusive, to ``high``, exclusive."""
     full = tuple(shape) or (1,)
-    return made(so.random_integers, low=low, high=high, shape=full, dtype=dtype or "int32")
+    return made("random_integers", low=low, high=high, shape=full, dtype=dtype or "int32")
 
 
 def _multinomial_outputs(get_prob: bool) -> tuple[str, ...]:

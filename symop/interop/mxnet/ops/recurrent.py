@@ -109,7 +109,8 @@ def _run(
         return list(so.lstm(data, *states, lengths, *weights, **how))
     if mode == "gru":
         return list(so.gru(data, *states, lengths, *weights, **how))
-    return list(so.rnn(data, *states, lengths, *weights, activation=mode[4:], **how))
+    activation: Any = mode[4:]
+    return list(so.rnn(data, states[0], lengths, *weights, activation=activation, **how))
 
 
 def _run_with_dropout(

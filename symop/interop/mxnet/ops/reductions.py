@@ -1,5 +1,6 @@
 """Reductions over axes, and the inverse broadcasts; results have at least one axis."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -63,8 +64,8 @@ _REDUCTIONS: Mapping[tuple[str, ...], Function] = {
     ("prod",): so.prod,
     ("nansum",): so.nansum,
     ("nanprod",): so.nanprod,
-    ("max", "max_axis"): lambda *args, **how: so.max(*args, **how, ties="all"),
-    ("min", "min_axis"): lambda *args, **how: so.min(*args, **how, ties="all"),
+    ("max", "max_axis"): functools.partial(so.max, ties="all"),
+    ("min", "min_axis"): functools.partial(so.min, ties="all"),
 }
 
 

@@ -17,7 +17,7 @@ def _chances(range_max: int) -> Any:
 
     It is the length of ``[log(c + 1/2), log(c + 3/2)]`` within these bounds.
     """
-    number = made(so.arange, start=0.0, stop=float(range_max), dtype="float32")
+    number = made("arange", start=0.0, stop=float(range_max), dtype="float32")
     inner = so.log1p(so.reciprocal(number + 0.5))
     last = math.log(range_max / (range_max - 0.5))
     ends = so.where(so.equal(number, 0.0), math.log(1.5), inner)
@@ -27,7 +27,7 @@ def _chances(range_max: int) -> Any:
 
 def _waits(shape: Shape) -> Any:
     """Waiting times of events that occur at rate one."""
-    one = made(so.full, shape=(), fill_value=1.0, dtype="float32")
+    one = made("full", shape=(), fill_value=1.0, dtype="float32")
     return so.random_exponential(one, shape=shape, dtype="float32")
 
 

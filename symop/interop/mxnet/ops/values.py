@@ -9,6 +9,7 @@ import numpy as np
 
 import symop as so
 from registry.operator.operator import Operator
+from registry.table import get
 from registry.types import is_integer
 from registry.var import Var, emitter_of
 from symop.graph.scoping import Scopes
@@ -104,15 +105,16 @@ def sources_are(kind: type) -> Iterator[None]:
         yield
 
 
-def made(operator: Operator, *args: Any, like: Any = None, **attributes: Any) -> Any:
+def made(of: Operator | str, /, *args: Any, like: Any = None, **attributes: Any) -> Any:
     """The result of an operator of the catalogue on numbers, as a value of the kind of ``like``.
 
     Args:
-        operator: an operator without inputs, or one called on numbers.
+        of: an operator without inputs, or one called on numbers; or its name.
         *args: the numbers.
         like: a value; by default, the kind is set by ``sources_are``.
         **attributes: the operator's attributes.
     """
+    operator = get(of) if isinstance(of, str) else of
     inputs, values, name = operator.bind(args, attributes)
     emitter = _kinds.current().emitter if like is None else emitter_of((like,))
     return emitter.emit(operator.resolved(inputs, values), inputs, values, name)
@@ -122,5 +124,5 @@ def constant(array: np.ndarray, like: Any) -> Any:
     """A small constant array, as a value of the kind of ``like``."""
     if not isinstance(like, Var):
         return jnp.asarray(array)
-    ones = made(so.ones, like=like, shape=array.shape, dtype=array.dtype)
+    ones = made("ones", like=like, shape=array.shape, dtype=array.dtype)
     return so.multiply(ones, array)
