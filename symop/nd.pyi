@@ -935,17 +935,6 @@ def array_create(
     """Creates an empty tensor array with capacity for ``capacity`` elements, all zeros."""
 @overload
 def array_create(
-    like: jax.Array | np.ndarray | None = None,
-    *,
-    capacity: int,
-    shape: Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
-    """Creates an empty tensor array with capacity for ``capacity`` elements, all zeros."""
-@overload
-def array_create(
     like: NDArray | ArrayInput | None = None,
     *,
     capacity: int,
@@ -1773,29 +1762,6 @@ def call(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
-@overload
-def call(
-    *operands: jax.Array | np.ndarray,
-    body: Body,
-    jvp: Body | None = None,
-    vjp: Body | None = None,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
-@overload
-def call(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    body: Body,
-    jvp: Body | None = None,
-    vjp: Body | None = None,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
 @overload
 def call(
@@ -5419,25 +5385,6 @@ def jax_function(
     """Applies a function of JAX as a whole; JAX differentiates it."""
 @overload
 def jax_function(
-    *operands: jax.Array | np.ndarray,
-    function: Any,
-    n_out: int = 1,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
-@overload
-def jax_function(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    function: Any,
-    n_out: int = 1,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
-@overload
-def jax_function(
     *operands: NDArray | ArrayLike,
     function: Any,
     n_out: int = 1,
@@ -5806,29 +5753,6 @@ def lax_primitive(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
-@overload
-def lax_primitive(
-    *operands: jax.Array | np.ndarray,
-    primitive: str,
-    params: str,
-    n_out: int = 1,
-    keys: Sequence[str] = (),
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
-@overload
-def lax_primitive(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    primitive: str,
-    params: str,
-    n_out: int = 1,
-    keys: Sequence[str] = (),
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
     """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
 @overload
 def lax_primitive(
@@ -6259,33 +6183,6 @@ def linear_solve(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
-@overload
-def linear_solve(
-    *operands: jax.Array | np.ndarray,
-    lengths: Sequence[int],
-    matvec: Body,
-    vecmat: Body,
-    solve: Body,
-    transpose_solve: Body,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
-@overload
-def linear_solve(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    lengths: Sequence[int],
-    matvec: Body,
-    vecmat: Body,
-    solve: Body,
-    transpose_solve: Body,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
     """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
 @overload
 def linear_solve(
@@ -7851,25 +7748,6 @@ def nondifferentiable_call(
     """Returns the outputs of ``body``, without a derivative."""
 @overload
 def nondifferentiable_call(
-    *operands: jax.Array | np.ndarray,
-    body: Body,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
-@overload
-def nondifferentiable_call(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    body: Body,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
-@overload
-def nondifferentiable_call(
     *operands: NDArray | ArrayLike,
     body: Body,
     training: _bool = ...,
@@ -8546,17 +8424,6 @@ def random_bernoulli(
     """Bernoulli draws: true with probability ``p``, which defaults to 1/2."""
 @overload
 def random_bernoulli(
-    p: jax.Array | np.ndarray | None = None,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
-    """Bernoulli draws: true with probability ``p``, which defaults to 1/2."""
-@overload
-def random_bernoulli(
     p: NDArray | ArrayInput | None = None,
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -8650,17 +8517,6 @@ def random_exponential(
     """Exponential draws with mean ``scale``, which defaults to 1: ``-scale log(1 - u)``."""
 @overload
 def random_exponential(
-    scale: jax.Array | np.ndarray | None = None,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
-    """Exponential draws with mean ``scale``, which defaults to 1: ``-scale log(1 - u)``."""
-@overload
-def random_exponential(
     scale: NDArray | ArrayInput | None = None,
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -8745,18 +8601,6 @@ def random_normal(
     """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1."""
 @overload
 def random_normal(
-    loc: jax.Array | np.ndarray | None = None,
-    scale: jax.Array | np.ndarray | complex | None = None,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
-    """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1."""
-@overload
-def random_normal(
     loc: NDArray | ArrayInput | None = None,
     scale: NDArray | ArrayInput | None = None,
     shape: int | Sequence[int] | None = None,
@@ -8816,17 +8660,6 @@ def random_poisson(
     """Poisson draws: numbers of events with mean ``rate``, which defaults to 1."""
 @overload
 def random_poisson(
-    rate: jax.Array | np.ndarray | None = None,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
-    """Poisson draws: numbers of events with mean ``rate``, which defaults to 1."""
-@overload
-def random_poisson(
     rate: NDArray | ArrayInput | None = None,
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -8850,20 +8683,6 @@ def random_truncated_normal(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Truncated normal draws: ``loc + scale z`` with ``low <= z <= high``."""
-@overload
-def random_truncated_normal(
-    loc: jax.Array | np.ndarray | None = None,
-    scale: jax.Array | np.ndarray | complex | None = None,
-    low: float = -2.0,
-    high: float = 2.0,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
     """Truncated normal draws: ``loc + scale z`` with ``low <= z <= high``."""
 @overload
 def random_truncated_normal(
@@ -8891,18 +8710,6 @@ def random_uniform(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1)."""
-@overload
-def random_uniform(
-    low: jax.Array | np.ndarray | None = None,
-    high: jax.Array | np.ndarray | complex | None = None,
-    shape: int | Sequence[int] | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    out: None = None,
-    req: _Request = None,
-) -> jax.Array:
     """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1)."""
 @overload
 def random_uniform(
@@ -8975,33 +8782,6 @@ def recompute(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
-@overload
-def recompute(
-    *operands: jax.Array | np.ndarray,
-    body: Body,
-    saved: Sequence[int] = (),
-    lasting: Sequence[int] = (),
-    held: Sequence[int] = (),
-    after: Sequence[int] = (),
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
-@overload
-def recompute(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    body: Body,
-    saved: Sequence[int] = (),
-    lasting: Sequence[int] = (),
-    held: Sequence[int] = (),
-    after: Sequence[int] = (),
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
     """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
 @overload
 def recompute(
@@ -12205,31 +11985,6 @@ def vmap(
     out: _Out,
     req: _Request = None,
 ) -> _Out:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
-@overload
-def vmap(
-    *operands: jax.Array | np.ndarray,
-    body: Body,
-    n_mapped: int,
-    use_key: _bool = False,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
-@overload
-def vmap(
-    operands: Sequence[jax.Array | np.ndarray],
-    *,
-    body: Body,
-    n_mapped: int,
-    use_key: _bool = False,
-    key: jax.Array | np.ndarray | jax.Array = ...,
-    training: _bool = ...,
-    out: None = None,
-    req: _Request = None,
-) -> tuple[jax.Array, ...]:
     """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
 @overload
 def vmap(
