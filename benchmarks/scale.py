@@ -163,7 +163,7 @@ def figures_of(name: str, model: Model, by_hand: Any, layout: str, repeats: int)
     other = ByHand(by_hand, stacked(state.params), model, layout, mesh)
     batch = trainer.placement.put_feed("step", model.batch)
     with trainer.placement.current():
-        ours = jax.jit(trainer._run, donate_argnums=0).lower(state._given(), batch).compile()
+        ours = jax.jit(trainer._run, donate_argnums=0).lower(state.packed(), batch).compile()
     theirs = other.step.lower(other.state, other.batch).compile()
     np.testing.assert_allclose(trainer.step(state, batch)[1]["loss"], other(), rtol=1e-4)
 

@@ -5,6 +5,7 @@ A sharding names mesh axes only, so that it fits every mesh: axes that a mesh la
 
 import math
 import re
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -41,25 +42,43 @@ def as_sharding(value: Any) -> Sharding:
     """
     if not isinstance(value, (tuple, list, _Spec)):
         raise AttributeValueError(f"{_LEGAL}, got {value!r}")
-    entries = [_entry(one, value) for one in value]
-    named = [axis for one in entries for axis in axes_of(one)]
-    if len(set(named)) < len(named):
+    entries = [_names(one, value) for one in value]
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) < len(names):
         raise AttributeValueError(f"{_LEGAL}, got {value!r}")
-    while entries and entries[-1] is None:
-        entries.pop()
-    return tuple(entries)
+    return split_over(entries)
 
 
-def _entry(entry: Any, whole: Any) -> MeshAxes:
+def _names(entry: Any, sharding: Any) -> Sequence[str]:
     names = entry if isinstance(entry, (tuple, list)) else () if entry is None else (entry,)
     if not all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
-        raise AttributeValueError(f"{_LEGAL}, got {whole!r}")
-    return None if not names else names[0] if len(names) == 1 else tuple(names)
+        raise AttributeValueError(f"{_LEGAL}, got {sharding!r}")
+    return names
+
+
+def split_over(entries: Iterable[Sequence[str]]) -> Sharding:
+    """Returns the sharding over ``entries``, the mesh axes of each axis, which are not checked."""
+    result = [
+        None if not names else names[0] if len(names) == 1 else tuple(names) for names in entries
+    ]
+    while result and result[-1] is None:
+        result.pop()
+    return tuple(result)
+
+
+def stacked(placement: Sharding) -> Sharding:
+    """Returns the sharding of a stack, along a new first axis, of arrays that are split so."""
+    return (None, *placement) if placement else ()
 
 
 def axes_of(entry: MeshAxes) -> tuple[str, ...]:
     """Returns the mesh axes of one entry of a sharding."""
     return () if entry is None else (entry,) if isinstance(entry, str) else entry
+
+
+def axes_at(placement: Sharding, i: int) -> tuple[str, ...]:
+    """Returns the mesh axes that axis ``i`` is split over."""
+    return axes_of(placement[i]) if i < len(placement) else ()
 
 
 def mesh_axes(placement: Sharding) -> tuple[str, ...]:
@@ -90,8 +109,12 @@ def parse_sharding(text: str) -> Sharding:
 
 def on_mesh(placement: Sharding, mesh: Any) -> Sharding:
     """Returns the sharding without the axes that ``mesh`` lacks."""
-    names = set(mesh.axis_names)
-    return as_sharding([[one for one in axes_of(entry) if one in names] for entry in placement])
+    return only_over(placement, mesh.axis_names)
+
+
+def only_over(placement: Sharding, names: Container[str]) -> Sharding:
+    """Returns the sharding without other mesh axes than ``names``."""
+    return split_over([one for one in axes_of(entry) if one in names] for entry in placement)
 
 
 def require_divisible(what: str, shape: Shape, placement: Sharding, mesh: Any) -> None:
@@ -134,12 +157,11 @@ def constrained(value: Any, placement: Sharding, what: str = "shard") -> Any:
     }
     if not free:
         return value
-    entries = [[one for one in axes_of(entry) if one in free] for entry in placement]
-    known = as_sharding(entries)
-    require_divisible(what, value.shape, known, mesh)
+    wanted = only_over(placement, free)
+    require_divisible(what, value.shape, wanted, mesh)
     if isinstance(mesh, _Mesh) and not isinstance(value, jax.core.Tracer):
-        return _place(value, _named(mesh, _Spec(*known)))
-    return _traced(value, known, mesh)
+        return _place(value, _named(mesh, _Spec(*wanted)))
+    return _traced(value, wanted, mesh)
 
 
 def _mesh_of(value: Any) -> Any:
@@ -160,13 +182,11 @@ def _traced(value: Any, placement: Sharding, mesh: Any) -> Any:
     """Returns a traced value with its sharding: a constraint, and on explicit axes a type."""
     explicit, auto = set(mesh.explicit_axes), set(mesh.auto_axes)
     if explicit:
-        value = _reshard(value, _named(mesh, _chosen(placement, explicit, value.ndim)))
+        value = _reshard(value, _named(mesh, _spec(only_over(placement, explicit), value.ndim)))
     if auto:
-        wanted = _named(mesh, _chosen(placement, auto, value.ndim))
-        value = _constraint(value, wanted)
+        value = _constraint(value, _named(mesh, _spec(only_over(placement, auto), value.ndim)))
     return value
 
 
-def _chosen(placement: Sharding, axes: set[str], ndim: int) -> Any:
-    entries: list[Any] = [tuple(a for a in axes_of(one) if a in axes) for one in placement]
-    return _Spec(*[one or None for one in entries], *[None] * (ndim - len(entries)))
+def _spec(placement: Sharding, ndim: int) -> Any:
+    return _Spec(*placement, *[None] * (ndim - len(placement)))

@@ -34,7 +34,7 @@ from symop.graph.nodes import Node
 from symop.graph.policies import Policy, require_policy
 from symop.graph.shardings import Rules, undeclared, with_shardings
 from symop.passes.mixed_precision import narrow
-from symop.planning.activations import BatchFunction, batch_splits
+from symop.planning.activations import BatchFunction, shardings_on
 from symop.random import as_key
 from symop.runtime.donation import (
     ChangedError,
@@ -58,7 +58,7 @@ from symop.training.logs import JsonLines, TensorBoard
 from symop.training.loop import Checkpoints, Loop, checkpoints_of
 from symop.training.loss_scaling import LossScale
 from symop.training.optimizers import calling_optimizer, extra_arguments, optimizer
-from symop.training.placing import on_automatic_axes, shardings_of_state
+from symop.training.placing import StatePlacement, on_automatic_axes, shardings_of_state
 from symop.training.precision import Precision, precision_of
 from symop.training.progress import progress_bar
 from symop.training.state import Arrays, Parts, ScaleState, TrainState
@@ -201,6 +201,7 @@ class Trainer:
             options=Options(accumulate, self.precision, ema, self.placement),
         )
         self._step = DonatingStep(self._run)
+        self._places = None if self.placement is None else StatePlacement(self.placement)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {
@@ -220,7 +221,7 @@ class Trainer:
         function.narrow = self.precision.narrow
         if self.placement is not None:
             variables = variables_of(group.roots)
-            function.split(*batch_splits(self.placement, variables, self.inputs))
+            function.split(*shardings_on(self.placement, variables, self.inputs))
         return function
 
     def _placed(self, mesh: Any, rules: Rules | None) -> Placement | None:
@@ -305,8 +306,10 @@ class Trainer:
         """
         _require_fed("step", batch, self.inputs)
         if self.placement is None:
+            state.prepare(None)
             return self._stepped(state, dict(batch))
         placed = self.placement.put_feed("step", batch)
+        state.prepare(self._places)
         with self.placement.current():
             new, values = self._stepped(state, placed)
         return new, self.placement.finished(values)
@@ -378,6 +381,7 @@ class Trainer:
         Raises:
             ArgumentError: ``data`` has no examples, or there are no averages.
         """
+        state.prepare(self._places)
         params, states = self._chosen(state, averaged=averaged), state.states
         key = jax.random.fold_in(jax.random.fold_in(state.key, state.step), 0)
 

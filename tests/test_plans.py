@@ -51,7 +51,7 @@ def test_a_plan_is_what_xla_compiles(name, layout):
     with trainer.placement.current():
         compiled = (
             jax.jit(trainer._run, donate_argnums=0)
-            .lower(trainer.init(0)._given(), trainer.placement.put_feed("step", model.batch))
+            .lower(trainer.init(0).packed(), trainer.placement.put_feed("step", model.batch))
             .compile()
         )
     found = collectives(compiled.as_text())

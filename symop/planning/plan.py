@@ -21,14 +21,12 @@ from symop.planning.activations import BatchFunction
 from symop.planning.propagation import (
     Collective,
     Sizes,
-    Split,
-    as_split,
     bytes_on_device,
     exchange,
     followed,
     sent,
 )
-from symop.runtime.placement import declarations, shardings_by
+from symop.runtime.placement import batch_shardings, declarations, stated_shardings
 from symop.symbol.symbol import Symbol
 from symop.training.placing import parameter_in
 
@@ -244,16 +242,18 @@ class TracedStep:
             )
         sizes = dict(mesh.shape)
         declared = declarations(self._loss.roots)
-        known = shardings_by(self._owner, declared, mesh, rules, self._inputs)
+        stated = stated_shardings(self._owner, declared, mesh, rules)
+        inputs = [name for name in self._inputs if name not in stated]
+        shardings = stated | batch_shardings(self._owner, declared, mesh, inputs)
         held = {
-            name: _held(self._owner, name, type, on_mesh(known.get(name, ()), mesh), mesh)
+            name: _held(self._owner, name, type, on_mesh(shardings.get(name, ()), mesh), mesh)
             for name, type in self.types.items()
         }
         function = self._function
         if constrained:
             function = self._made()
-            splits = {name: _split_of(one) for name, one in held.items()}
-            function.split(splits, self._inputs, sizes)
+            shardings = {name: one.sharding for name, one in held.items()}
+            function.split(shardings, self._inputs, sizes)
         seen, values = self._followed(function, held, sizes)
         own = [held[name] for name in self.parameters]
         return Plan(
@@ -286,15 +286,15 @@ class TracedStep:
         """Returns the collectives of a step, and the bytes of its values."""
         jaxpr, tree = self._jaxpr(function, sizes)
         order = sorted(function.names)
-        given = [_split_of(held[name]) for name in order]
+        inputs = [held[name].sharding for name in order]
         flags = [name in self._inputs for name in order]
         seen: _Seen = []
-        splits, values = followed(jaxpr, given, sizes, lambda *one: seen.append(one), flags)
-        results = jax.tree.unflatten(tree, splits)
+        shardings, values = followed(jaxpr, inputs, sizes, lambda *one: seen.append(one), flags)
+        results = jax.tree.unflatten(tree, shardings)
         outputs = results[0] if function.states else results
-        for name, split in zip(self._moving, outputs[1:], strict=True):
-            if isinstance(split, tuple):  # not of rows
-                _onto(held[name], split, sizes, seen)
+        for name, sharding in zip(self._moving, outputs[1:], strict=True):
+            if isinstance(sharding, tuple):  # not of rows
+                _onto(held[name], sharding, sizes, seen)
         return seen, values
 
 
@@ -305,10 +305,9 @@ def _typed(loss: Symbol, shapes: Mapping[str, Sequence[int]]) -> Symbol:
     return Symbol(nodes[count:], tuple(nodes[:count]))
 
 
-def _held(owner: str, name: str, type: VarType, known: Sharding, mesh: Any) -> Held:
-    require_divisible(f"{owner}: {name!r}", type.shape, known, mesh)
-    split = as_split(known, len(type.shape))
-    return Held(name, type, known, bytes_on_device(type, split, dict(mesh.shape)))
+def _held(owner: str, name: str, type: VarType, sharding: Sharding, mesh: Any) -> Held:
+    require_divisible(f"{owner}: {name!r}", type.shape, sharding, mesh)
+    return Held(name, type, sharding, bytes_on_device(type, sharding, dict(mesh.shape)))
 
 
 # A step ------------------------------------------------------------------------------------------
@@ -330,17 +329,13 @@ class _Labelled(BatchFunction):
         return run
 
 
-def _split_of(one: Held) -> Split:
-    return as_split(one.sharding, len(one.type.shape))
-
-
-def _onto(one: Held, split: Split, sizes: Sizes, seen: _Seen) -> None:
+def _onto(one: Held, sharding: Sharding, sizes: Sizes, seen: _Seen) -> None:
     """Reports what splits a gradient like its parameter."""
 
     def report(collective: Collective) -> None:
         seen.append((f"gradient of {one.name}", collective))
 
-    exchange(one.type, split, _split_of(one), sizes, report)
+    exchange(one.type, sharding, one.sharding, sizes, report)
 
 
 def _moments(optimizer: Any, parameters: Sequence[Held], sizes: Sizes) -> int:
@@ -348,7 +343,7 @@ def _moments(optimizer: Any, parameters: Sequence[Held], sizes: Sizes) -> int:
     if optimizer is None:
         return 0
     structs = {one.name: _struct(one.type.shape, one.type.dtype) for one in parameters}
-    placement = Layout(sizes, {one.name: _split_of(one) for one in parameters})
+    placement = Layout(sizes, {one.name: one.sharding for one in parameters})
     state = jax.eval_shape(optimizer.init, structs)
     leaves = jax.tree_util.tree_leaves_with_path(state)
     return sum(placement.bytes(path, leaf, structs) for path, leaf in leaves)
@@ -358,13 +353,13 @@ class Layout(NamedTuple):
     """How parameters are split, by name."""
 
     sizes: Sizes
-    splits: Mapping[str, Split]
+    shardings: Mapping[str, Sharding]
 
     def bytes(self, path: Any, leaf: Any, structs: Mapping[str, Any]) -> int:
         """Returns the bytes of a leaf of the optimizer's state on each device."""
         owner = parameter_in(path, leaf, {name: one.shape for name, one in structs.items()})
-        split = ((),) * len(leaf.shape) if owner is None else self.splits[owner]
-        return bytes_on_device(leaf, split, self.sizes)
+        sharding = () if owner is None else self.shardings[owner]
+        return bytes_on_device(leaf, sharding, self.sizes)
 
 
 def _grouped(seen: _Seen, sizes: Sizes) -> tuple[Exchange, ...]:

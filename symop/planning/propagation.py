@@ -2,18 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from jax import sharding
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 
+from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
 from symop.planning.factors import Axes, Rule, rule_of
 
-Split = tuple[tuple[str, ...], ...]
-"""The mesh axes that each axis of an array is split over."""
 Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
+_Spec: Any = sharding.PartitionSpec  # JAX declares no types for it
+_UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
 _ROUNDS = 4
 """The number of times that the sharding of a loop's carry is followed through the body."""
 
@@ -37,38 +40,24 @@ class Collective(NamedTuple):
 Report = Callable[[Collective], None]
 
 
-def parts(split: Sequence[tuple[str, ...]], sizes: Sizes) -> int:
-    """Returns the number of parts of an array that is split so."""
-    return math.prod(sizes[axis] for each in split for axis in each)
-
-
-def bytes_on_device(aval: Any, split: Split, sizes: Sizes) -> int:
+def bytes_on_device(aval: Any, sharding: Sharding, sizes: Sizes) -> int:
     """Returns the size of the part of an array on each device."""
     itemsize: int = getattr(aval.dtype, "itemsize", 4)
     size: int = math.prod(aval.shape) * itemsize
-    return size // parts(split, sizes)
+    return size // math.prod(sizes[axis] for axis in mesh_axes(sharding))
 
 
-def whole(aval: Any) -> Split:
-    """Returns the sharding of a value that is whole on each device."""
-    return ((),) * len(getattr(aval, "shape", ()))
-
-
-def exchange(aval: Any, before: Split, after: Split, sizes: Sizes, report: Report) -> None:
+def exchange(aval: Any, before: Sharding, after: Sharding, sizes: Sizes, report: Report) -> None:
     """Reports what devices exchange to split an array as ``after`` instead of ``before``."""
-    if before == after:
-        return
-    lost = [[a for a in have if a not in want] for have, want in zip(before, after, strict=True)]
-    gone = tuple(axis for each in lost for axis in each)
-    if not gone:
+    pairs = zip_longest(map(axes_of, before), map(axes_of, after), fillvalue=())
+    lost = tuple(axis for have, want in pairs for axis in have if axis not in want)
+    if not lost:
         return  # each device takes a part of what it has
-    kept = {axis for each in after for axis in each}
-    moved = tuple(axis for axis in gone if axis in kept)
-    if moved and set(moved) == set(gone):
-        report(Collective("all-to-all", bytes_on_device(aval, after, sizes), moved))
+    if set(lost) <= set(mesh_axes(after)):
+        report(Collective("all-to-all", bytes_on_device(aval, after, sizes), lost))
         return
-    gathered = tuple(tuple(a for a in have if a not in gone) for have in before)
-    report(Collective("all-gather", bytes_on_device(aval, gathered, sizes), gone))
+    rest = [axis for axis in mesh_axes(before) if axis not in lost]
+    report(Collective("all-gather", bytes_on_device(aval, only_over(before, rest), sizes), lost))
 
 
 class Walk:
@@ -80,38 +69,37 @@ class Walk:
     """
 
     def __init__(
-        self, jaxpr: Jaxpr, given: Sequence[Split], sizes: Sizes, batch: Sequence[bool] = ()
+        self, jaxpr: Jaxpr, inputs: Sequence[Sharding], sizes: Sizes, batch: Sequence[bool] = ()
     ) -> None:
         """Starts with the shardings of the inputs, and which of them depend on a batch."""
         self.sizes, self.gathered = sizes, False
-        self._known: dict[Any, Split] = dict(zip(jaxpr.invars, given, strict=True))
+        self._shardings: dict[Any, Sharding] = dict(zip(jaxpr.invars, inputs, strict=True))
         self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
-        self._copies: set[tuple[int, Split]] = set()
+        self._copies: set[tuple[int, Sharding]] = set()
 
-    def of(self, value: Any) -> Split:
+    def of(self, value: Any) -> Sharding:
         """Returns the sharding of a value."""
-        known = None if isinstance(value, Literal) else self._known.get(value)
-        return whole(value.aval) if known is None else known
+        return () if isinstance(value, Literal) else self._shardings.get(value, ())
 
     def in_batch(self, value: Any) -> bool:
         """Whether a value depends on a batch."""
         return not isinstance(value, Literal) and value in self._batch
 
-    def follow(self, equation: JaxprEqn, report: Report) -> Sequence[Split]:
+    def follow(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         """Returns the shardings of the results of an equation, and keeps them."""
-        found = self._through(equation, report)
-        self._known.update(zip(equation.outvars, found, strict=True))
+        results = self._through(equation, report)
+        self._shardings.update(zip(equation.outvars, results, strict=True))
         if any(map(self.in_batch, equation.invars)):
             self._batch.update(equation.outvars)
-        return found
+        return results
 
-    def exchange(self, value: Any, before: Split, after: Split, report: Report) -> None:
+    def exchange(self, value: Any, before: Sharding, after: Sharding, report: Report) -> None:
         """Reports what devices exchange for a value, unless they have such a copy of it."""
         if (id(value), after) not in self._copies:
             self._copies.add((id(value), after))
             exchange(value.aval, before, after, self.sizes, report)
 
-    def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Split]:
+    def _through(self, equation: JaxprEqn, report: Report) -> Sequence[Sharding]:
         inside = _INSIDE.get(equation.primitive.name)
         if inside is not None:
             return inside(self, equation, report)
@@ -126,41 +114,41 @@ class Walk:
         jaxpr: Any,
         values: Sequence[Any],
         report: Report,
-        splits: Sequence[Split] | None = None,
-    ) -> list[Split]:
+        shardings: Sequence[Sharding] | None = None,
+    ) -> list[Sharding]:
         """Returns the shardings of the results of an inner jaxpr on ``values``."""
-        given = list(map(self.of, values)) if splits is None else splits
-        opened = getattr(jaxpr, "jaxpr", jaxpr)
-        walk = Walk(opened, given, self.sizes, list(map(self.in_batch, values)))
-        for equation in opened.eqns:
+        inner: Jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+        inputs = list(map(self.of, values)) if shardings is None else shardings
+        walk = Walk(inner, inputs, self.sizes, list(map(self.in_batch, values)))
+        for equation in inner.eqns:
             walk.follow(equation, report)
         self.gathered = self.gathered or walk.gathered
-        return list(map(walk.of, opened.outvars))
+        return list(map(walk.of, inner.outvars))
 
-    def _by_factors(self, equation: JaxprEqn, rule: Rule, report: Report) -> list[Split]:
+    def _by_factors(self, equation: JaxprEqn, rule: Rule, report: Report) -> list[Sharding]:
         values = equation.invars
-        given = list(map(self.of, values))
-        chosen = self._chosen(rule, values, given)
-        for one, axes, before in zip(values, rule.operands, given, strict=True):
+        shardings = list(map(self.of, values))
+        split = self._split_factors(rule, values, shardings)
+        used = {axis for over in split.values() for axis in over}
+        for one, axes, before in zip(values, rule.operands, shardings, strict=True):
             if axes:
-                after = _split(axes, chosen)
-                lost = set(_axes_of(before)) - set(_axes_of(after))
-                kept = {axis for over in chosen.values() for axis in over}
-                self.gathered = self.gathered or bool(lost & kept)
+                after = _sharding(axes, split)
+                lost = set(mesh_axes(before)) - set(mesh_axes(after))
+                self.gathered = self.gathered or bool(lost & used)
                 self.exchange(one, before, after, report)
-        results = [_split(axes, chosen) for axes in rule.results]
+        results = [_sharding(axes, split) for axes in rule.results]
         remaining = {factor for axes in rule.results for each in axes for factor in each}
         # Over the axes of each factor in turn.
-        for factor, over in chosen.items():
+        for factor, over in split.items():
             if factor in remaining:
                 continue
-            for one, split in zip(equation.outvars, results, strict=True):
-                size = bytes_on_device(one.aval, split, self.sizes)
+            for one, sharding in zip(equation.outvars, results, strict=True):
+                size = bytes_on_device(one.aval, sharding, self.sizes)
                 report(Collective("all-reduce", size, over))
         return results
 
-    def _chosen(
-        self, rule: Rule, values: Sequence[Any], given: Sequence[Split]
+    def _split_factors(
+        self, rule: Rule, values: Sequence[Any], shardings: Sequence[Sharding]
     ) -> dict[int, tuple[str, ...]]:
         """Returns the mesh axes over which each factor is split.
 
@@ -170,22 +158,18 @@ class Walk:
         def rank(i: int) -> tuple[bool, int]:
             return not self.in_batch(values[i]), -math.prod(getattr(values[i].aval, "shape", ()))
 
-        chosen: dict[int, tuple[str, ...]] = {}
+        split: dict[int, tuple[str, ...]] = {}
         used: set[str] = set()
-        for i in sorted(range(len(given)), key=rank):
-            for factors, over in zip(rule.operands[i], given[i], strict=False):
+        for i in sorted(range(len(shardings)), key=rank):
+            for factors, entry in zip(rule.operands[i], shardings[i], strict=False):
                 factor = factors[0] if factors else None
-                if factor is None or factor in rule.whole or factor in chosen or not over:
+                if factor is None or factor in rule.whole or factor in split:
                     continue
-                free = tuple(axis for axis in over if axis not in used)
+                free = tuple(axis for axis in axes_of(entry) if axis not in used)
                 if free and rule.sizes[factor] % math.prod(self.sizes[a] for a in free) == 0:
-                    chosen[factor] = free
+                    split[factor] = free
                     used.update(free)
-        return chosen
-
-
-def _axes_of(split: Split) -> tuple[str, ...]:
-    return tuple(axis for each in split for axis in each)
+        return split
 
 
 def sent(one: Collective, sizes: Sizes) -> int:
@@ -197,33 +181,33 @@ def sent(one: Collective, sizes: Sizes) -> int:
 
 def followed(
     jaxpr: Jaxpr,
-    given: Sequence[Split],
+    inputs: Sequence[Sharding],
     sizes: Sizes,
     report: Callable[[str, Collective], None],
     batch: Sequence[bool],
-) -> tuple[list[Split], int]:
+) -> tuple[list[Sharding], int]:
     """Returns the shardings of the results of ``jaxpr``, and the bytes of values held at once.
 
     The reported collectives come with the scope of the equation that needs them. A value that is
     computed entry by entry for one reader is not counted: XLA fuses it into the reader.
     """
-    walk, last, readers = Walk(jaxpr, given, sizes, batch), dict[Any, int](), Counter[Any]()
+    walk, last, readers = Walk(jaxpr, inputs, sizes, batch), dict[Any, int](), Counter[Any]()
     for i, equation in enumerate(jaxpr.eqns):
         for one in equation.invars:
             if not isinstance(one, Literal):
                 last[one] = i
                 readers[one] += 1
-    held = most = 0
+    size = most = 0
     ends: Counter[int] = Counter()
     for i, equation in enumerate(jaxpr.eqns):
-        found = walk.follow(equation, partial(report, str(equation.source_info.name_stack)))
-        for one, split in zip(equation.outvars, found, strict=True):
+        results = walk.follow(equation, partial(report, str(equation.source_info.name_stack)))
+        for one, sharding in zip(equation.outvars, results, strict=True):
             if _is_held(equation, readers[one]):
-                size = bytes_on_device(one.aval, split, sizes)
-                held += size
-                ends[last.get(one, len(jaxpr.eqns))] += size
-        most = max(most, held)
-        held -= ends.pop(i, 0)
+                own = bytes_on_device(one.aval, sharding, sizes)
+                size += own
+                ends[last.get(one, len(jaxpr.eqns))] += own
+        most = max(most, size)
+        size -= ends.pop(i, 0)
     return list(map(walk.of, jaxpr.outvars)), most
 
 
@@ -240,26 +224,26 @@ def _is_held(equation: JaxprEqn, readers: int) -> bool:
     return name in _COMPUTED or (name not in _MOVED and readers > 1)
 
 
-def _split(axes: Axes, chosen: Mapping[int, tuple[str, ...]]) -> Split:
-    return tuple(chosen.get(each[0], ()) if each else () for each in axes)
+def _sharding(axes: Axes, split: Mapping[int, tuple[str, ...]]) -> Sharding:
+    return split_over(split.get(each[0], ()) if each else () for each in axes)
 
 
 # Loops and branches ------------------------------------------------------------------------------
 
 
-def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
     constants, carried = equation.params["num_consts"], equation.params["num_carry"]
     body, length = equation.params["jaxpr"], equation.params["length"]
-    given = list(map(walk.of, equation.invars))
-    fixed, carry = given[:constants], given[constants : constants + carried]
+    inputs = list(map(walk.of, equation.invars))
+    fixed, carry = inputs[:constants], inputs[constants : constants + carried]
     steps = []
     for one in equation.invars[constants + carried :]:
-        split = walk.of(one)
-        walk.exchange(one, split, ((), *split[1:]), report)
-        steps.append(split[1:])
+        sharding = walk.of(one)
+        walk.exchange(one, sharding, stacked(sharding[1:]), report)
+        steps.append(sharding[1:])
 
-    def run(told: Report) -> list[Split]:
-        return walk.inside(body, equation.invars, told, [*fixed, *carry, *steps])
+    def run(report: Report) -> list[Sharding]:
+        return walk.inside(body, equation.invars, report, [*fixed, *carry, *steps])
 
     for _ in range(_ROUNDS):
         results = run(silent)
@@ -267,7 +251,7 @@ def _scan(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
             break
         carry = results[:carried]
     results = run(lambda one: report(one._replace(times=one.times * length)))
-    return [*results[:carried], *(((), *split) for split in results[carried:])]
+    return [*results[:carried], *map(stacked, results[carried:])]
 
 
 def silent(one: Collective) -> None:
@@ -275,41 +259,38 @@ def silent(one: Collective) -> None:
     del one
 
 
-def _while(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+def _while(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
     """Follows one step."""
     values = equation.invars[equation.params["cond_nconsts"] :]
     return walk.inside(equation.params["body_jaxpr"], values, report)
 
 
-def _cond(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+def _cond(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
     """Follows the branch that exchanges the most."""
-    found = []
+    branches = []
     for branch in equation.params["branches"]:
-        seen: list[Collective] = []
-        results = walk.inside(branch, equation.invars[1:], seen.append)
-        found.append((sum(one.bytes * one.times for one in seen), seen, results))
-    _, seen, results = max(found, key=lambda one: one[0])
-    for one in seen:
+        collectives: list[Collective] = []
+        results = walk.inside(branch, equation.invars[1:], collectives.append)
+        size = sum(one.bytes * one.times for one in collectives)
+        branches.append((size, collectives, results))
+    _, collectives, results = max(branches, key=lambda one: one[0])
+    for one in collectives:
         report(one)
     return results
 
 
-def _constraint(walk: Walk, equation: JaxprEqn, report: Report) -> list[Split]:
+def _constraint(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
     value: Any = equation.invars[0]
-    wanted = as_split(tuple(equation.params["sharding"].spec), len(value.aval.shape))
-    walk.exchange(value, walk.of(value), wanted, report)
-    return [wanted]
+    before = walk.of(value)
+    after = split_over(
+        axes_at(before, i) if entry is _UNCONSTRAINED else axes_of(entry)
+        for i, entry in enumerate(equation.params["sharding"].spec)
+    )
+    walk.exchange(value, before, after, report)
+    return [after]
 
 
-def as_split(sharding: Iterable[Any], ndim: int) -> Split:
-    """Returns a sharding, or a ``PartitionSpec``, with an entry for each axis."""
-    entries = [
-        () if one is None else (one,) if isinstance(one, str) else tuple(one) for one in sharding
-    ]
-    return (*entries, *[()] * (ndim - len(entries)))
-
-
-_INSIDE: dict[str, Callable[..., Sequence[Split]]] = {
+_INSIDE: dict[str, Callable[..., Sequence[Sharding]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,

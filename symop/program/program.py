@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 import msgspec
+import numpy as np
 
 from registry.desc import OpDesc, ProgramDesc
 from registry.errors import ArgumentError, FeedError, ProgramError, UnknownTypeError
@@ -32,7 +33,7 @@ from symop.program.symbols import from_symbol_desc, to_symbol_desc
 from symop.program.verifying import checked_block
 from symop.runtime.initial import initial_value
 from symop.runtime.memory import copy_array
-from symop.runtime.placement import Placement
+from symop.runtime.placement import MeshRecord, Placement
 from symop.runtime.processes import Share, require_same
 from symop.symbol.calls import from_desc
 from symop.symbol.symbol import Symbol
@@ -86,8 +87,8 @@ class Program:
         self._outputs: list[str] = []
         self.scope = Scope()
         self._runners: dict[Any, Runner] = {}
-        self._where: tuple[Any, Rules | None, int] | None = None
-        self._known: Placement | None = None
+        self._where: tuple[Any, Rules | None] | None = None
+        self._placed: tuple[int, Placement | None] = -1, None
         self._last: tuple[Any, bool | None, Any] = (self, None, None)
 
     @classmethod
@@ -415,8 +416,10 @@ class Program:
         return [name for name in self._block.variables if name not in read]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the records and the values, but no compiled functions."""
-        return _restored, (self.tojson(), dict(self.scope))
+        """Copies and pickles hold the records, the values and the mesh, no compiled functions."""
+        mesh = MeshRecord.of(self._placement)
+        where = None if mesh is None or self._where is None else (mesh, self._where[1])
+        return _restored, (self.tojson(), dict(self.scope), where)
 
     def __eq__(self, other: object) -> bool:
         """Whether both programs have the same text, wherever they were built."""
@@ -447,6 +450,8 @@ class Program:
     def clone(self, *, updates: bool = True) -> "Program":
         """Returns an independent program of the same records that shares the values of parameters.
 
+        It runs on the mesh on which this one is placed.
+
         If ``updates`` is False, it does not update parameters and states: for evaluation.
         """
         desc = self.desc()
@@ -454,6 +459,8 @@ class Program:
             desc.blocks[0].updates = {}
         result = Program.from_desc(desc)
         result.scope = self.scope
+        if self._where is not None:
+            result._where = self._where
         return result
 
     # Symbols
@@ -552,17 +559,29 @@ class Program:
             else:
                 moved[name] = placement.put(f"place: {name!r}", name, value)
         self.scope.update(moved)
-        self._where, self._known = (mesh, rules, self._block.serial), placement
+        self._where = None if placement is None else (mesh, rules)
+        self._placed = self._block.serial, placement
         self._runners, self._last = {}, (self, None, None)
 
     @property
     def _placement(self) -> Placement | None:
         """Where the values of the program are, also of variables declared since ``place``."""
-        if self._where is not None and self._where[2] != self._block.serial:
-            mesh, rules, _ = self._where
-            self._known = placement_of_block(self._block, mesh, rules)
-            self._where = mesh, rules, self._block.serial
-        return self._known
+        if self._where is not None and self._placed[0] != self._block.serial:
+            self._placed = self._block.serial, placement_of_block(self._block, *self._where)
+        return self._placed[1]
+
+    def _place_values(self, placement: Placement) -> None:
+        """Puts values that were set by hand on the mesh; a run rejects those of other shapes."""
+        moved = {}
+        for name, value in self.scope.settled().items():
+            node = self._block.values.get(name) if isinstance(name, str) else None
+            if node is None or placement.has(name, value) or np.shape(value) != node.type.shape:
+                continue
+            placed = placement.put(f"run: {name!r}", name, value)
+            if placed is not value:
+                moved[name] = placed
+        if moved:
+            self.scope.update(moved)
 
     def run(
         self,
@@ -601,10 +620,11 @@ class Program:
         placement = self._placement
         if placement is None:
             return runner.run(fed, self)
+        if self.scope.ready is None:  # nothing has run since a value was set
+            self._place_values(placement)
         with placement.current():
             given = feed if isinstance(feed, Share) else fed
-            found = runner.run(placement.put_feed("run", given), self)
-            return placement.finished(found)
+            return placement.finished(runner.run(placement.put_feed("run", given), self))
 
     def _runner(self, fetch: Given | Sequence[Given] | None, training: bool | None) -> Runner:
         single = isinstance(fetch, (str, Variable))
@@ -642,9 +662,14 @@ def _as_dict(feed: Any) -> dict[str, Any]:
     return dict(feed)
 
 
-def _restored(text: str, values: Mapping[str, Any]) -> Program:
-    """Restores the program from a pickle or a copy."""
+def _restored(
+    text: str, values: Mapping[str, Any], where: tuple[MeshRecord, Rules | None] | None = None
+) -> Program:
+    """Restores the program from a pickle or a copy; the next run puts its values on the mesh."""
     result = Program.from_desc(decode(text))
+    if where is not None:
+        mesh, rules = where
+        result._where = mesh.mesh(), rules
     # Each program donates its own arrays in a run, so they cannot be shared.
     result.scope.update(jax.tree_util.tree_map(copy_array, dict(values)))
     return result

@@ -6,7 +6,7 @@ returns the outputs and the residuals that the backward half reads. Each half is
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -147,7 +147,7 @@ class Executor:
         """Returns arrays on the devices of the mesh, if there is one."""
         if self._placement is None:
             return dict(arrays)
-        return {name: self._placement.put(repr(name), name, one) for name, one in arrays.items()}
+        return self._placement.put_all(arrays)
 
     def _may_stack(self, names: tuple[str, ...]) -> bool:
         """Whether all gradients of a stack have the same request."""
@@ -223,9 +223,9 @@ class Executor:
         wanted = self._wanted()
         heads = self._heads(out_grads, mode)
         half, spent = mode.half(wanted), self._spent(heads)
-        sums = {
-            name: whole(self.grad_dict, name) for name in wanted if self._requests[name] == "add"
-        }
+        sums = self._placed(
+            {name: whole(self.grad_dict, name) for name in wanted if self._requests[name] == "add"}
+        )
         old = [sums.get(name) for name in wanted]
         if spent is None:
             found = half.backward(*self._kept, heads)
@@ -282,8 +282,15 @@ class Executor:
             raise FeedError(
                 f"backward: out_grads must be one for each output ({len(types)}), got {len(listed)}"
             )
-        return [
+        heads = [
             _head(i, type, one) for i, (type, one) in enumerate(zip(types, listed, strict=True))
+        ]
+        if self._placement is None:
+            return heads
+        outputs = [self.outputs[i] for i in mode.differentiable]
+        return [
+            self._placement.moved(one, output.sharding)
+            for one, output in zip(heads, outputs, strict=True)
         ]
 
     def _feed(self, arrays: Mapping[str, Any]) -> None:
@@ -317,11 +324,20 @@ class Executor:
             self._feed({name: own[name] for name in self._seen.new(own)})
         count = mode.n_arguments
         names = mode.names
-        arrays = [
+        if self._placement is not None:
+            self._place_stacks(self._placement, names[:count])
+        return [
             *[whole(self.arg_dict, name) for name in names[:count]],
             *[whole(self.aux_dict, name) for name in names[count:]],
         ]
-        return list(self._placed(dict(zip(names, arrays, strict=True))).values())
+
+    def _place_stacks(self, placement: Placement, arguments: Collection[str]) -> None:
+        """Puts stacks on the mesh: where XLA puts a new one follows from no declaration."""
+        for name in self._modes[True].settled.stacks:
+            own = self.arg_dict if name in arguments else self.aux_dict
+            array = whole(own, name)
+            if not placement.has(name, array):
+                replace(own, [name], [placement.put(repr(name), name, array)])
 
     @property
     def output_dict(self) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from jax import sharding
 from registry.errors import ArgumentError, FeedError, nearest
 from registry.shardings import (
     Sharding,
-    axes_of,
+    axes_at,
     constrained,
     mesh_axes,
     on_mesh,
     require_divisible,
+    stacked,
 )
 from registry.values import SelectedRows
 from symop.graph.naming import variables_of
@@ -35,6 +36,7 @@ _from_parts: Any = jax.make_array_from_process_local_data
 _from_callback: Any = jax.make_array_from_callback
 
 R = TypeVar("R")
+N = TypeVar("N", bound="Name")
 Name = str | tuple[str, ...]
 """The name of a value, or of a stack of several values along a new first axis."""
 BATCH_AXIS = "data"
@@ -50,13 +52,26 @@ class Placement:
         spans: whether the devices belong to several processes.
     """
 
-    def __init__(self, mesh: Any, shardings: Mapping[str, Sharding]) -> None:
-        """Creates a placement; axes that the mesh lacks split nothing."""
+    def __init__(
+        self,
+        mesh: Any,
+        shardings: Mapping[str, Sharding],
+        batches: Mapping[str, Sharding] | None = None,
+    ) -> None:
+        """Creates a placement; axes that the mesh lacks split nothing.
+
+        Args:
+            mesh: the mesh.
+            shardings: the shardings by name.
+            batches: the shardings of values that may turn out to be numbers, which stay whole.
+        """
         self.mesh = mesh
         self.spans = len(processes_of(mesh)) > 1
         self._agreement = Agreement(mesh)
         self._places: dict[tuple[str, int], tuple[tuple[int, ...], ...] | None] = {}
+        self._there: dict[Name, Any] = {}
         self.shardings = {name: on_mesh(one, mesh) for name, one in shardings.items()}
+        self._batches = dict(batches or {})
 
     def include(self, stacks: Mapping[str, Sequence[str]]) -> None:
         """Adds stacks of values along a new first axis, by the names of stacks and values."""
@@ -70,12 +85,18 @@ class Placement:
             context = _use_abstract_mesh(self.mesh.abstract_mesh)
         return context
 
-    def sharding(self, name: Name) -> Sharding:
-        """Returns the sharding of a value, or of a stack of values, by axes of the mesh."""
-        if isinstance(name, str):
-            return self.shardings.get(name, ())
-        inner = self.shardings.get(name[0], ())
-        return (None, *inner) if inner else ()
+    def sharding(self, name: Name, ndim: int | None = None) -> Sharding:
+        """Returns the sharding of a value, or of a stack of values, by axes of the mesh.
+
+        Args:
+            name: the name of the value.
+            ndim: the number of its axes, if it is known.
+        """
+        if not isinstance(name, str):
+            return stacked(self.sharding(name[0]))
+        if name in self._batches:
+            return () if ndim == 0 else self._batches[name]
+        return self.shardings.get(name, ())
 
     def named(self, what: str, name: Name, shape: Sequence[int]) -> Any:
         """Returns the ``NamedSharding`` of a value of ``shape``.
@@ -83,9 +104,9 @@ class Placement:
         Raises:
             ArgumentError: the value cannot be split evenly.
         """
-        known = self.sharding(name)
-        require_divisible(what, tuple(shape), known, self.mesh)
-        return _named(self.mesh, _Spec(*known))
+        sharding = self.sharding(name, len(shape))
+        require_divisible(what, tuple(shape), sharding, self.mesh)
+        return _named(self.mesh, _Spec(*sharding))
 
     @property
     def whole(self) -> Any:
@@ -104,16 +125,40 @@ class Placement:
             _wait(values)
         return values
 
-    def put(self, what: str, name: str, value: Any) -> Any:
+    def put_all(self, values: Mapping[N, Any]) -> dict[N, Any]:
+        """Returns values on the devices of the mesh, as ``put`` does."""
+        return {
+            name: one if self.has(name, one) else self.put(repr(name), name, one)
+            for name, one in values.items()
+        }
+
+    def has(self, name: Name, value: Any) -> bool:
+        """Whether ``value`` has the same sharding as a value of this name that was there before.
+
+        It compares the identity of shardings: the results of a compiled function share them.
+        """
+        before = self._there.get(name)
+        return before is not None and getattr(value, "sharding", None) is before
+
+    def put(self, what: str, name: Name, value: Any) -> Any:
         """Returns ``value`` on the devices of the mesh.
 
         Of several processes, each gives the same whole value.
+
+        Raises:
+            ArgumentError: the value cannot be split evenly.
         """
         if isinstance(value, SelectedRows):
-            return jax.device_put(value, self.whole)
+            there = [_is_on(self.mesh, one) for one in jax.tree.leaves(value)]
+            return value if all(there) else jax.device_put(value, self.whole)
         if isinstance(value, jax.core.Tracer):
-            return constrained(value, self.sharding(name), what)
-        where = self.named(what, name, np.shape(value))
+            return constrained(value, self.sharding(name, value.ndim), what)
+        value = self.moved(value, self.named(what, name, np.shape(value)))
+        self._there[name] = value.sharding
+        return value
+
+    def moved(self, value: Any, where: Any) -> Any:
+        """Returns ``value`` where a ``NamedSharding`` of the mesh says."""
         before = getattr(value, "sharding", None)
         # Explicit axes are part of the type of an array.
         same = getattr(before, "mesh", None) == self.mesh or not _has_explicit(before, self.mesh)
@@ -139,7 +184,11 @@ class Placement:
             FeedError: the processes do not give parts of one batch.
         """
         parts = {n: one for n, one in feed.items() if self.spans and not _is_spread(one)}
-        rest = {n: self.put(f"{what}: {n!r}", n, one) for n, one in feed.items() if n not in parts}
+        rest = {
+            n: one if self.has(n, one) else self.put(f"{what}: {n!r}", n, one)
+            for n, one in feed.items()
+            if n not in parts
+        }
         return (
             rest | self._put_parts(what, parts, isinstance(feed, Share), agreed) if parts else rest
         )
@@ -148,16 +197,16 @@ class Placement:
         self, what: str, parts: Mapping[str, Any], whole: bool, agreed: bool
     ) -> dict[str, Any]:
         """Returns arrays of which each process gives its part, or of a ``Share``, all."""
-        given = {n: one if isinstance(one, Rows) else np.asarray(one) for n, one in parts.items()}
+        values = {n: one if isinstance(one, Rows) else np.asarray(one) for n, one in parts.items()}
         arrays = {}
-        for name, one in given.items():
+        for name, one in values.items():
             own = f"{what}: {name!r}"
             shape = one.shape if whole else self.whole_shape(own, name, one.shape)
             put = _from_share if whole else _from_parts
             arrays[name] = put(self.named(own, name, shape), one, shape)
         if not agreed:
             places = {n: None if whole else self._place(n, one.ndim) for n, one in arrays.items()}
-            self._agreement.expect(what, arrays, given, places)
+            self._agreement.expect(what, arrays, values, places)
         return arrays
 
     def whole_shape(self, what: str, name: str, shape: Sequence[int]) -> tuple[int, ...]:
@@ -177,8 +226,7 @@ class Placement:
 
     def pieces(self, name: str) -> int:
         """Returns the number of pieces that the first axis of a value is split into."""
-        known = self.sharding(name)
-        return math.prod(self.mesh.shape[axis] for axis in axes_of(known[0])) if known else 1
+        return math.prod(self.mesh.shape[axis] for axis in axes_at(self.sharding(name), 0))
 
     def part_length(self, what: str, name: str, shape: Sequence[int]) -> int:
         """Returns the length of the first axis of this process's part of an array of ``shape``.
@@ -192,11 +240,10 @@ class Placement:
 
     def _counts(self, name: str, ndim: int) -> list[tuple[int, int]]:
         """Returns the number of pieces of each axis: those of this process, and all of them."""
-        known = self.sharding(name)
-        if len(known) > ndim:
-            require_divisible(repr(name), (1,) * ndim, known, self.mesh)
-        sizes = [math.prod(self.mesh.shape[axis] for axis in axes_of(entry)) for entry in known]
-        sizes += [1] * (ndim - len(sizes))
+        sharding = self.sharding(name, ndim)
+        if len(sharding) > ndim:
+            require_divisible(repr(name), (1,) * ndim, sharding, self.mesh)
+        sizes = self._sizes(sharding, ndim)
         place = self._place(name, ndim)
         if place is None:
             return [(size, size) for size in sizes]
@@ -205,31 +252,41 @@ class Placement:
     def _place(self, name: str, ndim: int) -> tuple[tuple[int, ...], ...] | None:
         """Returns which pieces of a value this process holds; None if each process holds all."""
         if (name, ndim) not in self._places:
-            known = self.sharding(name)
-            shape = [math.prod(self.mesh.shape[axis] for axis in axes_of(one)) for one in known]
-            shape += [1] * (ndim - len(shape))
-            held: dict[int, set[tuple[int, ...]]] = {}
+            sharding = self.sharding(name, ndim)
+            shape = self._sizes(sharding, ndim)
+            pieces: dict[int, set[tuple[int, ...]]] = {}
             for device, index in (
-                _named(self.mesh, _Spec(*known)).devices_indices_map(tuple(shape)).items()
+                _named(self.mesh, _Spec(*sharding)).devices_indices_map(tuple(shape)).items()
             ):
-                pieces = held.setdefault(device.process_index, set())
-                pieces.add(tuple(one.start or 0 for one in index))
-            everything = all(len(one) == math.prod(shape) for one in held.values())
-            own = tuple(sorted(held.get(jax.process_index(), ())))
-            self._places[name, ndim] = None if everything else own
+                own = pieces.setdefault(device.process_index, set())
+                own.add(tuple(one.start or 0 for one in index))
+            everywhere = all(len(own) == math.prod(shape) for own in pieces.values())
+            here = tuple(sorted(pieces.get(jax.process_index(), ())))
+            self._places[name, ndim] = None if everywhere else here
         return self._places[name, ndim]
+
+    def _sizes(self, sharding: Sharding, ndim: int) -> list[int]:
+        """Returns the number of parts of each axis."""
+        axes = [axes_at(sharding, i) for i in range(ndim)]
+        return [math.prod(self.mesh.shape[axis] for axis in each) for each in axes]
 
     def constrained(self, name: Name, value: Any) -> Any:
         """Returns a traced value, split as declared; rows are where XLA puts them."""
         if isinstance(value, SelectedRows):
             return value
-        return constrained(value, self.sharding(name), str(name))
+        return constrained(value, self.sharding(name, value.ndim), str(name))
 
 
 def _has_explicit(before: Any, mesh: Any) -> bool:
     """Whether a mesh, or that of the sharding ``before``, has explicit axes."""
     meshes = [mesh, *([before.mesh] if hasattr(before, "mesh") else [])]
     return any(one.abstract_mesh.explicit_axes for one in meshes)
+
+
+def _is_on(mesh: Any, value: Any) -> bool:
+    """Whether an array is on the devices of ``mesh``, whatever each of them holds."""
+    own = getattr(getattr(value, "sharding", None), "mesh", None)
+    return own is not None and own == mesh
 
 
 def _is_spread(value: Any) -> bool:
@@ -331,7 +388,12 @@ def placed_by(
 ) -> Placement | None:
     """Returns the placement of variables; None without a mesh.
 
-    The arguments are those of ``shardings_by``.
+    Args:
+        owner: the caller, for messages.
+        variables: the variables by name.
+        mesh: the mesh.
+        rules: the rules of the caller.
+        inputs: the names of the variables that are split by examples if nothing else is said.
 
     Raises:
         ArgumentError: ``mesh`` is not a ``jax.sharding.Mesh``, or a rule is invalid.
@@ -344,45 +406,54 @@ def placed_by(
         raise ArgumentError(
             f"{owner}: mesh must be a jax.sharding.Mesh, as jax.make_mesh returns, got {mesh!r}"
         )
-    return Placement(mesh, shardings_by(owner, variables, mesh, rules or {}, inputs))
+    stated = stated_shardings(owner, variables, mesh, rules or {})
+    batches = batch_shardings(owner, variables, mesh, [n for n in inputs if n not in stated])
+    open = {name: one for name, one in batches.items() if variables[name].ndim is None}
+    return Placement(mesh, stated | {n: batches[n] for n in batches if n not in open}, open)
 
 
-def shardings_by(
-    owner: str,
-    variables: Mapping[str, Declared],
-    mesh: Any,
-    rules: Rules,
-    inputs: Collection[str] = (),
+def stated_shardings(
+    owner: str, variables: Mapping[str, Declared], mesh: Any, rules: Rules
 ) -> dict[str, Sharding]:
-    """Returns the shardings of variables on a mesh.
+    """Returns the shardings of variables by declarations and rules.
 
-    Args:
-        owner: the caller, for messages.
-        variables: the variables by name.
-        mesh: the mesh.
-        rules: the rules of the caller.
-        inputs: the names of the variables that are split by examples if nothing else is said.
+    The arguments are those of ``placed_by``.
 
     Raises:
         ArgumentError: a rule matches no variable, names another axis than those of the mesh, or
-            differs from a declared sharding; or no rule says how an input is split.
+            differs from a declared sharding.
     """
     ruled = resolve(owner, rules, {name: one.ndim for name, one in variables.items()})
     _require_axes(owner, ruled, mesh)
-    found: dict[str, Sharding] = {}
-    for name, (declared, ndim) in variables.items():
-        rule = ruled.get(name)
-        if declared is not None and rule is not None and declared != rule:
+    result = {n: one.sharding for n, one in variables.items() if one.sharding is not None}
+    for name, rule in ruled.items():
+        if result.setdefault(name, rule) != rule:
             raise ArgumentError(
-                f"{owner}: {name!r} must have one sharding, got {declared} where it is declared "
-                f"and {rule} by a rule"
+                f"{owner}: {name!r} must have one sharding, got {result[name]} where it is "
+                f"declared and {rule} by a rule"
             )
-        known = declared if rule is None else rule
-        if known is not None:
-            found[name] = known
-        elif name in inputs and ndim != 0:
-            found[name] = _batch_sharding(owner, name, mesh)
-    return found
+    return result
+
+
+def batch_shardings(
+    owner: str, variables: Mapping[str, Declared], mesh: Any, inputs: Collection[str]
+) -> dict[str, Sharding]:
+    """Returns the shardings of inputs by examples: over ``BATCH_AXIS`` or the only axis.
+
+    The arguments are those of ``placed_by``. A number is not split.
+
+    Raises:
+        ArgumentError: the mesh has several axes, and none of them is ``BATCH_AXIS``.
+    """
+    names = [name for name in inputs if name in variables and variables[name].ndim != 0]
+    axes = mesh.axis_names
+    axis = BATCH_AXIS if BATCH_AXIS in axes else axes[0]
+    if names and axis != BATCH_AXIS and len(axes) > 1:
+        raise ArgumentError(
+            f"{owner}: a rule must say how the input {names[0]!r} is split, since no axis of the "
+            f"mesh is called {BATCH_AXIS!r}, got the axes {', '.join(axes)}"
+        )
+    return {name: (axis,) for name in names}
 
 
 def current(placement: Placement | None) -> AbstractContextManager[None]:
@@ -397,22 +468,6 @@ def constrained_by(
     if placement is None:
         return list(values)
     return [placement.constrained(*pair) for pair in zip(names, values, strict=True)]
-
-
-def _batch_sharding(owner: str, name: str, mesh: Any) -> Sharding:
-    """Returns the sharding of an input for which none is declared: by examples.
-
-    Raises:
-        ArgumentError: the mesh has several axes, and none of them is ``BATCH_AXIS``.
-    """
-    if BATCH_AXIS in mesh.axis_names:
-        return (BATCH_AXIS,)
-    if len(mesh.axis_names) == 1:
-        return (mesh.axis_names[0],)
-    raise ArgumentError(
-        f"{owner}: a rule must say how the input {name!r} is split, since no axis of the mesh is "
-        f"called {BATCH_AXIS!r}, got the axes {', '.join(mesh.axis_names)}"
-    )
 
 
 def _require_axes(owner: str, rules: Mapping[str, Sharding], mesh: Any) -> None:

@@ -1,11 +1,13 @@
 """The state of training, which a step replaces in one operation of the interpreter."""
 
 from collections.abc import Iterator
+from operator import is_
 from typing import Any, NamedTuple
 
 import jax
 
 from symop.runtime.donation import Cell, Packed, pack
+from symop.training.placing import StatePlacement
 
 Arrays = dict[str, Any]
 
@@ -50,7 +52,7 @@ class TrainState:
         scale: the state of loss scaling; None without.
     """
 
-    __slots__ = ("__weakref__", "_cell")
+    __slots__ = ("__weakref__", "_cell", "_unpacked")
     _fields = Parts._fields
 
     def __init__(  # its parts
@@ -66,13 +68,16 @@ class TrainState:
         """Creates a state from its parts."""
         # A step leaves the parts packed, and the first access unpacks them.
         self._cell = Cell([Parts(params, states, opt_state, key, step, average, scale)])
+        self._unpacked: tuple[Any, Packed, list[Any]] | None = None
 
     def _parts(self) -> Parts:
         # A signal handler may take a step meanwhile, so the item is changed, not replaced.
         held = self._cell.last[0]
         parts: Any = held[0]
         if parts.__class__ is Packed:
-            parts = held[0] = parts()
+            packed, parts = parts, parts()
+            self._unpacked = parts, packed, jax.tree.leaves(parts)
+            held[0] = parts
         assert isinstance(parts, Parts)
         return parts
 
@@ -137,6 +142,26 @@ class TrainState:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TrainState, tuple(self)
+
+    def prepare(self, places: StatePlacement | None) -> None:
+        """Prepares for a step: packs parts that were only read, and places what was set by hand.
+
+        Raises:
+            ArgumentError: a parameter or state cannot be split evenly.
+        """
+        last, unpacked, self._unpacked = list(self._cell.last), self._unpacked, None
+        if not last or last[0][0].__class__ is Packed:
+            return
+        held = last[0]
+        parts = held[0]
+        if unpacked is not None and parts is unpacked[0]:
+            _, packed, before = unpacked
+            leaves, tree = jax.tree.flatten(parts)
+            if packed.is_of(tree) and all(map(is_, leaves, before)):
+                held[0] = packed
+                return
+        if places is not None:
+            held[0] = places.put(parts)
 
     def packed(self) -> Packed:
         """Returns the parts, packed as a step takes them."""
