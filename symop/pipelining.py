@@ -1,22 +1,24 @@
 """``so.pipeline``: layers that run on stages of devices, one microbatch behind the other."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import sharding
 
 from registry.errors import ArgumentError
-from registry.shardings import MeshAxes, on_mesh
+from registry.shardings import MeshAxes, Sharding, as_sharding, axes_of, on_mesh
 from registry.table import get
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.control_flow import scan
-from symop.lowering.explicit_axes import on_explicit_axes
 from symop.vectorizing import vmap
 
 # Any: JAX declares no types for the following names.
 _Spec: Any = sharding.PartitionSpec
 _auto_axes: Any = sharding.auto_axes
+_abstract_mesh: Any = sharding.get_abstract_mesh
 
 
 def pipeline(
@@ -43,17 +45,20 @@ def pipeline(
     Args:
         f: takes some examples and the parameters of a layer, and returns as many examples of the
             same type. It treats each example alone: with statistics over a batch, the result
-            would depend on ``microbatches``.
+            would depend on ``microbatches``. On explicit axes it runs on these, as JAX's
+            functions do.
         x: the examples, along the first axis.
         layers: the parameters of all layers, stacked along their first axes: a value, or nested
             tuples, lists and dictionaries of values.
-        stages: the number of stages, which divides the number of layers.
+        stages: the number of stages, which divides the number of layers, and which the size of
+            the mesh axis divides.
         microbatches: the number of microbatches, which divides the number of examples.
         axis: the mesh axis of the stages.
         batch: the mesh axes that the examples are split over.
 
     Raises:
-        ArgumentError: a number does not divide what it must.
+        ArgumentError: a number does not divide what it must, the layers differ in number, or ``f``
+            returns examples of another type.
 
     Example:
         >>> import jax.numpy as jnp, symop as so
@@ -61,56 +66,91 @@ def pipeline(
         >>> so.pipeline(lambda x, w: x @ w, x, layers, stages=3, microbatches=2)[0].tolist()
         [1.0, 1.0]
     """
-    leaves = jax.tree.leaves(layers)
-    if not leaves:
-        raise ArgumentError("pipeline: layers must hold parameters, got none")
-    _require_divides("stages", stages, "layers", min(one.shape[0] for one in leaves))
-    _require_divides("microbatches", microbatches, "examples", x.shape[0])
-
-    def run(examples: Any, parameters: Any) -> Any:
-        return _run(f, examples, parameters, (stages, microbatches), (axis, batch))
-
-    if not isinstance(x, jax.Array) or not on_explicit_axes([x, *leaves]):
-        return run(x, layers)
-    # JAX does not slice or shift along an explicit axis.
-    mesh = jax.sharding.get_abstract_mesh()
-    where = _Spec(*on_mesh((batch,), mesh))
-    return _auto_axes(run, axes=mesh.explicit_axes, out_sharding=where)(x, layers)
+    names = as_sharding((axis, batch))
+    lengths = _lengths(layers)
+    _require_divides("stages", stages, "layers", lengths[0])
+    shape = tuple(x.shape) if hasattr(x, "shape") else jnp.shape(x)
+    if not shape:
+        raise ArgumentError("pipeline: x must hold examples along its first axis, got a number")
+    _require_divides("microbatches", microbatches, "examples", shape[0])
+    if isinstance(x, jax.Array):
+        _require_fits("stages", stages, names[:1])
+        _require_fits("the examples of a microbatch", shape[0] // microbatches, names[1:])
+    return _Pipeline(f, stages, microbatches, names).run(x, layers)
 
 
-def _run(
-    f: Callable[[Any, Any], Any],
-    x: Any,
-    layers: Any,
-    counts: tuple[int, int],
-    where: tuple[str, MeshAxes],
-) -> Any:
-    (stages, microbatches), (axis, batch) = counts, where
-    shard, concat = get("shard"), get("concat")
+class _Pipeline:
+    """A function of layers in stages, on a mesh.
 
-    def stage(examples: Any, parameters: Any) -> Any:
-        return scan(lambda carry, one: (f(carry, one), ()), examples, parameters)[0]
+    On explicit axes JAX neither slices nor shifts along an axis that is split, so that these steps
+    run on automatic ones; ``f`` runs on those of the caller.
+    """
 
-    def step(held: Any, entering: Any) -> tuple[Any, Any]:
-        moved = concat(_with_axis(entering), held[:-1], axis=0) if stages > 1 else entering[None]
-        found = shard(vmap(stage)(shard(moved, sharding=where), parts), sharding=where)
-        return found, found[-1]
+    def __init__(
+        self, f: Callable[[Any, Any], Any], stages: int, microbatches: int, names: Sharding
+    ) -> None:
+        self._f, self._stages, self._microbatches = f, stages, microbatches
+        self._where, self._stage, self._batch = names, names[:1], names[1:]
 
-    parts = jax.tree.map(lambda one: shard(_grouped(one, stages), sharding=(axis,)), layers)
-    entering = shard(_grouped(x, microbatches), sharding=(None, batch))
-    # Idle stages compute a microbatch, whose result nobody reads: of zeros, the derivative of a
-    # function could be infinite, and its product with a cotangent of zero not a number.
-    any_one = entering[:1]
-    first = get("broadcast_to")(any_one, shape=(stages, *any_one.shape[1:]))
-    if stages > 1:
-        after = get("broadcast_to")(any_one, shape=(stages - 1, *any_one.shape[1:]))
-        entering = concat(entering, after, axis=0)
-    _, results = scan(step, shard(first, sharding=where), entering)
-    return get("reshape")(results[stages - 1 :], shape=x.shape)
+    def run(self, x: Any, layers: Any) -> Any:
+        """Returns the examples after all layers."""
+        shard, stages = get("shard"), self._stages
+
+        def step(held: Any, entering: Any) -> tuple[Any, Any]:
+            moved = shard(_freely(self._shifted, self._where, entering, held), sharding=self._where)
+            results = shard(vmap(self._layers)(moved, parts), sharding=self._where)
+            return results, _freely(lambda held: held[-1], self._batch, results)
+
+        parts = jax.tree.map(lambda one: _freely(self._parts, self._stage, one), layers)
+        entering = _freely(self._entering, (None, *self._batch), x)
+        # Idle stages compute a microbatch, whose result nobody reads: of zeros, the derivative of a
+        # function could be infinite, and its product with a cotangent of zero not a number.
+        first = _freely(lambda some: _repeated(some[:1], stages), self._where, entering)
+        _, results = scan(step, shard(first, sharding=self._where), entering)
+
+        def leaving(results: Any) -> Any:
+            return get("reshape")(results[stages - 1 :], shape=x.shape)
+
+        return _freely(leaving, self._batch, results)
+
+    def _layers(self, examples: Any, parameters: Any) -> Any:
+        """Returns examples after the layers of one stage."""
+
+        def layer(carry: Any, one: Any) -> tuple[Any, tuple[()]]:
+            result = self._f(carry, one)
+            _require_alike(result, carry)
+            return result, ()
+
+        return scan(layer, examples, parameters)[0]
+
+    def _parts(self, parameter: Any) -> Any:
+        return get("shard")(_grouped(parameter, self._stages), sharding=self._stage)
+
+    def _entering(self, x: Any) -> Any:
+        """Returns what enters the first stage in each step: microbatches, then any examples."""
+        groups = get("shard")(_grouped(x, self._microbatches), sharding=(None, *self._batch))
+        if self._stages == 1:
+            return groups
+        return get("concat")(groups, _repeated(groups[:1], self._stages - 1), axis=0)
+
+    def _shifted(self, entering: Any, held: Any) -> Any:
+        """Returns what each stage computes next: the first what enters, others the stage before."""
+        first = get("reshape")(entering, shape=(1, *entering.shape))
+        return get("concat")(first, held[:-1], axis=0) if self._stages > 1 else first
 
 
-def _with_axis(value: Any) -> Any:
-    return get("reshape")(value, shape=(1, *value.shape))
+def _freely(function: Callable[..., Any], where: Sharding, *values: Any) -> Any:
+    """Returns ``function(*values)``, computed on automatic axes and then split so."""
+    mesh = _abstract_mesh()
+    if not mesh.explicit_axes or not all(isinstance(one, jax.Array) for one in values):
+        return function(*values)
+    spec = _Spec(*on_mesh(where, mesh))
+    return _auto_axes(function, axes=mesh.explicit_axes, out_sharding=spec)(*values)
+
+
+def _repeated(value: Any, count: int) -> Any:
+    """Returns copies of a value of length 1 along its first axis."""
+    return get("broadcast_to")(value, shape=(count, *value.shape[1:]))
 
 
 def _grouped(value: Any, count: int) -> Any:
@@ -119,8 +159,56 @@ def _grouped(value: Any, count: int) -> Any:
     return get("reshape")(value, shape=(count, length // count, *rest))
 
 
-def _require_divides(what: str, count: int, of: str, length: int) -> None:
-    if count < 1 or length % count:
+# Errors ------------------------------------------------------------------------------------------
+
+
+def _lengths(layers: Any) -> list[int]:
+    """Returns the number of layers, as each parameter tells it.
+
+    Raises:
+        ArgumentError: they differ, or there is no parameter.
+    """
+    shapes = [jnp.shape(one) if not hasattr(one, "shape") else one.shape
+              for one in jax.tree.leaves(layers)]  # fmt: skip
+    if not shapes or not all(shapes):
+        got = "a number" if shapes else "none"
         raise ArgumentError(
-            f"pipeline: {what} must divide the number of {of}, {length}, got {count}"
+            f"pipeline: layers must hold parameters, stacked along their first axes, got {got}"
+        )
+    lengths = [shape[0] for shape in shapes]
+    if len(set(lengths)) > 1:
+        raise ArgumentError(
+            "pipeline: all parameters must be stacks of as many layers, got "
+            f"{', '.join(map(str, dict.fromkeys(lengths)))}"
+        )
+    return lengths
+
+
+def _require_divides(what: str, count: Any, of: str, length: int) -> None:
+    if not isinstance(count, int) or count < 1 or length % count:
+        raise ArgumentError(
+            f"pipeline: {what} must divide the number of {of}, {length}, got {count!r}"
+        )
+
+
+def _require_fits(what: str, count: int, axis: Sharding) -> None:
+    """Checks that the mesh of the context can split ``count`` things over ``axis``."""
+    mesh = _abstract_mesh()
+    for entry in on_mesh(axis, mesh):
+        size = math.prod(mesh.shape[name] for name in axes_of(entry))
+        if count % size:
+            names = "+".join(axes_of(entry))
+            raise ArgumentError(
+                f"pipeline: {what} must be divisible by {size}, the size of mesh axis {names!r}, "
+                f"got {count}"
+            )
+
+
+def _require_alike(result: Any, examples: Any) -> None:
+    types = [(getattr(one, "shape", None), getattr(one, "dtype", None))
+             for one in (result, examples)]  # fmt: skip
+    if types[0] != types[1]:
+        got, wanted = (f"{dtype}{list(shape or ())}" for shape, dtype in types)
+        raise ArgumentError(
+            f"pipeline: f must return examples of the type that it takes, {wanted}, got {got}"
         )

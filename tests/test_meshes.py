@@ -18,7 +18,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from mesh_models import Model, clicks, digits, language_model, perceptron, recommender
 
 import symop as so
-from registry.errors import ArgumentError, FormatError
+from registry.errors import ArgumentError, AttributeValueError, FeedError, FormatError
 from symop import train
 from symop.runtime.array_store import arrays_of
 
@@ -286,6 +286,69 @@ def test_pipeline_refuses_what_does_not_divide():
         so.pipeline(jnp.matmul, x, {}, stages=1, microbatches=1)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layers": jnp.float32(1)}, "layers must hold parameters, .* got a number"),
+        (
+            {"layers": (jnp.ones((4, 2, 2)), jnp.ones((8, 2)))},
+            "all parameters must be stacks of as many layers, got 4, 8",
+        ),
+        ({"stages": 2.0}, r"stages must divide the number of layers, 8, got 2\.0"),
+        (
+            {"stages": 2},
+            "stages must be divisible by 4, the size of mesh axis 'stage', got 2",
+        ),
+        (
+            {"microbatches": 8},
+            "the examples of a microbatch must be divisible by 2, the size of mesh axis 'data', "
+            "got 1",
+        ),
+        ({"x": jnp.float32(1)}, "x must hold examples along its first axis, got a number"),
+        (
+            {"f": lambda x, w: x[:, :1]},
+            r"f must return examples of the type that it takes, float32\[\d, 2\], got "
+            r"float32\[\d, 1\]",
+        ),
+        ({"axis": "a b"}, "must hold a mesh axis"),
+    ],
+)
+def test_pipeline_names_what_is_wrong(change, message):
+    usual = {"f": jnp.matmul, "x": jnp.ones((8, 2)), "layers": jnp.ones((8, 2, 2)), "stages": 4}
+    given = {**usual, "microbatches": 2, **change}
+    mesh = jax.make_mesh((2, 4), ("data", "stage"), axis_types=(KINDS["auto"],) * 2)
+    with jax.set_mesh(mesh), pytest.raises((ArgumentError, AttributeValueError), match=message):
+        so.pipeline(given.pop("f"), given.pop("x"), given.pop("layers"), **given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pipeline_whose_function_closes_over_traced_values(kind):
+    """A mask that is split by examples, and a number that is differentiated."""
+    mesh = jax.make_mesh((2, 4), ("data", "stage"), axis_types=(KINDS[kind],) * 2)
+    layers = np.random.default_rng(0).normal(size=(4, 6, 6)).astype("float32")
+    x, scale = np.ones((12, 6), "float32"), np.linspace(1, 2, 6, dtype="float32")
+
+    def total(scale, layers, x):
+        def block(x, layer):
+            return jnp.tanh(x @ layer) * (scale * scale)
+
+        return jnp.sum(so.pipeline(block, x, layers, stages=4, microbatches=3))
+
+    def plain(scale, layers, x):
+        for layer in layers:
+            x = jnp.tanh(x @ layer) * (scale * scale)
+        return jnp.sum(x)
+
+    places = {"scale": (), "layers": ("stage",), "x": ("data",)}
+    with jax.set_mesh(mesh):
+        given = [
+            jax.device_put(one, NamedSharding(mesh, PartitionSpec(*places[name])))
+            for name, one in (("scale", scale), ("layers", layers), ("x", x))
+        ]
+        found = jax.jit(jax.grad(total))(*given)
+    np.testing.assert_allclose(found, jax.grad(plain)(scale, layers, x), rtol=1e-4, atol=1e-5)
+
+
 # As data -----------------------------------------------------------------------------------------
 
 
@@ -489,6 +552,117 @@ def test_a_trainer_on_mixed_axes_and_under_jit(kinds):
     np.testing.assert_allclose(values["loss"], expected["loss"], rtol=1e-5)
     np.testing.assert_allclose(new.params["a_weight"], state.params["a_weight"], rtol=1e-5)
     assert state.params["a_weight"].addressable_shards[0].data.shape == (2, 4)
+
+
+# Values that are set by hand
+
+
+def somewhere(value):
+    """An array on one device, which is committed to it."""
+    return jax.device_put(jnp.asarray(value), jax.devices()[3])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trainer_places_what_is_set_by_hand(kind):
+    w = so.var("w", (4, 2))
+    loss = so.mean(so.square(so.matmul(so.var("x", (8, 4)), w)))
+    mesh, batch = mesh_of(kind), {"x": np.ones((8, 4), "float32")}
+    trainer = train.Trainer(loss, optax.adam(0.1), inputs=["x"], mesh=mesh, rules={"w": ("model",)})
+    state, _ = trainer.step(trainer.init(0), batch)
+    where = NamedSharding(mesh, PartitionSpec("model"))
+    for value in (somewhere(np.ones((4, 2), "float32")), np.ones((4, 2), "float32")):
+        state.params["w"] = value
+        state, metrics = trainer.step(state, batch)
+        assert float(metrics["loss"]) == 16.0
+        assert state.params["w"].sharding.is_equivalent_to(where, 2)
+    state = state._replace(params={"w": somewhere(np.ones((4, 2), "float32"))}, step=7)
+    state, metrics = trainer.step(state, batch)
+    assert (float(metrics["loss"]), int(state.step)) == (16.0, 8)
+    state.params["w"] = np.ones((3, 2), "float32")
+    with pytest.raises(ArgumentError, match="'w': the length of axis 0 must be divisible by 2"):
+        trainer.step(state, batch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_executor_places_what_is_set_by_hand(kind):
+    loss = so.square(so.var("a", (8, 2)) * so.var("b", (8, 2)))
+    executor = loss.simple_bind(grad_req="add", mesh=mesh_of(kind), rules={"*": ("data",)})
+    executor.arg_dict["a"] = somewhere(np.full((8, 2), 2.0, "float32"))
+    executor.arg_dict["b"] = np.full((8, 2), 3.0, "float32")
+    executor.grad_dict["a"] = somewhere(np.ones((8, 2), "float32"))
+    executor.forward(is_train=True)
+    executor.backward(somewhere(np.ones((8, 2), "float32")))
+    np.testing.assert_array_equal(executor.grad_dict["a"], np.full((8, 2), 37.0))
+    split = NamedSharding(executor._placement.mesh, PartitionSpec("data"))
+    assert executor.arg_dict["a"].sharding.is_equivalent_to(split, 2)
+
+
+def test_an_executor_places_each_array_once(monkeypatch):
+    names = [f"v{i}" for i in range(5)]
+    total = functools.reduce(lambda a, b: a + b, [so.var(name, (8,)) for name in names])
+    executor = total.simple_bind(mesh=mesh_of(), rules={"v*": ("data",)})
+    executor.forward()
+    placed = []
+    put = type(executor._placement).put
+    monkeypatch.setattr(
+        type(executor._placement), "put", lambda *args: (placed.append(args[2]), put(*args))[1]
+    )
+    executor.forward()
+    assert placed == []
+    executor.arg_dict["v3"] = np.ones(8, "float32")
+    executor.forward()
+    assert placed == ["v3"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_places_what_is_set_by_hand(kind):
+    with so.program_guard(so.Program()) as program:
+        loss = so.mean(so.square(so.matmul(so.data("x", (16, 8)), so.parameter("w", (8, 8)))))
+    so.optim.Adam(0.01).minimize(loss)
+    mesh, batch = mesh_of(kind), {"x": np.ones((16, 8), "float32")}
+    program.place(mesh, {"w": ("model", "data")})
+    program.initialize(0)
+    program.run(batch, loss)
+    where = NamedSharding(mesh, PartitionSpec("model", "data"))
+    for value in (somewhere(np.ones((8, 8), "float32")), np.ones((8, 8), "float32")):
+        program.scope["w"] = value
+        assert float(program.run(batch, loss)) == 64.0
+        assert program.scope["w"].sharding.is_equivalent_to(where, 2)
+    program.scope["w"] = np.ones(8, "float32")
+    with pytest.raises(FeedError, match=r"w: an array of type float32\[8,8\] must be given"):
+        program.run(batch, loss)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clones_copies_and_pickles_of_a_program_keep_the_mesh(kind):
+    program, loss = recommender(sharding=("data",))
+    (batch,) = clicks(count=1)
+    program.place(mesh_of(kind))
+    program.initialize(0)
+    program.run(batch, loss)
+    table = np.asarray(program.scope["table"])
+    clone = program.clone(updates=False)
+    for again in (clone, copy.deepcopy(program), pickle.loads(pickle.dumps(program))):
+        value = float(again.run(batch, loss.name))
+        assert again.scope["table"].addressable_shards[0].data.shape == (1024, 16)
+        if again is clone:
+            expected = value
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
+    np.testing.assert_array_equal(program.scope["table"], table)
+
+
+def test_inputs_that_turn_out_to_be_numbers():
+    loss = so.sum(so.var("x") * so.var("w", ())) * so.var("rate")
+    trainer = train.Trainer(
+        loss, optax.sgd(0.1), inputs=["x", "rate"], mesh=jax.make_mesh((8,), ("data",))
+    )
+    state = trainer.init(0, x=(8,), rate=())
+    batch = {"x": np.ones(8, "float32"), "rate": np.float32(2)}
+    w = float(state.params["w"])
+    _, inside = jax.jit(trainer.step)(trainer.init(0, x=(8,), rate=()), batch)
+    _, metrics = trainer.step(state, batch)
+    for found in (inside, metrics):
+        np.testing.assert_allclose(found["loss"], 16 * w, rtol=1e-6)
 
 
 def test_a_program_moves_between_meshes():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import jaxlib.version
 import numpy as np
+import optax
 import pytest
 
 import symop as so
@@ -18,7 +19,9 @@ from registry.xla.barrier import barrier
 from registry.xla.canonical_layouts import convolved as run_convolution
 from registry.xla.canonical_layouts import looping
 from registry.xla.unstack import transposing
+from symop import train
 from symop.eager.segments import Shared, State
+from symop.planning import activations
 from symop.xla import chain_barriers
 from symop.xla.compiling import UNFUSED, in_turn, options_for
 
@@ -139,6 +142,24 @@ def test_xla_leaves_convolutions_in_loops_in_a_slow_layout():
     fast = layouts(compiled(convolve, image, weight))
     assert layouts(compiled(looped(convolve), image, weight)) != fast
     assert layouts(compiled(looped(within), image, weight)) == fast
+
+
+def test_xla_holds_an_activation_too_long(monkeypatch):
+    """``symop/xla/shared_operands.py``."""
+    x, y = so.var("x", (2048, 32)), so.var("y", (2048,), "int32")
+    hidden = so.relu(so.fully_connected(x, units=64, name="first"))
+    loss = so.mean(so.softmax_cross_entropy(so.fully_connected(hidden, units=8, name="last"), y))
+    batch = {"x": np.ones((2048, 32), np.float32), "y": np.zeros(2048, np.int32)}
+
+    def held():
+        trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x", "y"])
+        lowered = jax.jit(trainer._run).lower(trainer.init(0)._given(), batch)
+        return lowered.compile().memory_analysis().temp_size_in_bytes
+
+    activation = 2048 * 64 * 4
+    assert held() < 2.5 * activation
+    monkeypatch.setattr(activations, "shared_operands", lambda order: set())
+    assert held() > 3 * activation
 
 
 def test_xla_computes_crowded_results_from_the_inputs():

@@ -10,6 +10,8 @@ gathered.
 
 from collections.abc import Collection, Mapping, Sequence
 
+import jax
+
 from registry.jax_derivatives.calculus import program_of
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
@@ -20,15 +22,18 @@ from symop.graph.emission import apply
 from symop.graph.nodes import VARIABLE, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.graph.shardings import ndim_of
+from symop.lowering.steps import Call
 from symop.planning.propagation import Sizes, Walk, silent
-from symop.runtime.function import GraphFunction
+from symop.runtime.function import GraphFunction, Specialized
 from symop.runtime.placement import Placement
+from symop.xla.shared_operands import behind_barrier, shared_operands
 
 
 class BatchFunction(GraphFunction):
     """A graph as a function, in which values of a batch stay split by examples."""
 
     _batches: tuple[Mapping[str, Sharding], Collection[str], Sizes] | None = None
+    _shared: Collection[Node] = ()
 
     def split(
         self, shardings: Mapping[str, Sharding], inputs: Collection[str], sizes: Sizes
@@ -42,6 +47,17 @@ class BatchFunction(GraphFunction):
     def prepare(self, nodes: list[Node]) -> list[Node]:
         """Returns the graph with its constraints."""
         return nodes if self._batches is None else keep_batches(nodes, *self._batches)
+
+    def _gradients(self, found: Specialized) -> Sequence[Node]:
+        gradients = super()._gradients(found)
+        if jax.default_backend() == "cpu":
+            self._shared = shared_operands(topological([*found.outputs, *gradients]))
+        return gradients
+
+    def call_of(self, node: Node) -> Call:
+        """Returns the function that computes ``node``."""
+        call = super().call_of(node)
+        return behind_barrier(call) if node in self._shared else call
 
 
 def keep_batches(

@@ -292,9 +292,9 @@ class TracedStep:
         shardings, values = followed(jaxpr, inputs, sizes, lambda *one: seen.append(one), flags)
         results = jax.tree.unflatten(tree, shardings)
         outputs = results[0] if function.states else results
-        for name, sharding in zip(self._moving, outputs[1:], strict=True):
-            if isinstance(sharding, tuple):  # not of rows
-                _onto(held[name], sharding, sizes, seen)
+        for name, split in zip(self._moving, outputs[1:], strict=True):
+            if isinstance(split, tuple):  # not of rows
+                _onto(held[name], split, sizes, seen)
         return seen, values
 
 

@@ -7,15 +7,15 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from jax import sharding
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
+from jax.sharding import PartitionSpec
 
 from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
 from symop.planning.factors import Axes, Rule, rule_of
 
 Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
-_Spec: Any = sharding.PartitionSpec  # JAX declares no types for it
+_Spec: Any = PartitionSpec  # JAX declares no types for it
 _UNCONSTRAINED: Any = _Spec.UNCONSTRAINED
 _ROUNDS = 4
 """The number of times that the sharding of a loop's carry is followed through the body."""
@@ -201,9 +201,9 @@ def followed(
     ends: Counter[int] = Counter()
     for i, equation in enumerate(jaxpr.eqns):
         results = walk.follow(equation, partial(report, str(equation.source_info.name_stack)))
-        for one, sharding in zip(equation.outvars, results, strict=True):
+        for one, split in zip(equation.outvars, results, strict=True):
             if _is_held(equation, readers[one]):
-                own = bytes_on_device(one.aval, sharding, sizes)
+                own = bytes_on_device(one.aval, split, sizes)
                 size += own
                 ends[last.get(one, len(jaxpr.eqns))] += own
         most = max(most, size)

@@ -66,6 +66,10 @@ class Packed(functools.partial[Any]):
 
     __slots__ = ()
 
+    def is_of(self, structure: Any) -> bool:
+        """Whether the tree that it builds has this structure."""
+        return isinstance(self.func, _Builder) and bool(self.func.structure == structure)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Builder:

@@ -453,7 +453,7 @@ def batch_shardings(
             f"{owner}: a rule must say how the input {names[0]!r} is split, since no axis of the "
             f"mesh is called {BATCH_AXIS!r}, got the axes {', '.join(axes)}"
         )
-    return {name: (axis,) for name in names}
+    return dict.fromkeys(names, (axis,))
 
 
 def current(placement: Placement | None) -> AbstractContextManager[None]:
