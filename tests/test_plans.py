@@ -61,7 +61,8 @@ def test_a_plan_is_what_xla_compiles(name, layout):
     assert 0 <= memory.argument_size_in_bytes - (plan.memory - plan.values) <= 24
     if name != "digits":  # the convolution of the CPU needs memory of its own
         whole = memory.argument_size_in_bytes + memory.temp_size_in_bytes
-        np.testing.assert_allclose(plan.memory, whole, rtol=0.15)
+        # XLA may run what frees memory earlier than the graph does.
+        assert 0.85 <= plan.memory / whole <= 1.25
 
 
 def test_parameters_split_like_the_batch_are_gathered_and_not_the_values():
@@ -90,6 +91,56 @@ def test_a_plan_tells_who_asks_for_what():
     adam = so.plan(model.loss, AbstractMesh((64,), ("data",)), inputs=["x", "y"],
                    optimizer=optax.adam(0.1))  # fmt: skip
     assert adam.optimizer == 2 * sum(one.bytes for one in plan.parameters) + 4
+
+
+OPTIMIZERS = {
+    "norm of all": (optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3)), "sharded"),
+    "norms of each": (optax.lamb(1e-3), "tensor"),
+    "rows and columns": (optax.adafactor(1e-3, min_dim_size_to_factor=8), "both"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_plan_counts_what_an_optimizer_exchanges(name):
+    """Apart from the step without its optimizer."""
+    optimizer, layout = OPTIMIZERS[name]
+    model, mesh = perceptron(16), mesh_of()
+    rules = {key: one for key, one in model.layouts[layout].items() if key != "last_*"}
+    given = {"inputs": list(model.batch)}
+
+    def compiled(optimizer):
+        trainer = train.Trainer(model.loss, optimizer, mesh=mesh, rules=rules, **given)
+        batch = trainer.placement.put_feed("step", model.batch)
+        with trainer.placement.current():
+            lowered = jax.jit(trainer._run, donate_argnums=0).lower(trainer.init(0).packed(), batch)
+        return collectives(lowered.compile().as_text()).total()
+
+    def planned(optimizer):
+        return so.plan(model.loss, mesh, rules, optimizer=optimizer, **given).bytes
+
+    plain = optax.sgd(0.1)
+    assert planned(plain) == so.plan(model.loss, mesh, rules, **given).bytes
+    found, told = compiled(optimizer) - compiled(plain), planned(optimizer) - planned(plain)
+    assert told > 0
+    np.testing.assert_allclose(told, found, rtol=0.1, atol=64)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optax.contrib.muon(1e-3),
+        optax.chain(optax.sgd(1.0), optax.scale_by_backtracking_linesearch(2)),
+        optax.lbfgs(),
+    ],
+    ids=["matrices", "line search", "curvature"],
+)
+def test_a_plan_tells_that_an_optimizer_exchanges_more(optimizer):
+    """Products of matrices, and evaluations of the loss."""
+    model, mesh = perceptron(16), mesh_of()
+    rules, inputs = {"*_weight": ("data",)}, list(model.batch)
+    plan = so.plan(model.loss, mesh, rules, optimizer=optimizer, inputs=inputs)
+    own = [one for one in plan.exchanges if one.asked_by == "optimizer"]
+    assert sum(one.bytes for one in own) > 1000
 
 
 def test_what_a_constraint_exchanges():

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import sharding
 
 from registry.errors import ArgumentError
@@ -26,9 +27,9 @@ from symop.planning.propagation import (
     followed,
     sent,
 )
+from symop.planning.updating import Update
 from symop.runtime.placement import batch_shardings, declarations, stated_shardings
 from symop.symbol.symbol import Symbol
-from symop.training.placing import parameter_in
 
 # Any: JAX declares no types for the following names.
 _Mesh: Any = sharding.Mesh
@@ -168,8 +169,9 @@ def plan(
     Shardings are followed through the graph and its gradients as XLA's partitioner does:
     what is summed over a split axis is reduced over devices; where operands disagree, the smaller
     one is gathered. XLA may do otherwise; ``docs/scale.md`` compares. Of a ``while_loop`` one step
-    is counted, of a ``cond`` the branch that exchanges the most. The optimizer is taken to work
-    entry by entry, as Adam does: what others exchange, such as norms, is not counted.
+    is counted, of a ``cond`` the branch that exchanges the most. What an optimizer exchanges
+    is counted as well: norms, and at least a part of what products of its matrices need; where it
+    evaluates the loss in a loop, one evaluation.
 
     Args:
         loss: a symbol of shape ``()``.
@@ -255,15 +257,33 @@ class TracedStep:
             shardings = {name: one.sharding for name, one in held.items()}
             function.split(shardings, self._inputs, sizes)
         seen, values = self._followed(function, held, sizes)
+        moments = 0
+        if self._optimizer is not None:
+            update = self._update({name: one.sharding for name, one in held.items()}, sizes)
+            moments = update.bytes()
+            seen += [("optimizer", one) for one in update.exchanges(self._evaluated)]
         own = [held[name] for name in self.parameters]
         return Plan(
             sizes,
             tuple(sorted(own, key=lambda one: -one.bytes)),
             tuple(one for name, one in held.items() if name not in self.parameters),
             _grouped(seen, sizes),
-            _moments(self._optimizer, own, sizes),
+            moments,
             values,
         )
+
+    def _update(self, shardings: Mapping[str, Sharding], sizes: Sizes) -> Update:
+        structs = {name: _struct(type.shape, type.dtype) for name, type in self.types.items()}
+        parameters = {name: structs.pop(name) for name in self.parameters}
+        return Update(self._optimizer, parameters, structs, shardings, sizes)
+
+    def _evaluated(self, variables: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Returns the loss and its gradients, where an optimizer asks for them."""
+        results = self._function(**variables, key=jax.random.key(0))
+        value, *slopes = results[0] if self._function.states else results
+        gradients = {name: jnp.zeros_like(variables[name]) for name in self.parameters}
+        gradients.update(zip(self._moving, slopes, strict=True))
+        return value, gradients
 
     def _jaxpr(self, function: "_Labelled", sizes: Sizes) -> tuple[Any, Any]:
         """Returns the jaxpr of the step on a mesh of these sizes, and the tree of its results."""
@@ -336,30 +356,6 @@ def _onto(one: Held, sharding: Sharding, sizes: Sizes, seen: _Seen) -> None:
         seen.append((f"gradient of {one.name}", collective))
 
     exchange(one.type, sharding, one.sharding, sizes, report)
-
-
-def _moments(optimizer: Any, parameters: Sequence[Held], sizes: Sizes) -> int:
-    """Returns the bytes of the optimizer's state on each device."""
-    if optimizer is None:
-        return 0
-    structs = {one.name: _struct(one.type.shape, one.type.dtype) for one in parameters}
-    placement = Layout(sizes, {one.name: one.sharding for one in parameters})
-    state = jax.eval_shape(optimizer.init, structs)
-    leaves = jax.tree_util.tree_leaves_with_path(state)
-    return sum(placement.bytes(path, leaf, structs) for path, leaf in leaves)
-
-
-class Layout(NamedTuple):
-    """How parameters are split, by name."""
-
-    sizes: Sizes
-    shardings: Mapping[str, Sharding]
-
-    def bytes(self, path: Any, leaf: Any, structs: Mapping[str, Any]) -> int:
-        """Returns the bytes of a leaf of the optimizer's state on each device."""
-        owner = parameter_in(path, leaf, {name: one.shape for name, one in structs.items()})
-        sharding = () if owner is None else self.shardings[owner]
-        return bytes_on_device(leaf, sharding, self.sizes)
 
 
 def _grouped(seen: _Seen, sizes: Sizes) -> tuple[Exchange, ...]:
