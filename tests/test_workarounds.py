@@ -153,7 +153,7 @@ def test_xla_holds_an_activation_too_long(monkeypatch):
 
     def held():
         trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["x", "y"])
-        lowered = jax.jit(trainer._run).lower(trainer.init(0)._given(), batch)
+        lowered = jax.jit(trainer._run).lower(trainer.init(0).packed(), batch)
         return lowered.compile().memory_analysis().temp_size_in_bytes
 
     activation = 2048 * 64 * 4
