@@ -60,6 +60,10 @@ format: $(VENV)/.stamp-dev  ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+.PHONY: viewer
+viewer: $(VENV)/.stamp-train  ## fetch the layout library of interactive drawings by npm
+	@$(BIN)/python build_viewer.py
+
 .PHONY: mxnet
 mxnet: $(VENV)/.stamp-test  ## compare every sample of MXNet's operators with its definition
 	@$(BIN)/python -m pytest -n $(WORKERS) tests/test_mxnet_samples.py $(ARGS)

@@ -117,6 +117,10 @@ def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
     )
 
 
+class MissingViewerError(SymopError, RuntimeError):
+    """The library that lays out interactive drawings is not part of an installation."""
+
+
 class UnsupportedPrimitiveError(SymopError, NotImplementedError):
     """No operator expresses a primitive of a JAX function."""
 

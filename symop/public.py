@@ -33,6 +33,7 @@ from symop.program.program import Program
 from symop.runtime.executor import Executor
 from symop.symbol.building import Group, load, value_and_grad, var
 from symop.symbol.calls import from_desc, load_json
+from symop.symbol.drawings import draw
 from symop.symbol.explaining import explain
 from symop.symbol.loop_report import loops
 from symop.symbol.symbol import Symbol
@@ -58,6 +59,7 @@ __all__ = [
     "data",
     "derivative",
     "divergence",
+    "draw",
     "explain",
     "foreach",
     "from_desc",

@@ -103,6 +103,14 @@ def test_equal_transformer_blocks_are_drawn_once():
     assert {edge.source.box.node.op.name for edge in carried} == {"add"}
 
 
+def test_what_follows_the_last_block_is_no_part_of_it():
+    h = so.var("x", (2, 4))
+    for i in range(6):
+        h = so.relu(so.fully_connected(h, units=4, name=f"dense{i}"))
+    made = outline(so.mean(so.square(h)))
+    assert tops(made) == [("repeat", "dense", 6), ("box", "", 1), ("box", "", 1)]
+
+
 def test_an_unrolled_lstm_is_one_step():
     made = outline(models.lstm(30))
     step, gradient = [one for one in made.root.children if one.kind == "repeat"]

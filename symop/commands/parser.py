@@ -75,7 +75,7 @@ def _add_draw(commands: Any) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="the picture, as SVG; - for standard output",
+        help="a picture, FILE.svg, or an interactive page, FILE.html; - for SVG on standard output",
     )
 
 

@@ -48,6 +48,15 @@ class Block:
         """Returns the boxes inside, inputs first."""
         return [block.box for block in self.walk() if block.box is not None]
 
+    def outputs(self) -> list[int]:
+        """Returns the indices of the outputs of its graph that it contains."""
+        waiting, result = [self], []
+        while waiting:
+            block = waiting.pop()
+            result += block.box.outputs if block.box is not None else []
+            waiting += [one for one in block.children if one.kind != "body"]
+        return sorted(result)
+
 
 def leaf(box: Box) -> Block:
     """Returns the block of a single box."""

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ class Labels:
         paint = self.paint(box.node)
         return Card(paint, lines, _in_rows(chips), self.hover(box), box.times > 1)
 
-    def block_card(self, block: Block) -> Card:
-        """Returns the card of a folded block."""
+    def block_card(self, block: Block, outputs: Sequence[str] | None = None) -> Card:
+        """Returns the card of a folded block; ``outputs`` are as for ``card``."""
         boxes = block.boxes()
         operators = [box.node for box in boxes if is_operator(box.node)]
         lines = [_bold(_clipped(self.title(block)))]
@@ -66,8 +66,7 @@ class Labels:
                 lines += self._lines_of_code(boxes)
             if not block.backward and len(block.children) > 1:
                 lines += self._type_line(boxes[-1].node)
-        outputs = [i for box in boxes for i in box.outputs]
-        chips = [] if block.kind == "body" else self._output_chips(outputs)
+        chips = [] if block.kind == "body" else self._output_chips(block.outputs(), outputs)
         listed = [f"{self.names[box.node]}  {type_text(box.node)}" for box in boxes[:LONGEST_LIST]]
         more = len(boxes) - len(listed)
         hover = [self.about(block), *listed, *([f"and {more} more"] if more else [])]
@@ -206,26 +205,56 @@ class Labels:
             lines.insert(0, f"{box.times} times; one of them:")
         return "\n".join(lines)
 
+    def all_cards(self, root: Block, opened: Collection[Block] | None = None) -> dict[Block, Card]:
+        """Returns the card of each block, or of those that are seen if only ``opened`` are open."""
+        cards: dict[Block, Card] = {}
+        waiting: list[tuple[Block, int, Sequence[str] | None]] = [(root, 1, None)]
+        while waiting:
+            block, times, outputs = waiting.pop()
+            is_open = opened is None or block in opened
+            if opened is None or not is_open:
+                if block.box is not None:
+                    many = block.box.times != times
+                    cards[block] = self.card(block.box, times=many, outputs=outputs)
+                else:
+                    cards[block] = self.block_card(block, outputs)
+            if is_open:
+                times = times * block.times if block.kind == "repeat" else times
+                outputs = block.names if block.kind == "body" else outputs
+                inside = 1 if block.kind == "body" else times
+                waiting += [(child, inside, outputs) for child in reversed(block.children)]
+        return cards
+
     def _about(self, node: Node) -> list[str]:
         lines = [f"{self.names[node]}: {kind_name(node)}"]
         operator = node.op
-        if isinstance(operator, Operator):
-            values = operator.attribute_dict(node.attributes)
-            lines += [
-                f"{name} = {_value_text(value)}"
-                for name, value in values.items()
-                if not isinstance(value, Body)
-            ]
         for i, child in enumerate(node.inputs):
             if child is not None:
                 slot = f"{operator.slot_of(i).name}: " if isinstance(operator, Operator) else ""
                 lines.append(f"reads {slot}{self.names[child]}  {type_text(child)}".rstrip())
-        lines.append(f"gives {_all_types(node)}")
-        if node.origin is not None and node.origin.file:
-            lines.append(f"built at {base_name(node.origin.file)}:{node.origin.line}")
-        if is_backward(node) and node.origin is not None:
-            lines.append(f"in the gradient of {node.origin.forward}")
-        return lines
+        lines.append(f"gives {all_types(node)}")
+        return lines + [_said(name, value) for name, value in call_facts(node)]
+
+
+def _said(name: str, value: str) -> str:
+    return f"{name} {value}" if name in ("built at", "in the gradient of") else f"{name} = {value}"
+
+
+def call_facts(node: Node) -> list[list[str]]:
+    """Returns names and values of what is known of a call: attributes, line, forward operator."""
+    facts = []
+    if isinstance(node.op, Operator):
+        values = node.op.attribute_dict(node.attributes)
+        facts += [
+            [name, _value_text(value)]
+            for name, value in values.items()
+            if not isinstance(value, Body)
+        ]
+    if node.origin is not None and node.origin.file:
+        facts.append(["built at", f"{base_name(node.origin.file)}:{node.origin.line}"])
+    if is_backward(node) and node.origin is not None:
+        facts.append(["in the gradient of", str(node.origin.forward)])
+    return facts
 
 
 def _all_names(outputs: Sequence[Node]) -> dict[Node, str]:
@@ -305,7 +334,8 @@ def type_text(node: Node) -> str:
     return f"{first} and {more} more" if more > 0 else first
 
 
-def _all_types(node: Node) -> str:
+def all_types(node: Node) -> str:
+    """Returns the types of all outputs."""
     if node.types is None:
         return "a type that is not known yet"
     if isinstance(node.op, Operator) and not node.op.single:

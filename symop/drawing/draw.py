@@ -114,7 +114,7 @@ def _folded(subject: Subject, labels: Labels, head: str, notes: Sequence[str], l
     outline = _outline(subject, limit)
     opened = open_blocks(outline, limit)
     links = links_of(outline, opened)
-    cards = _cards(outline, opened, labels)
+    cards = labels.all_cards(outline.root, opened)
     titles = {block: labels.title(block) for block in opened}
     sizes = {block: card.size for block, card in cards.items()}
     panel = lay_out(outline.root, opened, links, sizes, titles)
@@ -131,24 +131,6 @@ def _outline(subject: Subject, limit: int) -> Outline:
     sides = 2 if any(is_backward(node) for node in topological(subject.outputs)) else 1
     room = max(1, min(30, (limit - variables - bool(subject.updates)) // sides))
     return outline_of(subject.outputs, room=room, variables=variables, updates=subject.updates)
-
-
-def _cards(outline: Outline, opened: set[Block], labels: Labels) -> dict[Block, Card]:
-    """Returns the cards of the visible blocks that are not open."""
-    cards: dict[Block, Card] = {}
-    waiting: list[tuple[Block, int, Sequence[str] | None]] = [(outline.root, 1, None)]
-    while waiting:
-        block, times, outputs = waiting.pop()
-        if block in opened:
-            if block.kind == "repeat":
-                times *= block.times
-            outputs = block.names if block.kind == "body" else outputs
-            waiting += [(child, times, outputs) for child in reversed(block.children)]
-        elif block.box is not None:
-            cards[block] = labels.card(block.box, times=block.box.times != times, outputs=outputs)
-        else:
-            cards[block] = labels.block_card(block)
-    return cards
 
 
 def _folding(outline: Outline, cards: dict[Block, Card]) -> list[str]:

@@ -47,8 +47,33 @@ def roll(blocks: list[Block], boxes: Sequence[Box]) -> list[Block]:
     links = _Links(boxes, {box.node: i for i, box in enumerate(boxes)}, uses, {})
     inner = [one for block in blocks for one in block.walk() if one.children]
     for block in reversed(inner):
-        block.children = _rolled(block.children, links)
-    return _rolled(blocks, links)
+        block.children = _rolled(_without_tails(block.children, links), links)
+    return _rolled(_without_tails(blocks, links), links)
+
+
+def _without_tails(blocks: Sequence[Block], links: _Links) -> list[Block]:
+    """Returns ``blocks`` with what follows the last of equal ones outside of it.
+
+    Operators without names that follow the last layer of a network, such as a loss, have joined it.
+    """
+    result: list[Block] = []
+    for block in blocks:
+        before = result[-1] if result else block
+        result.append(block)
+        count = len(before.children)
+        tail = block.children[count:]
+        if before is block or before.kind != block.kind or not count or not tail:
+            continue
+        same = [_shape(one, links) for one in block.children[:count]]
+        if _numbered_alike(before, block) and same == [_shape(c, links) for c in before.children]:
+            block.children = block.children[:count]
+            result += tail
+    return result
+
+
+def _numbered_alike(one: Block, other: Block) -> bool:
+    """Whether the names of two blocks differ in a number only."""
+    return _common([one.name, other.name]) == _common([other.name, one.name]) != ""
 
 
 def _rolled(blocks: list[Block], links: _Links) -> list[Block]:

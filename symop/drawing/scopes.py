@@ -14,7 +14,7 @@ from typing import NamedTuple
 from registry.operator.operator import Operator
 from symop.drawing.blocks import Block, leaf
 from symop.drawing.boxes import Box
-from symop.graph.nodes import VARIABLE, Node
+from symop.graph.nodes import CONSTANT, VARIABLE, Node
 
 _SEPARATORS = re.compile(r"[._/:]+")
 
@@ -38,8 +38,10 @@ def scoped(boxes: Sequence[Box]) -> list[Block]:
     """Returns blocks of forward operators by scope and layer; ``boxes`` are in order of age."""
     places: dict[Node, Place] = {}
     age = {box.node: i for i, box in enumerate(boxes)}
+    uses = Counter(child for box in boxes for child in set(box.node.operands) if not child.inputs)
     for box in boxes:
-        places[box.node] = _named_place(box.node) or _followed(box.node, places, age)
+        alone = all(uses[child] < 2 or child.op is CONSTANT for child in box.node.operands)
+        places[box.node] = _named_place(box.node) or _followed(box.node, places, age, alone=alone)
     return _grouped([(places[box.node], box) for box in boxes], 0)
 
 
@@ -67,13 +69,13 @@ def local_name(name: str, node: Node) -> str:
     return _place_of(name, node).layer
 
 
-def _followed(node: Node, places: dict[Node, Place], age: dict[Node, int]) -> Place:
+def _followed(node: Node, places: dict[Node, Place], age: dict[Node, int], *, alone: bool) -> Place:
+    """Returns the place of an operator without a name; ``alone`` if no other reads its leaves."""
     read = [one.source for one in node.operands if one.source in places]
-    read.sort(key=age.__getitem__)
     if not read:
         return _TOP
-    last = places[read[-1]]
-    return last if all(places[one] == last for one in read) else Place(last.scope)
+    last = places[max(read, key=age.__getitem__)]
+    return last if alone and all(places[one] == last for one in read) else Place(last.scope)
 
 
 # The tree of scopes ----------------------------------------------------------------------------

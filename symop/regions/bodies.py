@@ -70,6 +70,18 @@ _lock = threading.RLock()
 _table: "WeakValueDictionary[Any, GraphBody]" = WeakValueDictionary()
 
 
+def steps_of(node: Node) -> int:
+    """Returns how often a call runs its bodies, as far as its types and attributes tell."""
+    if not isinstance(node.op, Operator):
+        return 1
+    attributes = node.op.attribute_dict(node.attributes)
+    if attributes.get("n_mapped"):
+        first = next(one for one in node.operands if one.type.shape)
+        return first.type.shape[0]
+    length: int | None = attributes.get("length")
+    return 1 if length is None else length
+
+
 class GraphBody(Body):
     """A body that is a graph from ``parameters`` to ``results``.
 

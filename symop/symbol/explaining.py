@@ -16,7 +16,7 @@ from registry.types import VarType
 from symop.graph.nodes import Node, topological
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
-from symop.regions.bodies import GraphBody
+from symop.regions.bodies import GraphBody, steps_of
 from symop.runtime.function import specialize
 from symop.symbol.symbol import Symbol
 
@@ -173,16 +173,7 @@ def _calls(outputs: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
         for name in _RUN_FORWARD:
             body = attributes.get(name)
             if isinstance(body, GraphBody):
-                yield from _calls(body.results, times * _steps(node, attributes))
-
-
-def _steps(node: Node, attributes: dict[str, Any]) -> int:
-    """Returns how often a call runs its bodies, as far as that is known."""
-    if attributes.get("n_mapped"):
-        first = next(one for one in node.operands if one.type.shape)
-        return first.type.shape[0]
-    length: int | None = attributes.get("length")
-    return 1 if length is None else length
+                yield from _calls(body.results, times * steps_of(node))
 
 
 def _costs(calls: _Calls, names: Sequence[str]) -> tuple[Cost, ...]:
