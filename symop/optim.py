@@ -1,11 +1,14 @@
 """Optimizers for programs: ``so.optim.Adam(1e-3).minimize(loss)`` appends backward and update.
 
 Each optimizer applies an operator of the registry in place, as an update of the program. One
-compiled step then contains the forward pass, the backward pass and the update.
+compiled step then contains the forward pass, the backward pass and the update. A trainer takes
+these optimizers, too: ``train.Trainer(loss, so.optim.Adam(1e-3, lazy=True), ...)``.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
+
+import jax.numpy as jnp
 
 from registry.errors import ArgumentError, ProgramError, nearest
 from registry.operator.operator import Operator
@@ -201,29 +204,78 @@ class Optimizer:
         gate: Variable | None,
     ) -> None:
         operator, block = self._chosen(), parameter.block
-        if self.coupled_decay:
-            gradient = get("add_decayed_weights")(
-                gradient, parameter, weight_decay=self.coupled_decay, lazy=self.lazy
-            )
-        given: dict[str, Any] = {"param": parameter, "grad": gradient}
-        for slot in _state_slots(operator):
-            given[slot] = _kept(
-                block, f"{parameter.name}.{slot}", parameter, self.initial.get(slot, 0.0)
-            )
-        given["learning_rate"] = self.learning_rate if rate is None else rate
-        if "step" in operator.slot_index:
-            given["step"] = step
-        result = operator(**given, **self.attributes)
-        made = result if isinstance(result, tuple) else (result,)
-        by_output = dict(zip(operator.outputs, made, strict=True))
+        states = {
+            slot: _kept(block, f"{parameter.name}.{slot}", parameter, self.initial.get(slot, 0.0))
+            for slot in _state_slots(operator)
+        }
+        after = self._stepped(parameter, gradient, states, step, rate)
         # A row-sparse update without rows does nothing; a gate would cost the whole table.
         gated = gate is not None and not (
             gradient.kind is VarKind.SELECTED_ROWS and self._by_rows()
         )
-        for slot, output in operator.inplace.items():
-            new = by_output[output]
-            new = get("where")(gate, new, given[slot]) if gated else new
-            block.set_update(given[slot].name, new.name)
+        for slot, before in {"param": parameter, **states}.items():
+            new = get("where")(gate, after[slot], before) if gated else after[slot]
+            block.set_update(before.name, new.name)
+
+    def _stepped(
+        self, parameter: Any, gradient: Any, states: Mapping[str, Any], step: Any, rate: Any
+    ) -> dict[str, Any]:
+        """Returns the new parameter and states by slot, for values of any kind."""
+        operator = self._chosen()
+        if self.coupled_decay:
+            gradient = get("add_decayed_weights")(
+                gradient, parameter, weight_decay=self.coupled_decay, lazy=self.lazy
+            )
+        given = {"param": parameter, "grad": gradient, **states}
+        given["learning_rate"] = self.learning_rate if rate is None else rate
+        if "step" in operator.slot_index:
+            given["step"] = step
+        result = operator(**given, **self.attributes)
+        values = result if isinstance(result, tuple) else (result,)
+        by_output = dict(zip(operator.outputs, values, strict=True))
+        return {slot: by_output[output] for slot, output in operator.inplace.items()}
+
+    # Arrays
+
+    def init(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the state of the optimizer before the first step, for ``train.Trainer``.
+
+        Raises:
+            ArgumentError: the optimizer accumulates gradients or scales the loss, which a trainer
+                does itself.
+        """
+        if self.accumulate > 1 or self.loss_scale is not None:
+            raise ArgumentError(
+                f"{type(self).__name__}: in a trainer, accumulate and loss_scale must be those of "
+                "Trainer(accumulate=..., precision=...), got an optimizer with its own"
+            )
+        slots = {slot: self.initial.get(slot, 0.0) for slot in _state_slots(self._chosen())}
+        states = {
+            name: {slot: jnp.full_like(one, value) for slot, value in slots.items()}
+            for name, one in params.items()
+        }
+        return {"step": jnp.int32(0), "states": states}
+
+    def apply(
+        self, gradients: Mapping[str, Any], state: Mapping[str, Any], params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the parameters and the state after a step, for ``train.Trainer``.
+
+        Args:
+            gradients: dense or row-sparse arrays, by name of parameter.
+            state: the state before, as ``init`` or ``apply`` returns it.
+            params: the parameters before.
+        """
+        names, step = list(params), state["step"]
+        slopes: Sequence[Any] = [gradients[name] for name in names]
+        slopes = slopes if self.clip is None else self.clip(slopes)
+        rate = self.learning_rate(step) if callable(self.learning_rate) else None
+        after = {
+            name: self._stepped(params[name], slope, state["states"][name], step, rate)
+            for name, slope in zip(names, slopes, strict=True)
+        }
+        new = {name: one.pop("param") for name, one in after.items()}
+        return new, {"step": step + 1, "states": after}
 
     def _by_rows(self) -> bool:
         """Whether a row-sparse gradient updates only its rows: exactly, or lazily on request."""

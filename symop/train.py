@@ -140,15 +140,16 @@ class Trainer:
 
         Args:
             loss: a symbol of shape ``()``.
-            optimizer: the name of an optimizer of optax (see ``optimizer``), an optax gradient
-                transformation, or another object with its functions
-                ``init`` and ``update``. Of the following, ``update`` receives the extra arguments
-                that it takes: ``value`` and ``grad``, the loss and its gradients; ``value_fn`` (or
-                ``obj_fn``) and ``grad_fn``, the loss and its gradients as functions of the
-                parameters, on the batch of the step. The first step raises an ``ArgumentError``
-                if ``update`` cannot be called so: ``optax.lookahead`` and ``optax.contrib.dpsgd``
-                need other parameters or gradients, and ``optax.contrib.sam`` fails inside
-                ``optax.chain`` and other wrappers, whose extra arguments it does not take.
+            optimizer: the name of an optimizer of optax (see ``optimizer``); an optimizer of
+                ``so.optim``, which row-sparse gradients need; or an optax gradient transformation,
+                or another object with its functions ``init`` and ``update``. Of the following,
+                ``update`` receives the extra arguments that it takes: ``value`` and ``grad``, the
+                loss and its gradients; ``value_fn`` (or ``obj_fn``) and ``grad_fn``, the loss and
+                its gradients as functions of the parameters, on the batch of the step. The first
+                step raises an ``ArgumentError`` if ``update`` cannot be called so:
+                ``optax.lookahead`` and ``optax.contrib.dpsgd`` need other parameters or gradients,
+                and ``optax.contrib.sam`` fails inside ``optax.chain`` and other wrappers, whose
+                extra arguments it does not take.
             inputs: the names of the arguments that a batch feeds.
             metrics: further values to compute in each step, from arguments and states of the loss.
             accumulate: the number of parts of a batch that a step computes one after the other,

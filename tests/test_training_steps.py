@@ -488,3 +488,85 @@ def test_evaluation_is_that_of_prediction():
     state, _ = trained(trainer, trainer.init(jax.random.key(3), x=(24, 6), y=(24,)))
     plain = loss.to_jax()(**data(), **state.params, **state.states)
     assert trainer.evaluate(state, data())["loss"] == pytest.approx(float(plain), rel=1e-6)
+
+
+# Row-sparse gradients ----------------------------------------------------------------------------
+
+IDS = [np.array(one, np.int32) for one in ([0, 3, 3, 9], [1, 1, 0, 2], [9, 9, 9, 5])]
+
+
+def embedding(build):
+    """The loss of a table and a dense layer; ``build`` declares the variables."""
+    table, ids, w = build()
+    hidden = so.matmul(so.lookup_table(table, ids, sparse=True), w)
+    return so.mean(so.square(hidden - 1.0))
+
+
+def by_program(optimizer):
+    """The parameters that a program has after three steps, from ones."""
+    with so.program_guard(so.Program()) as program:
+        loss = embedding(
+            lambda: (
+                so.parameter("table", (10, 2), initial=1.0),
+                so.data("ids", (4,), "int32"),
+                so.parameter("w", (2, 3), initial=0.5),
+            )
+        )
+    optimizer.minimize(loss)
+    for ids in IDS:
+        program.run({"ids": ids}, loss)
+    return {name: np.asarray(program.values()[name]) for name in ("table", "w")}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: so.optim.SGD(0.5),
+        lambda: so.optim.Adagrad(0.1, weight_decay=0.01),
+        lambda: so.optim.Adam(0.1, lazy=True, clip=so.optim.ClipByGlobalNorm(0.5)),
+        lambda: so.optim.Adam(
+            lambda step: so.exponential_decay(
+                step, init_value=0.1, transition_steps=2, decay_rate=0.5
+            )
+        ),
+    ],
+    ids=["sgd", "adagrad", "lazy adam", "scheduled adam"],
+)
+def test_optimizers_of_programs_train_as_in_a_program(make):
+    loss = embedding(
+        lambda: (so.var("table", (10, 2)), so.var("ids", (4,), "int32"), so.var("w", (2, 3)))
+    )
+    trainer = train.Trainer(loss, make(), inputs=["ids"])
+    state = trainer.init(0)
+    state = state._replace(params={"table": jnp.ones((10, 2)), "w": jnp.full((2, 3), 0.5)})
+    for ids in IDS:
+        state, _ = trainer.step(state, {"ids": ids})
+    close(state.params, by_program(make()), rtol=1e-5)
+
+
+def test_a_lazy_step_touches_only_the_rows_of_the_batch():
+    table, ids = so.var("table", (1000, 8)), so.var("ids", (4,), "int32")
+    loss = so.mean(so.square(so.lookup_table(table, ids, sparse=True)))
+    trainer = train.Trainer(loss, so.optim.Adam(0.1, lazy=True), inputs=["ids"])
+    state = trainer.init(0)
+    before = np.asarray(state.params["table"])
+    state, _ = trainer.step(state, {"ids": IDS[0]})
+    changed = np.flatnonzero((np.asarray(state.params["table"]) != before).any(axis=1))
+    assert changed.tolist() == [0, 3, 9]
+
+
+@pytest.mark.parametrize(
+    "optimizer", [optax.sgd(0.1), optax.adam(0.1), optax.chain(optax.clip_by_global_norm(1.0))]
+)
+def test_optimizers_of_optax_refuse_rows(optimizer):
+    table, ids = so.var("table", (10, 2)), so.var("ids", (4,), "int32")
+    loss = so.mean(so.square(so.lookup_table(table, ids, sparse=True)))
+    trainer = train.Trainer(loss, optimizer, inputs=["ids"])
+    with pytest.raises(ArgumentError, match=r"so.optim.Adam\(1e-3, lazy=True\).* rows of table"):
+        trainer.step(trainer.init(0), {"ids": IDS[0]})
+
+
+def test_a_trainer_accumulates_itself():
+    trainer = train.Trainer(network()[1], so.optim.SGD(0.1, accumulate=2), inputs=["x", "y"])
+    with pytest.raises(ArgumentError, match=r"SGD: in a trainer, accumulate and loss_scale must"):
+        trainer.init(0, x=(24, 6), y=(24,))

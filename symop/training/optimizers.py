@@ -11,6 +11,7 @@ import optax
 import optax.contrib
 
 from registry.errors import ArgumentError, SymopError, nearest
+from registry.values import SelectedRows
 
 
 @contextlib.contextmanager
@@ -26,6 +27,29 @@ def calling_optimizer(owner: str, accepted: str) -> Iterator[None]:
         ) from error
 
 
+def applies(optimizer: Any) -> bool:
+    """Whether an optimizer returns new parameters, as those of ``so.optim``, rather than updates.
+
+    A row-sparse gradient then changes some rows of a table, and the others need no addition.
+    """
+    return all(callable(getattr(optimizer, name, None)) for name in ("init", "apply"))
+
+
+def require_dense(values: Mapping[str, Any]) -> None:
+    """Checks that the updates of an optimizer are dense.
+
+    Raises:
+        ArgumentError: one is row-sparse: an optimizer of optax has taken the numbers of rows for
+            entries.
+    """
+    rows = [name for name, one in values.items() if isinstance(one, SelectedRows)]
+    if rows:
+        raise ArgumentError(
+            "step: the optimizer must accept row-sparse gradients, as those of so.optim do "
+            f"(so.optim.Adam(1e-3, lazy=True)), got one of optax and rows of {', '.join(rows)}"
+        )
+
+
 _EXTRA = ("value", "grad", "value_fn", "obj_fn", "grad_fn")
 """The extra arguments that an optimizer may take."""
 
@@ -39,6 +63,8 @@ def extra_arguments(optimizer: Any) -> Collection[str]:
     Raises:
         ArgumentError: the optimizer lacks one of the functions ``init`` and ``update``.
     """
+    if applies(optimizer):
+        return ()
     init, update = (getattr(optimizer, name, None) for name in ("init", "update"))
     if not (callable(init) and callable(update)):
         raise ArgumentError(

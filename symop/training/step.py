@@ -11,7 +11,7 @@ from registry.values import SelectedRows
 from symop.runtime.placement import Placement
 from symop.training.accumulation import accumulated
 from symop.training.loss_scaling import adapted
-from symop.training.optimizers import calling_optimizer
+from symop.training.optimizers import applies, calling_optimizer, require_dense
 from symop.training.precision import Precision
 from symop.training.state import Arrays, Parts, ScaleState
 
@@ -76,8 +76,7 @@ class Step:
         """Returns the parts of the next state, and the loss and metrics before the update."""
         key = jax.random.fold_in(state.key, state.step)
         values, gradients, states = self._evaluated(state, state.params, batch, key)
-        updates, opt_state = self._updates(gradients, state, batch, key, values["loss"])
-        params = optax.apply_updates(state.params, updates)
+        params, opt_state = self._updated(gradients, state, batch, key, values["loss"])
         new = Parts(
             params,
             states,
@@ -132,15 +131,21 @@ class Step:
             return gradients
         return {name: placement.constrained(name, one) for name, one in gradients.items()}
 
-    def _updates(
+    def _updated(
         self, gradients: Arrays, state: Parts, batch: Arrays, key: Any, value: Any
-    ) -> tuple[Any, Any]:
-        """Calls the optimizer; returns the updates and its new state.
+    ) -> tuple[Arrays, Any]:
+        """Calls the optimizer; returns the new parameters and its new state.
 
         Raises:
             ArgumentError: the optimizer cannot be called with dicts of parameters and gradients, or
                 with the extra arguments that it says it takes.
         """
+
+        if applies(self._optimizer):
+            new: tuple[Arrays, Any] = self._optimizer.apply(
+                gradients, state.opt_state, state.params
+            )
+            return new
 
         # optax's line searches pass the extra arguments that they do not name on to value_fn.
         def value_of(params: Arrays, *, obj_fn: Any = None, grad_fn: Any = None) -> Any:
@@ -156,10 +161,15 @@ class Step:
         extra = {name: more[name] for name in more if name in self._extra}
         accepted = "dicts of gradients and parameters, and the extra arguments "
         with calling_optimizer("step", accepted + (", ".join(extra) or "none")):
-            updates, opt_state = self._optimizer.update(
-                gradients, state.opt_state, state.params, **extra
-            )
-        return updates, opt_state
+            try:
+                updates, opt_state = self._optimizer.update(
+                    gradients, state.opt_state, state.params, **extra
+                )
+            except (TypeError, ValueError):
+                require_dense(gradients)
+                raise
+        require_dense(updates)
+        return optax.apply_updates(state.params, updates), opt_state
 
     def _averaged(self, state: Parts, params: Arrays) -> Arrays | None:
         """Returns the next moving averages of the parameters; None without."""

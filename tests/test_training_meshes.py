@@ -1,0 +1,121 @@
+"""Options of a trainer on a mesh: the same results as on one device."""
+
+import jax
+import numpy as np
+import optax
+import pytest
+from mesh_models import perceptron
+
+import symop as so
+from symop import train
+
+pytestmark = pytest.mark.scale
+MODEL = perceptron()
+LAYOUTS = ["data", "both"]
+KINDS = {
+    "auto": jax.sharding.AxisType.Auto,
+    "explicit": jax.sharding.AxisType.Explicit,
+}
+
+
+def mesh_of(kind):
+    return jax.make_mesh((4, 2), ("data", "model"), axis_types=(KINDS[kind],) * 2)
+
+
+def trainer(optimizer=None, **options):
+    return train.Trainer(
+        MODEL.loss, optimizer or optax.adam(0.01), inputs=list(MODEL.batch), **options
+    )
+
+
+def data(count, seed=3):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(count, 32)).astype("float32")
+    return {"x": x, "y": np.argmax(x[:, :8], axis=1).astype("int32")}
+
+
+def close(found, expected, **tolerances):
+    for name, one in expected.items():
+        np.testing.assert_allclose(found[name], one, err_msg=name, **tolerances)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"accumulate": 2, "ema": 0.9},
+        {"precision": "bfloat16"},
+        {"precision": "float16", "accumulate": 4},
+    ],
+    ids=["accumulated", "bfloat16", "float16"],
+)
+@pytest.mark.sampled(5)
+def test_steps(options, layout, kind):
+    alone = trainer(**options)
+    split = trainer(**options, mesh=mesh_of(kind), rules=MODEL.layouts[layout])
+    states = [alone.init(0), split.init(0)]
+    for count in (32, 16):
+        states[0], values = alone.step(states[0], data(count))
+        states[1], found = split.step(states[1], data(count))
+        np.testing.assert_allclose(found["loss"], values["loss"], rtol=1e-3)
+    # Adam moves each entry by its rate, also where a gradient is rounding noise.
+    tolerance = {"rtol": 0, "atol": 0.01 if "precision" in options else 1e-3}
+    close(states[1].params, states[0].params, **tolerance)
+    if states[0].average is not None:
+        close(states[1].average, states[0].average, **tolerance)
+        for name, one in states[1].params.items():
+            assert states[1].average[name].sharding == one.sharding
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [16, 23, 3])
+def test_evaluation_of_any_number_of_examples(kind, count):
+    alone, split = trainer(), trainer(mesh=mesh_of(kind), rules=MODEL.layouts["both"])
+    state = alone.init(0)
+    expected = alone.evaluate(state, data(count))["loss"]
+    for size in (None, 8):
+        found = split.evaluate(split.init(0), data(count), batch_size=size)["loss"]
+        assert found == pytest.approx(expected, rel=1e-5)
+    batches = [{n: one[i : i + 5] for n, one in data(count).items()} for i in range(0, count, 5)]
+    assert split.evaluate(split.init(0), batches)["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [pytest.param("auto", marks=pytest.mark.thorough), "explicit"])
+def test_a_training_on_a_mesh_is_resumed_on_it(tmp_path, kind):
+    class KilledError(Exception):
+        pass
+
+    class Kill(train.Callback):
+        def on_step(self, fit):
+            if fit.step == 5:
+                raise KilledError
+
+    def fitted(**options):
+        own = trainer(
+            "adam", mesh=mesh_of(kind), rules=MODEL.layouts["both"], ema=0.9, precision="float16"
+        )
+        callbacks = [train.EarlyStopping(), *options.pop("callbacks", [])]
+        return own.fit(
+            own.init(0),
+            data(64),
+            epochs=3,
+            batch_size=16,
+            validation=data(20),
+            progress=False,
+            callbacks=callbacks,
+            **options,
+        )
+
+    expected, history = fitted()
+
+    def folder():
+        return train.Checkpoints(so.checkpoint.Folder(tmp_path, asynchronous=False), steps=3)
+
+    with pytest.raises(KilledError):
+        fitted(checkpoints=folder(), callbacks=[Kill()])
+    state, again = fitted(checkpoints=folder())
+    assert again == history
+    for name, one in expected.params.items():
+        assert np.array_equal(state.params[name], one)
+        assert state.params[name].sharding.is_equivalent_to(one.sharding, one.ndim)
