@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from registry.errors import ArgumentError, missing_extra, nearest
@@ -58,6 +59,11 @@ class History(list[dict[str, Any]]):
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             for row in rows
         )
+
+
+jax.tree_util.register_pytree_node(
+    History, lambda one: (tuple(one), None), lambda _, all: History(all)
+)
 
 
 def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:
