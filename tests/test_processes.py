@@ -167,7 +167,7 @@ def report(state, history):
     copied = jax.jit(lambda *parts: parts, out_shardings=whole(state))
     params, states = copied(state.params, state.states)
     arrays = {name: np.asarray(one).tolist() for name, one in {**params, **states}.items()}
-    return {"arrays": arrays, "history": history, "step": int(state.step)}
+    return {"arrays": arrays, "history": list(history), "step": int(state.step)}
 
 
 def whole(state):

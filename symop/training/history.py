@@ -61,9 +61,8 @@ class History(list[dict[str, Any]]):
         )
 
 
-jax.tree_util.register_pytree_node(
-    History, lambda one: (tuple(one), None), lambda _, all: History(all)
-)
+_register: Any = jax.tree_util.register_pytree_node
+_register(History, lambda one: (tuple(one), None), lambda _, epochs: History(epochs))
 
 
 def plot_history(history: Sequence[Mapping[str, float]], path: Any = None) -> Any:
