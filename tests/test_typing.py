@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
+
+import registry
 
 ROOT = Path(__file__).parents[1]
 CALLS = ROOT / "tests" / "data" / "typed_calls.py"
@@ -73,8 +76,7 @@ def short(shown):
 
 def by_mypy():
     """The revealed types and the errors, by line."""
-    report = output_of("mypy", "--strict", CALLS)
-    found = re.findall(rf"{CALLS.name}:(\d+): (\w+): (.*)", report)
+    found = re.findall(rf"{CALLS.name}:(\d+): (\w+): (.*)", output_of("mypy", "--strict", CALLS))
     types = {
         int(i): short(text.split('"')[1]) for i, _, text in found if text.startswith("Revealed")
     }
@@ -106,3 +108,57 @@ def test_calls(checker, tmp_path):
     types, errors = by_mypy() if checker == "mypy" else by_pyright(tmp_path)
     assert {i: types.get(i) for i in TYPES} == TYPES
     assert {i: LINES[i] for i in errors ^ WRONG} == {}
+
+
+# Every operator --------------------------------------------------------------------------------
+
+KINDS = {"s": "so.Symbol", "a": "jax.Array", "n": "so.NDArray", "v": "so.Variable"}
+
+
+def written(value):
+    """An attribute as source text."""
+    if isinstance(value, np.dtype):
+        return f"np.dtype({value.name!r})"
+    return f"np.{value.__name__}" if isinstance(value, type) else repr(value)
+
+
+def arguments(operator, case, value):
+    """The arguments of a case in order, each with its name, where inputs are ``value``."""
+    for name in [slot.name for slot in operator.positional if slot.name in case.values]:
+        filled, slot = case.values[name], operator.slots[operator.slot_index[name]]
+        if filled is not None:
+            several = f"[{', '.join([value] * len(filled))}]" if slot.variadic else value
+            yield name, several
+    for slot in operator.slots:
+        if slot.implicit and slot.name in case.values:
+            yield slot.name, "True" if slot.role == "training" else "key"
+    for attribute in operator.attributes:
+        if attribute.name in case.values:
+            yield attribute.name, written(case.values[attribute.name])
+
+
+def calls_of(operator):
+    """The cases of an operator as calls on values of each kind."""
+    for case in operator.cases:
+        for value in KINDS:
+            shown = [f"{name}={one}" for name, one in arguments(operator, case, value)]
+            yield f"so.{operator.name}({', '.join(shown)})"
+
+
+@pytest.mark.thorough
+def test_every_case_is_accepted(tmp_path):
+    need("mypy")
+    plain = [
+        one
+        for one in registry.operators()
+        if not any("Body" in a.type_text for a in one.attributes)
+    ]
+    lines = dict.fromkeys(f"    {call}" for one in plain for call in calls_of(one))
+    parameters = ", ".join(f"{name}: {kind}" for name, kind in KINDS.items())
+    head = "import jax\nimport numpy as np\nimport symop as so\nfrom numpy import inf, nan\n"
+    path = tmp_path / "cases.py"
+    path.write_text(f"{head}def f({parameters}, key: jax.Array) -> None:\n" + "\n".join(lines))
+    assert len(lines) > 4000
+    assert [
+        one for one in output_of("mypy", "--strict", path).splitlines() if "error:" in one
+    ] == []
