@@ -1,5 +1,8 @@
 """``registry.op`` as type checkers see it: an operator keeps the signature of its kernel."""
 
+# Of overloads, the first one that fits counts.
+# pyright: reportOverlappingOverload=false
+
 from collections.abc import Callable
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
