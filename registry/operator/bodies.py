@@ -100,6 +100,7 @@ class Body(ABC):
             differentiate and transpose it.
         costly: whether it applies an operator that is declared costly.
         sealed: whether it applies an operator that is declared sealed.
+        derives: whether it applies an operator that declares a ``derivation``.
         depth: nesting depth of bodies, this one included.
     """
 
@@ -109,6 +110,7 @@ class Body(ABC):
     native: bool
     costly: bool
     sealed: bool
+    derives: bool
     depth: int
 
     @abstractmethod
@@ -173,6 +175,14 @@ class Body(ABC):
         from the tangents of the inputs; a source with ``of="head"`` is such a tangent, by its index
         in ``moving``.
         """
+
+    @abstractmethod
+    def entering(self, active: Places) -> "Body":
+        """Returns the body of which a derivative by the inputs in ``active`` is taken."""
+
+    @abstractmethod
+    def leaving(self) -> "Body":
+        """Returns the body after a derivative has been taken."""
 
     @abstractmethod
     def leading(self, late: Places, lasting: Places) -> Places:

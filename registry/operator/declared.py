@@ -57,6 +57,7 @@ class Declared(Signature):
         self.tangent_rule: Rule | None = None
         self.simplify_rule: Rule | None = None
         self.value_rule: Rule | None = None
+        self.derivation_rule: Callable[..., dict[str, Any]] | None = None
         self.inplace: Mapping[str, str] = {}
         self._desc_maker: GradOpMaker | None = None
         self.var_type_inferer: InferVarType | None = None
@@ -120,6 +121,17 @@ class Declared(Signature):
         )
         self._forget_copies()
         return maker
+
+    def derivation(self, rule: Function) -> Function:
+        """Declares the attributes of a call while a derivative of it is taken, and afterwards.
+
+        Without this rule, a derivative reads the outputs of the call itself. The rule receives the
+        attributes as keywords, and ``taken``, which is false before the derivative is taken and true
+        afterwards. It returns the attributes that change.
+        """
+        self.derivation_rule = rule
+        self._forget_copies()
+        return rule
 
     def types(self, rule: Function) -> Function:
         """Declares one rule for shapes, dtypes and kinds of the outputs together.

@@ -20,6 +20,7 @@ from registry.operator.recorder import made_gradient
 from registry.types import VarType, is_complex
 from registry.var import Attributes
 from symop.autodiff.accumulation import IN_ORDER, Accumulation, Sum, accumulate, is_addition
+from symop.autodiff.derivations import entering_derivative, leaving_derivative
 from symop.autodiff.ignoring import adds_constants, body_loses
 from symop.graph.emission import apply, deriving
 from symop.graph.nodes import (
@@ -303,7 +304,8 @@ class Pushforward(NamedTuple):
 
     Attributes:
         inputs: Placeholders of the operator's inputs.
-        application: The operator applied to them.
+        application: The operator applied to them; where it declares a ``derivation``, the values
+            that the tangents belong to, which may be differentiated once more.
         tangents: Placeholders of the active inputs' tangents.
         results: The tangents of the outputs; None where zero.
     """
@@ -342,6 +344,30 @@ def _pushforward(
     training: bool | None,
 ) -> Pushforward:
     inputs, application = _template(operator, attributes, types, training)
+    image = entering_derivative([application], [_known(inputs[i]) for i in active])
+    entered = image.value(application)
+    push = _pushed_forward(operator, entered.attributes, types, active, inputs, entered)
+    return push if entered is application else _after(push)
+
+
+def _after(push: Pushforward) -> Pushforward:
+    """Returns a pushforward after the derivative has been taken."""
+    present = [one for one in push.results if one is not None]
+    application, *left = leaving_derivative([push.application, *present])
+    supply = iter(left)
+    results = tuple(None if one is None else next(supply) for one in push.results)
+    return push._replace(application=application, results=results)
+
+
+def _pushed_forward(
+    operator: Operator,
+    attributes: Attributes,
+    types: tuple[VarType | None, ...],
+    active: tuple[int, ...],
+    inputs: tuple[Node | None, ...],
+    application: Node,
+) -> Pushforward:
+    """Returns the tangents of ``application``, a call of ``inputs`` of ``types``."""
     assert application.types is not None
     tangents = tuple(placeholder(f"t{i}", _known(inputs[i]).type.strong()) for i in active)
     if operator.derivative is Derivative.ZERO or not active:

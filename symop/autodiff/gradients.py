@@ -14,6 +14,7 @@ from registry.operator.operator import Derivative, Operator
 from registry.table import get
 from registry.types import is_complex
 from symop.autodiff.accumulation import CANONICAL, IN_ORDER, Accumulation
+from symop.autodiff.derivations import entering_derivative, leaving_derivative
 from symop.autodiff.differentiate import carries_cotangent, ones, pullback, pushforward, zeros
 from symop.graph.naming import note_gradients
 from symop.graph.nodes import (
@@ -28,7 +29,7 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.policies import Policy
-from symop.graph.rewriting import Image, expand
+from symop.graph.rewriting import Image, Images, expand
 
 Unreachable = Literal["error", "zero", "none"]
 """The result where no derivative arrives: an error, zeros, or None.
@@ -198,10 +199,17 @@ def typed_grad(
     A head of None stands for ones. Each gradient's graph contains all random keys of ``ys``, since
     a graph numbers its keys. ``remat`` says which values of the graph the gradients keep.
     """
+    image = entering_derivative(ys, xs)
     found = known_gradients(
-        ys, xs, heads, unreachable, arguments, remat, CANONICAL, lenient=lenient
+        *(list(map(image.value, one)) for one in (ys, xs)),
+        heads,
+        unreachable,
+        list(map(image.value, arguments)),
+        remat,
+        CANONICAL,
+        lenient=lenient,
     )
-    result = _with_all_keys(topological(ys), found)
+    result = _with_all_keys(topological(ys), _after(image, found))
     note_gradients(xs, result)
     return result
 
@@ -255,6 +263,8 @@ def typed_jvp(
     lenient: bool = False,
 ) -> list[Node]:
     """Returns the tangents of ``ys`` when all types are known; zeros where zero by a rule."""
+    image = entering_derivative(ys, xs)
+    ys, xs, arguments = (list(map(image.value, one)) for one in (ys, xs, arguments))
     given = [_head(x, tangent, "tangent") for x, tangent in zip(xs, tangents, strict=True)]
     for y in ys:
         _require_differentiable(y, "jvp: a value")
@@ -274,7 +284,15 @@ def typed_jvp(
     tangents_out = [
         zeros(y.type.strong()) if one is None else one for y, one in zip(ys, moved, strict=True)
     ]
-    return [_required(one) for one in _with_all_keys(order, tangents_out)]
+    return [_required(one) for one in _with_all_keys(order, _after(image, tangents_out))]
+
+
+def _after(image: Images, found: Sequence[Node | None]) -> list[Node | None]:
+    """Returns derivatives of the graph in ``image`` after they have been taken."""
+    if not image:
+        return list(found)
+    supply = iter(leaving_derivative([one for one in found if one is not None]))
+    return [None if one is None else next(supply) for one in found]
 
 
 def _head(y: Node, head: Node | None, what: str = "head gradient") -> Node:

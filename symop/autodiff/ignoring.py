@@ -17,7 +17,7 @@ def body_loses(application: Node, moving: set[Node]) -> bool:
         return False
     active = {i for i, one in enumerate(given) if one in moving}
     carries = operator.attribute_dict(application.attributes).get("n_carry", 0)
-    return any(one.loses(_moving_carries(one, active, carries)) for one in bodies)
+    return any(one.loses(moving_carries(one, active, carries)) for one in bodies)
 
 
 def _run_on(node: Node, count: int) -> list[Body]:
@@ -47,12 +47,12 @@ def _ignores(value: Node, dependent: set[Node]) -> bool:
     for body in _run_on(source, len(given)):
         output = value.index - (len(source.types or ()) - len(body.outputs))
         carries = operator.attribute_dict(source.attributes).get("n_carry", 0)
-        if output in body.apart(_moving_carries(body, moving, carries)):
+        if output in body.apart(moving_carries(body, moving, carries)):
             return True
     return False
 
 
-def _moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
+def moving_carries(body: Body, moving: set[int], n_carry: int) -> tuple[int, ...]:
     """Returns ``moving`` and the carries that start to move in later steps."""
     while True:
         moved = body.moved(tuple(sorted(moving)))

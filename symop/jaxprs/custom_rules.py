@@ -5,7 +5,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,20 @@ from symop.jaxprs.reading import (
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
 
-_Bodies = tuple[GraphBody, GraphBody | None]
+class _RuleBodies(NamedTuple):
+    """A derivative rule as bodies.
+
+    Attributes:
+        vectors: maps operands and tangents, or cotangents, to tangents or gradients.
+        value: maps operands to the outputs that the rule computes; None if it calls the function
+            for them, so that the rule is the derivative at every order.
+    """
+
+    vectors: GraphBody
+    value: GraphBody | None
+
+
+_Bodies = tuple[GraphBody, _RuleBodies | None]
 """The body of a call and its rule; None where the rule refuses to differentiate."""
 _LIMIT = 3
 """The number of rules inside each other that become graphs.
@@ -141,32 +154,49 @@ def _call(reader: Reader, rule: "_Rule", inputs: Values) -> Sequence[Node]:
 
     def bodies() -> _Bodies:
         with reader.saving_by(None):
-            return _body(list(map(type_of_aval, avals)), read), _rule_body(reader, rule)
+            body = _body(list(map(type_of_aval, avals)), read)
+            return body, _rule_bodies(reader, rule, body)
 
     # A function under jax.jit that is called again is the same equation again.
     body, of_rule = reader.once(equation, tuple(rule.places), bodies)
     if of_rule is None:
         return emit("nondifferentiable_call", *inputs, training=False, body=body)
-    return emit("call", *inputs, training=False, body=body, **{rule.name: of_rule})
+    rules = {rule.name: of_rule.vectors, "value": of_rule.value}
+    return emit("call", *inputs, training=False, body=body, **rules)
 
 
-def _rule_body(reader: Reader, rule: "_Rule") -> GraphBody | None:
-    """Returns the body of a rule; None if the rule refuses to differentiate.
+def _rule_bodies(reader: Reader, rule: "_Rule", body: GraphBody) -> _RuleBodies | None:
+    """Returns the bodies of a rule; None if the rule refuses to differentiate.
 
     A rule that closes over a traced value refuses, as it does under ``jax.jit``: the trace is over.
     """
     parts = rule.avals, rule.vectors
     types = [type_of_aval(one) for part in parts for one in part]
     if reader.rules == _LIMIT:
-        return _body(types, rule.by_jax)
+        return _RuleBodies(_body(types, rule.by_jax), None)
     try:
         traced = jax.make_jaxpr(rule.run)(*(list(map(_struct, part)) for part in parts))
     except Exception:  # of the user's: JAX raises it only where the function is differentiated
         return None
     if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
         return None
+    parameters = [placeholder(f"x{i}", one) for i, one in enumerate(types)]
     with _inside_rule(reader), reader.saving_by(None):
-        return _body(types, lambda nodes: reader.read(traced, nodes))
+        results = reader.read(traced, parameters)
+    count = len(body.outputs)
+    operands = parameters[: len(body.inputs)]
+    value = None if _is_call_of(body, operands, results[:count]) else results[:count]
+    vectors = body_of(parameters, results[count:], random_keys(topological(results)))
+    return _RuleBodies(vectors, value and body_of(operands, value, random_keys(topological(value))))
+
+
+def _is_call_of(body: GraphBody, operands: Values, results: Values) -> bool:
+    """Whether ``results`` are the outputs of a call of ``body`` with a rule."""
+    source = results[0].source
+    if [(one.source, one.index) for one in results] != [(source, j) for j in range(len(results))]:
+        return False
+    same = source.op.name.startswith("call") and source.inputs[-len(operands) :] == tuple(operands)
+    return same and source.attributes[0] is body
 
 
 @contextmanager
@@ -216,12 +246,12 @@ class _Rule(ABC):
         """The types of the tangents or cotangents that it takes."""
 
     @abstractmethod
-    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
-        """Returns tangents or gradients for the inputs of the call."""
+    def run(self, values: list[Any], vectors: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Returns the outputs of the call, and tangents or gradients for its inputs."""
 
     @abstractmethod
     def by_jax(self, nodes: Values) -> Sequence[Node]:
-        """Returns what ``run`` returns, as opaque operators."""
+        """Returns the tangents or gradients of ``run``, as opaque operators."""
 
     def _opaque(
         self, function: Callable[..., list[Any]], nodes: Values, avals: Sequence[Any]
@@ -231,14 +261,15 @@ class _Rule(ABC):
         named = named_function(title, function, (tuple(one.type for one in nodes), types))
         return emit_typed("jax_function", nodes, types, function=named, n_out=len(types))
 
-    def _inexact_outputs(self, values: Sequence[Any]) -> Callable[..., list[Any]]:
-        """Returns the inexact outputs of the call as a function of the values at ``places``."""
+    def _outputs(self, values: Sequence[Any]) -> Callable[..., tuple[list[Any], list[Any]]]:
+        """Returns the inexact outputs of the call, and all, as a function of those at ``places``."""
 
-        def outputs(*moved: Any) -> list[Any]:
+        def outputs(*moved: Any) -> tuple[list[Any], list[Any]]:
             inputs = list(values)
             for i, one in zip(self.places, moved, strict=True):
                 inputs[i] = one
-            return _inexact(apply_equation(self.equation, inputs))
+            every = apply_equation(self.equation, inputs)
+            return _inexact(every), every
 
         return outputs
 
@@ -252,17 +283,17 @@ class _Jvp(_Rule):
     def vectors(self) -> list[Any]:
         return _inexact(self.avals)
 
-    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
+    def run(self, values: list[Any], vectors: list[Any]) -> tuple[list[Any], list[Any]]:
         along = dict(zip(_inexact_places(values), vectors, strict=True))
         moved = tuple(values[i] for i in self.places), tuple(along[i] for i in self.places)
-        _, results = jax.jvp(self._inexact_outputs(values), *moved)
-        return list(results)
+        _, tangents, outputs = jax.jvp(self._outputs(values), *moved, has_aux=True)
+        return outputs, tangents
 
     def by_jax(self, nodes: Values) -> Sequence[Node]:
         count = len(self.avals)
 
         def run(*arrays: Any) -> list[Any]:
-            return self.run(list(arrays[:count]), list(arrays[count:]))
+            return self.run(list(arrays[:count]), list(arrays[count:]))[1]
 
         return self._opaque(run, nodes, _inexact(avals_of(self.equation.outvars)))
 
@@ -279,18 +310,19 @@ class _Vjp(_Rule):
     def vectors(self) -> list[Any]:
         return _inexact(avals_of(self.equation.outvars))
 
-    def run(self, values: list[Any], vectors: list[Any]) -> list[Any]:
-        outputs = self._inexact_outputs(values)
-        _, pull = jax.vjp(outputs, *[values[i] for i in self.places])
+    def run(self, values: list[Any], vectors: list[Any]) -> tuple[list[Any], list[Any]]:
+        moved = [values[i] for i in self.places]
+        _, pull, outputs = jax.vjp(self._outputs(values), *moved, has_aux=True)
         gradients = dict(zip(self.places, pull(vectors), strict=True))
         places = _inexact_places(values)
-        return [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in places]
+        pulled = [gradients[i] if i in gradients else jnp.zeros_like(values[i]) for i in places]
+        return outputs, pulled
 
     def by_jax(self, nodes: Values) -> Sequence[Node]:
         values, heads = nodes[: len(self.avals)], nodes[len(self.avals) :]
 
         def run(*arrays: Any) -> list[Any]:
-            return self._inexact_outputs(arrays)(*[arrays[i] for i in self.places])
+            return self._outputs(arrays)(*[arrays[i] for i in self.places])[0]
 
         # The gradient of an opaque operator is known to be linear in the cotangents.
         outputs = self._opaque(run, values, self.vectors)

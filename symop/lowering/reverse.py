@@ -6,6 +6,7 @@ from typing import Any
 from registry.operator.operator import Operator
 from registry.types import VarType
 from registry.var import Attributes
+from symop.autodiff.derivations import entering_derivative, leaving_derivative
 from symop.autodiff.differentiate import cotangent_types, input_gradients, output_values
 from symop.graph.emission import apply
 from symop.graph.nodes import Node, constant, placeholder, reaching, residuals, topological
@@ -17,7 +18,11 @@ Chooses = Callable[[set[Node]], How]
 
 
 class Pullback:
-    """A gradient maker as a function of its residuals and of cotangents."""
+    """A gradient maker as a function of its residuals and of cotangents.
+
+    Attributes:
+        attributes: those of the call whose outputs it reads.
+    """
 
     def __init__(
         self,
@@ -39,13 +44,16 @@ class Pullback:
             for i, one in enumerate(inputs)
         ]
         application = apply(operator, tuple(filled), attributes, name=operator.name)
-        values = output_values(application)
+        chosen = inputs if places is None else [inputs[i] for i in places]
+        active = {one for one in chosen if one is not None and one.type.differentiable}
+        entered = entering_derivative([application], active).value(application)
         cotangents = tuple(
             None if one is None else placeholder("d", one) for one in cotangent_types(application)
         )
-        chosen = inputs if places is None else [inputs[i] for i in places]
-        active = {one for one in chosen if one is not None and one.type.differentiable}
-        gradients = dict(input_gradients(application, cotangents, active))
+        pairs = input_gradients(entered, cotangents, active)
+        application, *left = leaving_derivative([entered, *[gradient for _, gradient in pairs]])
+        gradients = dict(zip([child for child, _ in pairs], left, strict=True))
+        self.attributes, values = application.attributes, output_values(application)
         # The outputs themselves are kept, not the values that only they need.
         order = topological(list(gradients.values()), until=values)
         read = residuals(gradients.values(), {*inputs, *values}.__contains__)

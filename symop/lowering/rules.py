@@ -349,7 +349,6 @@ def _in_reverse(
         # Built only when a derivative is requested, since there may be none.
         return Pullback(operator, attributes, types, training, _without_rules)
 
-    rules = with_rule(operator, attributes)
     obstacle = _obstacle(operator, attributes, types, training)
     assert obstacle is not None
     refusal = type(obstacle)(str(obstacle))
@@ -359,7 +358,7 @@ def _in_reverse(
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         inputs, back = flagged.inputs(primals), pulled()
-        result = rules(*inputs)
+        result = with_rule(operator, back.attributes)(*inputs)
         outputs = list_outputs(operator, result)
         residuals = [*[inputs[i] for i in back.kept], *[outputs[i] for i in back.kept_outputs]]
         moving = [i for i, one in enumerate(tangents) if moves(one)]

@@ -30,6 +30,7 @@ from registry.operator.bodies import (
 from registry.operator.operator import Operator
 from registry.shapes import default_float
 from registry.types import VarKind, VarType
+from symop.autodiff.derivations import derives, entering_derivative, leaving_derivative
 from symop.autodiff.differentiate import carries_cotangent, loses, pullback, pushforward, zeros
 from symop.autodiff.ignoring import adds_constants
 from symop.graph.emission import deriving
@@ -114,6 +115,7 @@ class GraphBody(Body):
         inner = [body for node in applied for body in bodies.bodies_of(node.attributes)]
         own = any(isinstance(node.op, Operator) and node.op.sealed for node in order)
         self.sealed = own or any(one.sealed for one in inner)
+        self.derives = any(map(derives, applied))
         self.depth = 1 + max((one.depth for one in inner), default=0)
         _make_room(self.depth)
         self._memo: dict[Any, Any] = {}
@@ -271,6 +273,24 @@ class GraphBody(Body):
             return _Separation(self, heads, saved, ()).pulled(tangents)
 
         result: Pulled = self._once(("pushed", moving, chosen, saved), make)
+        return result
+
+    def entering(self, active: Places) -> Body:
+        """Returns the body of which a derivative by the inputs in ``active`` is taken."""
+
+        def make() -> Body:
+            moving = [self.parameters[i] for i in active]
+            image = entering_derivative(self.results, moving)
+            return self._derived(self.parameters, [image.value(one) for one in self.results])
+
+        result: Body = self._once(("entering", active), make)
+        return result
+
+    def leaving(self) -> Body:
+        """Returns the body after a derivative has been taken."""
+        result: Body = self._once(
+            ("leaving",), lambda: self._derived(self.parameters, leaving_derivative(self.results))
+        )
         return result
 
     def leading(self, late: Places, lasting: Places) -> Places:

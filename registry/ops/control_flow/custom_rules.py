@@ -68,6 +68,8 @@ def call(
     body: BodyAttribute,
     jvp: BodyAttribute | None = None,
     vjp: BodyAttribute | None = None,
+    value: BodyAttribute | None = None,
+    differentiated: bool = False,
 ) -> tuple[Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed.
 
@@ -78,6 +80,12 @@ def call(
             returns a tangent of each output that is inexact. It must be linear in the tangents.
         vjp: its reverse rule: takes the operands and a cotangent of each output that is inexact,
             and returns a gradient of each operand that is inexact.
+        value: the outputs as the rule computes them. A derivative reads them instead of those of
+            ``body``, and the rule is the derivative of the first order alone: derivatives of higher
+            orders are those of ``value`` and of the rule, as in JAX. Without it, the rule is the
+            derivative at every order.
+        differentiated: whether the call stands in a graph of which a derivative is being taken, and
+            returns its ``value``.
 
     This corresponds to ``jax.custom_jvp`` and ``jax.custom_vjp``.
 
@@ -97,14 +105,23 @@ def call(
 
 @call.types
 def call_types(
-    operands: tuple[VarType, ...], *, body: Body, jvp: Body | None, vjp: Body | None
+    operands: tuple[VarType, ...],
+    *,
+    body: Body,
+    jvp: Body | None,
+    vjp: Body | None,
+    value: Body | None,
 ) -> tuple[VarType, ...]:
     """Returns the output types of the body; checks those of the rule."""
     require_types("the body", body, operands)
-    if any(one.draws for one in bodies_of((body, jvp, vjp))):
+    if any(one.draws for one in bodies_of((body, jvp, vjp, value))):
         raise ArgumentError("a body must take the random keys that it uses as operands")
     if jvp is not None and vjp is not None:
         raise ArgumentError("there must be at most one rule, got jvp and vjp")
+    if value is not None and (value.inputs, value.outputs) != (body.inputs, body.outputs):
+        raise ArgumentError(f"value must take and return what the body does, {body!r}, got {value!r}")
+    if value is not None and jvp is None and vjp is None:
+        raise ArgumentError("value must be that of a rule, got neither jvp nor vjp")
     ins = [body.inputs[i] for i in moving(body.inputs)]
     outs = [body.outputs[j] for j in moving(body.outputs)]
     if jvp is not None:
@@ -144,6 +161,19 @@ def _call_simplify(
         return None
     kept = [operands[i] for i in merged.operands]
     return merged.every(call(*kept, training=training, body=merged.body(body)))
+
+
+@call.derivation
+def _call_derivation(
+    *, body: Body, jvp: Body | None, vjp: Body | None, value: Body | None, differentiated: bool,
+    taken: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """The values and the derivative of the rule; the values alone once it is taken."""
+    if taken and differentiated:
+        return {"jvp": None, "vjp": None, "value": None, "differentiated": False}
+    if taken or differentiated or value is None:
+        return {}
+    return {"body": value, "differentiated": True}
 
 
 @call.gradient
@@ -255,7 +285,7 @@ def nondifferentiable_call(
 
 @nondifferentiable_call.types
 def _nondifferentiable_types(operands: tuple[VarType, ...], *, body: Body) -> tuple[VarType, ...]:
-    return call_types(operands, body=body, jvp=None, vjp=None)
+    return call_types(operands, body=body, jvp=None, vjp=None, value=None)
 
 
 nondifferentiable_call.kind(call_kinds)
