@@ -101,6 +101,7 @@ class Body(ABC):
         costly: whether it applies an operator that is declared costly.
         sealed: whether it applies an operator that is declared sealed.
         derives: whether it applies an operator that declares a ``derivation``.
+        lazy: whether it, or a body inside, is read when something inside of it is needed.
         depth: nesting depth of bodies, this one included.
     """
 
@@ -111,7 +112,17 @@ class Body(ABC):
     costly: bool
     sealed: bool
     derives: bool
+    lazy: bool
     depth: int
+
+    @property
+    @abstractmethod
+    def content(self) -> "Body | None":
+        """The body that equal bodies share, of which nothing is lazy; None if it is absent.
+
+        Raises:
+            NotDifferentiableError: it is a derivative rule that refuses to be read.
+        """
 
     @abstractmethod
     def run(self, values: Sequence[Any], *, key: Any = None, training: bool = False) -> list[Any]:

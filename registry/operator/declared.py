@@ -126,8 +126,8 @@ class Declared(Signature):
         """Declares the attributes of a call while a derivative of it is taken, and afterwards.
 
         Without this rule, a derivative reads the outputs of the call itself. The rule receives the
-        attributes as keywords, and ``taken``, which is false before the derivative is taken and true
-        afterwards. It returns the attributes that change.
+        attributes as keywords, and ``taken``, which is false before the derivative is taken and
+        true afterwards. It returns the attributes that change.
         """
         self.derivation_rule = rule
         self._forget_copies()

@@ -23,9 +23,14 @@ def body_loses(application: Node, moving: set[Node]) -> bool:
 def _run_on(node: Node, count: int) -> list[Body]:
     """Returns the bodies that run on the ``count`` operands of a call.
 
-    The derivative rule of a ``call`` takes tangents or cotangents, too, and does not run.
+    The derivative rule of a ``call`` takes tangents or cotangents, too, and does not run. Nor do
+    the values of that rule.
     """
-    return [one for one in bodies_of(node.attributes) if len(one.inputs) == count]
+    operator = node.op
+    assert isinstance(operator, Operator)
+    named = operator.attribute_dict(node.attributes)
+    bodies = bodies_of([one for name, one in named.items() if name != "value"])
+    return [one for one in bodies if len(one.inputs) == count]
 
 
 def adds_constants(order: Sequence[Node], dependent: set[Node]) -> bool:

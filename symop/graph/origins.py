@@ -116,6 +116,19 @@ def outside_scopes() -> Iterator[None]:
 
 
 @contextmanager
+def undisturbed() -> Iterator[None]:
+    """Builds the nodes inside the context as if no caller were building any."""
+    before = dict(vars(ambient))
+    vars(ambient).clear()
+    try:
+        with outside_scopes():
+            yield
+    finally:
+        vars(ambient).clear()
+        vars(ambient).update(before)
+
+
+@contextmanager
 def noting_calls() -> Iterator[set[Any]]:
     """Collects the nodes of all calls inside the context, new or already interned."""
     before, found = ambient.inside, set[Any]()

@@ -1,9 +1,12 @@
 """Rewriting: graphs in which some nodes are replaced, and nodes over the images of their inputs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from registry.errors import NotDifferentiableError
+from registry.operator.bodies import Body, bodies_of
 from registry.operator.operator import Operator
-from registry.var import Inputs
+from registry.var import Attributes, Inputs
 from symop.graph.emission import apply, intern_call
 from symop.graph.nodes import (
     DEFERRED,
@@ -110,6 +113,41 @@ def images(
         if node not in image:
             image.rebuild(node, unscoped, placed)
     return image
+
+
+def with_attributes(order: Sequence[Node], changes: Mapping[Node, Attributes]) -> Images:
+    """Returns the images of the nodes in ``order`` where some calls have other attributes.
+
+    The types of these calls must remain. There are no images if nothing changes.
+    """
+    image = Images()
+    changes = {node: new for node, new in changes.items() if new != node.attributes}
+    for node in by_age(order) if changes else ():
+        if node not in changes:
+            image.rebuild(node)
+            continue
+        assert isinstance(node.op, Operator)
+        with copied_origin(node.origin):
+            inputs = image.inputs(node)
+            image[node] = intern_call(node.op, inputs, changes[node], node.types, node.name)
+    return image
+
+
+def settle(outputs: Sequence[Node]) -> list[Node]:
+    """Returns ``outputs`` with all lazy bodies read; a rule that refuses remains."""
+    order = topological(outputs)
+    lazy = [one for one in order if any(body.lazy for body in bodies_of(one.attributes))]
+    image = with_attributes(order, {one: tuple(map(_content, one.attributes)) for one in lazy})
+    return [image.value(one) for one in outputs]
+
+
+def _content(value: Any) -> Any:
+    if not isinstance(value, Body):
+        return value
+    try:
+        return value.content
+    except NotDifferentiableError:
+        return value
 
 
 def reapply(node: Node, inputs: Inputs) -> Node:

@@ -36,6 +36,7 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.origins import site_of
+from symop.graph.rewriting import settle
 
 INPUTS = "inputs"
 """The single slot of a deferred derivative."""
@@ -116,6 +117,7 @@ def describe(
     outputs: Sequence[Node], also: Sequence[Node] = (), *, array_limit: float = math.inf
 ) -> Description:
     """Returns records and known types; omits data of arrays above ``array_limit`` entries."""
+    outputs = settle(outputs)
     order = topological([*also, *outputs])
     keys = sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
     ranks = {node: rank for rank, node in enumerate(keys)}
@@ -290,7 +292,10 @@ def _has_rule_of_process(node: Node) -> bool:
     if node.op.name != "call":
         return False
     rules: list[Any] = bodies_of(node.attributes)[1:]
-    return any(_is_of_process(one) for rule in rules for one in topological(rule.results))
+    refuses = any(rule.lazy for rule in rules)  # others have been read
+    return refuses or any(
+        _is_of_process(one) for rule in rules for one in topological(rule.results)
+    )
 
 
 def _is_of_process(node: Node) -> bool:

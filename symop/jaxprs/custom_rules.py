@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,15 +10,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import JaxprEqn
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 from jax.scipy import special
 
+from registry.errors import NotDifferentiableError
 from registry.ops.lax.functions import named_function
 from registry.primitives import inner_jaxprs
 from registry.table import get
 from registry.types import VarType, is_floating, is_inexact
 from symop.autodiff.differentiate import pullback, zeros
-from symop.graph.nodes import Node, placeholder, topological
+from symop.graph.nodes import Node, built_at, placeholder, topological
+from symop.graph.origins import undisturbed
 from symop.jaxprs.control_flow import read_equation
 from symop.jaxprs.opaque import apply_equation, opaque
 from symop.jaxprs.reading import (
@@ -34,22 +37,8 @@ from symop.jaxprs.reading import (
 )
 from symop.lowering.steps import random_keys
 from symop.regions.bodies import GraphBody, body_of
+from symop.regions.lazy import LazyBody
 
-class _RuleBodies(NamedTuple):
-    """A derivative rule as bodies.
-
-    Attributes:
-        vectors: maps operands and tangents, or cotangents, to tangents or gradients.
-        value: maps operands to the outputs that the rule computes; None if it calls the function
-            for them, so that the rule is the derivative at every order.
-    """
-
-    vectors: GraphBody
-    value: GraphBody | None
-
-
-_Bodies = tuple[GraphBody, _RuleBodies | None]
-"""The body of a call and its rule; None where the rule refuses to differentiate."""
 _LIMIT = 3
 """The number of rules inside each other that become graphs.
 
@@ -152,51 +141,24 @@ def _call(reader: Reader, rule: "_Rule", inputs: Values) -> Sequence[Node]:
         reader.hold(parameters, inputs)
         return read_equation(reader, equation, parameters)
 
-    def bodies() -> _Bodies:
+    def make() -> GraphBody:
         with reader.saving_by(None):
-            body = _body(list(map(type_of_aval, avals)), read)
-            return body, _rule_bodies(reader, rule, body)
+            return _body(list(map(type_of_aval, avals)), read)
 
     # A function under jax.jit that is called again is the same equation again.
-    body, of_rule = reader.once(equation, tuple(rule.places), bodies)
-    if of_rule is None:
+    body = reader.once(equation, ("body", *rule.places), make)
+    reading = Reading(reader, rule, inputs)
+    ins, outs = ([type_of_aval(one) for one in part] for part in (rule.arguments, rule.results))
+    vectors, value = (
+        LazyBody(ins, outs, reading.vectors),
+        LazyBody(body.inputs, body.outputs, reading.value),
+    )
+    if not (reader.strict or reader.rules):
+        return emit("call", *inputs, training=False, body=body, value=value, **{rule.name: vectors})
+    if vectors.refuses:
         return emit("nondifferentiable_call", *inputs, training=False, body=body)
-    rules = {rule.name: of_rule.vectors, "value": of_rule.value}
+    rules = {rule.name: vectors.content, "value": value.content}
     return emit("call", *inputs, training=False, body=body, **rules)
-
-
-def _rule_bodies(reader: Reader, rule: "_Rule", body: GraphBody) -> _RuleBodies | None:
-    """Returns the bodies of a rule; None if the rule refuses to differentiate.
-
-    A rule that closes over a traced value refuses, as it does under ``jax.jit``: the trace is over.
-    """
-    parts = rule.avals, rule.vectors
-    types = [type_of_aval(one) for part in parts for one in part]
-    if reader.rules == _LIMIT:
-        return _RuleBodies(_body(types, rule.by_jax), None)
-    try:
-        traced = jax.make_jaxpr(rule.run)(*(list(map(_struct, part)) for part in parts))
-    except Exception:  # of the user's: JAX raises it only where the function is differentiated
-        return None
-    if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
-        return None
-    parameters = [placeholder(f"x{i}", one) for i, one in enumerate(types)]
-    with _inside_rule(reader), reader.saving_by(None):
-        results = reader.read(traced, parameters)
-    count = len(body.outputs)
-    operands = parameters[: len(body.inputs)]
-    value = None if _is_call_of(body, operands, results[:count]) else results[:count]
-    vectors = body_of(parameters, results[count:], random_keys(topological(results)))
-    return _RuleBodies(vectors, value and body_of(operands, value, random_keys(topological(value))))
-
-
-def _is_call_of(body: GraphBody, operands: Values, results: Values) -> bool:
-    """Whether ``results`` are the outputs of a call of ``body`` with a rule."""
-    source = results[0].source
-    if [(one.source, one.index) for one in results] != [(source, j) for j in range(len(results))]:
-        return False
-    same = source.op.name.startswith("call") and source.inputs[-len(operands) :] == tuple(operands)
-    return same and source.attributes[0] is body
 
 
 @contextmanager
@@ -214,7 +176,132 @@ def _struct(aval: Any) -> Any:
 
 def _body(types: Sequence[VarType], read: Callable[[Values], Sequence[Node]]) -> GraphBody:
     parameters = [placeholder(f"x{i}", one) for i, one in enumerate(types)]
-    results = read(parameters)
+    return _closed(parameters, read(parameters))
+
+
+# Reading of rules --------------------------------------------------------------------------------
+
+
+class RuleBodies(NamedTuple):
+    """A derivative rule as bodies.
+
+    Attributes:
+        vectors: maps operands and tangents, or cotangents, to tangents or gradients.
+        value: maps operands to the outputs that the rule computes; None if it calls the function
+            for them, so that the rule is the derivative at every order.
+    """
+
+    vectors: GraphBody
+    value: GraphBody | None
+
+
+_lock = threading.RLock()
+
+
+class Reading:
+    """The reading of a rule, once it is needed: JAX traces it then.
+
+    A derivative asks for it, or a graph that is compiled, printed, saved or compared with another.
+    """
+
+    def __init__(self, reader: Reader, rule: "_Rule", inputs: Values) -> None:
+        """Plans to read the rule of a call of ``inputs``."""
+        self._reader, self._rule, self._inputs = reader, rule, inputs
+        self._x64 = bool(jax.config.jax_enable_x64)
+
+    def vectors(self) -> GraphBody:
+        """Returns the body of the rule.
+
+        Raises:
+            NotDifferentiableError: the rule refuses to differentiate.
+        """
+        return self._bodies().vectors
+
+    def value(self) -> GraphBody | None:
+        """Returns the body of the values of the rule, as ``vectors`` does."""
+        return self._bodies().value
+
+    def _bodies(self) -> RuleBodies:
+        result = self._result
+        if isinstance(result, NotDifferentiableError):
+            raise result.with_traceback(None)
+        return result
+
+    @functools.cached_property
+    def _result(self) -> "RuleBodies | NotDifferentiableError":
+        reader, rule = self._reader, self._rule
+        if reader.strict or reader.rules:
+            return _read(reader, rule)
+        with _lock, undisturbed(), jax.enable_x64(self._x64):
+            places = [i for i in rule.places if reader.moves(self._inputs[i], exactly=True)]
+            exact = type(rule)(rule.equation, places or rule.places)
+            known = len(reader.foreign)
+            key = "rule", *exact.places
+            result = reader.once(rule.equation, key, lambda: _read(reader, exact))
+        reader.warn(reader.foreign[known:])
+        return result
+
+
+def _read(reader: Reader, rule: "_Rule") -> RuleBodies | NotDifferentiableError:
+    """Returns the bodies of a rule, or the error of one that refuses to differentiate.
+
+    A rule that closes over a traced value refuses, as it does under ``jax.jit``: the trace is over.
+    """
+    parts = rule.avals, rule.vectors
+    types = list(map(type_of_aval, rule.arguments))
+    if reader.rules == _LIMIT:
+        return RuleBodies(_body(types, rule.by_jax), None)
+    try:
+        traced = jax.make_jaxpr(rule.run)(*(list(map(_struct, part)) for part in parts))
+    except (
+        Exception
+    ) as error:  # of the user's: JAX raises it only where the function is differentiated
+        return _refusal(rule, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    if any(isinstance(one, jax.core.Tracer) for one in traced.consts):
+        return _refusal(rule, "it closes over a traced value, which must be an argument")
+    n_outputs, n_operands = len(rule.equation.outvars), len(rule.avals)
+    parameters = [placeholder(f"x{i}", one) for i, one in enumerate(types)]
+    with _inside_rule(reader), reader.saving_by(None):
+        if _calls_itself(traced.jaxpr, rule.equation):
+            results = reader.read(_without(traced, n_outputs), parameters)
+            return RuleBodies(_closed(parameters, results), None)
+        results = reader.read(traced, parameters)
+    value = _closed(parameters[:n_operands], results[:n_outputs])
+    return RuleBodies(_closed(parameters, results[n_outputs:]), value)
+
+
+def _refusal(rule: "_Rule", why: str) -> NotDifferentiableError:
+    place = origin_of_equation(rule.equation)
+    return NotDifferentiableError(
+        f"call: its rule refuses to differentiate: {why}{built_at(place)}"
+    )
+
+
+def _calls_itself(jaxpr: Jaxpr, equation: JaxprEqn) -> bool:
+    """Whether a rule calls the function that it differentiates for its values."""
+    outputs, operands = jaxpr.outvars[: len(equation.outvars)], jaxpr.invars[: len(equation.invars)]
+    makers = [one for one in jaxpr.eqns if one.primitive is equation.primitive]
+    return any(
+        one.outvars == outputs and one.invars == operands and _place(one) == _place(equation)
+        for one in makers
+    )
+
+
+def _place(equation: JaxprEqn) -> str | None:
+    """Returns where the function of a call is written."""
+    if "call_jaxpr" not in equation.params:
+        return None
+    place: str | None = equation.params["call_jaxpr"].jaxpr.debug_info.func_src_info
+    return place
+
+
+def _without(traced: ClosedJaxpr, count: int) -> ClosedJaxpr:
+    """Returns a jaxpr without its first ``count`` outputs."""
+    jaxpr = traced.jaxpr
+    return ClosedJaxpr(jaxpr.replace(outvars=jaxpr.outvars[count:]), traced.consts)
+
+
+def _closed(parameters: Sequence[Node], results: Sequence[Node]) -> GraphBody:
     return body_of(parameters, results, random_keys(topological(results)))
 
 
@@ -241,6 +328,16 @@ class _Rule(ABC):
         return avals_of(self.equation.invars)
 
     @property
+    def arguments(self) -> list[Any]:
+        """The types of its arguments."""
+        return [*self.avals, *self.vectors]
+
+    @property
+    @abstractmethod
+    def results(self) -> list[Any]:
+        """The types of the tangents or gradients that it returns."""
+
+    @property
     @abstractmethod
     def vectors(self) -> list[Any]:
         """The types of the tangents or cotangents that it takes."""
@@ -262,7 +359,7 @@ class _Rule(ABC):
         return emit_typed("jax_function", nodes, types, function=named, n_out=len(types))
 
     def _outputs(self, values: Sequence[Any]) -> Callable[..., tuple[list[Any], list[Any]]]:
-        """Returns the inexact outputs of the call, and all, as a function of those at ``places``."""
+        """Returns the inexact outputs of the call, and all, as a function of some inputs."""
 
         def outputs(*moved: Any) -> tuple[list[Any], list[Any]]:
             inputs = list(values)
@@ -283,6 +380,10 @@ class _Jvp(_Rule):
     def vectors(self) -> list[Any]:
         return _inexact(self.avals)
 
+    @property
+    def results(self) -> list[Any]:
+        return _inexact(avals_of(self.equation.outvars))
+
     def run(self, values: list[Any], vectors: list[Any]) -> tuple[list[Any], list[Any]]:
         along = dict(zip(_inexact_places(values), vectors, strict=True))
         moved = tuple(values[i] for i in self.places), tuple(along[i] for i in self.places)
@@ -295,7 +396,7 @@ class _Jvp(_Rule):
         def run(*arrays: Any) -> list[Any]:
             return self.run(list(arrays[:count]), list(arrays[count:]))[1]
 
-        return self._opaque(run, nodes, _inexact(avals_of(self.equation.outvars)))
+        return self._opaque(run, nodes, self.results)
 
 
 class _Vjp(_Rule):
@@ -309,6 +410,10 @@ class _Vjp(_Rule):
     @property
     def vectors(self) -> list[Any]:
         return _inexact(avals_of(self.equation.outvars))
+
+    @property
+    def results(self) -> list[Any]:
+        return _inexact(self.avals)
 
     def run(self, values: list[Any], vectors: list[Any]) -> tuple[list[Any], list[Any]]:
         moved = [values[i] for i in self.places]

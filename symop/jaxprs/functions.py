@@ -9,7 +9,7 @@ import jax
 from registry.errors import ArgumentError
 from symop.graph.nodes import variable
 from symop.jaxprs.reading import type_of_aval
-from symop.jaxprs.tracing import positional, static_places, static_positions, trace, warn_of
+from symop.jaxprs.tracing import positional, static_places, static_positions, trace
 from symop.symbol.symbol import Symbol
 
 
@@ -66,10 +66,9 @@ def from_jax(
         variable(name, type.shape, type.dtype)
         for (name, _), type in zip(leaves, types, strict=True)
     ]
-    nodes, foreign = traced.read(inputs, strict=strict)
+    nodes = traced.read(inputs, strict=strict)
     if not nodes:
         raise ArgumentError("from_jax: the function must return at least one array, got none")
-    warn_of(foreign, "from_jax")
     return Symbol(nodes, tuple(inputs))
 
 

@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from registry.caches import memoized
 from registry.errors import UnsupportedPrimitiveError
+from registry.operator.bodies import bodies_of
 from registry.primitives import inner_jaxprs, reduces_over_devices
 from registry.shapes import canonical
 from registry.table import get
@@ -28,12 +29,15 @@ from symop.graph.origins import (
     is_own_file,
     user_origin,
 )
+from symop.regions.lazy import LazyBody
 
 Values = Sequence[Node]
 Policy = Callable[..., Any]
 """A policy of ``jax.checkpoint``: from a primitive, its inputs and parameters to a decision."""
 CALLS = ("jit", "pjit", "closed_call", "core_call", "call", "core_closed_call", "eval_jaxpr")
 """The primitives that call a jaxpr, whose equations are read as if they stood outside."""
+Warn = Callable[["Sequence[Foreign]"], None]
+"""Warns of equations that are opaque."""
 Translation = Callable[["Reader", JaxprEqn, Values], Sequence[Node]]
 """Builds the outputs of an equation from its inputs."""
 
@@ -81,15 +85,21 @@ class Reader:
         rules: the number of derivative rules that are being read, each inside the one before.
     """
 
-    def __init__(self, otherwise: Translation, *, strict: bool) -> None:
-        """Creates a reader that uses ``otherwise`` for primitives without a translation."""
+    def __init__(self, otherwise: Translation, *, strict: bool, warn: Warn) -> None:
+        """Creates a reader that uses ``otherwise`` for primitives without a translation.
+
+        It calls ``warn`` with the opaque equations of a rule that is read later.
+        """
         self.strict = strict
+        self.warn = warn
         self.foreign: list[Foreign] = []
         self.rules = 0
         self._policy: Policy | None = None
         self._saved: list[Node] = []
         self._otherwise = otherwise
         self._moves: dict[Node, bool] = {}
+        self._exactly: dict[Node, bool] = {}
+        self._stands: dict[Node, Node] = {}
         self._once: dict[Any, tuple[JaxprEqn, Any]] = {}
 
     def read(self, program: ClosedJaxpr, inputs: Values) -> list[Node]:
@@ -110,31 +120,37 @@ class Reader:
             values.update(zip(equation.outvars, results, strict=True))
         return [value_of(one) for one in jaxpr.outvars]
 
-    def moves(self, value: Node) -> bool:
+    def moves(self, value: Node, *, exactly: bool = False) -> bool:
         """Whether ``value`` may have a tangent: it depends on an inexact variable.
 
         JAX asks the rule of a function only for derivatives by such arguments, and some rules
-        refuse all others.
+        refuse all others. If ``exactly``, the rules of the calls on the way are read, since a call
+        whose rule refuses to differentiate has no tangent.
         """
+        known = self._exactly if exactly else self._moves
         waiting = [value]
         while waiting:
             node = waiting[-1]
-            ahead = [one for one in node.operands if one not in self._moves]
+            ahead = [one for one in self._sources(node) if one not in known]
             if ahead:
                 waiting += ahead
             else:
-                self._moves[waiting.pop()] = self._may_move(node)
-        return self._moves[value]
+                moving = any(known[one] for one in self._sources(node))
+                known[waiting.pop()] = self._may_move(node, moving, exactly)
+        return known[value]
 
-    def _may_move(self, node: Node) -> bool:
+    def _sources(self, node: Node) -> Values:
+        return (self._stands[node],) if node in self._stands else node.operands
+
+    def _may_move(self, node: Node, moving: bool, exactly: bool) -> bool:
         if node.op.name in _STILL or not any(one.differentiable for one in node.types or ()):
             return False
-        return node.op is VARIABLE or any(self._moves[one] for one in node.operands)
+        is_free = node.op is VARIABLE and node not in self._stands
+        return is_free or (moving and not (exactly and _refuses(node)))
 
     def hold(self, parameters: Values, arguments: Values) -> None:
-        """Notes which parameters of a body stand for arguments without a tangent."""
-        for one, argument in zip(parameters, arguments, strict=True):
-            self._moves[one] = self.moves(argument)
+        """Notes for which arguments the parameters of a body stand."""
+        self._stands.update(zip(parameters, arguments, strict=True))
 
     def once(self, equation: JaxprEqn, key: Any, make: Callable[[], Any]) -> Any:
         """Returns what ``make`` returned for this equation and key inside as many rules."""
@@ -164,6 +180,11 @@ class Reader:
             yield self._saved
         finally:
             self._policy, self._saved = before
+
+
+def _refuses(node: Node) -> bool:
+    """Whether ``node`` is a call with a rule that refuses to differentiate."""
+    return any(isinstance(one, LazyBody) and one.refuses for one in bodies_of(node.attributes))
 
 
 def _combines_devices(equation: JaxprEqn) -> bool:

@@ -1,5 +1,6 @@
 """Functions of JAX as jaxprs, and these as graphs."""
 
+import functools
 import inspect
 import re
 import traceback
@@ -33,8 +34,8 @@ class Traced(NamedTuple):
     program: ClosedJaxpr
     tree: Any
 
-    def read(self, inputs: Sequence[Node], *, strict: bool) -> tuple[list[Node], list[Foreign]]:
-        """Returns the outputs for ``inputs``, and the equations that are opaque.
+    def read(self, inputs: Sequence[Node], *, strict: bool) -> list[Node]:
+        """Returns the outputs for ``inputs``; warns of equations that are opaque.
 
         Raises:
             ArgumentError: the function closes over a value of an outer transformation.
@@ -44,8 +45,11 @@ class Traced(NamedTuple):
                 "from_jax: a function must not close over a value that JAX traces; pass it as an "
                 "argument, or use so.transform"
             )
-        reader = Reader(otherwise, strict=strict)
-        return reader.read(self.program, inputs), reader.foreign
+        warn = functools.partial(warn_of, caller="from_jax")
+        reader = Reader(otherwise, strict=strict, warn=warn)
+        nodes = reader.read(self.program, inputs)
+        warn(reader.foreign)
+        return nodes
 
 
 _NEEDS_VALUES = (
@@ -210,9 +214,13 @@ def graph_of(
             captured[consts[-1]] = numbers(value)
         else:
             consts.append(constant_of(value))
-    reader = Reader(otherwise, strict=strict)
+
+    def warn(foreign: Sequence[Foreign]) -> None:
+        warn_of([one for one in foreign if not one.spans_devices], caller)
+
+    reader = Reader(otherwise, strict=strict, warn=warn)
     nodes = reader.read_open(traced.program.jaxpr, consts, inputs)
-    warn_of([one for one in reader.foreign if not one.spans_devices], caller)
+    warn(reader.foreign)
     read = {str(one.name): captured[one] for one in topological(nodes) if one in captured}
     return JaxGraph(nodes, inputs, read, traced.tree, traced.program.out_avals)
 

@@ -51,7 +51,7 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.policies import KEEP_ALL, is_costly
-from symop.graph.rewriting import substitute
+from symop.graph.rewriting import settle, substitute
 from symop.lowering.rules import bare_where_native
 from symop.lowering.steps import Schedule, is_native, random_keys
 from symop.regions.summands import distinct, terms_of
@@ -116,6 +116,7 @@ class GraphBody(Body):
         own = any(isinstance(node.op, Operator) and node.op.sealed for node in order)
         self.sealed = own or any(one.sealed for one in inner)
         self.derives = any(map(derives, applied))
+        self.lazy = any(one.lazy for one in inner)
         self.depth = 1 + max((one.depth for one in inner), default=0)
         _make_room(self.depth)
         self._memo: dict[Any, Any] = {}
@@ -132,6 +133,16 @@ class GraphBody(Body):
     def _derived(self, parameters: Sequence[Node], results: Sequence[Node]) -> "GraphBody":
         """Returns a body of nodes of this body and of nodes derived from them."""
         return body_of(parameters, results, self.keys, updating=self.updating)
+
+    @property
+    def content(self) -> Body | None:
+        """The body with all bodies inside read."""
+        if not self.lazy:
+            return self
+        result: Body = self._once(
+            ("content",), lambda: self._derived(self.parameters, settle(self.results))
+        )
+        return result
 
     # Execution
 

@@ -37,7 +37,7 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.policies import Policy
-from symop.graph.rewriting import images
+from symop.graph.rewriting import images, settle
 from symop.graph.shardings import shardings_of
 from symop.graph.states import explicit
 from symop.lowering.rules import bare_where_native, ruled
@@ -88,7 +88,7 @@ def specialize(
     Raises:
         UnknownTypeError, ShapeError, DTypeError: Types cannot be inferred, or contradict.
     """
-    of_types = infer_variables(outputs, given)
+    of_types = infer_variables(settle(outputs) if rolling else outputs, given)
     reached = topological(of_types)
     variables, order = variables_among(reached), by_age(reached)
     flags = dict.fromkeys(leaves(order, TRAINING), constant(training))

@@ -36,7 +36,7 @@ from symop.graph.nodes import (
     topological,
 )
 from symop.graph.policies import Policy, require_policy
-from symop.graph.rewriting import substitute
+from symop.graph.rewriting import settle, substitute
 from symop.graph.shardings import Rules, ndims_of, resolve, shardings_of, undeclared, with_shardings
 from symop.io.files import PathLike, write_atomically
 from symop.io.records import to_desc
@@ -172,7 +172,7 @@ class Symbol(Interface):
 
         The operands of a sum or a product may be in either order.
         """
-        return self.nodes == other.nodes or alike(self.nodes, other.nodes)
+        return self.nodes == other.nodes or alike(settle(self.nodes), settle(other.nodes))
 
     def __repr__(self) -> str:
         names = names_of(topological(self.nodes))

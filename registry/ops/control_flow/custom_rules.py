@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from registry.cases import case, misuse, workload
-from registry.errors import ArgumentError
+from registry.errors import ArgumentError, NotDifferentiableError
 from registry.operator.bodies import Body, BodyAttribute, Places, Types, bodies_of, body, settled
 from registry.operator.operator import Grads
 from registry.operator.signature import Array, Training
@@ -119,7 +119,9 @@ def call_types(
     if jvp is not None and vjp is not None:
         raise ArgumentError("there must be at most one rule, got jvp and vjp")
     if value is not None and (value.inputs, value.outputs) != (body.inputs, body.outputs):
-        raise ArgumentError(f"value must take and return what the body does, {body!r}, got {value!r}")
+        raise ArgumentError(
+            f"value must take and return what the body does, {body!r}, got {value!r}"
+        )
     if value is not None and jvp is None and vjp is None:
         raise ArgumentError("value must be that of a rule, got neither jvp nor vjp")
     ins = [body.inputs[i] for i in moving(body.inputs)]
@@ -173,7 +175,11 @@ def _call_derivation(
         return {"jvp": None, "vjp": None, "value": None, "differentiated": False}
     if taken or differentiated or value is None:
         return {}
-    return {"body": value, "differentiated": True}
+    try:
+        own = value.content
+    except NotDifferentiableError:
+        return {}  # the gradient maker reports it, where a derivative arrives
+    return {} if own is None else {"body": own, "differentiated": True}
 
 
 @call.gradient
