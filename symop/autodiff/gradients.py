@@ -200,14 +200,9 @@ def typed_grad(
     a graph numbers its keys. ``remat`` says which values of the graph the gradients keep.
     """
     image = entering_derivative(ys, xs)
+    entered, by, formal = (list(map(image.value, part)) for part in (ys, xs, arguments))
     found = known_gradients(
-        *(list(map(image.value, one)) for one in (ys, xs)),
-        heads,
-        unreachable,
-        list(map(image.value, arguments)),
-        remat,
-        CANONICAL,
-        lenient=lenient,
+        entered, by, heads, unreachable, formal, remat, CANONICAL, lenient=lenient
     )
     result = _with_all_keys(topological(ys), _after(image, found))
     note_gradients(xs, result)

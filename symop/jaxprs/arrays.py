@@ -190,8 +190,8 @@ def _pool(equation: JaxprEqn, inputs: Values) -> Sequence[Node] | None:
         alone = all((lengths[i], strides[i], *params["padding"][i]) == (1, 1, 0, 0) for i in rest)
         if alone and all(max(pads[k]) < lengths[i] for k, i in enumerate(along)):
             kernel, stride = (tuple(int(one[i]) for i in along) for one in (lengths, strides))
-            pool = get("max_pooling")
-            return [pool(x, kernel=kernel, stride=stride, padding=pads, layout=layout)]
+            how = {"kernel": kernel, "stride": stride, "padding": pads, "layout": layout}
+            return [get("max_pooling")(x, **how, drops_infinite=True)]
     return None
 
 

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 from jax.scipy import special
 
 from registry.errors import NotDifferentiableError
 from registry.ops.lax.functions import named_function
 from registry.primitives import inner_jaxprs
+from registry.shapes import default_float
 from registry.table import get
 from registry.types import VarType, is_floating, is_inexact
 from symop.autodiff.differentiate import pullback, zeros
@@ -207,7 +209,7 @@ class Reading:
     def __init__(self, reader: Reader, rule: "_Rule", inputs: Values) -> None:
         """Plans to read the rule of a call of ``inputs``."""
         self._reader, self._rule, self._inputs = reader, rule, inputs
-        self._x64 = bool(jax.config.jax_enable_x64)
+        self._x64 = default_float() == np.float64
 
     def vectors(self) -> GraphBody:
         """Returns the body of the rule.
@@ -237,7 +239,9 @@ class Reading:
             exact = type(rule)(rule.equation, places or rule.places)
             known = len(reader.foreign)
             key = "rule", *exact.places
-            result = reader.once(rule.equation, key, lambda: _read(reader, exact))
+            result: RuleBodies | NotDifferentiableError = reader.once(
+                rule.equation, key, lambda: _read(reader, exact)
+            )
         reader.warn(reader.foreign[known:])
         return result
 

@@ -25,9 +25,15 @@ def _max_pool(x: Array, over: Window) -> Array:
     return reduced_windows(x, over, np.array(_lowest(x.dtype), x.dtype), lax.max)
 
 
-def _above_padding(data: Array, dtype: DType) -> Array:
-    """``data`` with minus infinity, the padding value, replaced by the smallest finite number."""
-    return jnp.maximum(data.astype(dtype), jnp.finfo(dtype).min)  # type: ignore[no-untyped-call]
+def _chosen_from(data: Array, dtype: DType, drops_infinite: bool) -> Array:
+    """Returns the numbers whose maxima receive gradients.
+
+    Minus infinity is the padding value, from which it is told apart as the smallest finite number.
+    """
+    numbers = data.astype(dtype)
+    if drops_infinite:
+        return numbers
+    return jnp.maximum(numbers, jnp.finfo(dtype).min)  # type: ignore[no-untyped-call]
 
 
 def _lowest(dtype: DType) -> float | bool | int:
@@ -56,6 +62,7 @@ def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:
         case(data=distinct(2, 3, 4, 5), global_pool=True, order=2),
         case(data=integers(1, 2, 6, low=-9, high=9), kernel=2, padding=1),
         case(data=(0, 3, 4, 4), kernel=2, order=1),
+        case(data=distinct(1, 2, 6), kernel=2, drops_infinite=True, order=2),
         case(
             data=distinct(1, 2, 6, 5), kernel=3, stride=2, padding=(0, 1), ceil_mode=True, order=1
         ),
@@ -76,6 +83,7 @@ def max_pooling(
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> Array:
     """Max pooling: the largest entry of each window over one to three spatial axes.
 
@@ -83,7 +91,8 @@ def max_pooling(
     cover the whole spatial axes. With ``ceil_mode`` a last window may extend beyond the padding to
     cover remaining entries; as in PyTorch it is omitted if it would cover only padding. (MXNet's
     ``full`` keeps it.) The first of several equal entries receives the gradient, also in a window
-    of minus infinities.
+    of minus infinities. In JAX it is lost where such a window meets padding, and here, too, with
+    ``drops_infinite``.
 
     Example:
         >>> import jax.numpy as jnp
@@ -109,8 +118,10 @@ def _max_pooling_gradient(
     layout: Layout | None,
     global_pool: bool,
     ceil_mode: bool,
+    drops_infinite: bool,
 ) -> Grads:
     how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    how["drops_infinite"] = drops_infinite
     return {"data": max_pooling_gradient(data, d_out, **how)}
 
 
@@ -168,6 +179,7 @@ def max_pooling_gradient(
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> Array:
     """Adds ``cotangent`` at the position of the largest entry of each window of ``max_pooling``.
 
@@ -180,7 +192,7 @@ def max_pooling_gradient(
     over = pooling_window(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
-    data, cotangent = varied_alike([_above_padding(data, cotangent.dtype), cotangent])
+    data, cotangent = varied_alike([_chosen_from(data, cotangent.dtype, drops_infinite), cotangent])
     _, pull = jax.vjp(lambda x: _max_pool(x, over), data)
     out: Array = pull(cotangent)[0]
     return out
@@ -197,9 +209,11 @@ def _max_pooling_gradient_gradient(
     layout: Layout | None,
     global_pool: bool,
     ceil_mode: bool,
+    drops_infinite: bool,
 ) -> Grads:
     # The position of the largest entry is constant in the data, almost everywhere.
     how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    how["drops_infinite"] = drops_infinite
     return {"data": None, "cotangent": max_pooling_select(data, d_out, **how)}
 
 
@@ -256,6 +270,7 @@ def max_pooling_select(
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> Array:
     """Selects the entry of ``tangent`` where ``max_pooling`` of ``data`` has its maximum.
 
@@ -272,7 +287,7 @@ def max_pooling_select(
         data.shape, **shared(kernel, stride, padding, layout, global_pool, ceil_mode)
     )
     out: Array
-    primal = _above_padding(data, tangent.dtype)
+    primal = _chosen_from(data, tangent.dtype, drops_infinite)
     _, out = jax.jvp(lambda x: _max_pool(x, over), (primal,), (tangent,))
     return out
 
@@ -288,6 +303,8 @@ def _max_pooling_select_gradient(
     layout: Layout | None,
     global_pool: bool,
     ceil_mode: bool,
+    drops_infinite: bool,
 ) -> Grads:
     how = shared(kernel, stride, padding, layout, global_pool, ceil_mode)
+    how["drops_infinite"] = drops_infinite
     return {"data": None, "tangent": max_pooling_gradient(data, d_out, **how)}
