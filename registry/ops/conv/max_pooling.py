@@ -43,7 +43,7 @@ def _lowest(dtype: DType) -> float | bool | int:
     return False if dtype == np.bool_ else integer_limits(dtype)[0]
 
 
-def _max_pooling_reference(data: np.ndarray, **how: Any) -> np.ndarray:
+def _max_pooling_reference(data: np.ndarray, drops_infinite: bool, **how: Any) -> np.ndarray:
     seen = windows_of(data, pooling_window(data.shape, **how), _lowest(data.dtype))
     return np.asarray(seen.max(axis=tuple(range(data.ndim, seen.ndim))))
 
