@@ -211,6 +211,7 @@ class GraphFunction:
         self._training, self._stacking, self._remat = training, stacking, remat
         self._inexact_only = inexact_only
         self._rolling = rolls(remat)
+        self._open = frozenset[str]()
         if remat is not None and rules is False:
             raise ArgumentError("to_jax: remat must go with gradient makers, got rules=False")
         order = topological(self._roots)
@@ -233,7 +234,6 @@ class GraphFunction:
         self._shardings = shardings_of(self._nodes)
         self._typed = all(node.types is not None for node in order)
         self._fixed = stacking or contains_gradient(order)
-        self._open = frozenset[str]()
         self._schedules: dict[Any, Schedule] = {}
 
     def open(self, names: Collection[str]) -> None:
