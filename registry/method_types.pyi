@@ -403,6 +403,8 @@ class OperatorMethods:
         body: Body,
         jvp: Body | None = None,
         vjp: Body | None = None,
+        value: Body | None = None,
+        differentiated: bool = False,
         training: bool = ...,
         name: str | None = None,
     ) -> tuple[Self, ...]:
@@ -1599,6 +1601,7 @@ class OperatorMethods:
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
         global_pool: bool = False,
         ceil_mode: bool = False,
+        drops_infinite: bool = False,
         *,
         name: str | None = None,
     ) -> Self:
@@ -1612,6 +1615,7 @@ class OperatorMethods:
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
         global_pool: bool = False,
         ceil_mode: bool = False,
+        drops_infinite: bool = False,
         *,
         name: str | None = None,
     ) -> Self:
@@ -1625,6 +1629,7 @@ class OperatorMethods:
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
         global_pool: bool = False,
         ceil_mode: bool = False,
+        drops_infinite: bool = False,
         *,
         name: str | None = None,
     ) -> Self:

@@ -75,6 +75,7 @@ from symop.symbol.building import value_and_grad as value_and_grad
 from symop.symbol.building import var as var
 from symop.symbol.calls import from_desc as from_desc
 from symop.symbol.calls import load_json as load_json
+from symop.symbol.drawings import draw as draw
 from symop.symbol.explaining import explain as explain
 from symop.symbol.loop_report import loops as loops
 from symop.symbol.symbol import Symbol as Symbol
@@ -1665,6 +1666,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
 ) -> tuple[jax.Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed.
@@ -1676,6 +1679,12 @@ def call(
             returns a tangent of each output that is inexact. It must be linear in the tangents.
         vjp: its reverse rule: takes the operands and a cotangent of each output that is inexact,
             and returns a gradient of each operand that is inexact.
+        value: the outputs as the rule computes them. A derivative reads them instead of those of
+            ``body``, and the rule is the derivative of the first order alone: derivatives of higher
+            orders are those of ``value`` and of the rule, as in JAX. Without it, the rule is the
+            derivative at every order.
+        differentiated: whether the call stands in a graph of which a derivative is being taken, and
+            returns its ``value``.
 
     This corresponds to ``jax.custom_jvp`` and ``jax.custom_vjp``.
 
@@ -1696,6 +1705,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
 ) -> tuple[jax.Array, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
@@ -1705,6 +1716,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
 ) -> tuple[NDArray, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
@@ -1715,6 +1728,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
 ) -> tuple[NDArray, ...]:
     """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
@@ -1724,6 +1739,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> Symbol:
@@ -1735,6 +1752,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> Symbol:
@@ -1745,6 +1764,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> tuple[Variable, ...]:
@@ -1756,6 +1777,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> tuple[Variable, ...]:
@@ -1766,6 +1789,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> tuple[Var, ...]:
@@ -1777,6 +1802,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> tuple[Var, ...]:
@@ -7542,6 +7569,7 @@ def max_pooling(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> jax.Array:
     """Max pooling: the largest entry of each window over one to three spatial axes.
 
@@ -7549,7 +7577,8 @@ def max_pooling(
     cover the whole spatial axes. With ``ceil_mode`` a last window may extend beyond the padding to
     cover remaining entries; as in PyTorch it is omitted if it would cover only padding. (MXNet's
     ``full`` keeps it.) The first of several equal entries receives the gradient, also in a window
-    of minus infinities.
+    of minus infinities. In JAX it is lost where such a window meets padding, and here, too, with
+    ``drops_infinite``.
 
     Example:
         >>> import jax.numpy as jnp
@@ -7565,6 +7594,7 @@ def max_pooling(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
     *,
     name: str | None = None,
 ) -> Value:
@@ -7579,6 +7609,7 @@ def max_pooling_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> jax.Array:
     """Adds ``cotangent`` at the position of the largest entry of each window of ``max_pooling``.
 
@@ -7598,6 +7629,7 @@ def max_pooling_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
     *,
     name: str | None = None,
 ) -> Value:
@@ -7612,6 +7644,7 @@ def max_pooling_select(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
 ) -> jax.Array:
     """Selects the entry of ``tangent`` where ``max_pooling`` of ``data`` has its maximum.
 
@@ -7634,6 +7667,7 @@ def max_pooling_select(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     global_pool: bool = False,
     ceil_mode: bool = False,
+    drops_infinite: bool = False,
     *,
     name: str | None = None,
 ) -> Value:

@@ -643,6 +643,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> Symbol:
@@ -654,6 +656,8 @@ def call(
     body: Body,
     jvp: Body | None = None,
     vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
 ) -> Symbol:

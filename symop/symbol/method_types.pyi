@@ -101,6 +101,8 @@ class SymbolMethods(Var):
         body: Body,
         jvp: Body | None = None,
         vjp: Body | None = None,
+        value: Body | None = None,
+        differentiated: bool = False,
         training: bool = ...,
         name: str | None = None,
     ) -> Self:
