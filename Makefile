@@ -107,6 +107,14 @@ suite:
 	  "folder with array-api-tests and its submodule, got '$(SUITE)'; for example:" >&2; \
 	  echo "  make conformance SUITE=../array-api-tests" >&2; exit 1; }
 
+# Notebooks run while the site is built, those that changed; STORED=1 shows their stored outputs.
+.PHONY: docs
+docs: $(VENV)/.stamp-docs  ## build the site into build/site (STORED=1: without running notebooks)
+	@echo "==> mkdocs build --strict"
+	@SYMOP_DOCS_NOTEBOOKS=$(if $(STORED),stored) JAX_PLATFORMS=cpu NO_MKDOCS_2_WARNING=1 \
+	  $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)
+	@echo "open it with: $(BIN)/python -m http.server --directory build/site"
+
 .PHONY: bench
 bench: $(VENV)/.stamp-bench  ## run the benchmarks, results in benchmarks/results/
 	@$(BIN)/python benchmarks/run.py $(ARGS)
@@ -136,6 +144,9 @@ $(VENV)/.stamp-dev: $(SETUP)
 
 $(VENV)/.stamp-bench: $(SETUP)
 	$(call install,bench,train)
+
+$(VENV)/.stamp-docs: $(SETUP)
+	$(call install,docs,train)
 
 $(VENV)/.stamp-$(VERSION): | $(CONSTRAINTS)
 	@echo "==> Making $(VENV) with $$($(PYTHON) --version)"
