@@ -98,11 +98,9 @@ def abs(x: ArrayInput) -> jax.Array:
         Array([1., 2.], dtype=float32)
     """
 @overload
-def abs(x: SelectedRows) -> Any:
-    """Absolute value, element-wise."""
+def abs(x: SelectedRows) -> Any: ...
 @overload
-def abs(x: Value, *, name: str | None = None) -> Value:
-    """Absolute value, element-wise."""
+def abs(x: Value, *, name: str | None = None) -> Value: ...
 absolute = abs
 @overload
 def accumulate_rows(total: ArrayInput, x: ArrayInput, places: int) -> jax.Array:
@@ -125,8 +123,7 @@ def accumulate_rows(
     total: SelectedRows | ArrayInput,
     x: SelectedRows | ArrayInput,
     places: int,
-) -> Any:
-    """``total + x``, where rows are concatenated in a buffer of ``places`` times the rows of ``x``."""
+) -> Any: ...
 @overload
 def accumulate_rows(
     total: Value | ArrayInput,
@@ -134,8 +131,7 @@ def accumulate_rows(
     places: int,
     *,
     name: str | None = None,
-) -> Value:
-    """``total + x``, where rows are concatenated in a buffer of ``places`` times the rows of ``x``."""
+) -> Value: ...
 @overload
 def acos(x: ArrayInput) -> jax.Array:
     """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``.
@@ -146,8 +142,7 @@ def acos(x: ArrayInput) -> jax.Array:
         Array([0.       , 1.5707964], dtype=float32)
     """
 @overload
-def acos(x: Value, *, name: str | None = None) -> Value:
-    """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``."""
+def acos(x: Value, *, name: str | None = None) -> Value: ...
 arccos = acos
 @overload
 def acosh(x: ArrayInput) -> jax.Array:
@@ -159,8 +154,7 @@ def acosh(x: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def acosh(x: Value, *, name: str | None = None) -> Value:
-    """Inverse hyperbolic cosine: the nonnegative number whose hyperbolic cosine is ``x``."""
+def acosh(x: Value, *, name: str | None = None) -> Value: ...
 arccosh = acosh
 @overload
 def adadelta(
@@ -199,8 +193,7 @@ def adadelta(
     rho: float = 0.9,
     eps: float = 1e-06,
     lazy: bool = False,
-) -> Any:
-    """A step of Adadelta, whose length is the root of the mean square of previous steps."""
+) -> Any: ...
 @overload
 def adadelta(
     param: Symbol | ArrayInput,
@@ -213,8 +206,7 @@ def adadelta(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of Adadelta, whose length is the root of the mean square of previous steps."""
+) -> Symbol: ...
 @overload
 def adadelta(
     param: Value | ArrayInput,
@@ -227,8 +219,7 @@ def adadelta(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of Adadelta, whose length is the root of the mean square of previous steps."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def adagrad(
     param: ArrayInput,
@@ -257,8 +248,7 @@ def adagrad(
     moment: SelectedRows | ArrayInput,
     learning_rate: SelectedRows | ArrayInput,
     eps: float = 1e-07,
-) -> Any:
-    """A step of Adagrad: each entry is scaled by the root of the sum of its past squares."""
+) -> Any: ...
 @overload
 def adagrad(
     param: Symbol | ArrayInput,
@@ -268,8 +258,7 @@ def adagrad(
     eps: float = 1e-07,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of Adagrad: each entry is scaled by the root of the sum of its past squares."""
+) -> Symbol: ...
 @overload
 def adagrad(
     param: Value | ArrayInput,
@@ -279,8 +268,7 @@ def adagrad(
     eps: float = 1e-07,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """A step of Adagrad: each entry is scaled by the root of the sum of its past squares."""
+) -> tuple[Value, Value]: ...
 @overload
 def adam(
     param: ArrayInput,
@@ -330,8 +318,7 @@ def adam(
     eps_root: float = 0.0,
     nesterov: bool = False,
     lazy: bool = False,
-) -> Any:
-    """A step of Adam; ``step`` is the number of previous steps, zero at the first one."""
+) -> Any: ...
 @overload
 def adam(
     param: Symbol | ArrayInput,
@@ -348,8 +335,7 @@ def adam(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of Adam; ``step`` is the number of previous steps, zero at the first one."""
+) -> Symbol: ...
 @overload
 def adam(
     param: Value | ArrayInput,
@@ -366,8 +352,7 @@ def adam(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of Adam; ``step`` is the number of previous steps, zero at the first one."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def adamax(
     param: ArrayInput,
@@ -408,8 +393,7 @@ def adamax(
     b2: float = 0.999,
     eps: float = 1e-08,
     lazy: bool = False,
-) -> Any:
-    """A step of Adamax; ``step`` is the number of previous steps."""
+) -> Any: ...
 @overload
 def adamax(
     param: Symbol | ArrayInput,
@@ -424,8 +408,7 @@ def adamax(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of Adamax; ``step`` is the number of previous steps."""
+) -> Symbol: ...
 @overload
 def adamax(
     param: Value | ArrayInput,
@@ -440,8 +423,7 @@ def adamax(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of Adamax; ``step`` is the number of previous steps."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def adamw(
     param: ArrayInput,
@@ -486,8 +468,7 @@ def adamw(
     eps_root: float = 0.0,
     nesterov: bool = False,
     lazy: bool = False,
-) -> Any:
-    """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+) -> Any: ...
 @overload
 def adamw(
     param: Symbol | ArrayInput,
@@ -505,8 +486,7 @@ def adamw(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+) -> Symbol: ...
 @overload
 def adamw(
     param: Value | ArrayInput,
@@ -524,8 +504,7 @@ def adamw(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def adaptive_average_pooling(
     data: ArrayInput,
@@ -549,8 +528,7 @@ def adaptive_average_pooling(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Average pooling to ``output_size`` windows over one to three spatial axes."""
+) -> Value: ...
 AdaptiveAvgPooling2D = adaptive_average_pooling
 @overload
 def adaptive_average_pooling_gradient(
@@ -572,8 +550,7 @@ def adaptive_average_pooling_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Adjoint of ``adaptive_average_pooling``: spreads each mean over its window in ``shape``."""
+) -> Value: ...
 @overload
 def adaptive_max_pooling(
     data: ArrayInput,
@@ -597,8 +574,7 @@ def adaptive_max_pooling(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Max pooling to ``output_size`` windows over one to three spatial axes."""
+) -> Value: ...
 @overload
 def adaptive_max_pooling_places(
     data: ArrayInput,
@@ -621,8 +597,7 @@ def adaptive_max_pooling_places(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Flat positions in ``data`` of the results of ``adaptive_max_pooling``."""
+) -> Value: ...
 @overload
 def add(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise sum of two arrays: ``out = x + y``.
@@ -633,11 +608,9 @@ def add(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([4., 5.], dtype=float32)
     """
 @overload
-def add(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any:
-    """Element-wise sum of two arrays: ``out = x + y``."""
+def add(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any: ...
 @overload
-def add(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise sum of two arrays: ``out = x + y``."""
+def add(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 add_any = add
 broadcast_add = add
 broadcast_plus = add
@@ -668,8 +641,7 @@ def add_decayed_weights(
     param: SelectedRows | ArrayInput,
     weight_decay: float,
     lazy: bool = False,
-) -> Any:
-    """``grad + weight_decay * param``: the gradient with that of an L2 penalty added."""
+) -> Any: ...
 @overload
 def add_decayed_weights(
     grad: Value | ArrayInput,
@@ -678,8 +650,7 @@ def add_decayed_weights(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """``grad + weight_decay * param``: the gradient with that of an L2 penalty added."""
+) -> Value: ...
 @overload
 def add_n(*xs: ArrayLike) -> jax.Array:
     """Sum of arrays of the same shape, added from left to right.
@@ -690,38 +661,27 @@ def add_n(*xs: ArrayLike) -> jax.Array:
         Array(6., dtype=float32, weak_type=True)
     """
 @overload
-def add_n(xs: Sequence[ArrayLike]) -> jax.Array:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def add_n(*xs: SelectedRows | ArrayLike) -> Any:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: SelectedRows | ArrayLike) -> Any: ...
 @overload
-def add_n(xs: Sequence[SelectedRows | ArrayLike]) -> Any:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[SelectedRows | ArrayLike]) -> Any: ...
 @overload
-def add_n(*xs: NDArray | ArrayLike) -> NDArray:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def add_n(xs: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def add_n(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
-def add_n(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol: ...
 @overload
-def add_n(*xs: Variable | ArrayLike, name: str | None = None) -> Variable:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: Variable | ArrayLike, name: str | None = None) -> Variable: ...
 @overload
-def add_n(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable: ...
 @overload
-def add_n(*xs: Var | ArrayLike, name: str | None = None) -> Var:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
-def add_n(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var: ...
 ElementWiseSum = add_n
 accumulate = add_n
 @overload
@@ -753,8 +713,7 @@ def add_rows(
     sparse: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Adds ``values`` to the rows ``ids`` of an array of zeros with ``height`` rows."""
+) -> Value: ...
 @overload
 def alias(x: ArrayInput, number: int = 0) -> jax.Array:
     """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs.
@@ -768,8 +727,7 @@ def alias(x: ArrayInput, number: int = 0) -> jax.Array:
         Array([1., 2.], dtype=float32)
     """
 @overload
-def alias(x: Value, number: int = 0, *, name: str | None = None) -> Value:
-    """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs."""
+def alias(x: Value, number: int = 0, *, name: str | None = None) -> Value: ...
 @overload
 def all(
     x: ArrayInput,
@@ -790,8 +748,7 @@ def all(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Whether all entries over ``axis`` are true (nonzero); true if there are none."""
+) -> Value: ...
 reduce_all = all
 @overload
 def any(
@@ -813,8 +770,7 @@ def any(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Whether any entry over ``axis`` is true (nonzero); false if there are none."""
+) -> Value: ...
 reduce_any = any
 def arange(
     start: int | float,
@@ -851,8 +807,7 @@ def argmax(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Index of the largest entry along ``axis``, the first in case of ties; NaN counts as largest."""
+) -> Value: ...
 @overload
 def argmax_mask(
     x: ArrayInput,
@@ -876,8 +831,7 @@ def argmax_mask(
     smallest: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """A mask that is true at one entry for each result of ``max``: the first of the largest."""
+) -> Value: ...
 @overload
 def argmin(x: ArrayInput, axis: int | None = None, keepdims: bool = False) -> jax.Array:
     """Index of the smallest entry along ``axis``, the first in case of ties; NaN counts as least.
@@ -896,8 +850,7 @@ def argmin(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Index of the smallest entry along ``axis``, the first in case of ties; NaN counts as least."""
+) -> Value: ...
 @overload
 def argsort(
     x: ArrayInput,
@@ -925,8 +878,7 @@ def argsort(
     stable: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Indices that sort the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> Value: ...
 @overload
 def array_create(
     like: ArrayInput | None = None,
@@ -954,8 +906,7 @@ def array_create(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     name: str | None = None,
-) -> Value:
-    """Creates an empty tensor array with capacity for ``capacity`` elements, all zeros."""
+) -> Value: ...
 create_array = array_create
 @overload
 def array_length(array: ArrayInput) -> jax.Array:
@@ -968,8 +919,7 @@ def array_length(array: ArrayInput) -> jax.Array:
         4
     """
 @overload
-def array_length(array: Value, *, name: str | None = None) -> Value:
-    """The number of elements of ``array``: one more than the highest index that was written."""
+def array_length(array: Value, *, name: str | None = None) -> Value: ...
 lod_array_length = array_length
 @overload
 def array_read(array: ArrayInput, index: ArrayInput) -> jax.Array:
@@ -986,8 +936,7 @@ def array_read(
     index: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Reads the element of ``array`` at ``index``; zeros if out of range or never written."""
+) -> Value: ...
 read_from_array = array_read
 @overload
 def array_stack(array: ArrayInput) -> jax.Array:
@@ -1001,8 +950,7 @@ def array_stack(array: ArrayInput) -> jax.Array:
         [0.0, 5.0, 0.0]
     """
 @overload
-def array_stack(array: Value, *, name: str | None = None) -> Value:
-    """Stacks all elements of ``array``, up to its capacity; zeros where unwritten."""
+def array_stack(array: Value, *, name: str | None = None) -> Value: ...
 @overload
 def array_unstack(x: ArrayInput) -> TensorArray:
     """Creates a full tensor array whose elements are the slices of ``x`` along the first axis.
@@ -1014,8 +962,7 @@ def array_unstack(x: ArrayInput) -> TensorArray:
         Array([3., 4.], dtype=float32)
     """
 @overload
-def array_unstack(x: Value, *, name: str | None = None) -> Value:
-    """Creates a full tensor array whose elements are the slices of ``x`` along the first axis."""
+def array_unstack(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def array_write(array: ArrayInput, x: ArrayInput, index: ArrayInput) -> Any:
     """Writes ``x`` to ``array`` at ``index``; the length becomes at least ``index + 1``.
@@ -1037,8 +984,7 @@ def array_write(
     index: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Writes ``x`` to ``array`` at ``index``; the length becomes at least ``index + 1``."""
+) -> Value: ...
 write_to_array = array_write
 @overload
 def asin(x: ArrayInput) -> jax.Array:
@@ -1050,11 +996,9 @@ def asin(x: ArrayInput) -> jax.Array:
         Array([0.       , 1.5707964], dtype=float32)
     """
 @overload
-def asin(x: SelectedRows) -> Any:
-    """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
+def asin(x: SelectedRows) -> Any: ...
 @overload
-def asin(x: Value, *, name: str | None = None) -> Value:
-    """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
+def asin(x: Value, *, name: str | None = None) -> Value: ...
 arcsin = asin
 @overload
 def asinh(x: ArrayInput) -> jax.Array:
@@ -1066,11 +1010,9 @@ def asinh(x: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def asinh(x: SelectedRows) -> Any:
-    """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
+def asinh(x: SelectedRows) -> Any: ...
 @overload
-def asinh(x: Value, *, name: str | None = None) -> Value:
-    """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
+def asinh(x: Value, *, name: str | None = None) -> Value: ...
 arcsinh = asinh
 @overload
 def atan(x: ArrayInput) -> jax.Array:
@@ -1082,11 +1024,9 @@ def atan(x: ArrayInput) -> jax.Array:
         Array([0.       , 1.5707964], dtype=float32)
     """
 @overload
-def atan(x: SelectedRows) -> Any:
-    """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
+def atan(x: SelectedRows) -> Any: ...
 @overload
-def atan(x: Value, *, name: str | None = None) -> Value:
-    """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
+def atan(x: Value, *, name: str | None = None) -> Value: ...
 arctan = atan
 @overload
 def atan2(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -1100,8 +1040,7 @@ def atan2(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([0.       , 1.5707964], dtype=float32)
     """
 @overload
-def atan2(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Angle in ``[-pi, pi]`` of the point with first coordinate ``y`` and second coordinate ``x``."""
+def atan2(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 arctan2 = atan2
 @overload
 def atanh(x: ArrayInput) -> jax.Array:
@@ -1113,11 +1052,9 @@ def atanh(x: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def atanh(x: SelectedRows) -> Any:
-    """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
+def atanh(x: SelectedRows) -> Any: ...
 @overload
-def atanh(x: Value, *, name: str | None = None) -> Value:
-    """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
+def atanh(x: Value, *, name: str | None = None) -> Value: ...
 arctanh = atanh
 @overload
 def average_pooling(
@@ -1154,8 +1091,7 @@ def average_pooling(
     ceil_mode: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Average pooling: the mean of each window over one to three spatial axes."""
+) -> Value: ...
 @overload
 def average_pooling_gradient(
     cotangent: ArrayInput,
@@ -1188,8 +1124,7 @@ def average_pooling_gradient(
     ceil_mode: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Adjoint of ``average_pooling`` for data of ``shape``: spreads each mean over its window."""
+) -> Value: ...
 @overload
 def band_part(x: ArrayInput, lower: int | None = None, upper: int | None = None) -> jax.Array:
     """Keeps the entries of matrices within a band of diagonals and sets the others to zero.
@@ -1211,8 +1146,7 @@ def band_part(
     upper: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Keeps the entries of matrices within a band of diagonals and sets the others to zero."""
+) -> Value: ...
 @overload
 def batch_dot(
     a: ArrayInput,
@@ -1241,8 +1175,7 @@ def batch_dot(
     transpose_b: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Batched matrix product: ``out[n] = a[n] @ b[n]``."""
+) -> Value: ...
 bmm = batch_dot
 @overload
 def batch_norm(
@@ -1293,8 +1226,7 @@ def batch_norm(
     momentum: float = 0.9,
     *,
     training: bool = ...,
-) -> NDArray:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> NDArray: ...
 @overload
 def batch_norm(
     data: Symbol | ArrayInput,
@@ -1308,8 +1240,7 @@ def batch_norm(
     *,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Symbol: ...
 @overload
 def batch_norm(
     data: Variable | ArrayInput,
@@ -1323,8 +1254,7 @@ def batch_norm(
     *,
     training: bool = ...,
     name: str | None = None,
-) -> Variable:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Variable: ...
 @overload
 def batch_norm(
     data: Value | ArrayInput,
@@ -1338,8 +1268,7 @@ def batch_norm(
     *,
     training: bool = ...,
     name: str | None = None,
-) -> Value:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Value: ...
 @overload
 def bernoulli_log_density(x: ArrayInput, logits: ArrayInput) -> jax.Array:
     """Log density of the Bernoulli distribution: ``x log(p) + (1 - x) log(1 - p)``.
@@ -1359,8 +1288,7 @@ def bernoulli_log_density(
     logits: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the Bernoulli distribution: ``x log(p) + (1 - x) log(1 - p)``."""
+) -> Value: ...
 @overload
 def bessel_i(x: ArrayInput, n: int) -> jax.Array:
     """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``.
@@ -1373,8 +1301,7 @@ def bessel_i(x: ArrayInput, n: int) -> jax.Array:
         Array([0.       , 0.1357...], dtype=float32)
     """
 @overload
-def bessel_i(x: Value, n: int, *, name: str | None = None) -> Value:
-    """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``."""
+def bessel_i(x: Value, n: int, *, name: str | None = None) -> Value: ...
 @overload
 def bessel_i0(x: ArrayInput) -> jax.Array:
     """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``.
@@ -1385,8 +1312,7 @@ def bessel_i0(x: ArrayInput) -> jax.Array:
         Array([ 1., inf], dtype=float32)
     """
 @overload
-def bessel_i0(x: Value, *, name: str | None = None) -> Value:
-    """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``."""
+def bessel_i0(x: Value, *, name: str | None = None) -> Value: ...
 i0 = bessel_i0
 @overload
 def bessel_i0e(x: ArrayInput) -> jax.Array:
@@ -1398,8 +1324,7 @@ def bessel_i0e(x: ArrayInput) -> jax.Array:
         Array([1., 0.], dtype=float32)
     """
 @overload
-def bessel_i0e(x: Value, *, name: str | None = None) -> Value:
-    """Exponentially scaled modified Bessel function of order 0: ``exp(-|x|) bessel_i0(x)``."""
+def bessel_i0e(x: Value, *, name: str | None = None) -> Value: ...
 i0e = bessel_i0e
 @overload
 def bessel_i1(x: ArrayInput) -> jax.Array:
@@ -1411,8 +1336,7 @@ def bessel_i1(x: ArrayInput) -> jax.Array:
         Array([  0., -inf], dtype=float32)
     """
 @overload
-def bessel_i1(x: Value, *, name: str | None = None) -> Value:
-    """Modified Bessel function of the first kind of order 1: the derivative of ``bessel_i0``."""
+def bessel_i1(x: Value, *, name: str | None = None) -> Value: ...
 i1 = bessel_i1
 @overload
 def bessel_i1e(x: ArrayInput) -> jax.Array:
@@ -1424,8 +1348,7 @@ def bessel_i1e(x: ArrayInput) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def bessel_i1e(x: Value, *, name: str | None = None) -> Value:
-    """Exponentially scaled modified Bessel function of order 1: ``exp(-|x|) bessel_i1(x)``."""
+def bessel_i1e(x: Value, *, name: str | None = None) -> Value: ...
 i1e = bessel_i1e
 @overload
 def bessel_ie(x: ArrayInput, n: int) -> jax.Array:
@@ -1441,8 +1364,7 @@ def bessel_ie(x: ArrayInput, n: int) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def bessel_ie(x: Value, n: int, *, name: str | None = None) -> Value:
-    """Exponentially scaled modified Bessel function, ``exp(-|x|) I_n(x)``; zero at infinity."""
+def bessel_ie(x: Value, n: int, *, name: str | None = None) -> Value: ...
 @overload
 def beta_log_density(x: ArrayInput, a: ArrayInput, b: ArrayInput) -> jax.Array:
     """Log density of the beta distribution: ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)``.
@@ -1461,8 +1383,7 @@ def beta_log_density(
     b: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the beta distribution: ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)``."""
+) -> Value: ...
 @overload
 def bilinear_sampler(data: ArrayInput, grid: ArrayInput) -> jax.Array:
     """Samples ``data`` at the points of ``grid`` by bilinear interpolation.
@@ -1491,8 +1412,7 @@ def bilinear_sampler(
     grid: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Samples ``data`` at the points of ``grid`` by bilinear interpolation."""
+) -> Value: ...
 BilinearSampler = bilinear_sampler
 @overload
 def bitwise_and(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -1509,8 +1429,7 @@ def bitwise_and(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Bitwise and of two arrays; for booleans their logical and."""
+) -> Value: ...
 @overload
 def bitwise_invert(x: ArrayInput) -> jax.Array:
     """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans.
@@ -1521,8 +1440,7 @@ def bitwise_invert(x: ArrayInput) -> jax.Array:
         Array([-1, -6], dtype=int32)
     """
 @overload
-def bitwise_invert(x: Value, *, name: str | None = None) -> Value:
-    """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans."""
+def bitwise_invert(x: Value, *, name: str | None = None) -> Value: ...
 bitwise_not = bitwise_invert
 invert = bitwise_invert
 @overload
@@ -1540,8 +1458,7 @@ def bitwise_left_shift(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Shifts bits to the left: ``x 2^y``. Bits shifted out are lost; ``y`` must not be negative."""
+) -> Value: ...
 left_shift = bitwise_left_shift
 shift_left = bitwise_left_shift
 @overload
@@ -1559,8 +1476,7 @@ def bitwise_or(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Bitwise or of two arrays; for booleans their logical or."""
+) -> Value: ...
 @overload
 def bitwise_right_shift(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Shifts bits to the right: ``floor(x / 2^y)``. The sign is kept; ``y`` must not be negative.
@@ -1576,8 +1492,7 @@ def bitwise_right_shift(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Shifts bits to the right: ``floor(x / 2^y)``. The sign is kept; ``y`` must not be negative."""
+) -> Value: ...
 right_shift = bitwise_right_shift
 @overload
 def bitwise_xor(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -1594,8 +1509,7 @@ def bitwise_xor(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Bitwise exclusive or of two arrays; for booleans whether they differ."""
+) -> Value: ...
 @overload
 def boolean_mask(
     x: ArrayInput,
@@ -1624,8 +1538,7 @@ def boolean_mask(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """The entries of ``x`` along ``axis`` where ``mask`` is true, in order, ``size`` of them."""
+) -> Value: ...
 @overload
 def broadcast_like(x: ArrayInput, like: ArrayInput) -> jax.Array:
     """Broadcasts ``x`` to the shape of ``like`` by NumPy's rules: axes are aligned at the end.
@@ -1644,8 +1557,7 @@ def broadcast_like(
     like: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Broadcasts ``x`` to the shape of ``like`` by NumPy's rules: axes are aligned at the end."""
+) -> Value: ...
 expand_as = broadcast_like
 @overload
 def broadcast_to(x: ArrayInput, shape: int | Sequence[int]) -> jax.Array:
@@ -1658,8 +1570,7 @@ def broadcast_to(x: ArrayInput, shape: int | Sequence[int]) -> jax.Array:
                [1, 2]], dtype=int32)
     """
 @overload
-def broadcast_to(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value:
-    """Broadcasts ``x`` to ``shape`` by NumPy's rules: axes are aligned at the end."""
+def broadcast_to(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value: ...
 @overload
 def call(
     *operands: ArrayLike,
@@ -1708,8 +1619,7 @@ def call(
     value: Body | None = None,
     differentiated: bool = False,
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def call(
     *operands: NDArray | ArrayLike,
@@ -1719,8 +1629,7 @@ def call(
     value: Body | None = None,
     differentiated: bool = False,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def call(
     operands: Sequence[NDArray | ArrayLike],
@@ -1731,8 +1640,7 @@ def call(
     value: Body | None = None,
     differentiated: bool = False,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def call(
     *operands: Symbol | ArrayLike,
@@ -1743,8 +1651,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> Symbol: ...
 @overload
 def call(
     operands: Sequence[Symbol | ArrayLike],
@@ -1756,8 +1663,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> Symbol: ...
 @overload
 def call(
     *operands: Variable | ArrayLike,
@@ -1768,8 +1674,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[Variable, ...]: ...
 @overload
 def call(
     operands: Sequence[Variable | ArrayLike],
@@ -1781,8 +1686,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[Variable, ...]: ...
 @overload
 def call(
     *operands: Var | ArrayLike,
@@ -1793,8 +1697,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[Var, ...]: ...
 @overload
 def call(
     operands: Sequence[Var | ArrayLike],
@@ -1806,8 +1709,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[Var, ...]: ...
 @overload
 def cast(x: ArrayInput, dtype: DTypeLike) -> jax.Array:
     """Converts the entries of ``x`` to ``dtype``.
@@ -1821,11 +1723,9 @@ def cast(x: ArrayInput, dtype: DTypeLike) -> jax.Array:
         Array([ 1, -1], dtype=int32)
     """
 @overload
-def cast(x: SelectedRows, dtype: DTypeLike) -> Any:
-    """Converts the entries of ``x`` to ``dtype``."""
+def cast(x: SelectedRows, dtype: DTypeLike) -> Any: ...
 @overload
-def cast(x: Value, dtype: DTypeLike, *, name: str | None = None) -> Value:
-    """Converts the entries of ``x`` to ``dtype``."""
+def cast(x: Value, dtype: DTypeLike, *, name: str | None = None) -> Value: ...
 Cast = cast
 astype = cast
 @overload
@@ -1846,8 +1746,7 @@ def cauchy_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the Cauchy distribution with median ``loc``."""
+) -> Value: ...
 @overload
 def cbrt(x: ArrayInput) -> jax.Array:
     """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite.
@@ -1858,11 +1757,9 @@ def cbrt(x: ArrayInput) -> jax.Array:
         Array([ 0., -2.], dtype=float32)
     """
 @overload
-def cbrt(x: SelectedRows) -> Any:
-    """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
+def cbrt(x: SelectedRows) -> Any: ...
 @overload
-def cbrt(x: Value, *, name: str | None = None) -> Value:
-    """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
+def cbrt(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def ceil(x: ArrayInput) -> jax.Array:
     """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged.
@@ -1873,11 +1770,9 @@ def ceil(x: ArrayInput) -> jax.Array:
         Array([ 2., -1.], dtype=float32)
     """
 @overload
-def ceil(x: SelectedRows) -> Any:
-    """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
+def ceil(x: SelectedRows) -> Any: ...
 @overload
-def ceil(x: Value, *, name: str | None = None) -> Value:
-    """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
+def ceil(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def celu(x: ArrayInput, alpha: float = 1.0) -> jax.Array:
     """Continuously differentiable exponential linear unit, element-wise.
@@ -1892,11 +1787,9 @@ def celu(x: ArrayInput, alpha: float = 1.0) -> jax.Array:
         Array([-1.,  1.], dtype=float32)
     """
 @overload
-def celu(x: SelectedRows, alpha: float = 1.0) -> Any:
-    """Continuously differentiable exponential linear unit, element-wise."""
+def celu(x: SelectedRows, alpha: float = 1.0) -> Any: ...
 @overload
-def celu(x: Value, alpha: float = 1.0, *, name: str | None = None) -> Value:
-    """Continuously differentiable exponential linear unit, element-wise."""
+def celu(x: Value, alpha: float = 1.0, *, name: str | None = None) -> Value: ...
 @overload
 def chain_sum(x: ArrayLike, *weights: ArrayLike, reverse: bool = False) -> jax.Array:
     """Sums along chains of states: ``x`` plus weighted results of the step before.
@@ -1920,31 +1813,27 @@ def chain_sum(
     weights: Sequence[ArrayLike],
     *,
     reverse: bool = False,
-) -> jax.Array:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> jax.Array: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
     *weights: NDArray | ArrayLike,
     reverse: bool = False,
-) -> NDArray:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> NDArray: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
     weights: Sequence[NDArray | ArrayLike],
     *,
     reverse: bool = False,
-) -> NDArray:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> NDArray: ...
 @overload
 def chain_sum(
     x: Symbol | ArrayLike,
     *weights: Symbol | ArrayLike,
     reverse: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Symbol: ...
 @overload
 def chain_sum(
     x: Symbol | ArrayLike,
@@ -1952,16 +1841,14 @@ def chain_sum(
     *,
     reverse: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Symbol: ...
 @overload
 def chain_sum(
     x: Variable | ArrayLike,
     *weights: Variable | ArrayLike,
     reverse: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Variable: ...
 @overload
 def chain_sum(
     x: Variable | ArrayLike,
@@ -1969,16 +1856,14 @@ def chain_sum(
     *,
     reverse: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Variable: ...
 @overload
 def chain_sum(
     x: Var | ArrayLike,
     *weights: Var | ArrayLike,
     reverse: bool = False,
     name: str | None = None,
-) -> Var:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Var: ...
 @overload
 def chain_sum(
     x: Var | ArrayLike,
@@ -1986,8 +1871,7 @@ def chain_sum(
     *,
     reverse: bool = False,
     name: str | None = None,
-) -> Var:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> Var: ...
 @overload
 def cholesky(a: ArrayInput, upper: bool = False) -> jax.Array:
     """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``.
@@ -2007,8 +1891,7 @@ def cholesky(a: ArrayInput, upper: bool = False) -> jax.Array:
                [1., 1.]], dtype=float32)
     """
 @overload
-def cholesky(a: Value, upper: bool = False, *, name: str | None = None) -> Value:
-    """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``."""
+def cholesky(a: Value, upper: bool = False, *, name: str | None = None) -> Value: ...
 linalg_potrf = cholesky
 potrf = cholesky
 @overload
@@ -2032,8 +1915,7 @@ def choose(
     *,
     training: bool = ...,
     name: str | None = None,
-) -> Value:
-    """Selects one value in training and another in prediction; only the selected one is computed."""
+) -> Value: ...
 @overload
 def clip(
     x: ArrayInput,
@@ -2069,8 +1951,7 @@ def clip(
     low: float | None = None,
     high: float | None = None,
     ties: Literal['split', 'first', 'last'] = 'first',
-) -> Any:
-    """Clips ``x`` to bounds: ``minimum(maximum(x, min), max)``; a bound of None has no effect."""
+) -> Any: ...
 @overload
 def clip(
     x: Value | ArrayInput,
@@ -2081,8 +1962,7 @@ def clip(
     ties: Literal['split', 'first', 'last'] = 'first',
     *,
     name: str | None = None,
-) -> Value:
-    """Clips ``x`` to bounds: ``minimum(maximum(x, min), max)``; a bound of None has no effect."""
+) -> Value: ...
 clip_by_value = clip
 @overload
 def clip_by_global_norm(*xs: ArrayLike, max_norm: float) -> tuple[jax.Array, ...]:
@@ -2098,69 +1978,58 @@ def clip_by_global_norm(*xs: ArrayLike, max_norm: float) -> tuple[jax.Array, ...
         (Array([0.6], dtype=float32), Array(0.8, dtype=float32))
     """
 @overload
-def clip_by_global_norm(xs: Sequence[ArrayLike], *, max_norm: float) -> tuple[jax.Array, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+def clip_by_global_norm(xs: Sequence[ArrayLike], *, max_norm: float) -> tuple[jax.Array, ...]: ...
 @overload
-def clip_by_global_norm(*xs: SelectedRows | ArrayLike, max_norm: float) -> Any:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+def clip_by_global_norm(*xs: SelectedRows | ArrayLike, max_norm: float) -> Any: ...
 @overload
-def clip_by_global_norm(xs: Sequence[SelectedRows | ArrayLike], *, max_norm: float) -> Any:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+def clip_by_global_norm(xs: Sequence[SelectedRows | ArrayLike], *, max_norm: float) -> Any: ...
 @overload
-def clip_by_global_norm(*xs: NDArray | ArrayLike, max_norm: float) -> tuple[NDArray, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+def clip_by_global_norm(*xs: NDArray | ArrayLike, max_norm: float) -> tuple[NDArray, ...]: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[NDArray | ArrayLike],
     *,
     max_norm: float,
-) -> tuple[NDArray, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def clip_by_global_norm(
     *xs: Symbol | ArrayLike,
     max_norm: float,
     name: str | None = None,
-) -> Symbol:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> Symbol: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[Symbol | ArrayLike],
     *,
     max_norm: float,
     name: str | None = None,
-) -> Symbol:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> Symbol: ...
 @overload
 def clip_by_global_norm(
     *xs: Variable | ArrayLike,
     max_norm: float,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[Variable, ...]: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[Variable | ArrayLike],
     *,
     max_norm: float,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[Variable, ...]: ...
 @overload
 def clip_by_global_norm(
     *xs: Var | ArrayLike,
     max_norm: float,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[Var, ...]: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[Var | ArrayLike],
     *,
     max_norm: float,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[Var, ...]: ...
 @overload
 def clip_by_norm(x: ArrayInput, max_norm: float) -> jax.Array:
     """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``.
@@ -2173,11 +2042,9 @@ def clip_by_norm(x: ArrayInput, max_norm: float) -> jax.Array:
         Array([0.6, 0.8], dtype=float32)
     """
 @overload
-def clip_by_norm(x: SelectedRows, max_norm: float) -> Any:
-    """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
+def clip_by_norm(x: SelectedRows, max_norm: float) -> Any: ...
 @overload
-def clip_by_norm(x: Value, max_norm: float, *, name: str | None = None) -> Value:
-    """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
+def clip_by_norm(x: Value, max_norm: float, *, name: str | None = None) -> Value: ...
 @overload
 def cofactor(a: ArrayInput, factors: ArrayInput, permutation: ArrayInput) -> jax.Array:
     """Cofactors of a matrix: ``(-1)^(i + j)`` times the determinant without row i and column j.
@@ -2203,8 +2070,7 @@ def cofactor(
     permutation: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Cofactors of a matrix: ``(-1)^(i + j)`` times the determinant without row i and column j."""
+) -> Value: ...
 @overload
 def cofactor_change(
     a: ArrayInput,
@@ -2236,8 +2102,7 @@ def cofactor_change(
     direction: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Directional derivative of the cofactors of ``a``."""
+) -> Value: ...
 @overload
 def col2im(
     x: ArrayInput,
@@ -2268,8 +2133,7 @@ def col2im(
     dilation: int | Sequence[int] = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Folds columns into images by summing overlapping windows: the adjoint of ``im2col``."""
+) -> Value: ...
 @overload
 def concat(*xs: ArrayLike, axis: int = 0) -> jax.Array:
     """Concatenates arrays along an existing axis.
@@ -2280,42 +2144,33 @@ def concat(*xs: ArrayLike, axis: int = 0) -> jax.Array:
         Array([1, 2, 3], dtype=int32)
     """
 @overload
-def concat(xs: Sequence[ArrayLike], *, axis: int = 0) -> jax.Array:
-    """Concatenates arrays along an existing axis."""
+def concat(xs: Sequence[ArrayLike], *, axis: int = 0) -> jax.Array: ...
 @overload
-def concat(*xs: NDArray | ArrayLike, axis: int = 0) -> NDArray:
-    """Concatenates arrays along an existing axis."""
+def concat(*xs: NDArray | ArrayLike, axis: int = 0) -> NDArray: ...
 @overload
-def concat(xs: Sequence[NDArray | ArrayLike], *, axis: int = 0) -> NDArray:
-    """Concatenates arrays along an existing axis."""
+def concat(xs: Sequence[NDArray | ArrayLike], *, axis: int = 0) -> NDArray: ...
 @overload
-def concat(*xs: Symbol | ArrayLike, axis: int = 0, name: str | None = None) -> Symbol:
-    """Concatenates arrays along an existing axis."""
+def concat(*xs: Symbol | ArrayLike, axis: int = 0, name: str | None = None) -> Symbol: ...
 @overload
 def concat(
     xs: Sequence[Symbol | ArrayLike],
     *,
     axis: int = 0,
     name: str | None = None,
-) -> Symbol:
-    """Concatenates arrays along an existing axis."""
+) -> Symbol: ...
 @overload
-def concat(*xs: Variable | ArrayLike, axis: int = 0, name: str | None = None) -> Variable:
-    """Concatenates arrays along an existing axis."""
+def concat(*xs: Variable | ArrayLike, axis: int = 0, name: str | None = None) -> Variable: ...
 @overload
 def concat(
     xs: Sequence[Variable | ArrayLike],
     *,
     axis: int = 0,
     name: str | None = None,
-) -> Variable:
-    """Concatenates arrays along an existing axis."""
+) -> Variable: ...
 @overload
-def concat(*xs: Var | ArrayLike, axis: int = 0, name: str | None = None) -> Var:
-    """Concatenates arrays along an existing axis."""
+def concat(*xs: Var | ArrayLike, axis: int = 0, name: str | None = None) -> Var: ...
 @overload
-def concat(xs: Sequence[Var | ArrayLike], *, axis: int = 0, name: str | None = None) -> Var:
-    """Concatenates arrays along an existing axis."""
+def concat(xs: Sequence[Var | ArrayLike], *, axis: int = 0, name: str | None = None) -> Var: ...
 concatenate = concat
 @overload
 def conj(x: ArrayInput) -> jax.Array:
@@ -2327,11 +2182,9 @@ def conj(x: ArrayInput) -> jax.Array:
         Array([1.-2.j], dtype=complex64)
     """
 @overload
-def conj(x: SelectedRows) -> Any:
-    """Complex conjugate of ``x``; ``x`` itself if it is real."""
+def conj(x: SelectedRows) -> Any: ...
 @overload
-def conj(x: Value, *, name: str | None = None) -> Value:
-    """Complex conjugate of ``x``; ``x`` itself if it is real."""
+def conj(x: Value, *, name: str | None = None) -> Value: ...
 conjugate = conj
 @overload
 def constant_schedule(step: ArrayInput, value: float) -> jax.Array:
@@ -2346,8 +2199,7 @@ def constant_schedule(step: ArrayInput, value: float) -> jax.Array:
         Array([0.5, 0.5], dtype=float32)
     """
 @overload
-def constant_schedule(step: Value, value: float, *, name: str | None = None) -> Value:
-    """``value`` at every step."""
+def constant_schedule(step: Value, value: float, *, name: str | None = None) -> Value: ...
 @overload
 def convolution(
     data: ArrayInput,
@@ -2394,8 +2246,7 @@ def convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
-) -> NDArray:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> NDArray: ...
 @overload
 def convolution(
     data: Symbol | ArrayInput,
@@ -2411,8 +2262,7 @@ def convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Symbol:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> Symbol: ...
 @overload
 def convolution(
     data: Variable | ArrayInput,
@@ -2428,8 +2278,7 @@ def convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Variable:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> Variable: ...
 @overload
 def convolution(
     data: Value | ArrayInput,
@@ -2445,8 +2294,7 @@ def convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Value:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> Value: ...
 @overload
 def convolution_data_gradient(
     cotangent: ArrayInput,
@@ -2477,8 +2325,7 @@ def convolution_data_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Adjoint of ``convolution`` with respect to data of ``shape``: a transposed convolution."""
+) -> Value: ...
 @overload
 def convolution_weight_gradient(
     data: ArrayInput,
@@ -2510,8 +2357,7 @@ def convolution_weight_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Adjoint of ``convolution`` with respect to a weight of ``shape``."""
+) -> Value: ...
 @overload
 def copysign(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Absolute value of ``x`` with the sign of ``y``, element-wise; zeros of ``y`` have a sign too.
@@ -2525,8 +2371,7 @@ def copysign(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([-1.,  2.], dtype=float32)
     """
 @overload
-def copysign(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Absolute value of ``x`` with the sign of ``y``, element-wise; zeros of ``y`` have a sign too."""
+def copysign(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def correlation(
     data1: ArrayInput,
@@ -2574,8 +2419,7 @@ def correlation(
     is_multiply: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Correlation between patches of one feature map and displaced patches of another."""
+) -> Value: ...
 Correlation = correlation
 @overload
 def correlation_gradient(
@@ -2611,8 +2455,7 @@ def correlation_gradient(
     is_multiply: bool = True,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Gradient of ``correlation`` with respect to both maps, given the cotangent of its result."""
+) -> Symbol: ...
 @overload
 def correlation_gradient(
     data1: Value | ArrayInput,
@@ -2626,8 +2469,7 @@ def correlation_gradient(
     is_multiply: bool = True,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """Gradient of ``correlation`` with respect to both maps, given the cotangent of its result."""
+) -> tuple[Value, Value]: ...
 @overload
 def correlation_tangent(
     data1: ArrayInput,
@@ -2663,8 +2505,7 @@ def correlation_tangent(
     is_multiply: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Tangent of ``correlation`` for tangents of its maps: the adjoint of ``correlation_gradient``."""
+) -> Value: ...
 @overload
 def cos(x: ArrayInput) -> jax.Array:
     """Cosine of an angle in radians, element-wise.
@@ -2675,8 +2516,7 @@ def cos(x: ArrayInput) -> jax.Array:
         Array([ 1., -1.], dtype=float32)
     """
 @overload
-def cos(x: Value, *, name: str | None = None) -> Value:
-    """Cosine of an angle in radians, element-wise."""
+def cos(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def cosh(x: ArrayInput) -> jax.Array:
     """Hyperbolic cosine, element-wise.
@@ -2687,8 +2527,7 @@ def cosh(x: ArrayInput) -> jax.Array:
         Array([ 1., inf], dtype=float32)
     """
 @overload
-def cosh(x: Value, *, name: str | None = None) -> Value:
-    """Hyperbolic cosine, element-wise."""
+def cosh(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def cosine_decay_schedule(
     step: ArrayInput,
@@ -2717,8 +2556,7 @@ def cosine_decay_schedule(
     exponent: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Half a cosine wave from ``init_value`` down to ``alpha * init_value``."""
+) -> Value: ...
 @overload
 def cosine_similarity(
     x: ArrayInput,
@@ -2745,8 +2583,7 @@ def cosine_similarity(
     eps: float = 1e-08,
     *,
     name: str | None = None,
-) -> Value:
-    """Cosine similarity: the cosine of the angle between ``x`` and ``y`` along ``axis``."""
+) -> Value: ...
 @overload
 def count_nonzero(
     x: ArrayInput,
@@ -2767,8 +2604,7 @@ def count_nonzero(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Number of nonzero entries over ``axis``, in the default integer dtype."""
+) -> Value: ...
 @overload
 def cross(x: ArrayInput, y: ArrayInput, axis: int = -1) -> jax.Array:
     """Cross product of vectors of length 3 along an axis.
@@ -2790,8 +2626,7 @@ def cross(
     axis: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Cross product of vectors of length 3 along an axis."""
+) -> Value: ...
 @overload
 def ctc_lattice(
     labels: ArrayInput,
@@ -2826,8 +2661,7 @@ def ctc_lattice(
     classes: int,
     blank: int = 0,
     name: str | None = None,
-) -> Symbol:
-    """The lattice of states through which alignments of ``labels`` to frames run in ``ctc_loss``."""
+) -> Symbol: ...
 @overload
 def ctc_lattice(
     labels: Value | ArrayInput,
@@ -2838,8 +2672,7 @@ def ctc_lattice(
     classes: int,
     blank: int = 0,
     name: str | None = None,
-) -> tuple[Value, Value, Value, Value]:
-    """The lattice of states through which alignments of ``labels`` to frames run in ``ctc_loss``."""
+) -> tuple[Value, Value, Value, Value]: ...
 @overload
 def ctc_loss(
     logits: ArrayInput,
@@ -2876,8 +2709,7 @@ def ctc_loss(
     blank: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Connectionist temporal classification loss: ``-log`` of the probability of each sequence."""
+) -> Value: ...
 @overload
 def cummax(
     x: ArrayInput,
@@ -2904,8 +2736,7 @@ def cummax(
     ties: Literal['first', 'last'] = 'last',
     *,
     name: str | None = None,
-) -> Value:
-    """Cumulative maximum along ``axis``, which may be omitted if there is only one."""
+) -> Value: ...
 @overload
 def cummin(
     x: ArrayInput,
@@ -2932,8 +2763,7 @@ def cummin(
     ties: Literal['first', 'last'] = 'last',
     *,
     name: str | None = None,
-) -> Value:
-    """Cumulative minimum along ``axis``, which may be omitted if there is only one."""
+) -> Value: ...
 @overload
 def cumprod(
     x: ArrayInput,
@@ -2962,8 +2792,7 @@ def cumprod(
     exclusive: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Cumulative product along ``axis``: ``out[i] = x[0] ... x[i]``."""
+) -> Value: ...
 cumulative_prod = cumprod
 @overload
 def cumprod_gradient(
@@ -2991,8 +2820,7 @@ def cumprod_gradient(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> jax.Array:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> jax.Array: ...
 @overload
 def cumprod_gradient(
     x: NDArray | ArrayLike,
@@ -3000,8 +2828,7 @@ def cumprod_gradient(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> NDArray:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> NDArray: ...
 @overload
 def cumprod_gradient(
     x: NDArray | ArrayLike,
@@ -3010,8 +2837,7 @@ def cumprod_gradient(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> NDArray:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> NDArray: ...
 @overload
 def cumprod_gradient(
     x: Symbol | ArrayLike,
@@ -3020,8 +2846,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Symbol: ...
 @overload
 def cumprod_gradient(
     x: Symbol | ArrayLike,
@@ -3031,8 +2856,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Symbol: ...
 @overload
 def cumprod_gradient(
     x: Variable | ArrayLike,
@@ -3041,8 +2865,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Variable: ...
 @overload
 def cumprod_gradient(
     x: Variable | ArrayLike,
@@ -3052,8 +2875,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Variable: ...
 @overload
 def cumprod_gradient(
     x: Var | ArrayLike,
@@ -3062,8 +2884,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Var:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Var: ...
 @overload
 def cumprod_gradient(
     x: Var | ArrayLike,
@@ -3073,8 +2894,7 @@ def cumprod_gradient(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Var:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> Var: ...
 @overload
 def cumprod_tangent(
     x: ArrayLike,
@@ -3098,8 +2918,7 @@ def cumprod_tangent(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> jax.Array:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> jax.Array: ...
 @overload
 def cumprod_tangent(
     x: NDArray | ArrayLike,
@@ -3107,8 +2926,7 @@ def cumprod_tangent(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> NDArray:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> NDArray: ...
 @overload
 def cumprod_tangent(
     x: NDArray | ArrayLike,
@@ -3117,8 +2935,7 @@ def cumprod_tangent(
     axis: int | None = None,
     reverse: bool = False,
     exclusive: bool = False,
-) -> NDArray:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> NDArray: ...
 @overload
 def cumprod_tangent(
     x: Symbol | ArrayLike,
@@ -3127,8 +2944,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Symbol: ...
 @overload
 def cumprod_tangent(
     x: Symbol | ArrayLike,
@@ -3138,8 +2954,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Symbol: ...
 @overload
 def cumprod_tangent(
     x: Variable | ArrayLike,
@@ -3148,8 +2963,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Variable: ...
 @overload
 def cumprod_tangent(
     x: Variable | ArrayLike,
@@ -3159,8 +2973,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Variable:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Variable: ...
 @overload
 def cumprod_tangent(
     x: Var | ArrayLike,
@@ -3169,8 +2982,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Var:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Var: ...
 @overload
 def cumprod_tangent(
     x: Var | ArrayLike,
@@ -3180,8 +2992,7 @@ def cumprod_tangent(
     reverse: bool = False,
     exclusive: bool = False,
     name: str | None = None,
-) -> Var:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> Var: ...
 @overload
 def cumsum(
     x: ArrayInput,
@@ -3209,8 +3020,7 @@ def cumsum(
     exclusive: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Cumulative sum along ``axis``: ``out[i] = x[0] + ... + x[i]``."""
+) -> Value: ...
 cumulative_sum = cumsum
 @overload
 def deformable_convolution(
@@ -3266,8 +3076,7 @@ def deformable_convolution(
     groups: int = 1,
     deformable_groups: int = 1,
     use_bias: bool = True,
-) -> NDArray:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> NDArray: ...
 @overload
 def deformable_convolution(
     data: Symbol | ArrayInput,
@@ -3284,8 +3093,7 @@ def deformable_convolution(
     deformable_groups: int = 1,
     use_bias: bool = True,
     name: str | None = None,
-) -> Symbol:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> Symbol: ...
 @overload
 def deformable_convolution(
     data: Variable | ArrayInput,
@@ -3302,8 +3110,7 @@ def deformable_convolution(
     deformable_groups: int = 1,
     use_bias: bool = True,
     name: str | None = None,
-) -> Variable:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> Variable: ...
 @overload
 def deformable_convolution(
     data: Value | ArrayInput,
@@ -3320,8 +3127,7 @@ def deformable_convolution(
     deformable_groups: int = 1,
     use_bias: bool = True,
     name: str | None = None,
-) -> Value:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> Value: ...
 @overload
 def degrees(x: ArrayInput) -> jax.Array:
     """Converts angles from radians to degrees: ``out = 180 x / pi``.
@@ -3332,11 +3138,9 @@ def degrees(x: ArrayInput) -> jax.Array:
         Array([  0., 180.], dtype=float32)
     """
 @overload
-def degrees(x: SelectedRows) -> Any:
-    """Converts angles from radians to degrees: ``out = 180 x / pi``."""
+def degrees(x: SelectedRows) -> Any: ...
 @overload
-def degrees(x: Value, *, name: str | None = None) -> Value:
-    """Converts angles from radians to degrees: ``out = 180 x / pi``."""
+def degrees(x: Value, *, name: str | None = None) -> Value: ...
 rad2deg = degrees
 @overload
 def depth_to_space(
@@ -3368,8 +3172,7 @@ def depth_to_space(
     mode: Literal['DCR', 'CRD'] = 'DCR',
     *,
     name: str | None = None,
-) -> Value:
-    """Rearranges channels of images into blocks of ``block_size * block_size`` pixels."""
+) -> Value: ...
 @overload
 def det(a: ArrayInput) -> jax.Array:
     """Determinant of a square matrix, or of each matrix of a stack.
@@ -3385,8 +3188,7 @@ def det(a: ArrayInput) -> jax.Array:
         Array(5., dtype=float32)
     """
 @overload
-def det(a: Value, *, name: str | None = None) -> Value:
-    """Determinant of a square matrix, or of each matrix of a stack."""
+def det(a: Value, *, name: str | None = None) -> Value: ...
 linalg_det = det
 @overload
 def diag(x: ArrayInput, k: int = 0) -> jax.Array:
@@ -3402,8 +3204,7 @@ def diag(x: ArrayInput, k: int = 0) -> jax.Array:
                [0, 2]], dtype=int32)
     """
 @overload
-def diag(x: Value, k: int = 0, *, name: str | None = None) -> Value:
-    """Builds a matrix with diagonal ``x``, or extracts the diagonal of the matrix ``x``."""
+def diag(x: Value, k: int = 0, *, name: str | None = None) -> Value: ...
 @overload
 def diag_embed(
     x: ArrayInput,
@@ -3434,8 +3235,7 @@ def diag_embed(
     lengths: Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Builds matrices with a given diagonal, else zero: ``out[..., i, i + offset] = x[..., i]``."""
+) -> Value: ...
 linalg_makediag = diag_embed
 @overload
 def diagonal(x: ArrayInput, offset: int = 0, axis1: int = -2, axis2: int = -1) -> jax.Array:
@@ -3460,8 +3260,7 @@ def diagonal(
     axis2: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Extracts diagonals of matrices: ``out[..., i] = x[..., i, i + offset]``."""
+) -> Value: ...
 linalg_extractdiag = diagonal
 @overload
 def digamma(x: ArrayInput) -> jax.Array:
@@ -3476,8 +3275,7 @@ def digamma(x: ArrayInput) -> jax.Array:
         Array(-0.5772..., dtype=float32, weak_type=True)
     """
 @overload
-def digamma(x: Value, *, name: str | None = None) -> Value:
-    """Digamma function: the derivative of ``lgamma``."""
+def digamma(x: Value, *, name: str | None = None) -> Value: ...
 psi = digamma
 @overload
 def dirichlet_log_density(x: ArrayInput, a: ArrayInput) -> jax.Array:
@@ -3497,8 +3295,7 @@ def dirichlet_log_density(
     a: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the Dirichlet distribution along the last axis."""
+) -> Value: ...
 @overload
 def divide(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise quotient of two arrays: ``out = x / y``. Integers become floating point.
@@ -3509,11 +3306,9 @@ def divide(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([0.25, 0.5 ], dtype=float32)
     """
 @overload
-def divide(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any:
-    """Element-wise quotient of two arrays: ``out = x / y``. Integers become floating point."""
+def divide(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any: ...
 @overload
-def divide(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise quotient of two arrays: ``out = x / y``. Integers become floating point."""
+def divide(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_div = divide
 div = divide
 elementwise_div = divide
@@ -3533,8 +3328,7 @@ def dot(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array(11., dtype=float32)
     """
 @overload
-def dot(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Dot product over the last axis of ``x`` and the second-to-last (or only) axis of ``y``."""
+def dot(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def dropout(
     data: ArrayInput,
@@ -3564,8 +3358,7 @@ def dropout(
     key: Value | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> Value:
-    """Dropout: in training each entry is zero with probability ``rate``, else scaled up."""
+) -> Value: ...
 @overload
 def dynamic_slice(x: ArrayInput, starts: ArrayInput, sizes: Sequence[int]) -> jax.Array:
     """Extracts a slice of ``x`` with lengths ``sizes`` that begins at ``starts``.
@@ -3585,8 +3378,7 @@ def dynamic_slice(
     sizes: Sequence[int],
     *,
     name: str | None = None,
-) -> Value:
-    """Extracts a slice of ``x`` with lengths ``sizes`` that begins at ``starts``."""
+) -> Value: ...
 @overload
 def dynamic_update_slice(x: ArrayInput, update: ArrayInput, starts: ArrayInput) -> jax.Array:
     """Replaces the slice of ``x`` that begins at ``starts`` by ``update``.
@@ -3605,8 +3397,7 @@ def dynamic_update_slice(
     starts: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Replaces the slice of ``x`` that begins at ``starts`` by ``update``."""
+) -> Value: ...
 @overload
 def eigh(x: ArrayInput) -> tuple[jax.Array, jax.Array]:
     """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``.
@@ -3631,11 +3422,9 @@ def eigh(x: ArrayInput) -> tuple[jax.Array, jax.Array]:
         Array([1., 3.], dtype=float32)
     """
 @overload
-def eigh(x: Symbol, *, name: str | None = None) -> Symbol:
-    """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
+def eigh(x: Symbol, *, name: str | None = None) -> Symbol: ...
 @overload
-def eigh(x: Value, *, name: str | None = None) -> tuple[Value, Value]:
-    """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
+def eigh(x: Value, *, name: str | None = None) -> tuple[Value, Value]: ...
 @overload
 def eigvalsh(x: ArrayInput) -> jax.Array:
     """Eigenvalues of a Hermitian matrix, real and in ascending order.
@@ -3650,8 +3439,7 @@ def eigvalsh(x: ArrayInput) -> jax.Array:
         Array([1., 3.], dtype=float32)
     """
 @overload
-def eigvalsh(x: Value, *, name: str | None = None) -> Value:
-    """Eigenvalues of a Hermitian matrix, real and in ascending order."""
+def eigvalsh(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def einsum(equation: str, *operands: ArrayLike) -> jax.Array:
     """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``.
@@ -3672,62 +3460,48 @@ def einsum(equation: str, *operands: ArrayLike) -> jax.Array:
         Array(5, dtype=int32)
     """
 @overload
-def einsum(equation: str, operands: Sequence[ArrayLike]) -> jax.Array:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, operands: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def einsum(*operands: ArrayLike, equation: str) -> jax.Array:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(*operands: ArrayLike, equation: str) -> jax.Array: ...
 @overload
-def einsum(equation: str, *operands: NDArray | ArrayLike) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, *operands: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def einsum(equation: str, operands: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, operands: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def einsum(*operands: NDArray | ArrayLike, equation: str) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(*operands: NDArray | ArrayLike, equation: str) -> NDArray: ...
 @overload
-def einsum(equation: str, *operands: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, *operands: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
 def einsum(
     equation: str,
     operands: Sequence[Symbol | ArrayLike],
     *,
     name: str | None = None,
-) -> Symbol:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> Symbol: ...
 @overload
-def einsum(*operands: Symbol | ArrayLike, equation: str, name: str | None = None) -> Symbol:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(*operands: Symbol | ArrayLike, equation: str, name: str | None = None) -> Symbol: ...
 @overload
-def einsum(equation: str, *operands: Variable | ArrayLike, name: str | None = None) -> Variable:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, *operands: Variable | ArrayLike, name: str | None = None) -> Variable: ...
 @overload
 def einsum(
     equation: str,
     operands: Sequence[Variable | ArrayLike],
     *,
     name: str | None = None,
-) -> Variable:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> Variable: ...
 @overload
-def einsum(*operands: Variable | ArrayLike, equation: str, name: str | None = None) -> Variable:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(*operands: Variable | ArrayLike, equation: str, name: str | None = None) -> Variable: ...
 @overload
-def einsum(equation: str, *operands: Var | ArrayLike, name: str | None = None) -> Var:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(equation: str, *operands: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
 def einsum(
     equation: str,
     operands: Sequence[Var | ArrayLike],
     *,
     name: str | None = None,
-) -> Var:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> Var: ...
 @overload
-def einsum(*operands: Var | ArrayLike, equation: str, name: str | None = None) -> Var:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+def einsum(*operands: Var | ArrayLike, equation: str, name: str | None = None) -> Var: ...
 @overload
 def elu(x: ArrayInput, alpha: float = 1.0) -> jax.Array:
     """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere.
@@ -3743,11 +3517,9 @@ def elu(x: ArrayInput, alpha: float = 1.0) -> jax.Array:
         Array([-1.,  1.], dtype=float32)
     """
 @overload
-def elu(x: SelectedRows, alpha: float = 1.0) -> Any:
-    """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
+def elu(x: SelectedRows, alpha: float = 1.0) -> Any: ...
 @overload
-def elu(x: Value, alpha: float = 1.0, *, name: str | None = None) -> Value:
-    """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
+def elu(x: Value, alpha: float = 1.0, *, name: str | None = None) -> Value: ...
 @overload
 def entr(x: ArrayInput) -> jax.Array:
     """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero.
@@ -3760,8 +3532,7 @@ def entr(x: ArrayInput) -> jax.Array:
         [-0.0, -inf]
     """
 @overload
-def entr(x: Value, *, name: str | None = None) -> Value:
-    """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero."""
+def entr(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def equal(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise truth value of ``x == y``; NaN equals nothing.
@@ -3772,8 +3543,7 @@ def equal(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([False,  True], dtype=bool)
     """
 @overload
-def equal(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise truth value of ``x == y``; NaN equals nothing."""
+def equal(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_equal = equal
 eq = equal
 @overload
@@ -3786,11 +3556,9 @@ def erf(x: ArrayInput) -> jax.Array:
         Array([0., 1.], dtype=float32)
     """
 @overload
-def erf(x: SelectedRows) -> Any:
-    """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
+def erf(x: SelectedRows) -> Any: ...
 @overload
-def erf(x: Value, *, name: str | None = None) -> Value:
-    """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
+def erf(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def erfc(x: ArrayInput) -> jax.Array:
     """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small.
@@ -3801,8 +3569,7 @@ def erfc(x: ArrayInput) -> jax.Array:
         Array([1., 0.], dtype=float32)
     """
 @overload
-def erfc(x: Value, *, name: str | None = None) -> Value:
-    """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small."""
+def erfc(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def erfinv(x: ArrayInput) -> jax.Array:
     """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1.
@@ -3813,11 +3580,9 @@ def erfinv(x: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def erfinv(x: SelectedRows) -> Any:
-    """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
+def erfinv(x: SelectedRows) -> Any: ...
 @overload
-def erfinv(x: Value, *, name: str | None = None) -> Value:
-    """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
+def erfinv(x: Value, *, name: str | None = None) -> Value: ...
 erf_inv = erfinv
 @overload
 def exp(x: ArrayInput) -> jax.Array:
@@ -3829,8 +3594,7 @@ def exp(x: ArrayInput) -> jax.Array:
         Array([1., 0.], dtype=float32)
     """
 @overload
-def exp(x: Value, *, name: str | None = None) -> Value:
-    """Exponential of ``x``, element-wise."""
+def exp(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def exp2(x: ArrayInput) -> jax.Array:
     """Exponential with base 2, element-wise: ``2^x``.
@@ -3841,8 +3605,7 @@ def exp2(x: ArrayInput) -> jax.Array:
         Array([1., 8.], dtype=float32)
     """
 @overload
-def exp2(x: Value, *, name: str | None = None) -> Value:
-    """Exponential with base 2, element-wise: ``2^x``."""
+def exp2(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def expand_dims(x: ArrayInput, axis: int | Sequence[int]) -> jax.Array:
     """Inserts axes of length 1 into ``x``; ``axis`` refers to positions in the result.
@@ -3853,8 +3616,7 @@ def expand_dims(x: ArrayInput, axis: int | Sequence[int]) -> jax.Array:
         Array([[1, 2]], dtype=int32)
     """
 @overload
-def expand_dims(x: Value, axis: int | Sequence[int], *, name: str | None = None) -> Value:
-    """Inserts axes of length 1 into ``x``; ``axis`` refers to positions in the result."""
+def expand_dims(x: Value, axis: int | Sequence[int], *, name: str | None = None) -> Value: ...
 @overload
 def expm1(x: ArrayInput) -> jax.Array:
     """Element-wise ``exp(x) - 1``, accurate near zero.
@@ -3865,11 +3627,9 @@ def expm1(x: ArrayInput) -> jax.Array:
         Array([0.e+00, 1.e-10], dtype=float32)
     """
 @overload
-def expm1(x: SelectedRows) -> Any:
-    """Element-wise ``exp(x) - 1``, accurate near zero."""
+def expm1(x: SelectedRows) -> Any: ...
 @overload
-def expm1(x: Value, *, name: str | None = None) -> Value:
-    """Element-wise ``exp(x) - 1``, accurate near zero."""
+def expm1(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def exponential_decay(
     step: ArrayInput,
@@ -3900,8 +3660,7 @@ def exponential_decay(
     end_value: float | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """``init_value * decay_rate ** (step / transition_steps)``, bounded by ``end_value``."""
+) -> Value: ...
 @overload
 def exponential_log_density(x: ArrayInput, scale: ArrayInput) -> jax.Array:
     """Log density of the exponential distribution with mean ``scale``: ``-x / scale - log(scale)``.
@@ -3919,8 +3678,7 @@ def exponential_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the exponential distribution with mean ``scale``: ``-x / scale - log(scale)``."""
+) -> Value: ...
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -3971,8 +3729,7 @@ def factored_solve(
     transpose: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Solution of ``a @ out = b`` or ``a^T @ out = b`` with the LU factors that ``solve`` keeps."""
+) -> Value: ...
 @overload
 def fft(
     x: ArrayInput,
@@ -4001,8 +3758,7 @@ def fft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Discrete Fourier transform along ``axis``: ``out[k] = sum(x[j] * exp(-2 pi i j k / n))``."""
+) -> Value: ...
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> jax.Array:
     """Frequencies of the bins of ``fft`` for ``n`` samples with spacing ``d``.
 
@@ -4047,8 +3803,7 @@ def fftn(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Discrete Fourier transform over ``axes``, by default over all axes."""
+) -> Value: ...
 @overload
 def fftshift(x: ArrayInput, axes: int | Sequence[int] | None = None) -> jax.Array:
     """Shifts the zero-frequency bin of ``x`` to the center, position ``n // 2``.
@@ -4068,8 +3823,7 @@ def fftshift(
     axes: int | Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Shifts the zero-frequency bin of ``x`` to the center, position ``n // 2``."""
+) -> Value: ...
 @overload
 def fill_diagonal(x: ArrayInput, value: float = 0.0) -> jax.Array:
     """Fills the diagonals of square matrices with one number: ``out[i, i] = value``.
@@ -4083,8 +3837,7 @@ def fill_diagonal(x: ArrayInput, value: float = 0.0) -> jax.Array:
                [1., 5.]], dtype=float32)
     """
 @overload
-def fill_diagonal(x: Value, value: float = 0.0, *, name: str | None = None) -> Value:
-    """Fills the diagonals of square matrices with one number: ``out[i, i] = value``."""
+def fill_diagonal(x: Value, value: float = 0.0, *, name: str | None = None) -> Value: ...
 @overload
 def flatten(x: ArrayInput) -> jax.Array:
     """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry.
@@ -4095,8 +3848,7 @@ def flatten(x: ArrayInput) -> jax.Array:
         (2, 12)
     """
 @overload
-def flatten(x: Value, *, name: str | None = None) -> Value:
-    """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry."""
+def flatten(x: Value, *, name: str | None = None) -> Value: ...
 Flatten = flatten
 @overload
 def flip(x: ArrayInput, axis: int | Sequence[int] | None = None) -> jax.Array:
@@ -4113,8 +3865,7 @@ def flip(
     axis: int | Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Reverses the order of the entries of ``x`` along ``axis``, by default along all axes."""
+) -> Value: ...
 reverse = flip
 @overload
 def floor(x: ArrayInput) -> jax.Array:
@@ -4126,11 +3877,9 @@ def floor(x: ArrayInput) -> jax.Array:
         Array([ 1., -2.], dtype=float32)
     """
 @overload
-def floor(x: SelectedRows) -> Any:
-    """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
+def floor(x: SelectedRows) -> Any: ...
 @overload
-def floor(x: Value, *, name: str | None = None) -> Value:
-    """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
+def floor(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def floor_divide(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise quotient rounded down: ``out = x // y``. Integers stay integers.
@@ -4146,8 +3895,7 @@ def floor_divide(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise quotient rounded down: ``out = x // y``. Integers stay integers."""
+) -> Value: ...
 broadcast_floor_divide = floor_divide
 @overload
 def ftrl(
@@ -4190,8 +3938,7 @@ def ftrl(
     l2: float = 0.0,
     beta: float = 0.0,
     lazy: bool = False,
-) -> Any:
-    """A step of FTRL-Proximal, whose L1 penalty makes parameters exactly zero."""
+) -> Any: ...
 @overload
 def ftrl(
     param: Symbol | ArrayInput,
@@ -4205,8 +3952,7 @@ def ftrl(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of FTRL-Proximal, whose L1 penalty makes parameters exactly zero."""
+) -> Symbol: ...
 @overload
 def ftrl(
     param: Value | ArrayInput,
@@ -4220,8 +3966,7 @@ def ftrl(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of FTRL-Proximal, whose L1 penalty makes parameters exactly zero."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def full(
     shape: int | Sequence[int] = (),
@@ -4243,8 +3988,7 @@ def full(
     shape: int | Sequence[int],
     fill_value: bool | int | float | complex,
     dtype: DTypeLike | None = None,
-) -> jax.Array:
-    """An array filled with one number: ``out[...] = fill_value``."""
+) -> jax.Array: ...
 @overload
 def full_like(
     x: ArrayInput,
@@ -4266,8 +4010,7 @@ def full_like(
     dtype: DTypeLike | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """An array filled with one number, with the shape of ``x`` and, without ``dtype``, its dtype."""
+) -> Value: ...
 @overload
 def fully_connected(
     data: ArrayInput,
@@ -4298,8 +4041,7 @@ def fully_connected(
     units: int,
     use_bias: bool = True,
     flatten: bool = True,
-) -> NDArray:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> NDArray: ...
 @overload
 def fully_connected(
     data: Symbol | ArrayInput,
@@ -4310,8 +4052,7 @@ def fully_connected(
     use_bias: bool = True,
     flatten: bool = True,
     name: str | None = None,
-) -> Symbol:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> Symbol: ...
 @overload
 def fully_connected(
     data: Variable | ArrayInput,
@@ -4322,8 +4063,7 @@ def fully_connected(
     use_bias: bool = True,
     flatten: bool = True,
     name: str | None = None,
-) -> Variable:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> Variable: ...
 @overload
 def fully_connected(
     data: Value | ArrayInput,
@@ -4334,8 +4074,7 @@ def fully_connected(
     use_bias: bool = True,
     flatten: bool = True,
     name: str | None = None,
-) -> Value:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> Value: ...
 @overload
 def gamma(x: ArrayInput) -> jax.Array:
     """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``.
@@ -4348,8 +4087,7 @@ def gamma(x: ArrayInput) -> jax.Array:
         Array([ inf, -3.5449...], dtype=float32)
     """
 @overload
-def gamma(x: Value, *, name: str | None = None) -> Value:
-    """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``."""
+def gamma(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def gamma_density(a: ArrayInput, x: ArrayInput, n: int = 0) -> jax.Array:
     """Density of the gamma distribution, ``x^(a - 1) exp(-x) / Gamma(a)``, for ``x >= 0``.
@@ -4369,8 +4107,7 @@ def gamma_density(
     n: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Density of the gamma distribution, ``x^(a - 1) exp(-x) / Gamma(a)``, for ``x >= 0``."""
+) -> Value: ...
 @overload
 def gamma_draw_slope(a: ArrayInput, z: ArrayInput) -> jax.Array:
     """Derivative of a gamma draw by its parameter: ``dz/da = -P_a(a, z) / f(a, z)``.
@@ -4388,8 +4125,7 @@ def gamma_draw_slope(
     z: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Derivative of a gamma draw by its parameter: ``dz/da = -P_a(a, z) / f(a, z)``."""
+) -> Value: ...
 @overload
 def gamma_log_density(x: ArrayInput, a: ArrayInput, scale: ArrayInput) -> jax.Array:
     """Log density of the gamma distribution with shape ``a``, for ``x >= 0``.
@@ -4408,8 +4144,7 @@ def gamma_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the gamma distribution with shape ``a``, for ``x >= 0``."""
+) -> Value: ...
 @overload
 def gather_nd(
     x: ArrayInput,
@@ -4441,8 +4176,7 @@ def gather_nd(
     fill_value: float | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Gathers entries or slices of ``x`` by their leading coordinates, listed in ``indices``."""
+) -> Value: ...
 @overload
 def gaussian(x: ArrayInput) -> jax.Array:
     """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives.
@@ -4453,8 +4187,7 @@ def gaussian(x: ArrayInput) -> jax.Array:
         Array([1., 0.], dtype=float32)
     """
 @overload
-def gaussian(x: Value, *, name: str | None = None) -> Value:
-    """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives."""
+def gaussian(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def gelu(x: ArrayInput, approximate: bool = False) -> jax.Array:
     """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``.
@@ -4469,11 +4202,9 @@ def gelu(x: ArrayInput, approximate: bool = False) -> jax.Array:
         Array([  0., 100.], dtype=float32)
     """
 @overload
-def gelu(x: SelectedRows, approximate: bool = False) -> Any:
-    """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
+def gelu(x: SelectedRows, approximate: bool = False) -> Any: ...
 @overload
-def gelu(x: Value, approximate: bool = False, *, name: str | None = None) -> Value:
-    """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
+def gelu(x: Value, approximate: bool = False, *, name: str | None = None) -> Value: ...
 @overload
 def gemm(
     a: ArrayInput,
@@ -4509,8 +4240,7 @@ def gemm(
     beta: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Scaled matrix product plus a scaled matrix: ``alpha * op(a) @ op(b) + beta * c``."""
+) -> Value: ...
 linalg_gemm = gemm
 @overload
 def gemm2(
@@ -4538,8 +4268,7 @@ def gemm2(
     alpha: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Scaled product of two matrices, either optionally transposed: ``alpha * op(a) @ op(b)``."""
+) -> Value: ...
 linalg_gemm2 = gemm2
 @overload
 def get_tensor_from_selected_rows(x: ArrayInput) -> jax.Array:
@@ -4556,11 +4285,9 @@ def get_tensor_from_selected_rows(x: ArrayInput) -> jax.Array:
         Array([1., 0., 2., 0.], dtype=float32)
     """
 @overload
-def get_tensor_from_selected_rows(x: SelectedRows) -> Any:
-    """The dense array whose rows ``x`` names, with zeros elsewhere; dense arrays are unchanged."""
+def get_tensor_from_selected_rows(x: SelectedRows) -> Any: ...
 @overload
-def get_tensor_from_selected_rows(x: Value, *, name: str | None = None) -> Value:
-    """The dense array whose rows ``x`` names, with zeros elsewhere; dense arrays are unchanged."""
+def get_tensor_from_selected_rows(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def global_norm(*xs: ArrayLike) -> jax.Array:
     """The Euclidean norm of all entries of all arrays: the root of the sum of their squares.
@@ -4574,38 +4301,27 @@ def global_norm(*xs: ArrayLike) -> jax.Array:
         Array(5., dtype=float32)
     """
 @overload
-def global_norm(xs: Sequence[ArrayLike]) -> jax.Array:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def global_norm(*xs: SelectedRows | ArrayLike) -> Any:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: SelectedRows | ArrayLike) -> Any: ...
 @overload
-def global_norm(xs: Sequence[SelectedRows | ArrayLike]) -> Any:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[SelectedRows | ArrayLike]) -> Any: ...
 @overload
-def global_norm(*xs: NDArray | ArrayLike) -> NDArray:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def global_norm(xs: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def global_norm(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
-def global_norm(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol: ...
 @overload
-def global_norm(*xs: Variable | ArrayLike, name: str | None = None) -> Variable:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: Variable | ArrayLike, name: str | None = None) -> Variable: ...
 @overload
-def global_norm(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable: ...
 @overload
-def global_norm(*xs: Var | ArrayLike, name: str | None = None) -> Var:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
-def global_norm(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var: ...
 @overload
 def gradient_multiplier(x: ArrayInput, factor: float) -> jax.Array:
     """Returns ``x`` and multiplies its gradient by ``factor``.
@@ -4619,11 +4335,9 @@ def gradient_multiplier(x: ArrayInput, factor: float) -> jax.Array:
         Array(3., dtype=float32, weak_type=True)
     """
 @overload
-def gradient_multiplier(x: SelectedRows, factor: float) -> Any:
-    """Returns ``x`` and multiplies its gradient by ``factor``."""
+def gradient_multiplier(x: SelectedRows, factor: float) -> Any: ...
 @overload
-def gradient_multiplier(x: Value, factor: float, *, name: str | None = None) -> Value:
-    """Returns ``x`` and multiplies its gradient by ``factor``."""
+def gradient_multiplier(x: Value, factor: float, *, name: str | None = None) -> Value: ...
 @overload
 def gradient_reversal(x: ArrayInput, scale: float = 1.0) -> jax.Array:
     """Returns ``x`` and multiplies its gradient by ``-scale``.
@@ -4638,11 +4352,9 @@ def gradient_reversal(x: ArrayInput, scale: float = 1.0) -> jax.Array:
         Array(-1., dtype=float32, weak_type=True)
     """
 @overload
-def gradient_reversal(x: SelectedRows, scale: float = 1.0) -> Any:
-    """Returns ``x`` and multiplies its gradient by ``-scale``."""
+def gradient_reversal(x: SelectedRows, scale: float = 1.0) -> Any: ...
 @overload
-def gradient_reversal(x: Value, scale: float = 1.0, *, name: str | None = None) -> Value:
-    """Returns ``x`` and multiplies its gradient by ``-scale``."""
+def gradient_reversal(x: Value, scale: float = 1.0, *, name: str | None = None) -> Value: ...
 @overload
 def greater(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise truth value of ``x > y``.
@@ -4653,8 +4365,7 @@ def greater(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([False,  True], dtype=bool)
     """
 @overload
-def greater(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise truth value of ``x > y``."""
+def greater(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_greater = greater
 greater_than = greater
 gt = greater
@@ -4673,8 +4384,7 @@ def greater_equal(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise truth value of ``x >= y``."""
+) -> Value: ...
 broadcast_greater_equal = greater_equal
 ge = greater_equal
 @overload
@@ -4712,8 +4422,7 @@ def grid_generator(
     target_shape: Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Generates a sampling grid for ``bilinear_sampler`` from an affine map or a flow."""
+) -> Value: ...
 GridGenerator = grid_generator
 @overload
 def group_norm(
@@ -4753,8 +4462,7 @@ def group_norm(
     eps: float = 1e-05,
     use_gamma: bool = True,
     use_beta: bool = True,
-) -> NDArray:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> NDArray: ...
 @overload
 def group_norm(
     data: Symbol | ArrayInput,
@@ -4767,8 +4475,7 @@ def group_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     name: str | None = None,
-) -> Symbol:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> Symbol: ...
 @overload
 def group_norm(
     data: Variable | ArrayInput,
@@ -4781,8 +4488,7 @@ def group_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     name: str | None = None,
-) -> Variable:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> Variable: ...
 @overload
 def group_norm(
     data: Value | ArrayInput,
@@ -4795,8 +4501,7 @@ def group_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     name: str | None = None,
-) -> Value:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> Value: ...
 @overload
 def gru(
     data: ArrayLike,
@@ -4838,8 +4543,7 @@ def gru(
     weights: Sequence[ArrayLike],
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[jax.Array, jax.Array]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def gru(
     data: NDArray | ArrayLike,
@@ -4848,8 +4552,7 @@ def gru(
     *weights: NDArray | ArrayLike,
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[NDArray, NDArray]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def gru(
     data: NDArray | ArrayLike,
@@ -4859,8 +4562,7 @@ def gru(
     weights: Sequence[NDArray | ArrayLike],
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[NDArray, NDArray]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def gru(
     data: Symbol | ArrayLike,
@@ -4870,8 +4572,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def gru(
     data: Symbol | ArrayLike,
@@ -4882,8 +4583,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def gru(
     data: Variable | ArrayLike,
@@ -4893,8 +4593,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Variable, Variable]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[Variable, Variable]: ...
 @overload
 def gru(
     data: Variable | ArrayLike,
@@ -4905,8 +4604,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Variable, Variable]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[Variable, Variable]: ...
 @overload
 def gru(
     data: Var | ArrayLike,
@@ -4916,8 +4614,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Var, Var]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[Var, Var]: ...
 @overload
 def gru(
     data: Var | ArrayLike,
@@ -4928,8 +4625,7 @@ def gru(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Var, Var]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[Var, Var]: ...
 @overload
 def hard_sigmoid(x: ArrayInput) -> jax.Array:
     """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``.
@@ -4942,8 +4638,7 @@ def hard_sigmoid(x: ArrayInput) -> jax.Array:
         Array([0. , 0.5, 1. ], dtype=float32)
     """
 @overload
-def hard_sigmoid(x: Value, *, name: str | None = None) -> Value:
-    """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``."""
+def hard_sigmoid(x: Value, *, name: str | None = None) -> Value: ...
 hardsigmoid = hard_sigmoid
 @overload
 def hard_swish(x: ArrayInput) -> jax.Array:
@@ -4957,11 +4652,9 @@ def hard_swish(x: ArrayInput) -> jax.Array:
         Array([-0.,  0.,  9.], dtype=float32)
     """
 @overload
-def hard_swish(x: SelectedRows) -> Any:
-    """Piecewise quadratic approximation of ``silu``, element-wise: ``x hard_sigmoid(x)``."""
+def hard_swish(x: SelectedRows) -> Any: ...
 @overload
-def hard_swish(x: Value, *, name: str | None = None) -> Value:
-    """Piecewise quadratic approximation of ``silu``, element-wise: ``x hard_sigmoid(x)``."""
+def hard_swish(x: Value, *, name: str | None = None) -> Value: ...
 hard_silu = hard_swish
 hardswish = hard_swish
 @overload
@@ -4974,11 +4667,9 @@ def hard_tanh(x: ArrayInput) -> jax.Array:
         Array([-1. ,  0.5,  1. ], dtype=float32)
     """
 @overload
-def hard_tanh(x: SelectedRows) -> Any:
-    """Piecewise linear tanh: ``min(max(x, -1), 1)``. Its derivative at -1 and 1 is zero."""
+def hard_tanh(x: SelectedRows) -> Any: ...
 @overload
-def hard_tanh(x: Value, *, name: str | None = None) -> Value:
-    """Piecewise linear tanh: ``min(max(x, -1), 1)``. Its derivative at -1 and 1 is zero."""
+def hard_tanh(x: Value, *, name: str | None = None) -> Value: ...
 hardtanh = hard_tanh
 @overload
 def hfft(
@@ -5007,8 +4698,7 @@ def hfft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Discrete Fourier transform of Hermitian-symmetric input, ``x[-j] = conj(x[j])``: it is real."""
+) -> Value: ...
 @overload
 def hinge(
     predictions: ArrayInput,
@@ -5035,8 +4725,7 @@ def hinge(
     p: int = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Hinge loss for labels -1 and 1, element-wise: ``max(0, margin - labels * predictions)^p``."""
+) -> Value: ...
 @overload
 def hot_labels(
     label: ArrayInput,
@@ -5056,8 +4745,7 @@ def hot_labels(
                [1., 0., 0.]], dtype=float32)
     """
 @overload
-def hot_labels(label: ArrayInput, num_classes: int, axis: int, dtype: DTypeLike) -> jax.Array:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+def hot_labels(label: ArrayInput, num_classes: int, axis: int, dtype: DTypeLike) -> jax.Array: ...
 @overload
 def hot_labels(
     label: Value,
@@ -5066,8 +4754,7 @@ def hot_labels(
     *,
     dtype: DTypeLike,
     name: str | None = None,
-) -> Value:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> Value: ...
 @overload
 def hot_labels(
     label: Value,
@@ -5076,8 +4763,7 @@ def hot_labels(
     dtype: DTypeLike,
     *,
     name: str | None = None,
-) -> Value:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> Value: ...
 @overload
 def huber(predictions: ArrayInput, targets: ArrayInput, delta: float = 1.0) -> jax.Array:
     """Huber loss, element-wise: squared error near zero and absolute error far away.
@@ -5099,8 +4785,7 @@ def huber(
     delta: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Huber loss, element-wise: squared error near zero and absolute error far away."""
+) -> Value: ...
 huber_loss = huber
 @overload
 def hypot(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -5114,8 +4799,7 @@ def hypot(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([5.e+00, 1.e+30], dtype=float32)
     """
 @overload
-def hypot(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Length of the hypotenuse, element-wise: ``sqrt(x^2 + y^2)``, computed without overflow."""
+def hypot(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_hypot = hypot
 @overload
 def identity(x: ArrayInput) -> jax.Array:
@@ -5127,11 +4811,9 @@ def identity(x: ArrayInput) -> jax.Array:
         Array([1., 2.], dtype=float32)
     """
 @overload
-def identity(x: SelectedRows) -> Any:
-    """Identity: ``out = x``."""
+def identity(x: SelectedRows) -> Any: ...
 @overload
-def identity(x: Value, *, name: str | None = None) -> Value:
-    """Identity: ``out = x``."""
+def identity(x: Value, *, name: str | None = None) -> Value: ...
 assign = identity
 clone = identity
 positive = identity
@@ -5162,8 +4844,7 @@ def ifft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``fft`` along ``axis``: ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> Value: ...
 @overload
 def ifftn(
     x: ArrayInput,
@@ -5192,8 +4873,7 @@ def ifftn(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``fftn``: over one axis ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> Value: ...
 @overload
 def ifftshift(x: ArrayInput, axes: int | Sequence[int] | None = None) -> jax.Array:
     """Inverse of ``fftshift``: shifts the center entry to the front.
@@ -5211,8 +4891,7 @@ def ifftshift(
     axes: int | Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``fftshift``: shifts the center entry to the front."""
+) -> Value: ...
 @overload
 def ihfft(
     x: ArrayInput,
@@ -5239,8 +4918,7 @@ def ihfft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``hfft``: the first ``n // 2 + 1`` numbers of the inverse transform of ``x``."""
+) -> Value: ...
 @overload
 def im2col(
     x: ArrayInput,
@@ -5271,8 +4949,7 @@ def im2col(
     dilation: int | Sequence[int] = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Unfolds images into columns: the entries of a sliding window at each of its positions."""
+) -> Value: ...
 @overload
 def imag(x: ArrayInput) -> jax.Array:
     """Imaginary part of ``x``; zero if ``x`` is real.
@@ -5283,11 +4960,9 @@ def imag(x: ArrayInput) -> jax.Array:
         Array([2.], dtype=float32)
     """
 @overload
-def imag(x: SelectedRows) -> Any:
-    """Imaginary part of ``x``; zero if ``x`` is real."""
+def imag(x: SelectedRows) -> Any: ...
 @overload
-def imag(x: Value, *, name: str | None = None) -> Value:
-    """Imaginary part of ``x``; zero if ``x`` is real."""
+def imag(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def incomplete_gamma(a: ArrayInput, x: ArrayInput, n: int = 0) -> jax.Array:
     """Regularized lower incomplete gamma function ``P(a, x)``, or its ``n``-th derivative by ``a``.
@@ -5309,8 +4984,7 @@ def incomplete_gamma(
     n: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Regularized lower incomplete gamma function ``P(a, x)``, or its ``n``-th derivative by ``a``."""
+) -> Value: ...
 gammainc = incomplete_gamma
 igamma = incomplete_gamma
 @overload
@@ -5332,8 +5006,7 @@ def incomplete_gamma_ratio(
     n: int = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Ratio ``P_n(a, x) / (x f(a, x))`` of the ``n``-th derivative by ``a`` to that by ``log x``."""
+) -> Value: ...
 @overload
 def index_add(
     x: ArrayInput,
@@ -5361,8 +5034,7 @@ def index_add(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> Value: ...
 @overload
 def index_update(
     x: ArrayInput,
@@ -5390,8 +5062,7 @@ def index_update(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Replaces the entries ``indices`` of ``x`` along ``axis`` by ``updates``."""
+) -> Value: ...
 @overload
 def instance_norm(
     data: ArrayInput,
@@ -5427,8 +5098,7 @@ def instance_norm(
     eps: float = 1e-05,
     use_gamma: bool = True,
     use_beta: bool = True,
-) -> NDArray:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> NDArray: ...
 @overload
 def instance_norm(
     data: Symbol | ArrayInput,
@@ -5440,8 +5110,7 @@ def instance_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Symbol: ...
 @overload
 def instance_norm(
     data: Variable | ArrayInput,
@@ -5453,8 +5122,7 @@ def instance_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Variable:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Variable: ...
 @overload
 def instance_norm(
     data: Value | ArrayInput,
@@ -5466,8 +5134,7 @@ def instance_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> Value: ...
 @overload
 def integer_power(x: ArrayInput, exponent: int) -> jax.Array:
     """Power with a fixed integer exponent, element-wise, by repeated multiplication.
@@ -5481,8 +5148,7 @@ def integer_power(x: ArrayInput, exponent: int) -> jax.Array:
         Array([  8., -27.], dtype=float32)
     """
 @overload
-def integer_power(x: Value, exponent: int, *, name: str | None = None) -> Value:
-    """Power with a fixed integer exponent, element-wise, by repeated multiplication."""
+def integer_power(x: Value, exponent: int, *, name: str | None = None) -> Value: ...
 @overload
 def inv(a: ArrayInput) -> jax.Array:
     """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity.
@@ -5497,8 +5163,7 @@ def inv(a: ArrayInput) -> jax.Array:
                [0.  , 0.25]], dtype=float32)
     """
 @overload
-def inv(a: Value, *, name: str | None = None) -> Value:
-    """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity."""
+def inv(a: Value, *, name: str | None = None) -> Value: ...
 inverse = inv
 linalg_inverse = inv
 @overload
@@ -5527,8 +5192,7 @@ def inverse_time_decay(
     staircase: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """``init_value / (1 + decay_rate * step / transition_steps)``."""
+) -> Value: ...
 @overload
 def irfft(
     x: ArrayInput,
@@ -5557,8 +5221,7 @@ def irfft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``rfft``: the ``n`` real numbers whose first bins are ``x``."""
+) -> Value: ...
 @overload
 def irfftn(
     x: ArrayInput,
@@ -5590,8 +5253,7 @@ def irfftn(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Inverse of ``rfftn``: the real numbers whose first bins are ``x``."""
+) -> Value: ...
 @overload
 def isfinite(x: ArrayInput) -> jax.Array:
     """Tests whether each entry is finite: neither infinite nor NaN.
@@ -5602,8 +5264,7 @@ def isfinite(x: ArrayInput) -> jax.Array:
         Array([ True, False], dtype=bool)
     """
 @overload
-def isfinite(x: Value, *, name: str | None = None) -> Value:
-    """Tests whether each entry is finite: neither infinite nor NaN."""
+def isfinite(x: Value, *, name: str | None = None) -> Value: ...
 is_finite = isfinite
 @overload
 def isinf(x: ArrayInput) -> jax.Array:
@@ -5615,8 +5276,7 @@ def isinf(x: ArrayInput) -> jax.Array:
         Array([False,  True], dtype=bool)
     """
 @overload
-def isinf(x: Value, *, name: str | None = None) -> Value:
-    """Tests each entry for positive or negative infinity."""
+def isinf(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def isnan(x: ArrayInput) -> jax.Array:
     """Tests each entry for NaN.
@@ -5627,8 +5287,7 @@ def isnan(x: ArrayInput) -> jax.Array:
         Array([False,  True], dtype=bool)
     """
 @overload
-def isnan(x: Value, *, name: str | None = None) -> Value:
-    """Tests each entry for NaN."""
+def isnan(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def jax_function(*operands: ArrayLike, function: Any, n_out: int = 1) -> tuple[jax.Array, ...]:
     """Applies a function of JAX as a whole; JAX differentiates it.
@@ -5655,31 +5314,27 @@ def jax_function(
     *,
     function: Any,
     n_out: int = 1,
-) -> tuple[jax.Array, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def jax_function(
     *operands: NDArray | ArrayLike,
     function: Any,
     n_out: int = 1,
-) -> tuple[NDArray, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def jax_function(
     operands: Sequence[NDArray | ArrayLike],
     *,
     function: Any,
     n_out: int = 1,
-) -> tuple[NDArray, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def jax_function(
     *operands: Symbol | ArrayLike,
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> Symbol:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def jax_function(
     operands: Sequence[Symbol | ArrayLike],
@@ -5687,16 +5342,14 @@ def jax_function(
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> Symbol:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def jax_function(
     *operands: Variable | ArrayLike,
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[Variable, ...]: ...
 @overload
 def jax_function(
     operands: Sequence[Variable | ArrayLike],
@@ -5704,16 +5357,14 @@ def jax_function(
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[Variable, ...]: ...
 @overload
 def jax_function(
     *operands: Var | ArrayLike,
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[Var, ...]: ...
 @overload
 def jax_function(
     operands: Sequence[Var | ArrayLike],
@@ -5721,8 +5372,7 @@ def jax_function(
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[Var, ...]: ...
 @overload
 def join_selected_rows(*xs: ArrayLike) -> jax.Array:
     """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are.
@@ -5737,42 +5387,31 @@ def join_selected_rows(*xs: ArrayLike) -> jax.Array:
         Array([1, 0, 3, 2], dtype=int32)
     """
 @overload
-def join_selected_rows(xs: Sequence[ArrayLike]) -> jax.Array:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(xs: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def join_selected_rows(*xs: SelectedRows | ArrayLike) -> Any:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(*xs: SelectedRows | ArrayLike) -> Any: ...
 @overload
-def join_selected_rows(xs: Sequence[SelectedRows | ArrayLike]) -> Any:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(xs: Sequence[SelectedRows | ArrayLike]) -> Any: ...
 @overload
-def join_selected_rows(*xs: NDArray | ArrayLike) -> NDArray:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(*xs: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def join_selected_rows(xs: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(xs: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def join_selected_rows(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
-def join_selected_rows(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol: ...
 @overload
-def join_selected_rows(*xs: Variable | ArrayLike, name: str | None = None) -> Variable:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(*xs: Variable | ArrayLike, name: str | None = None) -> Variable: ...
 @overload
 def join_selected_rows(
     xs: Sequence[Variable | ArrayLike],
     *,
     name: str | None = None,
-) -> Variable:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> Variable: ...
 @overload
-def join_selected_rows(*xs: Var | ArrayLike, name: str | None = None) -> Var:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(*xs: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
-def join_selected_rows(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+def join_selected_rows(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var: ...
 @overload
 def keep(x: ArrayLike, *others: ArrayLike) -> jax.Array:
     """Returns ``x`` and keeps ``others`` reachable in the graph.
@@ -5786,51 +5425,42 @@ def keep(x: ArrayLike, *others: ArrayLike) -> jax.Array:
         Array([1., 2.], dtype=float32)
     """
 @overload
-def keep(x: ArrayLike, others: Sequence[ArrayLike]) -> jax.Array:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+def keep(x: ArrayLike, others: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def keep(x: NDArray | ArrayLike, *others: NDArray | ArrayLike) -> NDArray:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+def keep(x: NDArray | ArrayLike, *others: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def keep(x: NDArray | ArrayLike, others: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+def keep(x: NDArray | ArrayLike, others: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def keep(x: Symbol | ArrayLike, *others: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+def keep(x: Symbol | ArrayLike, *others: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
 def keep(
     x: Symbol | ArrayLike,
     others: Sequence[Symbol | ArrayLike],
     *,
     name: str | None = None,
-) -> Symbol:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> Symbol: ...
 @overload
 def keep(
     x: Variable | ArrayLike,
     *others: Variable | ArrayLike,
     name: str | None = None,
-) -> Variable:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> Variable: ...
 @overload
 def keep(
     x: Variable | ArrayLike,
     others: Sequence[Variable | ArrayLike],
     *,
     name: str | None = None,
-) -> Variable:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> Variable: ...
 @overload
-def keep(x: Var | ArrayLike, *others: Var | ArrayLike, name: str | None = None) -> Var:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+def keep(x: Var | ArrayLike, *others: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
 def keep(
     x: Var | ArrayLike,
     others: Sequence[Var | ArrayLike],
     *,
     name: str | None = None,
-) -> Var:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> Var: ...
 @overload
 def khatri_rao(*xs: ArrayLike) -> jax.Array:
     """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``.
@@ -5845,32 +5475,23 @@ def khatri_rao(*xs: ArrayLike) -> jax.Array:
                [ 3, 40]], dtype=int32)
     """
 @overload
-def khatri_rao(xs: Sequence[ArrayLike]) -> jax.Array:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
-def khatri_rao(*xs: NDArray | ArrayLike) -> NDArray:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(*xs: NDArray | ArrayLike) -> NDArray: ...
 @overload
-def khatri_rao(xs: Sequence[NDArray | ArrayLike]) -> NDArray:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[NDArray | ArrayLike]) -> NDArray: ...
 @overload
-def khatri_rao(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(*xs: Symbol | ArrayLike, name: str | None = None) -> Symbol: ...
 @overload
-def khatri_rao(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[Symbol | ArrayLike], *, name: str | None = None) -> Symbol: ...
 @overload
-def khatri_rao(*xs: Variable | ArrayLike, name: str | None = None) -> Variable:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(*xs: Variable | ArrayLike, name: str | None = None) -> Variable: ...
 @overload
-def khatri_rao(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[Variable | ArrayLike], *, name: str | None = None) -> Variable: ...
 @overload
-def khatri_rao(*xs: Var | ArrayLike, name: str | None = None) -> Var:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(*xs: Var | ArrayLike, name: str | None = None) -> Var: ...
 @overload
-def khatri_rao(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[Var | ArrayLike], *, name: str | None = None) -> Var: ...
 @overload
 def kl_divergence(
     log_predictions: ArrayInput,
@@ -5900,8 +5521,7 @@ def kl_divergence(
     log_target: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Kullback-Leibler divergence for each example: ``sum(p * (log(p) - log_predictions))``."""
+) -> Value: ...
 @overload
 def kron(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Kronecker product: each entry of ``x`` times all of ``y``, arranged in blocks.
@@ -5915,8 +5535,7 @@ def kron(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([ 1,  2, 10, 20], dtype=int32)
     """
 @overload
-def kron(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Kronecker product: each entry of ``x`` times all of ``y``, arranged in blocks."""
+def kron(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def l1_loss(predictions: ArrayInput, targets: ArrayInput) -> jax.Array:
     """Absolute error, element-wise: ``abs(predictions - targets)``; its derivative at zero is zero.
@@ -5932,8 +5551,7 @@ def l1_loss(
     targets: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Absolute error, element-wise: ``abs(predictions - targets)``; its derivative at zero is zero."""
+) -> Value: ...
 l1 = l1_loss
 @overload
 def l2_normalize(
@@ -5961,8 +5579,7 @@ def l2_normalize(
     eps: float = 1e-10,
     *,
     name: str | None = None,
-) -> Value:
-    """Normalizes vectors along ``axis`` to length one: ``x / sqrt(sum(|x|^2) + eps)``."""
+) -> Value: ...
 @overload
 def lamb(
     param: ArrayInput,
@@ -6008,8 +5625,7 @@ def lamb(
     eps: float = 1e-06,
     eps_root: float = 0.0,
     lazy: bool = False,
-) -> Any:
-    """A step of LAMB: an AdamW step scaled by the norm of the parameter."""
+) -> Any: ...
 @overload
 def lamb(
     param: Symbol | ArrayInput,
@@ -6026,8 +5642,7 @@ def lamb(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of LAMB: an AdamW step scaled by the norm of the parameter."""
+) -> Symbol: ...
 @overload
 def lamb(
     param: Value | ArrayInput,
@@ -6044,8 +5659,7 @@ def lamb(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of LAMB: an AdamW step scaled by the norm of the parameter."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def laplace_log_density(x: ArrayInput, loc: ArrayInput, scale: ArrayInput) -> jax.Array:
     """Log density of the Laplace distribution: ``-|x - loc| / scale - log(2 scale)``.
@@ -6064,8 +5678,7 @@ def laplace_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the Laplace distribution: ``-|x - loc| / scale - log(2 scale)``."""
+) -> Value: ...
 @overload
 def lax_primitive(
     *operands: ArrayLike,
@@ -6099,8 +5712,7 @@ def lax_primitive(
     params: str,
     n_out: int = 1,
     keys: Sequence[str] = (),
-) -> tuple[jax.Array, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def lax_primitive(
     *operands: NDArray | ArrayLike,
@@ -6108,8 +5720,7 @@ def lax_primitive(
     params: str,
     n_out: int = 1,
     keys: Sequence[str] = (),
-) -> tuple[NDArray, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def lax_primitive(
     operands: Sequence[NDArray | ArrayLike],
@@ -6118,8 +5729,7 @@ def lax_primitive(
     params: str,
     n_out: int = 1,
     keys: Sequence[str] = (),
-) -> tuple[NDArray, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def lax_primitive(
     *operands: Symbol | ArrayLike,
@@ -6128,8 +5738,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> Symbol:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def lax_primitive(
     operands: Sequence[Symbol | ArrayLike],
@@ -6139,8 +5748,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> Symbol:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def lax_primitive(
     *operands: Variable | ArrayLike,
@@ -6149,8 +5757,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[Variable, ...]: ...
 @overload
 def lax_primitive(
     operands: Sequence[Variable | ArrayLike],
@@ -6160,8 +5767,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[Variable, ...]: ...
 @overload
 def lax_primitive(
     *operands: Var | ArrayLike,
@@ -6170,8 +5776,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[Var, ...]: ...
 @overload
 def lax_primitive(
     operands: Sequence[Var | ArrayLike],
@@ -6181,8 +5786,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[Var, ...]: ...
 @overload
 def layer_norm(
     data: ArrayInput,
@@ -6215,8 +5819,7 @@ def layer_norm(
     eps: float = 1e-05,
     use_gamma: bool = True,
     use_beta: bool = True,
-) -> NDArray:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> NDArray: ...
 @overload
 def layer_norm(
     data: Symbol | ArrayInput,
@@ -6228,8 +5831,7 @@ def layer_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> Symbol: ...
 @overload
 def layer_norm(
     data: Variable | ArrayInput,
@@ -6241,8 +5843,7 @@ def layer_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Variable:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> Variable: ...
 @overload
 def layer_norm(
     data: Value | ArrayInput,
@@ -6254,8 +5855,7 @@ def layer_norm(
     use_beta: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> Value: ...
 LayerNorm = layer_norm
 @overload
 def leaky_relu(x: ArrayInput, slope: float = 0.01) -> jax.Array:
@@ -6269,11 +5869,9 @@ def leaky_relu(x: ArrayInput, slope: float = 0.01) -> jax.Array:
         Array([-0.5,  2. ], dtype=float32)
     """
 @overload
-def leaky_relu(x: SelectedRows, slope: float = 0.01) -> Any:
-    """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere."""
+def leaky_relu(x: SelectedRows, slope: float = 0.01) -> Any: ...
 @overload
-def leaky_relu(x: Value, slope: float = 0.01, *, name: str | None = None) -> Value:
-    """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere."""
+def leaky_relu(x: Value, slope: float = 0.01, *, name: str | None = None) -> Value: ...
 @overload
 def length_mask(length: ArrayInput, size: int, axis: int = -1) -> jax.Array:
     """A mask of positions before each end: a new ``axis`` of ``size`` entries, one row per length.
@@ -6285,8 +5883,7 @@ def length_mask(length: ArrayInput, size: int, axis: int = -1) -> jax.Array:
                [False, False, False]], dtype=bool)
     """
 @overload
-def length_mask(length: Value, size: int, axis: int = -1, *, name: str | None = None) -> Value:
-    """A mask of positions before each end: a new ``axis`` of ``size`` entries, one row per length."""
+def length_mask(length: Value, size: int, axis: int = -1, *, name: str | None = None) -> Value: ...
 @overload
 def lerp(x: ArrayInput, y: ArrayInput, weight: ArrayInput) -> jax.Array:
     """Linear interpolation from ``x`` to ``y``: ``x + weight (y - x)``.
@@ -6305,8 +5902,7 @@ def lerp(
     weight: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Linear interpolation from ``x`` to ``y``: ``x + weight (y - x)``."""
+) -> Value: ...
 @overload
 def less(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise truth value of ``x < y``.
@@ -6317,8 +5913,7 @@ def less(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([ True, False], dtype=bool)
     """
 @overload
-def less(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise truth value of ``x < y``."""
+def less(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_lesser = less
 less_than = less
 lt = less
@@ -6337,8 +5932,7 @@ def less_equal(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise truth value of ``x <= y``."""
+) -> Value: ...
 broadcast_lesser_equal = less_equal
 le = less_equal
 @overload
@@ -6354,16 +5948,14 @@ def let_through(x: ArrayInput, condition: ArrayInput) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def let_through(x: SelectedRows | ArrayInput, condition: SelectedRows | ArrayInput) -> Any:
-    """``x`` if ``condition`` holds, else zeros; for rows, an array that names no rows."""
+def let_through(x: SelectedRows | ArrayInput, condition: SelectedRows | ArrayInput) -> Any: ...
 @overload
 def let_through(
     x: Value | ArrayInput,
     condition: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """``x`` if ``condition`` holds, else zeros; for rows, an array that names no rows."""
+) -> Value: ...
 @overload
 def lgamma(x: ArrayInput) -> jax.Array:
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
@@ -6374,8 +5966,7 @@ def lgamma(x: ArrayInput) -> jax.Array:
         Array([1.7917..., inf], dtype=float32)
     """
 @overload
-def lgamma(x: Value, *, name: str | None = None) -> Value:
-    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+def lgamma(x: Value, *, name: str | None = None) -> Value: ...
 gammaln = lgamma
 @overload
 def linear_recurrence(
@@ -6423,8 +6014,7 @@ def linear_recurrence(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Linear recurrence over time that is the tangent of a recurrent layer."""
+) -> Symbol: ...
 @overload
 def linear_recurrence(
     weight: Value | ArrayInput,
@@ -6438,8 +6028,7 @@ def linear_recurrence(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """Linear recurrence over time that is the tangent of a recurrent layer."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def linear_recurrence_adjoint(
     weight: ArrayInput,
@@ -6483,8 +6072,7 @@ def linear_recurrence_adjoint(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Adjoint of ``linear_recurrence``: the transposed steps from the last one to the first."""
+) -> Symbol: ...
 @overload
 def linear_recurrence_adjoint(
     weight: Value | ArrayInput,
@@ -6498,8 +6086,7 @@ def linear_recurrence_adjoint(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """Adjoint of ``linear_recurrence``: the transposed steps from the last one to the first."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def linear_regression_output(
     data: ArrayInput,
@@ -6526,8 +6113,7 @@ def linear_regression_output(
     grad_scale: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Returns ``data``; its gradient is that of a squared error."""
+) -> Value: ...
 LinearRegressionOutput = linear_regression_output
 @overload
 def linear_scan(
@@ -6557,8 +6143,7 @@ def linear_scan(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """First-order linear recurrence along ``axis``: ``out[i] = decay[i] out[i - 1] + x[i]``."""
+) -> Value: ...
 @overload
 def linear_solve(
     *operands: ArrayLike,
@@ -6605,8 +6190,7 @@ def linear_solve(
     solve: Body,
     transpose_solve: Body,
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def linear_solve(
     *operands: NDArray | ArrayLike,
@@ -6616,8 +6200,7 @@ def linear_solve(
     solve: Body,
     transpose_solve: Body,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def linear_solve(
     operands: Sequence[NDArray | ArrayLike],
@@ -6628,8 +6211,7 @@ def linear_solve(
     solve: Body,
     transpose_solve: Body,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def linear_solve(
     *operands: Symbol | ArrayLike,
@@ -6640,8 +6222,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> Symbol: ...
 @overload
 def linear_solve(
     operands: Sequence[Symbol | ArrayLike],
@@ -6653,8 +6234,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> Symbol: ...
 @overload
 def linear_solve(
     *operands: Variable | ArrayLike,
@@ -6665,8 +6245,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[Variable, ...]: ...
 @overload
 def linear_solve(
     operands: Sequence[Variable | ArrayLike],
@@ -6678,8 +6257,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[Variable, ...]: ...
 @overload
 def linear_solve(
     *operands: Var | ArrayLike,
@@ -6690,8 +6268,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[Var, ...]: ...
 @overload
 def linear_solve(
     operands: Sequence[Var | ArrayLike],
@@ -6703,8 +6280,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[Var, ...]: ...
 @overload
 def linear_warmup(
     learning_rate: ArrayInput,
@@ -6733,8 +6309,7 @@ def linear_warmup(
     end_value: float,
     *,
     name: str | None = None,
-) -> Value:
-    """Linear warmup from ``start_value`` to ``end_value`` before any schedule."""
+) -> Value: ...
 def linspace(
     start: float,
     stop: float,
@@ -6786,8 +6361,7 @@ def local_response_norm(
     axis: int = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Local response normalization: ``data / (knorm + alpha / nsize * s)^beta``."""
+) -> Value: ...
 LRN = local_response_norm
 @overload
 def log(x: ArrayInput) -> jax.Array:
@@ -6799,8 +6373,7 @@ def log(x: ArrayInput) -> jax.Array:
         Array([  0., -inf], dtype=float32)
     """
 @overload
-def log(x: Value, *, name: str | None = None) -> Value:
-    """Natural logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def log10(x: ArrayInput) -> jax.Array:
     """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers.
@@ -6811,8 +6384,7 @@ def log10(x: ArrayInput) -> jax.Array:
         Array([  0., -inf], dtype=float32)
     """
 @overload
-def log10(x: Value, *, name: str | None = None) -> Value:
-    """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log10(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def log1p(x: ArrayInput) -> jax.Array:
     """Element-wise ``log(1 + x)``, accurate near zero.
@@ -6823,11 +6395,9 @@ def log1p(x: ArrayInput) -> jax.Array:
         Array([0.e+00, 1.e-10], dtype=float32)
     """
 @overload
-def log1p(x: SelectedRows) -> Any:
-    """Element-wise ``log(1 + x)``, accurate near zero."""
+def log1p(x: SelectedRows) -> Any: ...
 @overload
-def log1p(x: Value, *, name: str | None = None) -> Value:
-    """Element-wise ``log(1 + x)``, accurate near zero."""
+def log1p(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def log2(x: ArrayInput) -> jax.Array:
     """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers.
@@ -6838,8 +6408,7 @@ def log2(x: ArrayInput) -> jax.Array:
         Array([  3., -inf], dtype=float32)
     """
 @overload
-def log2(x: Value, *, name: str | None = None) -> Value:
-    """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log2(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def log_ndtr(x: ArrayInput) -> jax.Array:
     """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero.
@@ -6850,8 +6419,7 @@ def log_ndtr(x: ArrayInput) -> jax.Array:
         Array([-6.931...e-01, -5.000...e+05], dtype=float32)
     """
 @overload
-def log_ndtr(x: Value, *, name: str | None = None) -> Value:
-    """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero."""
+def log_ndtr(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def log_sigmoid(x: ArrayInput) -> jax.Array:
     """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow.
@@ -6862,8 +6430,7 @@ def log_sigmoid(x: ArrayInput) -> jax.Array:
         Array([-1000.,    -0.], dtype=float32)
     """
 @overload
-def log_sigmoid(x: Value, *, name: str | None = None) -> Value:
-    """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow."""
+def log_sigmoid(x: Value, *, name: str | None = None) -> Value: ...
 logsigmoid = log_sigmoid
 @overload
 def log_softmax(
@@ -6885,8 +6452,7 @@ def log_softmax(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Log-softmax: ``log(softmax(x / temperature))`` along ``axis``, without underflow."""
+) -> Value: ...
 @overload
 def log_softmax_with_length(
     x: ArrayInput,
@@ -6911,8 +6477,7 @@ def log_softmax_with_length(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Logarithm of ``softmax_with_length(x, length)``, accurate where that underflows."""
+) -> Value: ...
 @overload
 def logaddexp(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Logarithm of the sum of exponentials: ``log(exp(x) + exp(y))``, computed without overflow.
@@ -6928,8 +6493,7 @@ def logaddexp(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Logarithm of the sum of exponentials: ``log(exp(x) + exp(y))``, computed without overflow."""
+) -> Value: ...
 @overload
 def logaddexp2(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Base-2 logarithm of a sum of powers: ``log2(2^x + 2^y)``, computed without overflow.
@@ -6945,8 +6509,7 @@ def logaddexp2(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Base-2 logarithm of a sum of powers: ``log2(2^x + 2^y)``, computed without overflow."""
+) -> Value: ...
 @overload
 def logcumsumexp(x: ArrayInput, axis: int | None = None, reverse: bool = False) -> jax.Array:
     """Cumulative log-sum-exp along ``axis``: ``log(exp(x[0]) + ... + exp(x[i]))``. No overflow.
@@ -6966,8 +6529,7 @@ def logcumsumexp(
     reverse: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Cumulative log-sum-exp along ``axis``: ``log(exp(x[0]) + ... + exp(x[i]))``. No overflow."""
+) -> Value: ...
 cumlogsumexp = logcumsumexp
 @overload
 def logical_and(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -6984,8 +6546,7 @@ def logical_and(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise logical and of ``x`` and ``y``; any nonzero number counts as true."""
+) -> Value: ...
 broadcast_logical_and = logical_and
 @overload
 def logical_not(x: ArrayInput) -> jax.Array:
@@ -6997,8 +6558,7 @@ def logical_not(x: ArrayInput) -> jax.Array:
         Array([False,  True], dtype=bool)
     """
 @overload
-def logical_not(x: Value, *, name: str | None = None) -> Value:
-    """Element-wise logical not of ``x``; any nonzero number counts as true."""
+def logical_not(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def logical_or(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise logical or of ``x`` and ``y``; any nonzero number counts as true.
@@ -7014,8 +6574,7 @@ def logical_or(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise logical or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> Value: ...
 broadcast_logical_or = logical_or
 @overload
 def logical_xor(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -7032,8 +6591,7 @@ def logical_xor(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise logical exclusive or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> Value: ...
 broadcast_logical_xor = logical_xor
 @overload
 def logistic_regression_output(
@@ -7061,8 +6619,7 @@ def logistic_regression_output(
     grad_scale: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Sigmoid of ``data`` with the gradient of the cross-entropy."""
+) -> Value: ...
 LogisticRegressionOutput = logistic_regression_output
 @overload
 def logit(x: ArrayInput) -> jax.Array:
@@ -7074,8 +6631,7 @@ def logit(x: ArrayInput) -> jax.Array:
         Array([-inf,   0.,  inf], dtype=float32)
     """
 @overload
-def logit(x: Value, *, name: str | None = None) -> Value:
-    """Log-odds, the inverse of ``sigmoid``: ``log(x / (1 - x))``, infinite at 0 and 1."""
+def logit(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def logsumexp(
     x: ArrayInput,
@@ -7104,8 +6660,7 @@ def logsumexp(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Logarithm of the sum of exponentials over ``axis``, by default over all axes."""
+) -> Value: ...
 @overload
 def lookup_table(
     table: ArrayInput,
@@ -7141,8 +6696,7 @@ def lookup_table(
     sparse: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Rows ``ids`` of ``table``: the embedding of each id."""
+) -> Value: ...
 embedding = lookup_table
 @overload
 def lp_pooling(
@@ -7180,8 +6734,7 @@ def lp_pooling(
     p_value: float = 2.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Power-average pooling: ``sum(|x|^p)^(1/p)`` of each window, with ``p = p_value``."""
+) -> Value: ...
 @overload
 def lq(x: ArrayInput) -> tuple[jax.Array, jax.Array]:
     """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular.
@@ -7199,11 +6752,9 @@ def lq(x: ArrayInput) -> tuple[jax.Array, jax.Array]:
         [[3. 4.]]
     """
 @overload
-def lq(x: Symbol, *, name: str | None = None) -> Symbol:
-    """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
+def lq(x: Symbol, *, name: str | None = None) -> Symbol: ...
 @overload
-def lq(x: Value, *, name: str | None = None) -> tuple[Value, Value]:
-    """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
+def lq(x: Value, *, name: str | None = None) -> tuple[Value, Value]: ...
 gelqf = lq
 linalg_gelqf = lq
 @overload
@@ -7256,8 +6807,7 @@ def lstm(
     weights: Sequence[ArrayLike],
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def lstm(
     data: NDArray | ArrayLike,
@@ -7267,8 +6817,7 @@ def lstm(
     *weights: NDArray | ArrayLike,
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def lstm(
     data: NDArray | ArrayLike,
@@ -7279,8 +6828,7 @@ def lstm(
     weights: Sequence[NDArray | ArrayLike],
     num_layers: int = 1,
     bidirectional: bool = False,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def lstm(
     data: Symbol | ArrayLike,
@@ -7291,8 +6839,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def lstm(
     data: Symbol | ArrayLike,
@@ -7304,8 +6851,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> Symbol:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def lstm(
     data: Variable | ArrayLike,
@@ -7316,8 +6862,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Variable, Variable, Variable]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[Variable, Variable, Variable]: ...
 @overload
 def lstm(
     data: Variable | ArrayLike,
@@ -7329,8 +6874,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Variable, Variable, Variable]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[Variable, Variable, Variable]: ...
 @overload
 def lstm(
     data: Var | ArrayLike,
@@ -7341,8 +6885,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Var, Var, Var]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[Var, Var, Var]: ...
 @overload
 def lstm(
     data: Var | ArrayLike,
@@ -7354,8 +6897,7 @@ def lstm(
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
-) -> tuple[Var, Var, Var]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[Var, Var, Var]: ...
 @overload
 def mae_regression_output(
     data: ArrayInput,
@@ -7382,8 +6924,7 @@ def mae_regression_output(
     grad_scale: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Returns ``data``; its gradient is that of an absolute error."""
+) -> Value: ...
 MAERegressionOutput = mae_regression_output
 @overload
 def make_loss(
@@ -7411,8 +6952,7 @@ def make_loss(
     normalization: Literal['null', 'batch', 'valid'] = 'null',
     *,
     name: str | None = None,
-) -> Value:
-    """Returns ``data`` as a loss: its gradient is ``grad_scale``, whatever the cotangent is."""
+) -> Value: ...
 MakeLoss = make_loss
 @overload
 def masked_log_softmax(
@@ -7438,8 +6978,7 @@ def masked_log_softmax(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Logarithm of ``masked_softmax(x, mask)``, accurate where that underflows."""
+) -> Value: ...
 @overload
 def masked_softmax(
     x: ArrayInput,
@@ -7467,8 +7006,7 @@ def masked_softmax(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmax of ``x / temperature`` over the entries along ``axis`` where ``mask`` is true."""
+) -> Value: ...
 @overload
 def masked_softmin(
     x: ArrayInput,
@@ -7491,8 +7029,7 @@ def masked_softmin(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmin over the entries where ``mask`` is true: ``masked_softmax(-x, mask)``."""
+) -> Value: ...
 @overload
 def matmul(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Matrix product: ``out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j]``.
@@ -7506,8 +7043,7 @@ def matmul(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([[11.]], dtype=float32)
     """
 @overload
-def matmul(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Matrix product: ``out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j]``."""
+def matmul(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 batch_matmul = matmul
 mm = matmul
 mv = matmul
@@ -7526,8 +7062,7 @@ def matrix_power(a: ArrayInput, n: int) -> jax.Array:
                [0., 1.]], dtype=float32)
     """
 @overload
-def matrix_power(a: Value, n: int, *, name: str | None = None) -> Value:
-    """Integer power of a square matrix: ``out = a @ a @ ... @ a`` with ``n`` factors."""
+def matrix_power(a: Value, n: int, *, name: str | None = None) -> Value: ...
 @overload
 def max(
     x: ArrayInput,
@@ -7555,8 +7090,7 @@ def max(
     ties: Literal['split', 'all', 'first'] = 'split',
     *,
     name: str | None = None,
-) -> Value:
-    """Maximum of the entries over ``axis``, by default over all axes."""
+) -> Value: ...
 amax = max
 max_axis = max
 reduce_max = max
@@ -7597,8 +7131,7 @@ def max_pooling(
     drops_infinite: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Max pooling: the largest entry of each window over one to three spatial axes."""
+) -> Value: ...
 @overload
 def max_pooling_gradient(
     data: ArrayInput,
@@ -7632,8 +7165,7 @@ def max_pooling_gradient(
     drops_infinite: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Adds ``cotangent`` at the position of the largest entry of each window of ``max_pooling``."""
+) -> Value: ...
 @overload
 def max_pooling_select(
     data: ArrayInput,
@@ -7670,8 +7202,7 @@ def max_pooling_select(
     drops_infinite: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Selects the entry of ``tangent`` where ``max_pooling`` of ``data`` has its maximum."""
+) -> Value: ...
 @overload
 def maximum(
     x: ArrayInput,
@@ -7697,8 +7228,7 @@ def maximum(
     ties: Literal['split', 'first', 'last'] = 'split',
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise maximum of two arrays; NaN if either entry is NaN."""
+) -> Value: ...
 broadcast_maximum = maximum
 elementwise_max = maximum
 @overload
@@ -7721,8 +7251,7 @@ def mean(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Arithmetic mean over ``axis``, by default over all axes; NaN if there are no entries."""
+) -> Value: ...
 reduce_mean = mean
 @overload
 def mean_squared_error(
@@ -7748,8 +7277,7 @@ def mean_squared_error(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Mean squared error ``mean((predictions - targets)^2)`` over ``axis``, by default all axes."""
+) -> Value: ...
 mse_loss = mean_squared_error
 @overload
 def merge_selected_rows(x: ArrayInput) -> jax.Array:
@@ -7766,11 +7294,9 @@ def merge_selected_rows(x: ArrayInput) -> jax.Array:
         Array([0, 2, 4], dtype=int32)
     """
 @overload
-def merge_selected_rows(x: SelectedRows) -> Any:
-    """The same array with each row named once, in ascending order; dense arrays are unchanged."""
+def merge_selected_rows(x: SelectedRows) -> Any: ...
 @overload
-def merge_selected_rows(x: Value, *, name: str | None = None) -> Value:
-    """The same array with each row named once, in ascending order; dense arrays are unchanged."""
+def merge_selected_rows(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def meshgrid(*xs: ArrayLike, indexing: Literal['xy', 'ij'] = 'xy') -> tuple[jax.Array, ...]:
     """Coordinate arrays of a grid, from the coordinates along each axis.
@@ -7790,66 +7316,57 @@ def meshgrid(
     xs: Sequence[ArrayLike],
     *,
     indexing: Literal['xy', 'ij'] = 'xy',
-) -> tuple[jax.Array, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def meshgrid(
     *xs: NDArray | ArrayLike,
     indexing: Literal['xy', 'ij'] = 'xy',
-) -> tuple[NDArray, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def meshgrid(
     xs: Sequence[NDArray | ArrayLike],
     *,
     indexing: Literal['xy', 'ij'] = 'xy',
-) -> tuple[NDArray, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def meshgrid(
     *xs: Symbol | ArrayLike,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> Symbol:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> Symbol: ...
 @overload
 def meshgrid(
     xs: Sequence[Symbol | ArrayLike],
     *,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> Symbol:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> Symbol: ...
 @overload
 def meshgrid(
     *xs: Variable | ArrayLike,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[Variable, ...]: ...
 @overload
 def meshgrid(
     xs: Sequence[Variable | ArrayLike],
     *,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[Variable, ...]: ...
 @overload
 def meshgrid(
     *xs: Var | ArrayLike,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[Var, ...]: ...
 @overload
 def meshgrid(
     xs: Sequence[Var | ArrayLike],
     *,
     indexing: Literal['xy', 'ij'] = 'xy',
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Coordinate arrays of a grid, from the coordinates along each axis."""
+) -> tuple[Var, ...]: ...
 @overload
 def min(
     x: ArrayInput,
@@ -7877,8 +7394,7 @@ def min(
     ties: Literal['split', 'all', 'first'] = 'split',
     *,
     name: str | None = None,
-) -> Value:
-    """Minimum of the entries over ``axis``, by default over all axes."""
+) -> Value: ...
 amin = min
 min_axis = min
 reduce_min = min
@@ -7907,8 +7423,7 @@ def minimum(
     ties: Literal['split', 'first', 'last'] = 'split',
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise minimum of two arrays; NaN if either entry is NaN."""
+) -> Value: ...
 broadcast_minimum = minimum
 elementwise_min = minimum
 @overload
@@ -7921,8 +7436,7 @@ def minus(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([-2., -3.], dtype=float32)
     """
 @overload
-def minus(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise difference of two arrays of the same shape: ``out = x - y``."""
+def minus(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def mish(x: ArrayInput) -> jax.Array:
     """Mish, element-wise: ``x tanh(softplus(x))``.
@@ -7935,11 +7449,9 @@ def mish(x: ArrayInput) -> jax.Array:
         Array([   0., 1000.], dtype=float32)
     """
 @overload
-def mish(x: SelectedRows) -> Any:
-    """Mish, element-wise: ``x tanh(softplus(x))``."""
+def mish(x: SelectedRows) -> Any: ...
 @overload
-def mish(x: Value, *, name: str | None = None) -> Value:
-    """Mish, element-wise: ``x tanh(softplus(x))``."""
+def mish(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def momentum(
     param: ArrayInput,
@@ -7975,8 +7487,7 @@ def momentum(
     mu: float = 0.9,
     nesterov: bool = False,
     lazy: bool = False,
-) -> Any:
-    """A step of gradient descent with momentum (Polyak 1964) or Nesterov momentum."""
+) -> Any: ...
 @overload
 def momentum(
     param: Symbol | ArrayInput,
@@ -7988,8 +7499,7 @@ def momentum(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of gradient descent with momentum (Polyak 1964) or Nesterov momentum."""
+) -> Symbol: ...
 @overload
 def momentum(
     param: Value | ArrayInput,
@@ -8001,8 +7511,7 @@ def momentum(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """A step of gradient descent with momentum (Polyak 1964) or Nesterov momentum."""
+) -> tuple[Value, Value]: ...
 @overload
 def moveaxis(
     x: ArrayInput,
@@ -8023,8 +7532,7 @@ def moveaxis(
     destination: int | Sequence[int],
     *,
     name: str | None = None,
-) -> Value:
-    """Moves the axes ``source`` of ``x`` to the positions ``destination``; the others keep order."""
+) -> Value: ...
 movedim = moveaxis
 @overload
 def multiply(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -8036,11 +7544,9 @@ def multiply(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([3., 6.], dtype=float32)
     """
 @overload
-def multiply(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any:
-    """Element-wise product of two arrays: ``out = x * y``."""
+def multiply(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any: ...
 @overload
-def multiply(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise product of two arrays: ``out = x * y``."""
+def multiply(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_mul = multiply
 elementwise_mul = multiply
 elemwise_mul = multiply
@@ -8066,8 +7572,7 @@ def nanprod(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Product over ``axis`` that ignores NaNs: a NaN counts as one."""
+) -> Value: ...
 @overload
 def nansum(
     x: ArrayInput,
@@ -8090,8 +7595,7 @@ def nansum(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Sum over ``axis`` that ignores NaNs: a NaN counts as zero."""
+) -> Value: ...
 @overload
 def natural_exp_decay(
     step: ArrayInput,
@@ -8118,8 +7622,7 @@ def natural_exp_decay(
     staircase: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """``init_value * exp(-decay_rate * step / transition_steps)``."""
+) -> Value: ...
 @overload
 def ndtr(x: ArrayInput) -> jax.Array:
     """Distribution function of the normal distribution, accurate where it is small.
@@ -8130,8 +7633,7 @@ def ndtr(x: ArrayInput) -> jax.Array:
         Array([0. , 0.5, 1. ], dtype=float32)
     """
 @overload
-def ndtr(x: Value, *, name: str | None = None) -> Value:
-    """Distribution function of the normal distribution, accurate where it is small."""
+def ndtr(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def ndtri(x: ArrayInput) -> jax.Array:
     """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``.
@@ -8144,8 +7646,7 @@ def ndtri(x: ArrayInput) -> jax.Array:
         Array([-inf,   0.,  inf], dtype=float32)
     """
 @overload
-def ndtri(x: Value, *, name: str | None = None) -> Value:
-    """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``."""
+def ndtri(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def negative(x: ArrayInput) -> jax.Array:
     """Negation, element-wise: ``out = -x``.
@@ -8156,11 +7657,9 @@ def negative(x: ArrayInput) -> jax.Array:
         Array([-1.,  2.], dtype=float32)
     """
 @overload
-def negative(x: SelectedRows) -> Any:
-    """Negation, element-wise: ``out = -x``."""
+def negative(x: SelectedRows) -> Any: ...
 @overload
-def negative(x: Value, *, name: str | None = None) -> Value:
-    """Negation, element-wise: ``out = -x``."""
+def negative(x: Value, *, name: str | None = None) -> Value: ...
 neg = negative
 @overload
 def nll(
@@ -8190,8 +7689,7 @@ def nll(
     ignore_label: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Negative log likelihood ``-w[c] * log_probabilities[c]`` of each example's class ``c``."""
+) -> Value: ...
 @overload
 def noam_decay(
     step: ArrayInput,
@@ -8217,8 +7715,7 @@ def noam_decay(
     learning_rate: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Linear warmup, then decay with the root of the steps: the schedule of the Transformer."""
+) -> Value: ...
 @overload
 def nondifferentiable_call(
     *operands: ArrayLike,
@@ -8243,31 +7740,27 @@ def nondifferentiable_call(
     *,
     body: Body,
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def nondifferentiable_call(
     *operands: NDArray | ArrayLike,
     body: Body,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def nondifferentiable_call(
     operands: Sequence[NDArray | ArrayLike],
     *,
     body: Body,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def nondifferentiable_call(
     *operands: Symbol | ArrayLike,
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> Symbol: ...
 @overload
 def nondifferentiable_call(
     operands: Sequence[Symbol | ArrayLike],
@@ -8275,16 +7768,14 @@ def nondifferentiable_call(
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> Symbol: ...
 @overload
 def nondifferentiable_call(
     *operands: Variable | ArrayLike,
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[Variable, ...]: ...
 @overload
 def nondifferentiable_call(
     operands: Sequence[Variable | ArrayLike],
@@ -8292,16 +7783,14 @@ def nondifferentiable_call(
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[Variable, ...]: ...
 @overload
 def nondifferentiable_call(
     *operands: Var | ArrayLike,
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[Var, ...]: ...
 @overload
 def nondifferentiable_call(
     operands: Sequence[Var | ArrayLike],
@@ -8309,8 +7798,7 @@ def nondifferentiable_call(
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[Var, ...]: ...
 @overload
 def norm(
     x: ArrayInput,
@@ -8344,8 +7832,7 @@ def norm(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Vector norm ``sum(|x|^ord)^(1 / ord)`` of the entries over ``axis``, by default of all."""
+) -> Value: ...
 vector_norm = norm
 @overload
 def normal_log_density(x: ArrayInput, loc: ArrayInput, scale: ArrayInput) -> jax.Array:
@@ -8365,8 +7852,7 @@ def normal_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the normal distribution with mean ``loc`` and standard deviation ``scale``."""
+) -> Value: ...
 @overload
 def not_equal(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise truth value of ``x != y``.
@@ -8382,8 +7868,7 @@ def not_equal(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise truth value of ``x != y``."""
+) -> Value: ...
 broadcast_not_equal = not_equal
 ne = not_equal
 @overload
@@ -8412,8 +7897,7 @@ def one_hot(
     dtype: DTypeLike | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """One-hot encoding: one at the position of each id along the new ``axis``, zero elsewhere."""
+) -> Value: ...
 def ones(shape: int | Sequence[int], dtype: DTypeLike | None = None) -> jax.Array:
     """An array of ones, by default in the default floating dtype.
 
@@ -8433,8 +7917,7 @@ def ones_like(x: ArrayInput, dtype: DTypeLike | None = None) -> jax.Array:
         Array([1., 1.], dtype=float32)
     """
 @overload
-def ones_like(x: Value, dtype: DTypeLike | None = None, *, name: str | None = None) -> Value:
-    """An array of ones with the shape of ``x`` and, without ``dtype``, its dtype."""
+def ones_like(x: Value, dtype: DTypeLike | None = None, *, name: str | None = None) -> Value: ...
 @overload
 def outer(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Outer product of two vectors: ``out[i, j] = x[i] * y[j]``.
@@ -8448,8 +7931,7 @@ def outer(x: ArrayInput, y: ArrayInput) -> jax.Array:
                [6, 8]], dtype=int32)
     """
 @overload
-def outer(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Outer product of two vectors: ``out[i, j] = x[i] * y[j]``."""
+def outer(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 ger = outer
 @overload
 def pad(
@@ -8481,8 +7963,7 @@ def pad(
     constant_value: int | float = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Pads ``x`` with ``pad_width[i] = (before, after)`` entries at the ends of axis ``i``."""
+) -> Value: ...
 @overload
 def pad_slice(
     x: ArrayInput,
@@ -8507,8 +7988,7 @@ def pad_slice(
     step: Sequence[int],
     *,
     name: str | None = None,
-) -> Value:
-    """Writes ``x`` into zeros of ``shape``, starting at ``begin`` with strides ``step``."""
+) -> Value: ...
 @overload
 def permute_dims(x: ArrayInput, axes: Sequence[int] | None = None) -> jax.Array:
     """Permutes the axes of ``x``, by default reversing them: axis ``axes[i]`` becomes axis ``i``.
@@ -8525,8 +8005,7 @@ def permute_dims(
     axes: Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Permutes the axes of ``x``, by default reversing them: axis ``axes[i]`` becomes axis ``i``."""
+) -> Value: ...
 transpose = permute_dims
 @overload
 def pick(
@@ -8556,8 +8035,7 @@ def pick(
     mode: Literal['clip', 'wrap'] = 'clip',
     *,
     name: str | None = None,
-) -> Value:
-    """Selects one entry of ``x`` along ``axis`` at each position of the other axes."""
+) -> Value: ...
 @overload
 def piecewise_decay(
     step: ArrayInput,
@@ -8578,8 +8056,7 @@ def piecewise_decay(
     values: Sequence[float],
     *,
     name: str | None = None,
-) -> Value:
-    """A step function: ``values[i]`` from step ``boundaries[i - 1]`` to before ``boundaries[i]``."""
+) -> Value: ...
 @overload
 def pinv(x: ArrayInput, rcond: float | None = None) -> jax.Array:
     """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``.
@@ -8599,8 +8076,7 @@ def pinv(x: ArrayInput, rcond: float | None = None) -> jax.Array:
                [0. , 0. ]], dtype=float32)
     """
 @overload
-def pinv(x: Value, rcond: float | None = None, *, name: str | None = None) -> Value:
-    """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``."""
+def pinv(x: Value, rcond: float | None = None, *, name: str | None = None) -> Value: ...
 pinverse = pinv
 pseudo_inverse = pinv
 @overload
@@ -8620,8 +8096,7 @@ def poisson_log_density(
     rate: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the Poisson distribution: ``x log(rate) - rate - log(x!)``."""
+) -> Value: ...
 @overload
 def polygamma(x: ArrayInput, n: int) -> jax.Array:
     """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``.
@@ -8636,8 +8111,7 @@ def polygamma(x: ArrayInput, n: int) -> jax.Array:
         Array(1.6449..., dtype=float32, weak_type=True)
     """
 @overload
-def polygamma(x: Value, n: int, *, name: str | None = None) -> Value:
-    """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``."""
+def polygamma(x: Value, n: int, *, name: str | None = None) -> Value: ...
 @overload
 def polynomial_schedule(
     step: ArrayInput,
@@ -8667,8 +8141,7 @@ def polynomial_schedule(
     transition_begin: float = 0.0,
     *,
     name: str | None = None,
-) -> Value:
-    """From ``init_value`` to ``end_value`` in ``transition_steps``, linearly or by a power law."""
+) -> Value: ...
 linear_schedule = polynomial_schedule
 @overload
 def potri(a: ArrayInput, lower: bool = True) -> jax.Array:
@@ -8684,8 +8157,7 @@ def potri(a: ArrayInput, lower: bool = True) -> jax.Array:
                [0.  , 1.  ]], dtype=float32)
     """
 @overload
-def potri(a: Value, lower: bool = True, *, name: str | None = None) -> Value:
-    """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``."""
+def potri(a: Value, lower: bool = True, *, name: str | None = None) -> Value: ...
 linalg_potri = potri
 @overload
 def power(x: ArrayInput, y: ArrayInput) -> jax.Array:
@@ -8705,8 +8177,7 @@ def power(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([4., 9.], dtype=float32)
     """
 @overload
-def power(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Power, element-wise: ``out = x ** y``; NaN for a negative ``x`` and a non-integer ``y``."""
+def power(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_power = power
 elementwise_pow = power
 integer_pow = power
@@ -8728,8 +8199,7 @@ def prelu(x: ArrayInput, slope: ArrayInput, axis: int = 1) -> jax.Array:
                [ 2.  ,  2.  ]], dtype=float32)
     """
 @overload
-def prelu(x: NDArray | ArrayInput, slope: NDArray | ArrayInput, axis: int = 1) -> NDArray:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+def prelu(x: NDArray | ArrayInput, slope: NDArray | ArrayInput, axis: int = 1) -> NDArray: ...
 @overload
 def prelu(
     x: Symbol | ArrayInput,
@@ -8737,8 +8207,7 @@ def prelu(
     axis: int = 1,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+) -> Symbol: ...
 @overload
 def prelu(
     x: Variable | ArrayInput,
@@ -8746,8 +8215,7 @@ def prelu(
     axis: int = 1,
     *,
     name: str | None = None,
-) -> Variable:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+) -> Variable: ...
 @overload
 def prelu(
     x: Value | ArrayInput,
@@ -8755,8 +8223,7 @@ def prelu(
     axis: int = 1,
     *,
     name: str | None = None,
-) -> Value:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+) -> Value: ...
 @overload
 def prod(
     x: ArrayInput,
@@ -8780,8 +8247,7 @@ def prod(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Product over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> Value: ...
 reduce_prod = prod
 @overload
 def product_of_others(x: ArrayInput, axis: int = -1) -> jax.Array:
@@ -8795,8 +8261,7 @@ def product_of_others(x: ArrayInput, axis: int = -1) -> jax.Array:
         Array([0., 6., 0.], dtype=float32)
     """
 @overload
-def product_of_others(x: Value, axis: int = -1, *, name: str | None = None) -> Value:
-    """Product of all other entries along ``axis``: ``out[i] = prod(x[j] for j != i)``."""
+def product_of_others(x: Value, axis: int = -1, *, name: str | None = None) -> Value: ...
 @overload
 def product_of_others_tangent(x: ArrayLike, *along: ArrayLike, axis: int = -1) -> jax.Array:
     """Mixed derivative of ``product_of_others`` along all arrays in ``along``.
@@ -8815,31 +8280,27 @@ def product_of_others_tangent(
     along: Sequence[ArrayLike],
     *,
     axis: int = -1,
-) -> jax.Array:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> jax.Array: ...
 @overload
 def product_of_others_tangent(
     x: NDArray | ArrayLike,
     *along: NDArray | ArrayLike,
     axis: int = -1,
-) -> NDArray:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> NDArray: ...
 @overload
 def product_of_others_tangent(
     x: NDArray | ArrayLike,
     along: Sequence[NDArray | ArrayLike],
     *,
     axis: int = -1,
-) -> NDArray:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> NDArray: ...
 @overload
 def product_of_others_tangent(
     x: Symbol | ArrayLike,
     *along: Symbol | ArrayLike,
     axis: int = -1,
     name: str | None = None,
-) -> Symbol:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Symbol: ...
 @overload
 def product_of_others_tangent(
     x: Symbol | ArrayLike,
@@ -8847,16 +8308,14 @@ def product_of_others_tangent(
     *,
     axis: int = -1,
     name: str | None = None,
-) -> Symbol:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Symbol: ...
 @overload
 def product_of_others_tangent(
     x: Variable | ArrayLike,
     *along: Variable | ArrayLike,
     axis: int = -1,
     name: str | None = None,
-) -> Variable:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Variable: ...
 @overload
 def product_of_others_tangent(
     x: Variable | ArrayLike,
@@ -8864,16 +8323,14 @@ def product_of_others_tangent(
     *,
     axis: int = -1,
     name: str | None = None,
-) -> Variable:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Variable: ...
 @overload
 def product_of_others_tangent(
     x: Var | ArrayLike,
     *along: Var | ArrayLike,
     axis: int = -1,
     name: str | None = None,
-) -> Var:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Var: ...
 @overload
 def product_of_others_tangent(
     x: Var | ArrayLike,
@@ -8881,8 +8338,7 @@ def product_of_others_tangent(
     *,
     axis: int = -1,
     name: str | None = None,
-) -> Var:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> Var: ...
 @overload
 def qr(
     x: ArrayInput,
@@ -8915,16 +8371,14 @@ def qr(
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
     name: str | None = None,
-) -> Symbol:
-    """QR decomposition ``x = q @ r`` with ``q^H @ q`` the identity and ``r`` upper triangular."""
+) -> Symbol: ...
 @overload
 def qr(
     x: Value,
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """QR decomposition ``x = q @ r`` with ``q^H @ q`` the identity and ``r`` upper triangular."""
+) -> tuple[Value, Value]: ...
 @overload
 def radians(x: ArrayInput) -> jax.Array:
     """Converts angles from degrees to radians: ``out = pi x / 180``.
@@ -8935,11 +8389,9 @@ def radians(x: ArrayInput) -> jax.Array:
         Array([0.       , 3.1415927], dtype=float32)
     """
 @overload
-def radians(x: SelectedRows) -> Any:
-    """Converts angles from degrees to radians: ``out = pi x / 180``."""
+def radians(x: SelectedRows) -> Any: ...
 @overload
-def radians(x: Value, *, name: str | None = None) -> Value:
-    """Converts angles from degrees to radians: ``out = pi x / 180``."""
+def radians(x: Value, *, name: str | None = None) -> Value: ...
 deg2rad = radians
 @overload
 def random_bernoulli(
@@ -8966,8 +8418,7 @@ def random_bernoulli(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Bernoulli draws: true with probability ``p``, which defaults to 1/2."""
+) -> Value: ...
 bernoulli = random_bernoulli
 @overload
 def random_beta(
@@ -8997,8 +8448,7 @@ def random_beta(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Beta draws: numbers between 0 and 1 with density ``x^(a - 1) (1 - x)^(b - 1) / B(a, b)``."""
+) -> Value: ...
 @overload
 def random_categorical(
     logits: ArrayInput,
@@ -9025,8 +8475,7 @@ def random_categorical(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Categorical draws: class indices with probabilities ``softmax(logits)`` along ``axis``."""
+) -> Value: ...
 categorical = random_categorical
 @overload
 def random_exponential(
@@ -9053,8 +8502,7 @@ def random_exponential(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Exponential draws with mean ``scale``, which defaults to 1: ``-scale log(1 - u)``."""
+) -> Value: ...
 @overload
 def random_gamma(
     a: ArrayInput,
@@ -9085,8 +8533,7 @@ def random_gamma(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Gamma draws: ``scale z``, where ``z`` has the density ``z^(a - 1) exp(-z) / Gamma(a)``."""
+) -> Value: ...
 def random_integers(
     low: int,
     high: int,
@@ -9131,8 +8578,7 @@ def random_normal(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1."""
+) -> Value: ...
 normal = random_normal
 @overload
 def random_permutation(
@@ -9158,8 +8604,7 @@ def random_permutation(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Permutes the slices of ``x`` along ``axis`` randomly; ``inverse`` undoes it for the same key."""
+) -> Value: ...
 permutation = random_permutation
 shuffle = random_permutation
 @overload
@@ -9187,8 +8632,7 @@ def random_poisson(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Poisson draws: numbers of events with mean ``rate``, which defaults to 1."""
+) -> Value: ...
 poisson = random_poisson
 @overload
 def random_truncated_normal(
@@ -9222,8 +8666,7 @@ def random_truncated_normal(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Truncated normal draws: ``loc + scale z`` with ``low <= z <= high``."""
+) -> Value: ...
 truncated_normal = random_truncated_normal
 @overload
 def random_uniform(
@@ -9253,8 +8696,7 @@ def random_uniform(
     *,
     key: Value | jax.Array = ...,
     name: str | None = None,
-) -> Value:
-    """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1)."""
+) -> Value: ...
 uniform = random_uniform
 @overload
 def rcbrt(x: ArrayInput) -> jax.Array:
@@ -9266,8 +8708,7 @@ def rcbrt(x: ArrayInput) -> jax.Array:
         Array([ 0.5, -0.5], dtype=float32)
     """
 @overload
-def rcbrt(x: Value, *, name: str | None = None) -> Value:
-    """Reciprocal cube root, element-wise: ``1 / cbrt(x)``; infinite at zero."""
+def rcbrt(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def real(x: ArrayInput) -> jax.Array:
     """Real part of ``x``; ``x`` itself if it is real.
@@ -9278,11 +8719,9 @@ def real(x: ArrayInput) -> jax.Array:
         Array([1.], dtype=float32)
     """
 @overload
-def real(x: SelectedRows) -> Any:
-    """Real part of ``x``; ``x`` itself if it is real."""
+def real(x: SelectedRows) -> Any: ...
 @overload
-def real(x: Value, *, name: str | None = None) -> Value:
-    """Real part of ``x``; ``x`` itself if it is real."""
+def real(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def reciprocal(x: ArrayInput) -> jax.Array:
     """Reciprocal, element-wise: ``out = 1 / x``.
@@ -9293,8 +8732,7 @@ def reciprocal(x: ArrayInput) -> jax.Array:
         Array([0.5 , 0.25], dtype=float32)
     """
 @overload
-def reciprocal(x: Value, *, name: str | None = None) -> Value:
-    """Reciprocal, element-wise: ``out = 1 / x``."""
+def reciprocal(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def recompute(
     *operands: ArrayLike,
@@ -9335,8 +8773,7 @@ def recompute(
     held: Sequence[int] = (),
     after: Sequence[int] = (),
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def recompute(
     *operands: NDArray | ArrayLike,
@@ -9346,8 +8783,7 @@ def recompute(
     held: Sequence[int] = (),
     after: Sequence[int] = (),
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def recompute(
     operands: Sequence[NDArray | ArrayLike],
@@ -9358,8 +8794,7 @@ def recompute(
     held: Sequence[int] = (),
     after: Sequence[int] = (),
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def recompute(
     *operands: Symbol | ArrayLike,
@@ -9370,8 +8805,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> Symbol: ...
 @overload
 def recompute(
     operands: Sequence[Symbol | ArrayLike],
@@ -9383,8 +8817,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> Symbol: ...
 @overload
 def recompute(
     *operands: Variable | ArrayLike,
@@ -9395,8 +8828,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[Variable, ...]: ...
 @overload
 def recompute(
     operands: Sequence[Variable | ArrayLike],
@@ -9408,8 +8840,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[Variable, ...]: ...
 @overload
 def recompute(
     *operands: Var | ArrayLike,
@@ -9420,8 +8851,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[Var, ...]: ...
 @overload
 def recompute(
     operands: Sequence[Var | ArrayLike],
@@ -9433,8 +8863,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[Var, ...]: ...
 @overload
 def rel_entr(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Terms of a relative entropy: ``x log(x / y)`` for positive numbers.
@@ -9448,8 +8877,7 @@ def rel_entr(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def rel_entr(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Terms of a relative entropy: ``x log(x / y)`` for positive numbers."""
+def rel_entr(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def relu(x: ArrayInput) -> jax.Array:
     """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero.
@@ -9460,11 +8888,9 @@ def relu(x: ArrayInput) -> jax.Array:
         Array([0., 2.], dtype=float32)
     """
 @overload
-def relu(x: SelectedRows) -> Any:
-    """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
+def relu(x: SelectedRows) -> Any: ...
 @overload
-def relu(x: Value, *, name: str | None = None) -> Value:
-    """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
+def relu(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def relu6(x: ArrayInput) -> jax.Array:
     """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero.
@@ -9475,11 +8901,9 @@ def relu6(x: ArrayInput) -> jax.Array:
         Array([0., 2., 6.], dtype=float32)
     """
 @overload
-def relu6(x: SelectedRows) -> Any:
-    """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
+def relu6(x: SelectedRows) -> Any: ...
 @overload
-def relu6(x: Value, *, name: str | None = None) -> Value:
-    """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
+def relu6(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def remainder(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise remainder of floor division: ``out = x % y``, with the sign of ``y``.
@@ -9499,8 +8923,7 @@ def remainder(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Element-wise remainder of floor division: ``out = x % y``, with the sign of ``y``."""
+) -> Value: ...
 broadcast_mod = remainder
 elementwise_mod = remainder
 floor_mod = remainder
@@ -9524,8 +8947,7 @@ def repeat(
     axis: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Repeats each entry of ``x`` along ``axis``; the copies of an entry are adjacent."""
+) -> Value: ...
 repeat_interleave = repeat
 @overload
 def reshape(x: ArrayInput, shape: int | Sequence[int]) -> jax.Array:
@@ -9540,8 +8962,7 @@ def reshape(x: ArrayInput, shape: int | Sequence[int]) -> jax.Array:
                [3, 4]], dtype=int32)
     """
 @overload
-def reshape(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value:
-    """Reshapes ``x`` in row-major order; one length may be -1 and is inferred."""
+def reshape(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value: ...
 @overload
 def reshape_like(x: ArrayInput, like: ArrayInput) -> jax.Array:
     """Reshapes ``x`` in row-major order to the shape of ``like``.
@@ -9560,8 +8981,7 @@ def reshape_like(
     like: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Reshapes ``x`` in row-major order to the shape of ``like``."""
+) -> Value: ...
 view_as = reshape_like
 @overload
 def resize(
@@ -9601,8 +9021,7 @@ def resize(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Resizes one to three spatial axes of ``data`` by interpolation."""
+) -> Value: ...
 @overload
 def resize_gradient(
     cotangent: ArrayInput,
@@ -9627,8 +9046,7 @@ def resize_gradient(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Adjoint of ``resize`` for data of ``shape``: spreads each entry to those it depends on."""
+) -> Value: ...
 @overload
 def rfft(
     x: ArrayInput,
@@ -9656,8 +9074,7 @@ def rfft(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Discrete Fourier transform of real numbers, without the redundant conjugate bins."""
+) -> Value: ...
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> jax.Array:
     """Frequencies of the bins of ``rfft`` for ``n`` samples with spacing ``d``.
 
@@ -9697,8 +9114,7 @@ def rfftn(
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
     *,
     name: str | None = None,
-) -> Value:
-    """Discrete Fourier transform of real numbers over ``axes``, without redundant conjugate bins."""
+) -> Value: ...
 @overload
 def rms_norm(
     data: ArrayInput,
@@ -9726,8 +9142,7 @@ def rms_norm(
     axis: int | Sequence[int] = -1,
     eps: float = 1e-06,
     use_gamma: bool = True,
-) -> NDArray:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> NDArray: ...
 @overload
 def rms_norm(
     data: Symbol | ArrayInput,
@@ -9737,8 +9152,7 @@ def rms_norm(
     use_gamma: bool = True,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> Symbol: ...
 @overload
 def rms_norm(
     data: Variable | ArrayInput,
@@ -9748,8 +9162,7 @@ def rms_norm(
     use_gamma: bool = True,
     *,
     name: str | None = None,
-) -> Variable:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> Variable: ...
 @overload
 def rms_norm(
     data: Value | ArrayInput,
@@ -9759,8 +9172,7 @@ def rms_norm(
     use_gamma: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> Value: ...
 @overload
 def rmsprop(
     param: ArrayInput,
@@ -9796,8 +9208,7 @@ def rmsprop(
     eps: float = 1e-08,
     eps_in_sqrt: bool = True,
     lazy: bool = False,
-) -> Any:
-    """A step of RMSProp: each entry is scaled by the root of the moving average of its squares."""
+) -> Any: ...
 @overload
 def rmsprop(
     param: Symbol | ArrayInput,
@@ -9810,8 +9221,7 @@ def rmsprop(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of RMSProp: each entry is scaled by the root of the moving average of its squares."""
+) -> Symbol: ...
 @overload
 def rmsprop(
     param: Value | ArrayInput,
@@ -9824,8 +9234,7 @@ def rmsprop(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """A step of RMSProp: each entry is scaled by the root of the moving average of its squares."""
+) -> tuple[Value, Value]: ...
 @overload
 def rmsprop_centered(
     param: ArrayInput,
@@ -9867,8 +9276,7 @@ def rmsprop_centered(
     eps: float = 1e-08,
     eps_in_sqrt: bool = True,
     lazy: bool = False,
-) -> Any:
-    """A step of RMSProp scaled by the standard deviation (Graves 2013), with momentum."""
+) -> Any: ...
 @overload
 def rmsprop_centered(
     param: Symbol | ArrayInput,
@@ -9885,8 +9293,7 @@ def rmsprop_centered(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of RMSProp scaled by the standard deviation (Graves 2013), with momentum."""
+) -> Symbol: ...
 @overload
 def rmsprop_centered(
     param: Value | ArrayInput,
@@ -9903,8 +9310,7 @@ def rmsprop_centered(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value, Value]:
-    """A step of RMSProp scaled by the standard deviation (Graves 2013), with momentum."""
+) -> tuple[Value, Value, Value, Value]: ...
 @overload
 def rmsprop_momentum(
     param: ArrayInput,
@@ -9944,8 +9350,7 @@ def rmsprop_momentum(
     eps: float = 1e-08,
     eps_in_sqrt: bool = True,
     lazy: bool = False,
-) -> Any:
-    """A step of RMSProp with momentum: the scaled gradient of ``rmsprop`` drives a velocity."""
+) -> Any: ...
 @overload
 def rmsprop_momentum(
     param: Symbol | ArrayInput,
@@ -9961,8 +9366,7 @@ def rmsprop_momentum(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> Symbol:
-    """A step of RMSProp with momentum: the scaled gradient of ``rmsprop`` drives a velocity."""
+) -> Symbol: ...
 @overload
 def rmsprop_momentum(
     param: Value | ArrayInput,
@@ -9978,8 +9382,7 @@ def rmsprop_momentum(
     lazy: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """A step of RMSProp with momentum: the scaled gradient of ``rmsprop`` drives a velocity."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def rnn(
     data: ArrayLike,
@@ -10032,8 +9435,7 @@ def rnn(
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
-) -> tuple[jax.Array, jax.Array]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def rnn(
     data: NDArray | ArrayLike,
@@ -10043,8 +9445,7 @@ def rnn(
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
-) -> tuple[NDArray, NDArray]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def rnn(
     data: NDArray | ArrayLike,
@@ -10055,8 +9456,7 @@ def rnn(
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
-) -> tuple[NDArray, NDArray]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def rnn(
     data: Symbol | ArrayLike,
@@ -10067,8 +9467,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> Symbol:
-    """Elman recurrent layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def rnn(
     data: Symbol | ArrayLike,
@@ -10080,8 +9479,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> Symbol:
-    """Elman recurrent layers over whole sequences."""
+) -> Symbol: ...
 @overload
 def rnn(
     data: Variable | ArrayLike,
@@ -10092,8 +9490,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> tuple[Variable, Variable]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[Variable, Variable]: ...
 @overload
 def rnn(
     data: Variable | ArrayLike,
@@ -10105,8 +9502,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> tuple[Variable, Variable]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[Variable, Variable]: ...
 @overload
 def rnn(
     data: Var | ArrayLike,
@@ -10117,8 +9513,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> tuple[Var, Var]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[Var, Var]: ...
 @overload
 def rnn(
     data: Var | ArrayLike,
@@ -10130,8 +9525,7 @@ def rnn(
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
     name: str | None = None,
-) -> tuple[Var, Var]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[Var, Var]: ...
 @overload
 def roi_align(
     data: ArrayInput,
@@ -10181,8 +9575,7 @@ def roi_align(
     aligned: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Region of interest alignment: the mean of bilinear samples in each bin of each region."""
+) -> Value: ...
 @overload
 def roi_pooling(
     data: ArrayInput,
@@ -10220,8 +9613,7 @@ def roi_pooling(
     spatial_scale: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Region of interest pooling: the largest entry of each bin of each region."""
+) -> Value: ...
 ROIPooling = roi_pooling
 @overload
 def roll(
@@ -10246,8 +9638,7 @@ def roll(
     axis: int | Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Rolls ``x`` by ``shift`` places; entries that leave at one end reappear at the other."""
+) -> Value: ...
 @overload
 def round(x: ArrayInput, decimals: int = 0) -> jax.Array:
     """Rounds to the given number of ``decimals``, with halves to even.
@@ -10264,11 +9655,9 @@ def round(x: ArrayInput, decimals: int = 0) -> jax.Array:
         Array([20, 40], dtype=int32)
     """
 @overload
-def round(x: SelectedRows, decimals: int = 0) -> Any:
-    """Rounds to the given number of ``decimals``, with halves to even."""
+def round(x: SelectedRows, decimals: int = 0) -> Any: ...
 @overload
-def round(x: Value, decimals: int = 0, *, name: str | None = None) -> Value:
-    """Rounds to the given number of ``decimals``, with halves to even."""
+def round(x: Value, decimals: int = 0, *, name: str | None = None) -> Value: ...
 around = round
 rint = round
 @overload
@@ -10284,11 +9673,9 @@ def round_straight_through(x: ArrayInput) -> jax.Array:
         (Array(2., dtype=float32), Array(1., dtype=float32))
     """
 @overload
-def round_straight_through(x: SelectedRows) -> Any:
-    """Rounds to the nearest integer, halves to even, with the gradient of the identity."""
+def round_straight_through(x: SelectedRows) -> Any: ...
 @overload
-def round_straight_through(x: Value, *, name: str | None = None) -> Value:
-    """Rounds to the nearest integer, halves to even, with the gradient of the identity."""
+def round_straight_through(x: Value, *, name: str | None = None) -> Value: ...
 round_ste = round_straight_through
 @overload
 def rsqrt(x: ArrayInput) -> jax.Array:
@@ -10300,8 +9687,7 @@ def rsqrt(x: ArrayInput) -> jax.Array:
         Array([0.5, inf], dtype=float32)
     """
 @overload
-def rsqrt(x: Value, *, name: str | None = None) -> Value:
-    """Reciprocal square root: ``1 / sqrt(x)``; infinite at zero, NaN for negative numbers."""
+def rsqrt(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def scale(x: ArrayInput, scale: float) -> jax.Array:
     """Product with a constant number: ``out = scale * x``.
@@ -10312,11 +9698,9 @@ def scale(x: ArrayInput, scale: float) -> jax.Array:
         Array([3., 6.], dtype=float32)
     """
 @overload
-def scale(x: SelectedRows, scale: float) -> Any:
-    """Product with a constant number: ``out = scale * x``."""
+def scale(x: SelectedRows, scale: float) -> Any: ...
 @overload
-def scale(x: Value, scale: float, *, name: str | None = None) -> Value:
-    """Product with a constant number: ``out = scale * x``."""
+def scale(x: Value, scale: float, *, name: str | None = None) -> Value: ...
 @overload
 def scale_paired_bins(x: ArrayInput, n: int, factor: float, axis: int = -1) -> jax.Array:
     """Multiplies by ``factor`` the bins of ``rfft`` that represent two bins of ``fft``.
@@ -10338,8 +9722,7 @@ def scale_paired_bins(
     axis: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Multiplies by ``factor`` the bins of ``rfft`` that represent two bins of ``fft``."""
+) -> Value: ...
 @overload
 def scaled_dot_product_attention(
     query: ArrayInput,
@@ -10381,8 +9764,7 @@ def scaled_dot_product_attention(
     causal: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``."""
+) -> Value: ...
 @overload
 def scan_prefix(
     steps: ArrayLike,
@@ -10425,8 +9807,7 @@ def scan_prefix(
     use_key: bool = False,
     key: jax.Array = ...,
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
     steps: ArrayLike,
@@ -10441,8 +9822,7 @@ def scan_prefix(
     *,
     key: jax.Array = ...,
     training: bool = ...,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -10456,8 +9836,7 @@ def scan_prefix(
     use_key: bool = False,
     key: NDArray | jax.Array = ...,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -10472,8 +9851,7 @@ def scan_prefix(
     use_key: bool = False,
     key: NDArray | jax.Array = ...,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -10488,8 +9866,7 @@ def scan_prefix(
     *,
     key: NDArray | jax.Array = ...,
     training: bool = ...,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scan_prefix(
     steps: Symbol | ArrayLike,
@@ -10504,8 +9881,7 @@ def scan_prefix(
     key: Symbol | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> Symbol: ...
 @overload
 def scan_prefix(
     steps: Symbol | ArrayLike,
@@ -10521,8 +9897,7 @@ def scan_prefix(
     key: Symbol | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> Symbol: ...
 @overload
 def scan_prefix(
     steps: Symbol | ArrayLike,
@@ -10538,8 +9913,7 @@ def scan_prefix(
     key: Symbol | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> Symbol: ...
 @overload
 def scan_prefix(
     steps: Variable | ArrayLike,
@@ -10554,8 +9928,7 @@ def scan_prefix(
     key: Variable | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Variable, ...]: ...
 @overload
 def scan_prefix(
     steps: Variable | ArrayLike,
@@ -10571,8 +9944,7 @@ def scan_prefix(
     key: Variable | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Variable, ...]: ...
 @overload
 def scan_prefix(
     steps: Variable | ArrayLike,
@@ -10588,8 +9960,7 @@ def scan_prefix(
     key: Variable | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Variable, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Variable, ...]: ...
 @overload
 def scan_prefix(
     steps: Var | ArrayLike,
@@ -10604,8 +9975,7 @@ def scan_prefix(
     key: Var | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Var, ...]: ...
 @overload
 def scan_prefix(
     steps: Var | ArrayLike,
@@ -10621,8 +9991,7 @@ def scan_prefix(
     key: Var | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Var, ...]: ...
 @overload
 def scan_prefix(
     steps: Var | ArrayLike,
@@ -10638,8 +10007,7 @@ def scan_prefix(
     key: Var | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> tuple[Var, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[Var, ...]: ...
 @overload
 def scatter_add(
     x: ArrayInput,
@@ -10667,8 +10035,7 @@ def scatter_add(
     axis: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> Value: ...
 @overload
 def scatter_nd(
     updates: ArrayInput,
@@ -10694,8 +10061,7 @@ def scatter_nd(
     axis: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Adds ``updates`` to an array of zeros of ``shape`` at the coordinates ``indices``."""
+) -> Value: ...
 @overload
 def searchsorted(
     sorted: ArrayInput,
@@ -10722,8 +10088,7 @@ def searchsorted(
     side: Literal['left', 'right'] = 'left',
     *,
     name: str | None = None,
-) -> Value:
-    """Indices at which ``values`` would be inserted into ``sorted`` to keep it in order."""
+) -> Value: ...
 @overload
 def selu(x: ArrayInput) -> jax.Array:
     """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``.
@@ -10738,11 +10103,9 @@ def selu(x: ArrayInput) -> jax.Array:
         Array([0.      , 1.050701], dtype=float32)
     """
 @overload
-def selu(x: SelectedRows) -> Any:
-    """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
+def selu(x: SelectedRows) -> Any: ...
 @overload
-def selu(x: Value, *, name: str | None = None) -> Value:
-    """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
+def selu(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def sequence_argmax(x: ArrayInput, offsets: ArrayInput) -> jax.Array:
     """The step of ``x`` with the first of the largest entries of each sequence.
@@ -10762,8 +10125,7 @@ def sequence_argmax(
     offsets: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """The step of ``x`` with the first of the largest entries of each sequence."""
+) -> Value: ...
 @overload
 def sequence_concat(xs: Sequence[ArrayLike], offsets: ArrayLike) -> tuple[jax.Array, jax.Array]:
     """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets.
@@ -10786,32 +10148,28 @@ def sequence_concat(xs: Sequence[ArrayLike], offsets: ArrayLike) -> tuple[jax.Ar
 def sequence_concat(
     xs: Sequence[NDArray | ArrayLike],
     offsets: NDArray | ArrayLike,
-) -> tuple[NDArray, NDArray]:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sequence_concat(
     xs: Sequence[Symbol | ArrayLike],
     offsets: Symbol | ArrayLike,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> Symbol: ...
 @overload
 def sequence_concat(
     xs: Sequence[Variable | ArrayLike],
     offsets: Variable | ArrayLike,
     *,
     name: str | None = None,
-) -> tuple[Variable, Variable]:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> tuple[Variable, Variable]: ...
 @overload
 def sequence_concat(
     xs: Sequence[Var | ArrayLike],
     offsets: Var | ArrayLike,
     *,
     name: str | None = None,
-) -> tuple[Var, Var]:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> tuple[Var, Var]: ...
 @overload
 def sequence_context(
     x: ArrayInput,
@@ -10843,8 +10201,7 @@ def sequence_context(
     context_start: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """The context window of each step in its sequence, along a new second axis."""
+) -> Value: ...
 @overload
 def sequence_context_adjoint(
     contexts: ArrayInput,
@@ -10868,8 +10225,7 @@ def sequence_context_adjoint(
     context_start: int,
     *,
     name: str | None = None,
-) -> Value:
-    """The adjoint of ``sequence_context``: for each step, the sum of its copies in ``contexts``."""
+) -> Value: ...
 @overload
 def sequence_conv(
     x: ArrayInput,
@@ -10904,8 +10260,7 @@ def sequence_conv(
     channels: int,
     context_length: int = 3,
     context_start: int | None = None,
-) -> NDArray:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> NDArray: ...
 @overload
 def sequence_conv(
     x: Symbol | ArrayInput,
@@ -10916,8 +10271,7 @@ def sequence_conv(
     context_length: int = 3,
     context_start: int | None = None,
     name: str | None = None,
-) -> Symbol:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> Symbol: ...
 @overload
 def sequence_conv(
     x: Variable | ArrayInput,
@@ -10928,8 +10282,7 @@ def sequence_conv(
     context_length: int = 3,
     context_start: int | None = None,
     name: str | None = None,
-) -> Variable:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> Variable: ...
 @overload
 def sequence_conv(
     x: Value | ArrayInput,
@@ -10940,8 +10293,7 @@ def sequence_conv(
     context_start: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> Value: ...
 @overload
 def sequence_expand(
     x: ArrayInput,
@@ -10977,8 +10329,7 @@ def sequence_expand(
     n_sequences: int,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Repeats each sequence of ``x`` as many times as ``offsets`` has steps for it."""
+) -> Symbol: ...
 @overload
 def sequence_expand(
     x: Value | ArrayInput,
@@ -10988,8 +10339,7 @@ def sequence_expand(
     n_sequences: int,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """Repeats each sequence of ``x`` as many times as ``offsets`` has steps for it."""
+) -> tuple[Value, Value]: ...
 @overload
 def sequence_expand_as(x: ArrayInput, offsets: ArrayInput, total_length: int) -> jax.Array:
     """Repeats each row of ``x`` for every step of its sequence.
@@ -11012,8 +10362,7 @@ def sequence_expand_as(
     total_length: int,
     *,
     name: str | None = None,
-) -> Value:
-    """Repeats each row of ``x`` for every step of its sequence."""
+) -> Value: ...
 @overload
 def sequence_ids(offsets: ArrayInput, total_length: int) -> jax.Array:
     """The index of the sequence that each of ``total_length`` steps belongs to.
@@ -11027,8 +10376,7 @@ def sequence_ids(offsets: ArrayInput, total_length: int) -> jax.Array:
         Array([0, 0, 2, 2, 2, 3], dtype=int32)
     """
 @overload
-def sequence_ids(offsets: Value, total_length: int, *, name: str | None = None) -> Value:
-    """The index of the sequence that each of ``total_length`` steps belongs to."""
+def sequence_ids(offsets: Value, total_length: int, *, name: str | None = None) -> Value: ...
 @overload
 def sequence_last(
     data: ArrayInput,
@@ -11054,8 +10402,7 @@ def sequence_last(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """The last step of each sequence in ``data``."""
+) -> Value: ...
 @overload
 def sequence_lengths(offsets: ArrayInput) -> jax.Array:
     """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32.
@@ -11066,8 +10413,7 @@ def sequence_lengths(offsets: ArrayInput) -> jax.Array:
         Array([2, 0, 3], dtype=int32)
     """
 @overload
-def sequence_lengths(offsets: Value, *, name: str | None = None) -> Value:
-    """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32."""
+def sequence_lengths(offsets: Value, *, name: str | None = None) -> Value: ...
 @overload
 def sequence_mask(
     data: ArrayInput,
@@ -11095,8 +10441,7 @@ def sequence_mask(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Replaces the entries of ``data`` after the end of each sequence by ``value``."""
+) -> Value: ...
 @overload
 def sequence_offsets(length: ArrayInput) -> jax.Array:
     """The offsets of consecutive sequences of the given lengths.
@@ -11110,8 +10455,7 @@ def sequence_offsets(length: ArrayInput) -> jax.Array:
         Array([0, 2, 2, 5], dtype=int32)
     """
 @overload
-def sequence_offsets(length: Value, *, name: str | None = None) -> Value:
-    """The offsets of consecutive sequences of the given lengths."""
+def sequence_offsets(length: Value, *, name: str | None = None) -> Value: ...
 @overload
 def sequence_pad(
     x: ArrayInput,
@@ -11145,8 +10489,7 @@ def sequence_pad(
     pad_value: float = 0.0,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Pads each sequence to a row of ``padded_length`` steps, and returns the lengths."""
+) -> Symbol: ...
 @overload
 def sequence_pad(
     x: Value | ArrayInput,
@@ -11155,8 +10498,7 @@ def sequence_pad(
     pad_value: float = 0.0,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """Pads each sequence to a row of ``padded_length`` steps, and returns the lengths."""
+) -> tuple[Value, Value]: ...
 @overload
 def sequence_pool(
     x: ArrayInput,
@@ -11190,8 +10532,7 @@ def sequence_pool(
     pad_value: float = 0.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Reduces the steps of each sequence to one row by ``pool``; ``pad_value`` for empty sequences."""
+) -> Value: ...
 @overload
 def sequence_reverse(
     data: ArrayInput,
@@ -11228,8 +10569,7 @@ def sequence_reverse(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Value:
-    """Reverses the steps of each sequence of ``data``; entries after its end are unchanged."""
+) -> Value: ...
 @overload
 def sequence_slice(
     x: ArrayInput,
@@ -11265,8 +10605,7 @@ def sequence_slice(
     total_length: int | None = None,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Selects ``length`` steps of each sequence from step ``begin`` on, and returns the offsets."""
+) -> Symbol: ...
 @overload
 def sequence_slice(
     x: Value | ArrayInput,
@@ -11276,8 +10615,7 @@ def sequence_slice(
     total_length: int | None = None,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """Selects ``length`` steps of each sequence from step ``begin`` on, and returns the offsets."""
+) -> tuple[Value, Value]: ...
 @overload
 def sequence_softmax(x: ArrayInput, offsets: ArrayInput) -> jax.Array:
     """The softmax over the steps of each sequence, separately for each entry of a step.
@@ -11299,8 +10637,7 @@ def sequence_softmax(
     offsets: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """The softmax over the steps of each sequence, separately for each entry of a step."""
+) -> Value: ...
 @overload
 def sequence_unpad(
     x: ArrayInput,
@@ -11330,8 +10667,7 @@ def sequence_unpad(
     total_length: int | None = None,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Concatenates the first ``length`` steps of each row, and returns the offsets of the rows."""
+) -> Symbol: ...
 @overload
 def sequence_unpad(
     x: Value | ArrayInput,
@@ -11339,8 +10675,7 @@ def sequence_unpad(
     total_length: int | None = None,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """Concatenates the first ``length`` steps of each row, and returns the offsets of the rows."""
+) -> tuple[Value, Value]: ...
 @overload
 def sgd(param: ArrayInput, grad: ArrayInput, learning_rate: ArrayInput) -> jax.Array:
     """A step of gradient descent: ``new_param = param - learning_rate * grad``.
@@ -11359,8 +10694,7 @@ def sgd(
     param: SelectedRows | ArrayInput,
     grad: SelectedRows | ArrayInput,
     learning_rate: SelectedRows | ArrayInput,
-) -> Any:
-    """A step of gradient descent: ``new_param = param - learning_rate * grad``."""
+) -> Any: ...
 @overload
 def sgd(
     param: Value | ArrayInput,
@@ -11368,8 +10702,7 @@ def sgd(
     learning_rate: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """A step of gradient descent: ``new_param = param - learning_rate * grad``."""
+) -> Value: ...
 @overload
 def shard(x: ArrayInput, sharding: Any) -> jax.Array:
     """Returns ``x``, split over the devices of the current mesh.
@@ -11397,8 +10730,7 @@ def shard(x: ArrayInput, sharding: Any) -> jax.Array:
         data
     """
 @overload
-def shard(x: Value, sharding: Any, *, name: str | None = None) -> Value:
-    """Returns ``x``, split over the devices of the current mesh."""
+def shard(x: Value, sharding: Any, *, name: str | None = None) -> Value: ...
 @overload
 def sigmoid(x: ArrayInput) -> jax.Array:
     """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow.
@@ -11411,8 +10743,7 @@ def sigmoid(x: ArrayInput) -> jax.Array:
         Array([0.5, 0. ], dtype=float32)
     """
 @overload
-def sigmoid(x: Value, *, name: str | None = None) -> Value:
-    """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow."""
+def sigmoid(x: Value, *, name: str | None = None) -> Value: ...
 expit = sigmoid
 logistic = sigmoid
 @overload
@@ -11434,8 +10765,7 @@ def sigmoid_cross_entropy(
     labels: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Sigmoid cross-entropy ``-p log(sigmoid(x)) - (1 - p) log(1 - sigmoid(x))``, element-wise."""
+) -> Value: ...
 sigmoid_binary_cross_entropy = sigmoid_cross_entropy
 sigmoid_cross_entropy_with_logits = sigmoid_cross_entropy
 @overload
@@ -11455,11 +10785,9 @@ def sign(x: ArrayInput) -> jax.Array:
         Array([0.+1.j], dtype=complex64)
     """
 @overload
-def sign(x: SelectedRows) -> Any:
-    """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
+def sign(x: SelectedRows) -> Any: ...
 @overload
-def sign(x: Value, *, name: str | None = None) -> Value:
-    """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
+def sign(x: Value, *, name: str | None = None) -> Value: ...
 sgn = sign
 @overload
 def sign_straight_through(x: ArrayInput) -> jax.Array:
@@ -11474,11 +10802,9 @@ def sign_straight_through(x: ArrayInput) -> jax.Array:
         (Array(-1., dtype=float32), Array(1., dtype=float32))
     """
 @overload
-def sign_straight_through(x: SelectedRows) -> Any:
-    """Sign of each entry, -1, 0 or 1, with the gradient of the identity."""
+def sign_straight_through(x: SelectedRows) -> Any: ...
 @overload
-def sign_straight_through(x: Value, *, name: str | None = None) -> Value:
-    """Sign of each entry, -1, 0 or 1, with the gradient of the identity."""
+def sign_straight_through(x: Value, *, name: str | None = None) -> Value: ...
 sign_ste = sign_straight_through
 @overload
 def silu(x: ArrayInput) -> jax.Array:
@@ -11490,11 +10816,9 @@ def silu(x: ArrayInput) -> jax.Array:
         Array([   0., 1000.], dtype=float32)
     """
 @overload
-def silu(x: SelectedRows) -> Any:
-    """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
+def silu(x: SelectedRows) -> Any: ...
 @overload
-def silu(x: Value, *, name: str | None = None) -> Value:
-    """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
+def silu(x: Value, *, name: str | None = None) -> Value: ...
 swish = silu
 @overload
 def sin(x: ArrayInput) -> jax.Array:
@@ -11506,11 +10830,9 @@ def sin(x: ArrayInput) -> jax.Array:
         Array([0., 1.], dtype=float32)
     """
 @overload
-def sin(x: SelectedRows) -> Any:
-    """Sine of an angle in radians, element-wise."""
+def sin(x: SelectedRows) -> Any: ...
 @overload
-def sin(x: Value, *, name: str | None = None) -> Value:
-    """Sine of an angle in radians, element-wise."""
+def sin(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def sinc(x: ArrayInput, n: int = 0) -> jax.Array:
     """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative.
@@ -11524,8 +10846,7 @@ def sinc(x: ArrayInput, n: int = 0) -> jax.Array:
         Array([1., 0.], dtype=float32)
     """
 @overload
-def sinc(x: Value, n: int = 0, *, name: str | None = None) -> Value:
-    """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative."""
+def sinc(x: Value, n: int = 0, *, name: str | None = None) -> Value: ...
 @overload
 def sinh(x: ArrayInput) -> jax.Array:
     """Hyperbolic sine, element-wise.
@@ -11536,11 +10857,9 @@ def sinh(x: ArrayInput) -> jax.Array:
         Array([ 0., inf], dtype=float32)
     """
 @overload
-def sinh(x: SelectedRows) -> Any:
-    """Hyperbolic sine, element-wise."""
+def sinh(x: SelectedRows) -> Any: ...
 @overload
-def sinh(x: Value, *, name: str | None = None) -> Value:
-    """Hyperbolic sine, element-wise."""
+def sinh(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def slice(
     x: ArrayInput,
@@ -11565,8 +10884,7 @@ def slice(
     step: Sequence[int | None] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Slices ``x`` as ``x[begin[0]:end[0]:step[0], ...]`` by Python's rules, for positive steps."""
+) -> Value: ...
 @overload
 def slice_axis(x: ArrayInput, axis: int, begin: int, end: int | None) -> jax.Array:
     """Slices ``x`` along one axis, ``x[..., begin:end, ...]``, by Python's rules; None is the end.
@@ -11585,8 +10903,7 @@ def slice_axis(
     end: int | None,
     *,
     name: str | None = None,
-) -> Value:
-    """Slices ``x`` along one axis, ``x[..., begin:end, ...]``, by Python's rules; None is the end."""
+) -> Value: ...
 @overload
 def slice_like(x: ArrayInput, like: ArrayInput, axes: Sequence[int] = ()) -> jax.Array:
     """Slices ``x`` to the lengths that ``like`` has along ``axes``, by default along all axes.
@@ -11606,8 +10923,7 @@ def slice_like(
     axes: Sequence[int] = (),
     *,
     name: str | None = None,
-) -> Value:
-    """Slices ``x`` to the lengths that ``like`` has along ``axes``, by default along all axes."""
+) -> Value: ...
 @overload
 def slogdet(a: ArrayInput) -> tuple[jax.Array, jax.Array]:
     """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``.
@@ -11622,11 +10938,9 @@ def slogdet(a: ArrayInput) -> tuple[jax.Array, jax.Array]:
         (Array(-1., dtype=float32), Array(0., dtype=float32))
     """
 @overload
-def slogdet(a: Symbol, *, name: str | None = None) -> Symbol:
-    """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
+def slogdet(a: Symbol, *, name: str | None = None) -> Symbol: ...
 @overload
-def slogdet(a: Value, *, name: str | None = None) -> tuple[Value, Value]:
-    """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
+def slogdet(a: Value, *, name: str | None = None) -> tuple[Value, Value]: ...
 linalg_slogdet = slogdet
 @overload
 def smooth_l1(data: ArrayInput, scalar: float = 1.0) -> jax.Array:
@@ -11642,8 +10956,7 @@ def smooth_l1(data: ArrayInput, scalar: float = 1.0) -> jax.Array:
         Array([0.125, 2.5  ], dtype=float32)
     """
 @overload
-def smooth_l1(data: Value, scalar: float = 1.0, *, name: str | None = None) -> Value:
-    """Smooth L1 loss, element-wise: the absolute value with a rounded corner at zero."""
+def smooth_l1(data: Value, scalar: float = 1.0, *, name: str | None = None) -> Value: ...
 @overload
 def softmax(
     x: ArrayInput,
@@ -11666,8 +10979,7 @@ def softmax(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmax along ``axis``: ``exp(x / T) / sum(exp(x / T))``, positive numbers that sum to one."""
+) -> Value: ...
 @overload
 def softmax_cross_entropy(
     logits: ArrayInput,
@@ -11707,8 +11019,7 @@ def softmax_cross_entropy(
     ignore_label: int | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmax cross-entropy for each example: ``-sum(w * p * log_softmax(logits))`` along ``axis``."""
+) -> Value: ...
 softmax_cross_entropy_with_integer_labels = softmax_cross_entropy
 @overload
 def softmax_output(
@@ -11759,8 +11070,7 @@ def softmax_output(
     smooth_alpha: float = 0.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmax along the classes, with the gradient of the cross-entropy: ``softmax(data) - p``."""
+) -> Value: ...
 SoftmaxOutput = softmax_output
 @overload
 def softmax_with_length(
@@ -11788,8 +11098,7 @@ def softmax_with_length(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmax of ``x / temperature`` over the first ``length`` entries along ``axis``."""
+) -> Value: ...
 @overload
 def softmin(
     x: ArrayInput,
@@ -11810,8 +11119,7 @@ def softmin(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """``softmax(-x / temperature)`` along ``axis``: the smallest entry has the largest share."""
+) -> Value: ...
 @overload
 def softmin_with_length(
     x: ArrayInput,
@@ -11834,8 +11142,7 @@ def softmin_with_length(
     temperature: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Softmin over the first ``length`` entries: ``softmax_with_length(-x, length)``."""
+) -> Value: ...
 @overload
 def softplus(x: ArrayInput) -> jax.Array:
     """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow.
@@ -11846,8 +11153,7 @@ def softplus(x: ArrayInput) -> jax.Array:
         Array([   0., 1000.], dtype=float32)
     """
 @overload
-def softplus(x: Value, *, name: str | None = None) -> Value:
-    """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow."""
+def softplus(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def softsign(x: ArrayInput) -> jax.Array:
     """Softsign, element-wise: ``x / (1 + |x|)``.
@@ -11858,11 +11164,9 @@ def softsign(x: ArrayInput) -> jax.Array:
         Array([ 0. , -0.5], dtype=float32)
     """
 @overload
-def softsign(x: SelectedRows) -> Any:
-    """Softsign, element-wise: ``x / (1 + |x|)``."""
+def softsign(x: SelectedRows) -> Any: ...
 @overload
-def softsign(x: Value, *, name: str | None = None) -> Value:
-    """Softsign, element-wise: ``x / (1 + |x|)``."""
+def softsign(x: Value, *, name: str | None = None) -> Value: ...
 soft_sign = softsign
 @overload
 def solve(a: ArrayInput, b: ArrayInput) -> jax.Array:
@@ -11879,8 +11183,7 @@ def solve(a: ArrayInput, b: ArrayInput) -> jax.Array:
         Array([1. , 0.5], dtype=float32)
     """
 @overload
-def solve(a: Value | ArrayInput, b: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Solution of a linear system: ``a @ out = b``."""
+def solve(a: Value | ArrayInput, b: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def sort(
     x: ArrayInput,
@@ -11908,8 +11211,7 @@ def sort(
     stable: bool = True,
     *,
     name: str | None = None,
-) -> Value:
-    """Sorts the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> Value: ...
 @overload
 def space_to_depth(
     x: ArrayInput,
@@ -11936,8 +11238,7 @@ def space_to_depth(
     mode: Literal['DCR', 'CRD'] = 'DCR',
     *,
     name: str | None = None,
-) -> Value:
-    """Rearranges blocks of ``block_size * block_size`` pixels of images into channels."""
+) -> Value: ...
 @overload
 def spatial_transformer(
     data: ArrayInput,
@@ -11966,8 +11267,7 @@ def spatial_transformer(
     target_shape: Sequence[int],
     *,
     name: str | None = None,
-) -> Value:
-    """Samples ``data`` on a grid of ``target_shape`` transformed by the affine maps ``loc``."""
+) -> Value: ...
 @overload
 def split(x: ArrayInput, sections: int | Sequence[int], axis: int = 0) -> tuple[jax.Array, ...]:
     """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions.
@@ -11986,8 +11286,7 @@ def split(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> Symbol:
-    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions."""
+) -> Symbol: ...
 @overload
 def split(
     x: Value,
@@ -11995,8 +11294,7 @@ def split(
     axis: int = 0,
     *,
     name: str | None = None,
-) -> tuple[Value, ...]:
-    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions."""
+) -> tuple[Value, ...]: ...
 @overload
 def split_selected_rows(x: ArrayInput, height_sections: Sequence[int]) -> tuple[jax.Array, ...]:
     """Consecutive parts of ``x`` of the given heights, as for tables stored in several places.
@@ -12013,24 +11311,21 @@ def split_selected_rows(x: ArrayInput, height_sections: Sequence[int]) -> tuple[
         [[2, 0], [1, 2]]
     """
 @overload
-def split_selected_rows(x: SelectedRows, height_sections: Sequence[int]) -> Any:
-    """Consecutive parts of ``x`` of the given heights, as for tables stored in several places."""
+def split_selected_rows(x: SelectedRows, height_sections: Sequence[int]) -> Any: ...
 @overload
 def split_selected_rows(
     x: Symbol,
     height_sections: Sequence[int],
     *,
     name: str | None = None,
-) -> Symbol:
-    """Consecutive parts of ``x`` of the given heights, as for tables stored in several places."""
+) -> Symbol: ...
 @overload
 def split_selected_rows(
     x: Value,
     height_sections: Sequence[int],
     *,
     name: str | None = None,
-) -> tuple[Value, ...]:
-    """Consecutive parts of ``x`` of the given heights, as for tables stored in several places."""
+) -> tuple[Value, ...]: ...
 @overload
 def sqrt(x: ArrayInput) -> jax.Array:
     """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite.
@@ -12041,11 +11336,9 @@ def sqrt(x: ArrayInput) -> jax.Array:
         Array([2., 3.], dtype=float32)
     """
 @overload
-def sqrt(x: SelectedRows) -> Any:
-    """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
+def sqrt(x: SelectedRows) -> Any: ...
 @overload
-def sqrt(x: Value, *, name: str | None = None) -> Value:
-    """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
+def sqrt(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def square(x: ArrayInput) -> jax.Array:
     """Square, element-wise: ``out = x * x``.
@@ -12056,11 +11349,9 @@ def square(x: ArrayInput) -> jax.Array:
         Array([4., 9.], dtype=float32)
     """
 @overload
-def square(x: SelectedRows) -> Any:
-    """Square, element-wise: ``out = x * x``."""
+def square(x: SelectedRows) -> Any: ...
 @overload
-def square(x: Value, *, name: str | None = None) -> Value:
-    """Square, element-wise: ``out = x * x``."""
+def square(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def squared_difference(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Squared difference of two arrays, element-wise: ``(x - y)^2``.
@@ -12076,8 +11367,7 @@ def squared_difference(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Squared difference of two arrays, element-wise: ``(x - y)^2``."""
+) -> Value: ...
 square_error_cost = squared_difference
 @overload
 def squeeze(x: ArrayInput, axis: int | Sequence[int] | None = None) -> jax.Array:
@@ -12094,8 +11384,7 @@ def squeeze(
     axis: int | Sequence[int] | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Removes axes of length 1 from ``x``: those named, or all of them."""
+) -> Value: ...
 @overload
 def stack(*xs: ArrayLike, axis: int = 0) -> jax.Array:
     """Joins arrays of the same shape along a new axis; ``axis`` refers to the result.
@@ -12107,42 +11396,33 @@ def stack(*xs: ArrayLike, axis: int = 0) -> jax.Array:
                [2, 4]], dtype=int32)
     """
 @overload
-def stack(xs: Sequence[ArrayLike], *, axis: int = 0) -> jax.Array:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(xs: Sequence[ArrayLike], *, axis: int = 0) -> jax.Array: ...
 @overload
-def stack(*xs: NDArray | ArrayLike, axis: int = 0) -> NDArray:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(*xs: NDArray | ArrayLike, axis: int = 0) -> NDArray: ...
 @overload
-def stack(xs: Sequence[NDArray | ArrayLike], *, axis: int = 0) -> NDArray:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(xs: Sequence[NDArray | ArrayLike], *, axis: int = 0) -> NDArray: ...
 @overload
-def stack(*xs: Symbol | ArrayLike, axis: int = 0, name: str | None = None) -> Symbol:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(*xs: Symbol | ArrayLike, axis: int = 0, name: str | None = None) -> Symbol: ...
 @overload
 def stack(
     xs: Sequence[Symbol | ArrayLike],
     *,
     axis: int = 0,
     name: str | None = None,
-) -> Symbol:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+) -> Symbol: ...
 @overload
-def stack(*xs: Variable | ArrayLike, axis: int = 0, name: str | None = None) -> Variable:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(*xs: Variable | ArrayLike, axis: int = 0, name: str | None = None) -> Variable: ...
 @overload
 def stack(
     xs: Sequence[Variable | ArrayLike],
     *,
     axis: int = 0,
     name: str | None = None,
-) -> Variable:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+) -> Variable: ...
 @overload
-def stack(*xs: Var | ArrayLike, axis: int = 0, name: str | None = None) -> Var:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(*xs: Var | ArrayLike, axis: int = 0, name: str | None = None) -> Var: ...
 @overload
-def stack(xs: Sequence[Var | ArrayLike], *, axis: int = 0, name: str | None = None) -> Var:
-    """Joins arrays of the same shape along a new axis; ``axis`` refers to the result."""
+def stack(xs: Sequence[Var | ArrayLike], *, axis: int = 0, name: str | None = None) -> Var: ...
 @overload
 def std(
     x: ArrayInput,
@@ -12171,8 +11451,7 @@ def std(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``."""
+) -> Value: ...
 @overload
 def stop_gradient(x: ArrayInput) -> jax.Array:
     """Returns ``x`` and stops its gradient: nothing flows back through it.
@@ -12183,11 +11462,9 @@ def stop_gradient(x: ArrayInput) -> jax.Array:
         Array([1., 2.], dtype=float32)
     """
 @overload
-def stop_gradient(x: SelectedRows) -> Any:
-    """Returns ``x`` and stops its gradient: nothing flows back through it."""
+def stop_gradient(x: SelectedRows) -> Any: ...
 @overload
-def stop_gradient(x: Value, *, name: str | None = None) -> Value:
-    """Returns ``x`` and stops its gradient: nothing flows back through it."""
+def stop_gradient(x: Value, *, name: str | None = None) -> Value: ...
 BlockGrad = stop_gradient
 block_grad = stop_gradient
 detach = stop_gradient
@@ -12217,8 +11494,7 @@ def student_t_log_density(
     scale: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of Student's t distribution with ``df`` degrees of freedom."""
+) -> Value: ...
 @overload
 def subtract(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise difference of two arrays: ``out = x - y``.
@@ -12229,11 +11505,9 @@ def subtract(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([-2., -1.], dtype=float32)
     """
 @overload
-def subtract(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any:
-    """Element-wise difference of two arrays: ``out = x - y``."""
+def subtract(x: SelectedRows | ArrayInput, y: SelectedRows | ArrayInput) -> Any: ...
 @overload
-def subtract(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise difference of two arrays: ``out = x - y``."""
+def subtract(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 broadcast_minus = subtract
 broadcast_sub = subtract
 elementwise_sub = subtract
@@ -12261,8 +11535,7 @@ def sum(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Sum over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> Value: ...
 reduce_sum = sum
 sum_along = sum
 sum_axis = sum
@@ -12278,11 +11551,9 @@ def sum_to(x: ArrayInput, shape: int | Sequence[int]) -> jax.Array:
         Array([3., 3.], dtype=float32)
     """
 @overload
-def sum_to(x: SelectedRows, shape: int | Sequence[int]) -> Any:
-    """Sums ``x`` over the axes that broadcasting from ``shape`` adds or stretches."""
+def sum_to(x: SelectedRows, shape: int | Sequence[int]) -> Any: ...
 @overload
-def sum_to(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value:
-    """Sums ``x`` over the axes that broadcasting from ``shape`` adds or stretches."""
+def sum_to(x: Value, shape: int | Sequence[int], *, name: str | None = None) -> Value: ...
 @overload
 def sumlogdiag(a: ArrayInput) -> jax.Array:
     """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``.
@@ -12296,8 +11567,7 @@ def sumlogdiag(a: ArrayInput) -> jax.Array:
         Array(0., dtype=float32)
     """
 @overload
-def sumlogdiag(a: Value, *, name: str | None = None) -> Value:
-    """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``."""
+def sumlogdiag(a: Value, *, name: str | None = None) -> Value: ...
 linalg_sumlogdiag = sumlogdiag
 @overload
 def svd(x: ArrayInput, full_matrices: bool = False) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -12324,16 +11594,14 @@ def svd(x: ArrayInput, full_matrices: bool = False) -> tuple[jax.Array, jax.Arra
         Array([3., 2.], dtype=float32)
     """
 @overload
-def svd(x: Symbol, full_matrices: bool = False, *, name: str | None = None) -> Symbol:
-    """Singular value decomposition ``x = (u * s) @ vh``, reduced by default."""
+def svd(x: Symbol, full_matrices: bool = False, *, name: str | None = None) -> Symbol: ...
 @overload
 def svd(
     x: Value,
     full_matrices: bool = False,
     *,
     name: str | None = None,
-) -> tuple[Value, Value, Value]:
-    """Singular value decomposition ``x = (u * s) @ vh``, reduced by default."""
+) -> tuple[Value, Value, Value]: ...
 @overload
 def svdvals(x: ArrayInput) -> jax.Array:
     """Singular values of a matrix, in descending order.
@@ -12347,8 +11615,7 @@ def svdvals(x: ArrayInput) -> jax.Array:
         Array([3., 2.], dtype=float32)
     """
 @overload
-def svdvals(x: Value, *, name: str | None = None) -> Value:
-    """Singular values of a matrix, in descending order."""
+def svdvals(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def svm_output(
     data: ArrayInput,
@@ -12380,8 +11647,7 @@ def svm_output(
     use_linear: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Returns ``data``; its gradient is that of a multi-class hinge loss."""
+) -> Value: ...
 SVMOutput = svm_output
 @overload
 def swapaxes(x: ArrayInput, axis1: int, axis2: int) -> jax.Array:
@@ -12393,8 +11659,7 @@ def swapaxes(x: ArrayInput, axis1: int, axis2: int) -> jax.Array:
         (4, 3, 2)
     """
 @overload
-def swapaxes(x: Value, axis1: int, axis2: int, *, name: str | None = None) -> Value:
-    """Interchanges the axes ``axis1`` and ``axis2`` of ``x``."""
+def swapaxes(x: Value, axis1: int, axis2: int, *, name: str | None = None) -> Value: ...
 @overload
 def syrk(a: ArrayInput, transpose: bool = False, alpha: float = 1.0) -> jax.Array:
     """Symmetric rank-k product: ``alpha * a @ a^T``, or ``alpha * a^T @ a`` with ``transpose``.
@@ -12415,8 +11680,7 @@ def syrk(
     alpha: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Symmetric rank-k product: ``alpha * a @ a^T``, or ``alpha * a^T @ a`` with ``transpose``."""
+) -> Value: ...
 linalg_syrk = syrk
 @overload
 def take(
@@ -12445,8 +11709,7 @@ def take(
     axis: int = 0,
     mode: Literal['fill', 'clip', 'wrap'] = 'fill',
     fill_value: float | None = None,
-) -> Any:
-    """Selects the entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis."""
+) -> Any: ...
 @overload
 def take(
     x: Value | ArrayInput,
@@ -12456,8 +11719,7 @@ def take(
     fill_value: float | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Selects the entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis."""
+) -> Value: ...
 gather = take
 @overload
 def take_along_axis(
@@ -12489,8 +11751,7 @@ def take_along_axis(
     fill_value: float | None = None,
     *,
     name: str | None = None,
-) -> Value:
-    """Selects entries of ``x`` along ``axis`` by an array of indices with the same axes."""
+) -> Value: ...
 index_sample = take_along_axis
 @overload
 def tan(x: ArrayInput) -> jax.Array:
@@ -12502,11 +11763,9 @@ def tan(x: ArrayInput) -> jax.Array:
         Array([0., 1.], dtype=float32)
     """
 @overload
-def tan(x: SelectedRows) -> Any:
-    """Tangent of an angle in radians, element-wise."""
+def tan(x: SelectedRows) -> Any: ...
 @overload
-def tan(x: Value, *, name: str | None = None) -> Value:
-    """Tangent of an angle in radians, element-wise."""
+def tan(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def tanh(x: ArrayInput) -> jax.Array:
     """Hyperbolic tangent, element-wise.
@@ -12519,11 +11778,9 @@ def tanh(x: ArrayInput) -> jax.Array:
         Array([0., 1.], dtype=float32)
     """
 @overload
-def tanh(x: SelectedRows) -> Any:
-    """Hyperbolic tangent, element-wise."""
+def tanh(x: SelectedRows) -> Any: ...
 @overload
-def tanh(x: Value, *, name: str | None = None) -> Value:
-    """Hyperbolic tangent, element-wise."""
+def tanh(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def tensordot(
     x: ArrayInput,
@@ -12550,8 +11807,7 @@ def tensordot(
     axes: int | Sequence[int | Sequence[int]] = 2,
     *,
     name: str | None = None,
-) -> Value:
-    """Tensor contraction: the sum of products over given axes of both arrays."""
+) -> Value: ...
 @overload
 def tile(x: ArrayInput, repetitions: int | Sequence[int]) -> jax.Array:
     """Tiles ``x``, repeating it ``repetitions[i]`` times along axis ``i``.
@@ -12566,8 +11822,7 @@ def tile(x: ArrayInput, repetitions: int | Sequence[int]) -> jax.Array:
                [1, 2, 1, 2]], dtype=int32)
     """
 @overload
-def tile(x: Value, repetitions: int | Sequence[int], *, name: str | None = None) -> Value:
-    """Tiles ``x``, repeating it ``repetitions[i]`` times along axis ``i``."""
+def tile(x: Value, repetitions: int | Sequence[int], *, name: str | None = None) -> Value: ...
 @overload
 def topk(
     x: ArrayInput,
@@ -12595,8 +11850,7 @@ def topk(
     largest: bool = True,
     *,
     name: str | None = None,
-) -> Symbol:
-    """The ``k`` largest entries of ``x`` along ``axis`` in descending order, and their indices."""
+) -> Symbol: ...
 @overload
 def topk(
     x: Value,
@@ -12605,8 +11859,7 @@ def topk(
     largest: bool = True,
     *,
     name: str | None = None,
-) -> tuple[Value, Value]:
-    """The ``k`` largest entries of ``x`` along ``axis`` in descending order, and their indices."""
+) -> tuple[Value, Value]: ...
 top_k = topk
 @overload
 def trace(x: ArrayInput, offset: int = 0, axis1: int = -2, axis2: int = -1) -> jax.Array:
@@ -12630,8 +11883,7 @@ def trace(
     axis2: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Sums of the diagonals of matrices: ``out[...] = sum over i of x[..., i, i + offset]``."""
+) -> Value: ...
 @overload
 def transposed_convolution(
     data: ArrayInput,
@@ -12684,8 +11936,7 @@ def transposed_convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
-) -> NDArray:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> NDArray: ...
 @overload
 def transposed_convolution(
     data: Symbol | ArrayInput,
@@ -12702,8 +11953,7 @@ def transposed_convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Symbol:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> Symbol: ...
 @overload
 def transposed_convolution(
     data: Variable | ArrayInput,
@@ -12720,8 +11970,7 @@ def transposed_convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Variable:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> Variable: ...
 @overload
 def transposed_convolution(
     data: Value | ArrayInput,
@@ -12738,8 +11987,7 @@ def transposed_convolution(
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
     name: str | None = None,
-) -> Value:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> Value: ...
 @overload
 def triangular_solve(
     a: ArrayInput,
@@ -12776,8 +12024,7 @@ def triangular_solve(
     unit_diagonal: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Solution of a triangular system: ``op(a) @ out = alpha * b``."""
+) -> Value: ...
 linalg_trsm = triangular_solve
 @overload
 def tril(x: ArrayInput, k: int = 0) -> jax.Array:
@@ -12794,8 +12041,7 @@ def tril(x: ArrayInput, k: int = 0) -> jax.Array:
                [3, 4]], dtype=int32)
     """
 @overload
-def tril(x: Value, k: int = 0, *, name: str | None = None) -> Value:
-    """Lower triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i <= k``, else 0."""
+def tril(x: Value, k: int = 0, *, name: str | None = None) -> Value: ...
 @overload
 def triu(x: ArrayInput, k: int = 0) -> jax.Array:
     """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0.
@@ -12811,8 +12057,7 @@ def triu(x: ArrayInput, k: int = 0) -> jax.Array:
                [0, 4]], dtype=int32)
     """
 @overload
-def triu(x: Value, k: int = 0, *, name: str | None = None) -> Value:
-    """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0."""
+def triu(x: Value, k: int = 0, *, name: str | None = None) -> Value: ...
 @overload
 def trmm(
     a: ArrayInput,
@@ -12846,8 +12091,7 @@ def trmm(
     alpha: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Triangular matrix product: ``alpha * op(a) @ b``, or ``alpha * b @ op(a)`` on the right."""
+) -> Value: ...
 linalg_trmm = trmm
 @overload
 def trunc(x: ArrayInput) -> jax.Array:
@@ -12859,11 +12103,9 @@ def trunc(x: ArrayInput) -> jax.Array:
         Array([ 1., -1.], dtype=float32)
     """
 @overload
-def trunc(x: SelectedRows) -> Any:
-    """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
+def trunc(x: SelectedRows) -> Any: ...
 @overload
-def trunc(x: Value, *, name: str | None = None) -> Value:
-    """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
+def trunc(x: Value, *, name: str | None = None) -> Value: ...
 fix = trunc
 @overload
 def uniform_log_density(x: ArrayInput, low: ArrayInput, high: ArrayInput) -> jax.Array:
@@ -12885,8 +12127,7 @@ def uniform_log_density(
     high: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Log density of the uniform distribution: ``-log(high - low)`` for ``low <= x <= high``."""
+) -> Value: ...
 @overload
 def unstack(x: ArrayInput, axis: int = 0) -> tuple[jax.Array, ...]:
     """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``.
@@ -12900,11 +12141,9 @@ def unstack(x: ArrayInput, axis: int = 0) -> tuple[jax.Array, ...]:
         (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
 @overload
-def unstack(x: Symbol, axis: int = 0, *, name: str | None = None) -> Symbol:
-    """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
+def unstack(x: Symbol, axis: int = 0, *, name: str | None = None) -> Symbol: ...
 @overload
-def unstack(x: Value, axis: int = 0, *, name: str | None = None) -> tuple[Value, ...]:
-    """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
+def unstack(x: Value, axis: int = 0, *, name: str | None = None) -> tuple[Value, ...]: ...
 unbind = unstack
 @overload
 def variance(
@@ -12932,8 +12171,7 @@ def variance(
     keepdims: bool = False,
     *,
     name: str | None = None,
-) -> Value:
-    """Variance ``sum(|x - mean(x)|^2) / (n - correction)`` of ``n`` entries over ``axis``."""
+) -> Value: ...
 @overload
 def vecdot(x: ArrayInput, y: ArrayInput, axis: int = -1) -> jax.Array:
     """Inner product of vectors along an axis: ``out = sum over axis of conj(x) * y``.
@@ -12955,8 +12193,7 @@ def vecdot(
     axis: int = -1,
     *,
     name: str | None = None,
-) -> Value:
-    """Inner product of vectors along an axis: ``out = sum over axis of conj(x) * y``."""
+) -> Value: ...
 @overload
 def warmup_cosine_decay_schedule(
     step: ArrayInput,
@@ -12988,8 +12225,7 @@ def warmup_cosine_decay_schedule(
     exponent: float = 1.0,
     *,
     name: str | None = None,
-) -> Value:
-    """Linear warmup to ``peak_value``, then ``cosine_decay_schedule`` down to ``end_value``."""
+) -> Value: ...
 @overload
 def where(condition: ArrayInput, x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Selects ``x`` where ``condition`` is true (or a nonzero number) and ``y`` elsewhere.
@@ -13010,8 +12246,7 @@ def where(
     y: Value | ArrayInput,
     *,
     name: str | None = None,
-) -> Value:
-    """Selects ``x`` where ``condition`` is true (or a nonzero number) and ``y`` elsewhere."""
+) -> Value: ...
 @overload
 def xlog1py(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise ``x log(1 + y)``; zero where ``x`` is zero, even at ``y = -1``.
@@ -13022,8 +12257,7 @@ def xlog1py(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def xlog1py(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise ``x log(1 + y)``; zero where ``x`` is zero, even at ``y = -1``."""
+def xlog1py(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 @overload
 def xlogy(x: ArrayInput, y: ArrayInput) -> jax.Array:
     """Element-wise ``x log(y)``; zero where ``x`` is zero, even at ``y = 0``.
@@ -13034,8 +12268,7 @@ def xlogy(x: ArrayInput, y: ArrayInput) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def xlogy(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value:
-    """Element-wise ``x log(y)``; zero where ``x`` is zero, even at ``y = 0``."""
+def xlogy(x: Value | ArrayInput, y: Value | ArrayInput, *, name: str | None = None) -> Value: ...
 def zeros(shape: int | Sequence[int], dtype: DTypeLike | None = None) -> jax.Array:
     """An array of zeros, by default in the default floating dtype.
 
@@ -13056,6 +12289,5 @@ def zeros_like(x: ArrayInput, dtype: DTypeLike | None = None) -> jax.Array:
         Array([0., 0.], dtype=float32)
     """
 @overload
-def zeros_like(x: Value, dtype: DTypeLike | None = None, *, name: str | None = None) -> Value:
-    """An array of zeros with the shape of ``x`` and, without ``dtype``, its dtype."""
+def zeros_like(x: Value, dtype: DTypeLike | None = None, *, name: str | None = None) -> Value: ...
 fill_zeros_like = zeros_like

@@ -165,11 +165,9 @@ def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]
 def abs(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Absolute value, element-wise."""
 @overload
-def abs(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Absolute value, element-wise."""
+def abs(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def abs(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Absolute value, element-wise."""
+def abs(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 absolute = abs
 @overload
 def accumulate_rows(
@@ -189,8 +187,7 @@ def accumulate_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``total + x``, where rows are concatenated in a buffer of ``places`` times the rows of ``x``."""
+) -> jax.Array: ...
 @overload
 def accumulate_rows(
     total: NDArray | ArrayInput,
@@ -199,27 +196,22 @@ def accumulate_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``total + x``, where rows are concatenated in a buffer of ``places`` times the rows of ``x``."""
+) -> NDArray: ...
 @overload
 def acos(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``."""
 @overload
-def acos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``."""
+def acos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def acos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``."""
+def acos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arccos = acos
 @overload
 def acosh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic cosine: the nonnegative number whose hyperbolic cosine is ``x``."""
 @overload
-def acosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse hyperbolic cosine: the nonnegative number whose hyperbolic cosine is ``x``."""
+def acosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def acosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse hyperbolic cosine: the nonnegative number whose hyperbolic cosine is ``x``."""
+def acosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arccosh = acosh
 @overload
 def adadelta(
@@ -249,8 +241,7 @@ def adadelta(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of Adadelta, whose length is the root of the mean square of previous steps."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def adadelta(
     param: NDArray | ArrayInput,
@@ -264,8 +255,7 @@ def adadelta(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of Adadelta, whose length is the root of the mean square of previous steps."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def adagrad(
     param: NDArray | ArrayInput,
@@ -288,8 +278,7 @@ def adagrad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """A step of Adagrad: each entry is scaled by the root of the sum of its past squares."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def adagrad(
     param: NDArray | ArrayInput,
@@ -300,8 +289,7 @@ def adagrad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """A step of Adagrad: each entry is scaled by the root of the sum of its past squares."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def adam(
     param: NDArray | ArrayInput,
@@ -338,8 +326,7 @@ def adam(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of Adam; ``step`` is the number of previous steps, zero at the first one."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def adam(
     param: NDArray | ArrayInput,
@@ -357,8 +344,7 @@ def adam(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of Adam; ``step`` is the number of previous steps, zero at the first one."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def adamax(
     param: NDArray | ArrayInput,
@@ -391,8 +377,7 @@ def adamax(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of Adamax; ``step`` is the number of previous steps."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def adamax(
     param: NDArray | ArrayInput,
@@ -408,8 +393,7 @@ def adamax(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of Adamax; ``step`` is the number of previous steps."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def adamw(
     param: NDArray | ArrayInput,
@@ -448,8 +432,7 @@ def adamw(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def adamw(
     param: NDArray | ArrayInput,
@@ -468,8 +451,7 @@ def adamw(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of Adam with decoupled decay of the parameter by ``learning_rate * weight_decay``."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def adaptive_average_pooling(
     data: NDArray,
@@ -488,8 +470,7 @@ def adaptive_average_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Average pooling to ``output_size`` windows over one to three spatial axes."""
+) -> jax.Array: ...
 @overload
 def adaptive_average_pooling(
     data: NDArray,
@@ -498,8 +479,7 @@ def adaptive_average_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Average pooling to ``output_size`` windows over one to three spatial axes."""
+) -> NDArray: ...
 AdaptiveAvgPooling2D = adaptive_average_pooling
 @overload
 def adaptive_average_pooling_gradient(
@@ -519,8 +499,7 @@ def adaptive_average_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adjoint of ``adaptive_average_pooling``: spreads each mean over its window in ``shape``."""
+) -> jax.Array: ...
 @overload
 def adaptive_average_pooling_gradient(
     cotangent: NDArray,
@@ -529,8 +508,7 @@ def adaptive_average_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adjoint of ``adaptive_average_pooling``: spreads each mean over its window in ``shape``."""
+) -> NDArray: ...
 @overload
 def adaptive_max_pooling(
     data: NDArray,
@@ -549,8 +527,7 @@ def adaptive_max_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Max pooling to ``output_size`` windows over one to three spatial axes."""
+) -> jax.Array: ...
 @overload
 def adaptive_max_pooling(
     data: NDArray,
@@ -559,8 +536,7 @@ def adaptive_max_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Max pooling to ``output_size`` windows over one to three spatial axes."""
+) -> NDArray: ...
 @overload
 def adaptive_max_pooling_places(
     data: NDArray,
@@ -579,8 +555,7 @@ def adaptive_max_pooling_places(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Flat positions in ``data`` of the results of ``adaptive_max_pooling``."""
+) -> jax.Array: ...
 @overload
 def adaptive_max_pooling_places(
     data: NDArray,
@@ -589,8 +564,7 @@ def adaptive_max_pooling_places(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Flat positions in ``data`` of the results of ``adaptive_max_pooling``."""
+) -> NDArray: ...
 @overload
 def add(
     x: NDArray | ArrayInput,
@@ -607,8 +581,7 @@ def add(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise sum of two arrays: ``out = x + y``."""
+) -> jax.Array: ...
 @overload
 def add(
     x: NDArray | ArrayInput,
@@ -616,8 +589,7 @@ def add(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise sum of two arrays: ``out = x + y``."""
+) -> NDArray: ...
 add_any = add
 broadcast_add = add
 broadcast_plus = add
@@ -643,8 +615,7 @@ def add_decayed_weights(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``grad + weight_decay * param``: the gradient with that of an L2 penalty added."""
+) -> jax.Array: ...
 @overload
 def add_decayed_weights(
     grad: NDArray | ArrayInput,
@@ -654,36 +625,30 @@ def add_decayed_weights(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``grad + weight_decay * param``: the gradient with that of an L2 penalty added."""
+) -> NDArray: ...
 @overload
 def add_n(*xs: NDArray | ArrayLike, out: _Out, req: _Request = None) -> _Out:
     """Sum of arrays of the same shape, added from left to right."""
 @overload
-def add_n(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out: ...
 @overload
-def add_n(*xs: jax.Array | np.ndarray, out: None = None, req: _Request = None) -> jax.Array:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: jax.Array | np.ndarray, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
 def add_n(
     xs: Sequence[jax.Array | np.ndarray],
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sum of arrays of the same shape, added from left to right."""
+) -> jax.Array: ...
 @overload
-def add_n(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray:
-    """Sum of arrays of the same shape, added from left to right."""
+def add_n(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def add_n(
     xs: Sequence[NDArray | ArrayLike],
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sum of arrays of the same shape, added from left to right."""
+) -> NDArray: ...
 ElementWiseSum = add_n
 accumulate = add_n
 @overload
@@ -708,8 +673,7 @@ def add_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adds ``values`` to the rows ``ids`` of an array of zeros with ``height`` rows."""
+) -> jax.Array: ...
 @overload
 def add_rows(
     values: NDArray | ArrayInput,
@@ -720,8 +684,7 @@ def add_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adds ``values`` to the rows ``ids`` of an array of zeros with ``height`` rows."""
+) -> NDArray: ...
 @overload
 def alias(x: NDArray, number: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs."""
@@ -732,11 +695,9 @@ def alias(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs."""
+) -> jax.Array: ...
 @overload
-def alias(x: NDArray, number: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs."""
+def alias(x: NDArray, number: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def all(
     x: NDArray,
@@ -755,8 +716,7 @@ def all(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Whether all entries over ``axis`` are true (nonzero); true if there are none."""
+) -> jax.Array: ...
 @overload
 def all(
     x: NDArray,
@@ -765,8 +725,7 @@ def all(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Whether all entries over ``axis`` are true (nonzero); true if there are none."""
+) -> NDArray: ...
 reduce_all = all
 @overload
 def any(
@@ -786,8 +745,7 @@ def any(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Whether any entry over ``axis`` is true (nonzero); false if there are none."""
+) -> jax.Array: ...
 @overload
 def any(
     x: NDArray,
@@ -796,8 +754,7 @@ def any(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Whether any entry over ``axis`` is true (nonzero); false if there are none."""
+) -> NDArray: ...
 reduce_any = any
 @overload
 def argmax(
@@ -817,8 +774,7 @@ def argmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Index of the largest entry along ``axis``, the first in case of ties; NaN counts as largest."""
+) -> jax.Array: ...
 @overload
 def argmax(
     x: NDArray,
@@ -827,8 +783,7 @@ def argmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Index of the largest entry along ``axis``, the first in case of ties; NaN counts as largest."""
+) -> NDArray: ...
 @overload
 def argmax_mask(
     x: NDArray,
@@ -847,8 +802,7 @@ def argmax_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """A mask that is true at one entry for each result of ``max``: the first of the largest."""
+) -> jax.Array: ...
 @overload
 def argmax_mask(
     x: NDArray,
@@ -857,8 +811,7 @@ def argmax_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """A mask that is true at one entry for each result of ``max``: the first of the largest."""
+) -> NDArray: ...
 @overload
 def argmin(
     x: NDArray,
@@ -877,8 +830,7 @@ def argmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Index of the smallest entry along ``axis``, the first in case of ties; NaN counts as least."""
+) -> jax.Array: ...
 @overload
 def argmin(
     x: NDArray,
@@ -887,8 +839,7 @@ def argmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Index of the smallest entry along ``axis``, the first in case of ties; NaN counts as least."""
+) -> NDArray: ...
 @overload
 def argsort(
     x: NDArray,
@@ -909,8 +860,7 @@ def argsort(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Indices that sort the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> jax.Array: ...
 @overload
 def argsort(
     x: NDArray,
@@ -920,8 +870,7 @@ def argsort(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Indices that sort the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> NDArray: ...
 @overload
 def array_create(
     like: NDArray | ArrayInput | None = None,
@@ -942,8 +891,7 @@ def array_create(
     dtype: DTypeLike | None = None,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Creates an empty tensor array with capacity for ``capacity`` elements, all zeros."""
+) -> NDArray: ...
 create_array = array_create
 @overload
 def array_length(array: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -954,11 +902,9 @@ def array_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The number of elements of ``array``: one more than the highest index that was written."""
+) -> jax.Array: ...
 @overload
-def array_length(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """The number of elements of ``array``: one more than the highest index that was written."""
+def array_length(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 lod_array_length = array_length
 @overload
 def array_read(
@@ -976,8 +922,7 @@ def array_read(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reads the element of ``array`` at ``index``; zeros if out of range or never written."""
+) -> jax.Array: ...
 @overload
 def array_read(
     array: NDArray | ArrayInput,
@@ -985,8 +930,7 @@ def array_read(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Reads the element of ``array`` at ``index``; zeros if out of range or never written."""
+) -> NDArray: ...
 read_from_array = array_read
 @overload
 def array_stack(array: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -997,11 +941,9 @@ def array_stack(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Stacks all elements of ``array``, up to its capacity; zeros where unwritten."""
+) -> jax.Array: ...
 @overload
-def array_stack(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Stacks all elements of ``array``, up to its capacity; zeros where unwritten."""
+def array_stack(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def array_unstack(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Creates a full tensor array whose elements are the slices of ``x`` along the first axis."""
@@ -1011,11 +953,9 @@ def array_unstack(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Creates a full tensor array whose elements are the slices of ``x`` along the first axis."""
+) -> jax.Array: ...
 @overload
-def array_unstack(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Creates a full tensor array whose elements are the slices of ``x`` along the first axis."""
+def array_unstack(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def array_write(
     array: NDArray | ArrayInput,
@@ -1034,8 +974,7 @@ def array_write(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Writes ``x`` to ``array`` at ``index``; the length becomes at least ``index + 1``."""
+) -> jax.Array: ...
 @overload
 def array_write(
     array: NDArray | ArrayInput,
@@ -1044,38 +983,31 @@ def array_write(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Writes ``x`` to ``array`` at ``index``; the length becomes at least ``index + 1``."""
+) -> NDArray: ...
 write_to_array = array_write
 @overload
 def asin(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
 @overload
-def asin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
+def asin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def asin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
+def asin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arcsin = asin
 @overload
 def asinh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
 @overload
-def asinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
+def asinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def asinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
+def asinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arcsinh = asinh
 @overload
 def atan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
 @overload
-def atan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
+def atan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def atan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
+def atan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arctan = atan
 @overload
 def atan2(
@@ -1093,8 +1025,7 @@ def atan2(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Angle in ``[-pi, pi]`` of the point with first coordinate ``y`` and second coordinate ``x``."""
+) -> jax.Array: ...
 @overload
 def atan2(
     x: NDArray | ArrayInput,
@@ -1102,18 +1033,15 @@ def atan2(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Angle in ``[-pi, pi]`` of the point with first coordinate ``y`` and second coordinate ``x``."""
+) -> NDArray: ...
 arctan2 = atan2
 @overload
 def atanh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
 @overload
-def atanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
+def atanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def atanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
+def atanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 arctanh = atanh
 @overload
 def average_pooling(
@@ -1143,8 +1071,7 @@ def average_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Average pooling: the mean of each window over one to three spatial axes."""
+) -> jax.Array: ...
 @overload
 def average_pooling(
     data: NDArray,
@@ -1158,8 +1085,7 @@ def average_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Average pooling: the mean of each window over one to three spatial axes."""
+) -> NDArray: ...
 @overload
 def average_pooling_gradient(
     cotangent: NDArray,
@@ -1190,8 +1116,7 @@ def average_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adjoint of ``average_pooling`` for data of ``shape``: spreads each mean over its window."""
+) -> jax.Array: ...
 @overload
 def average_pooling_gradient(
     cotangent: NDArray,
@@ -1206,8 +1131,7 @@ def average_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adjoint of ``average_pooling`` for data of ``shape``: spreads each mean over its window."""
+) -> NDArray: ...
 @overload
 def band_part(
     x: NDArray,
@@ -1226,8 +1150,7 @@ def band_part(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Keeps the entries of matrices within a band of diagonals and sets the others to zero."""
+) -> jax.Array: ...
 @overload
 def band_part(
     x: NDArray,
@@ -1236,8 +1159,7 @@ def band_part(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Keeps the entries of matrices within a band of diagonals and sets the others to zero."""
+) -> NDArray: ...
 @overload
 def batch_dot(
     a: NDArray | ArrayInput,
@@ -1258,8 +1180,7 @@ def batch_dot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Batched matrix product: ``out[n] = a[n] @ b[n]``."""
+) -> jax.Array: ...
 @overload
 def batch_dot(
     a: NDArray | ArrayInput,
@@ -1269,8 +1190,7 @@ def batch_dot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Batched matrix product: ``out[n] = a[n] @ b[n]``."""
+) -> NDArray: ...
 bmm = batch_dot
 @overload
 def batch_norm(
@@ -1302,8 +1222,7 @@ def batch_norm(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> jax.Array: ...
 @overload
 def batch_norm(
     data: NDArray | ArrayInput,
@@ -1318,8 +1237,7 @@ def batch_norm(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> NDArray: ...
 @overload
 def bernoulli_log_density(
     x: NDArray | ArrayInput,
@@ -1336,8 +1254,7 @@ def bernoulli_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the Bernoulli distribution: ``x log(p) + (1 - x) log(1 - p)``."""
+) -> jax.Array: ...
 @overload
 def bernoulli_log_density(
     x: NDArray | ArrayInput,
@@ -1345,8 +1262,7 @@ def bernoulli_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the Bernoulli distribution: ``x log(p) + (1 - x) log(1 - p)``."""
+) -> NDArray: ...
 @overload
 def bessel_i(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``."""
@@ -1357,11 +1273,9 @@ def bessel_i(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``."""
+) -> jax.Array: ...
 @overload
-def bessel_i(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray:
-    """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``."""
+def bessel_i(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def bessel_i0(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``."""
@@ -1371,11 +1285,9 @@ def bessel_i0(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``."""
+) -> jax.Array: ...
 @overload
-def bessel_i0(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``."""
+def bessel_i0(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 i0 = bessel_i0
 @overload
 def bessel_i0e(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -1386,11 +1298,9 @@ def bessel_i0e(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Exponentially scaled modified Bessel function of order 0: ``exp(-|x|) bessel_i0(x)``."""
+) -> jax.Array: ...
 @overload
-def bessel_i0e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponentially scaled modified Bessel function of order 0: ``exp(-|x|) bessel_i0(x)``."""
+def bessel_i0e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 i0e = bessel_i0e
 @overload
 def bessel_i1(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -1401,11 +1311,9 @@ def bessel_i1(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Modified Bessel function of the first kind of order 1: the derivative of ``bessel_i0``."""
+) -> jax.Array: ...
 @overload
-def bessel_i1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Modified Bessel function of the first kind of order 1: the derivative of ``bessel_i0``."""
+def bessel_i1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 i1 = bessel_i1
 @overload
 def bessel_i1e(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -1416,11 +1324,9 @@ def bessel_i1e(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Exponentially scaled modified Bessel function of order 1: ``exp(-|x|) bessel_i1(x)``."""
+) -> jax.Array: ...
 @overload
-def bessel_i1e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponentially scaled modified Bessel function of order 1: ``exp(-|x|) bessel_i1(x)``."""
+def bessel_i1e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 i1e = bessel_i1e
 @overload
 def bessel_ie(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
@@ -1432,11 +1338,9 @@ def bessel_ie(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Exponentially scaled modified Bessel function, ``exp(-|x|) I_n(x)``; zero at infinity."""
+) -> jax.Array: ...
 @overload
-def bessel_ie(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponentially scaled modified Bessel function, ``exp(-|x|) I_n(x)``; zero at infinity."""
+def bessel_ie(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def beta_log_density(
     x: NDArray | ArrayInput,
@@ -1455,8 +1359,7 @@ def beta_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the beta distribution: ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)``."""
+) -> jax.Array: ...
 @overload
 def beta_log_density(
     x: NDArray | ArrayInput,
@@ -1465,8 +1368,7 @@ def beta_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the beta distribution: ``(a - 1) log(x) + (b - 1) log(1 - x) - log B(a, b)``."""
+) -> NDArray: ...
 @overload
 def bilinear_sampler(
     data: NDArray | ArrayInput,
@@ -1483,8 +1385,7 @@ def bilinear_sampler(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Samples ``data`` at the points of ``grid`` by bilinear interpolation."""
+) -> jax.Array: ...
 @overload
 def bilinear_sampler(
     data: NDArray | ArrayInput,
@@ -1492,8 +1393,7 @@ def bilinear_sampler(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Samples ``data`` at the points of ``grid`` by bilinear interpolation."""
+) -> NDArray: ...
 BilinearSampler = bilinear_sampler
 @overload
 def bitwise_and(
@@ -1511,8 +1411,7 @@ def bitwise_and(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Bitwise and of two arrays; for booleans their logical and."""
+) -> jax.Array: ...
 @overload
 def bitwise_and(
     x: NDArray | ArrayInput,
@@ -1520,8 +1419,7 @@ def bitwise_and(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Bitwise and of two arrays; for booleans their logical and."""
+) -> NDArray: ...
 @overload
 def bitwise_invert(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans."""
@@ -1531,11 +1429,9 @@ def bitwise_invert(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans."""
+) -> jax.Array: ...
 @overload
-def bitwise_invert(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans."""
+def bitwise_invert(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 bitwise_not = bitwise_invert
 invert = bitwise_invert
 @overload
@@ -1554,8 +1450,7 @@ def bitwise_left_shift(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Shifts bits to the left: ``x 2^y``. Bits shifted out are lost; ``y`` must not be negative."""
+) -> jax.Array: ...
 @overload
 def bitwise_left_shift(
     x: NDArray | ArrayInput,
@@ -1563,8 +1458,7 @@ def bitwise_left_shift(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Shifts bits to the left: ``x 2^y``. Bits shifted out are lost; ``y`` must not be negative."""
+) -> NDArray: ...
 left_shift = bitwise_left_shift
 shift_left = bitwise_left_shift
 @overload
@@ -1583,8 +1477,7 @@ def bitwise_or(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Bitwise or of two arrays; for booleans their logical or."""
+) -> jax.Array: ...
 @overload
 def bitwise_or(
     x: NDArray | ArrayInput,
@@ -1592,8 +1485,7 @@ def bitwise_or(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Bitwise or of two arrays; for booleans their logical or."""
+) -> NDArray: ...
 @overload
 def bitwise_right_shift(
     x: NDArray | ArrayInput,
@@ -1610,8 +1502,7 @@ def bitwise_right_shift(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Shifts bits to the right: ``floor(x / 2^y)``. The sign is kept; ``y`` must not be negative."""
+) -> jax.Array: ...
 @overload
 def bitwise_right_shift(
     x: NDArray | ArrayInput,
@@ -1619,8 +1510,7 @@ def bitwise_right_shift(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Shifts bits to the right: ``floor(x / 2^y)``. The sign is kept; ``y`` must not be negative."""
+) -> NDArray: ...
 right_shift = bitwise_right_shift
 @overload
 def bitwise_xor(
@@ -1638,8 +1528,7 @@ def bitwise_xor(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Bitwise exclusive or of two arrays; for booleans whether they differ."""
+) -> jax.Array: ...
 @overload
 def bitwise_xor(
     x: NDArray | ArrayInput,
@@ -1647,8 +1536,7 @@ def bitwise_xor(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Bitwise exclusive or of two arrays; for booleans whether they differ."""
+) -> NDArray: ...
 @overload
 def boolean_mask(
     x: NDArray | ArrayInput,
@@ -1671,8 +1559,7 @@ def boolean_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The entries of ``x`` along ``axis`` where ``mask`` is true, in order, ``size`` of them."""
+) -> jax.Array: ...
 @overload
 def boolean_mask(
     x: NDArray | ArrayInput,
@@ -1683,8 +1570,7 @@ def boolean_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The entries of ``x`` along ``axis`` where ``mask`` is true, in order, ``size`` of them."""
+) -> NDArray: ...
 @overload
 def broadcast_like(
     x: NDArray | ArrayInput,
@@ -1701,8 +1587,7 @@ def broadcast_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Broadcasts ``x`` to the shape of ``like`` by NumPy's rules: axes are aligned at the end."""
+) -> jax.Array: ...
 @overload
 def broadcast_like(
     x: NDArray | ArrayInput,
@@ -1710,8 +1595,7 @@ def broadcast_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Broadcasts ``x`` to the shape of ``like`` by NumPy's rules: axes are aligned at the end."""
+) -> NDArray: ...
 expand_as = broadcast_like
 @overload
 def broadcast_to(
@@ -1729,8 +1613,7 @@ def broadcast_to(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Broadcasts ``x`` to ``shape`` by NumPy's rules: axes are aligned at the end."""
+) -> jax.Array: ...
 @overload
 def broadcast_to(
     x: NDArray,
@@ -1738,8 +1621,7 @@ def broadcast_to(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Broadcasts ``x`` to ``shape`` by NumPy's rules: axes are aligned at the end."""
+) -> NDArray: ...
 @overload
 def call(
     *operands: NDArray | ArrayLike,
@@ -1765,8 +1647,7 @@ def call(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> _Out: ...
 @overload
 def call(
     *operands: NDArray | ArrayLike,
@@ -1778,8 +1659,7 @@ def call(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def call(
     operands: Sequence[NDArray | ArrayLike],
@@ -1792,8 +1672,7 @@ def call(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def cast(x: NDArray, dtype: DTypeLike, *, out: _Out, req: _Request = None) -> _Out:
     """Converts the entries of ``x`` to ``dtype``."""
@@ -1804,11 +1683,9 @@ def cast(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Converts the entries of ``x`` to ``dtype``."""
+) -> jax.Array: ...
 @overload
-def cast(x: NDArray, dtype: DTypeLike, *, out: None = None, req: _Request = None) -> NDArray:
-    """Converts the entries of ``x`` to ``dtype``."""
+def cast(x: NDArray, dtype: DTypeLike, *, out: None = None, req: _Request = None) -> NDArray: ...
 Cast = cast
 @overload
 def cauchy_log_density(
@@ -1828,8 +1705,7 @@ def cauchy_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the Cauchy distribution with median ``loc``."""
+) -> jax.Array: ...
 @overload
 def cauchy_log_density(
     x: NDArray | ArrayInput,
@@ -1838,26 +1714,21 @@ def cauchy_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the Cauchy distribution with median ``loc``."""
+) -> NDArray: ...
 @overload
 def cbrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
 @overload
-def cbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
+def cbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
+def cbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def ceil(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
 @overload
-def ceil(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
+def ceil(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ceil(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
+def ceil(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def celu(x: NDArray, alpha: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
     """Continuously differentiable exponential linear unit, element-wise."""
@@ -1868,11 +1739,9 @@ def celu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Continuously differentiable exponential linear unit, element-wise."""
+) -> jax.Array: ...
 @overload
-def celu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Continuously differentiable exponential linear unit, element-wise."""
+def celu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
@@ -1890,8 +1759,7 @@ def chain_sum(
     reverse: _bool = False,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> _Out: ...
 @overload
 def chain_sum(
     x: jax.Array | np.ndarray,
@@ -1899,8 +1767,7 @@ def chain_sum(
     reverse: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> jax.Array: ...
 @overload
 def chain_sum(
     x: jax.Array | np.ndarray,
@@ -1909,8 +1776,7 @@ def chain_sum(
     reverse: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> jax.Array: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
@@ -1918,8 +1784,7 @@ def chain_sum(
     reverse: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> NDArray: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
@@ -1928,8 +1793,7 @@ def chain_sum(
     reverse: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sums along chains of states: ``x`` plus weighted results of the step before."""
+) -> NDArray: ...
 @overload
 def cholesky(a: NDArray, upper: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
     """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``."""
@@ -1940,8 +1804,7 @@ def cholesky(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``."""
+) -> jax.Array: ...
 @overload
 def cholesky(
     a: NDArray,
@@ -1949,8 +1812,7 @@ def cholesky(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``."""
+) -> NDArray: ...
 linalg_potrf = cholesky
 potrf = cholesky
 @overload
@@ -1971,8 +1833,7 @@ def choose(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects one value in training and another in prediction; only the selected one is computed."""
+) -> jax.Array: ...
 @overload
 def choose(
     when_training: NDArray | ArrayInput,
@@ -1981,8 +1842,7 @@ def choose(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects one value in training and another in prediction; only the selected one is computed."""
+) -> NDArray: ...
 @overload
 def clip_by_value(
     x: NDArray | ArrayInput,
@@ -2007,8 +1867,7 @@ def clip_by_value(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Clips ``x`` to bounds: ``minimum(maximum(x, min), max)``; a bound of None has no effect."""
+) -> jax.Array: ...
 @overload
 def clip_by_value(
     x: NDArray | ArrayInput,
@@ -2020,8 +1879,7 @@ def clip_by_value(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Clips ``x`` to bounds: ``minimum(maximum(x, min), max)``; a bound of None has no effect."""
+) -> NDArray: ...
 @overload
 def clip_by_global_norm(
     *xs: NDArray | ArrayLike,
@@ -2037,16 +1895,14 @@ def clip_by_global_norm(
     max_norm: float,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> _Out: ...
 @overload
 def clip_by_global_norm(
     *xs: jax.Array | np.ndarray,
     max_norm: float,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[jax.Array | np.ndarray],
@@ -2054,16 +1910,14 @@ def clip_by_global_norm(
     max_norm: float,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def clip_by_global_norm(
     *xs: NDArray | ArrayLike,
     max_norm: float,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def clip_by_global_norm(
     xs: Sequence[NDArray | ArrayLike],
@@ -2071,8 +1925,7 @@ def clip_by_global_norm(
     max_norm: float,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Scales all arrays together if their ``global_norm`` exceeds ``max_norm``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def clip_by_norm(x: NDArray, max_norm: float, *, out: _Out, req: _Request = None) -> _Out:
     """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
@@ -2083,8 +1936,7 @@ def clip_by_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
+) -> jax.Array: ...
 @overload
 def clip_by_norm(
     x: NDArray,
@@ -2092,8 +1944,7 @@ def clip_by_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
+) -> NDArray: ...
 @overload
 def cofactor(
     a: NDArray | ArrayInput,
@@ -2112,8 +1963,7 @@ def cofactor(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cofactors of a matrix: ``(-1)^(i + j)`` times the determinant without row i and column j."""
+) -> jax.Array: ...
 @overload
 def cofactor(
     a: NDArray | ArrayInput,
@@ -2122,8 +1972,7 @@ def cofactor(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cofactors of a matrix: ``(-1)^(i + j)`` times the determinant without row i and column j."""
+) -> NDArray: ...
 @overload
 def cofactor_change(
     a: NDArray | ArrayInput,
@@ -2144,8 +1993,7 @@ def cofactor_change(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Directional derivative of the cofactors of ``a``."""
+) -> jax.Array: ...
 @overload
 def cofactor_change(
     a: NDArray | ArrayInput,
@@ -2155,8 +2003,7 @@ def cofactor_change(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Directional derivative of the cofactors of ``a``."""
+) -> NDArray: ...
 @overload
 def col2im(
     x: NDArray,
@@ -2181,8 +2028,7 @@ def col2im(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Folds columns into images by summing overlapping windows: the adjoint of ``im2col``."""
+) -> jax.Array: ...
 @overload
 def col2im(
     x: NDArray,
@@ -2194,8 +2040,7 @@ def col2im(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Folds columns into images by summing overlapping windows: the adjoint of ``im2col``."""
+) -> NDArray: ...
 @overload
 def concatenate(
     *xs: NDArray | ArrayLike,
@@ -2211,16 +2056,14 @@ def concatenate(
     axis: int = 0,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Concatenates arrays along an existing axis."""
+) -> _Out: ...
 @overload
 def concatenate(
     *xs: jax.Array | np.ndarray,
     axis: int = 0,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Concatenates arrays along an existing axis."""
+) -> jax.Array: ...
 @overload
 def concatenate(
     xs: Sequence[jax.Array | np.ndarray],
@@ -2228,16 +2071,14 @@ def concatenate(
     axis: int = 0,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Concatenates arrays along an existing axis."""
+) -> jax.Array: ...
 @overload
 def concatenate(
     *xs: NDArray | ArrayLike,
     axis: int = 0,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Concatenates arrays along an existing axis."""
+) -> NDArray: ...
 @overload
 def concatenate(
     xs: Sequence[NDArray | ArrayLike],
@@ -2245,17 +2086,14 @@ def concatenate(
     axis: int = 0,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Concatenates arrays along an existing axis."""
+) -> NDArray: ...
 @overload
 def conj(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Complex conjugate of ``x``; ``x`` itself if it is real."""
 @overload
-def conj(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Complex conjugate of ``x``; ``x`` itself if it is real."""
+def conj(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def conj(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Complex conjugate of ``x``; ``x`` itself if it is real."""
+def conj(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 conjugate = conj
 @overload
 def constant_schedule(step: NDArray, value: float, *, out: _Out, req: _Request = None) -> _Out:
@@ -2267,8 +2105,7 @@ def constant_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``value`` at every step."""
+) -> jax.Array: ...
 @overload
 def constant_schedule(
     step: NDArray,
@@ -2276,8 +2113,7 @@ def constant_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``value`` at every step."""
+) -> NDArray: ...
 @overload
 def convolution(
     data: NDArray | ArrayInput,
@@ -2312,8 +2148,7 @@ def convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> jax.Array: ...
 @overload
 def convolution(
     data: NDArray | ArrayInput,
@@ -2330,8 +2165,7 @@ def convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
+) -> NDArray: ...
 @overload
 def convolution_data_gradient(
     cotangent: NDArray | ArrayInput,
@@ -2360,8 +2194,7 @@ def convolution_data_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adjoint of ``convolution`` with respect to data of ``shape``: a transposed convolution."""
+) -> jax.Array: ...
 @overload
 def convolution_data_gradient(
     cotangent: NDArray | ArrayInput,
@@ -2375,8 +2208,7 @@ def convolution_data_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adjoint of ``convolution`` with respect to data of ``shape``: a transposed convolution."""
+) -> NDArray: ...
 @overload
 def convolution_weight_gradient(
     data: NDArray | ArrayInput,
@@ -2405,8 +2237,7 @@ def convolution_weight_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adjoint of ``convolution`` with respect to a weight of ``shape``."""
+) -> jax.Array: ...
 @overload
 def convolution_weight_gradient(
     data: NDArray | ArrayInput,
@@ -2420,8 +2251,7 @@ def convolution_weight_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adjoint of ``convolution`` with respect to a weight of ``shape``."""
+) -> NDArray: ...
 @overload
 def copysign(
     x: NDArray | ArrayInput,
@@ -2438,8 +2268,7 @@ def copysign(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Absolute value of ``x`` with the sign of ``y``, element-wise; zeros of ``y`` have a sign too."""
+) -> jax.Array: ...
 @overload
 def copysign(
     x: NDArray | ArrayInput,
@@ -2447,8 +2276,7 @@ def copysign(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Absolute value of ``x`` with the sign of ``y``, element-wise; zeros of ``y`` have a sign too."""
+) -> NDArray: ...
 @overload
 def correlation(
     data1: NDArray | ArrayInput,
@@ -2477,8 +2305,7 @@ def correlation(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Correlation between patches of one feature map and displaced patches of another."""
+) -> jax.Array: ...
 @overload
 def correlation(
     data1: NDArray | ArrayInput,
@@ -2492,8 +2319,7 @@ def correlation(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Correlation between patches of one feature map and displaced patches of another."""
+) -> NDArray: ...
 Correlation = correlation
 @overload
 def correlation_gradient(
@@ -2525,8 +2351,7 @@ def correlation_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Gradient of ``correlation`` with respect to both maps, given the cotangent of its result."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def correlation_gradient(
     data1: NDArray | ArrayInput,
@@ -2541,8 +2366,7 @@ def correlation_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Gradient of ``correlation`` with respect to both maps, given the cotangent of its result."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def correlation_tangent(
     data1: NDArray | ArrayInput,
@@ -2575,8 +2399,7 @@ def correlation_tangent(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Tangent of ``correlation`` for tangents of its maps: the adjoint of ``correlation_gradient``."""
+) -> jax.Array: ...
 @overload
 def correlation_tangent(
     data1: NDArray | ArrayInput,
@@ -2592,26 +2415,21 @@ def correlation_tangent(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Tangent of ``correlation`` for tangents of its maps: the adjoint of ``correlation_gradient``."""
+) -> NDArray: ...
 @overload
 def cos(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Cosine of an angle in radians, element-wise."""
 @overload
-def cos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Cosine of an angle in radians, element-wise."""
+def cos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Cosine of an angle in radians, element-wise."""
+def cos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def cosh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic cosine, element-wise."""
 @overload
-def cosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Hyperbolic cosine, element-wise."""
+def cosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Hyperbolic cosine, element-wise."""
+def cosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def cosine_decay_schedule(
     step: NDArray,
@@ -2634,8 +2452,7 @@ def cosine_decay_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Half a cosine wave from ``init_value`` down to ``alpha * init_value``."""
+) -> jax.Array: ...
 @overload
 def cosine_decay_schedule(
     step: NDArray,
@@ -2646,8 +2463,7 @@ def cosine_decay_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Half a cosine wave from ``init_value`` down to ``alpha * init_value``."""
+) -> NDArray: ...
 @overload
 def cosine_similarity(
     x: NDArray | ArrayInput,
@@ -2668,8 +2484,7 @@ def cosine_similarity(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cosine similarity: the cosine of the angle between ``x`` and ``y`` along ``axis``."""
+) -> jax.Array: ...
 @overload
 def cosine_similarity(
     x: NDArray | ArrayInput,
@@ -2679,8 +2494,7 @@ def cosine_similarity(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cosine similarity: the cosine of the angle between ``x`` and ``y`` along ``axis``."""
+) -> NDArray: ...
 @overload
 def count_nonzero(
     x: NDArray,
@@ -2699,8 +2513,7 @@ def count_nonzero(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Number of nonzero entries over ``axis``, in the default integer dtype."""
+) -> jax.Array: ...
 @overload
 def count_nonzero(
     x: NDArray,
@@ -2709,8 +2522,7 @@ def count_nonzero(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Number of nonzero entries over ``axis``, in the default integer dtype."""
+) -> NDArray: ...
 @overload
 def cross(
     x: NDArray | ArrayInput,
@@ -2729,8 +2541,7 @@ def cross(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cross product of vectors of length 3 along an axis."""
+) -> jax.Array: ...
 @overload
 def cross(
     x: NDArray | ArrayInput,
@@ -2739,8 +2550,7 @@ def cross(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cross product of vectors of length 3 along an axis."""
+) -> NDArray: ...
 @overload
 def ctc_lattice(
     labels: NDArray | ArrayInput,
@@ -2765,8 +2575,7 @@ def ctc_lattice(
     blank: int = 0,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """The lattice of states through which alignments of ``labels`` to frames run in ``ctc_loss``."""
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]: ...
 @overload
 def ctc_lattice(
     labels: NDArray | ArrayInput,
@@ -2778,8 +2587,7 @@ def ctc_lattice(
     blank: int = 0,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The lattice of states through which alignments of ``labels`` to frames run in ``ctc_loss``."""
+) -> tuple[NDArray, NDArray, NDArray, NDArray]: ...
 @overload
 def ctc_loss(
     logits: NDArray | ArrayInput,
@@ -2802,8 +2610,7 @@ def ctc_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Connectionist temporal classification loss: ``-log`` of the probability of each sequence."""
+) -> jax.Array: ...
 @overload
 def ctc_loss(
     logits: NDArray | ArrayInput,
@@ -2814,8 +2621,7 @@ def ctc_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Connectionist temporal classification loss: ``-log`` of the probability of each sequence."""
+) -> NDArray: ...
 @overload
 def cummax(
     x: NDArray,
@@ -2836,8 +2642,7 @@ def cummax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cumulative maximum along ``axis``, which may be omitted if there is only one."""
+) -> jax.Array: ...
 @overload
 def cummax(
     x: NDArray,
@@ -2847,8 +2652,7 @@ def cummax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cumulative maximum along ``axis``, which may be omitted if there is only one."""
+) -> NDArray: ...
 @overload
 def cummin(
     x: NDArray,
@@ -2869,8 +2673,7 @@ def cummin(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cumulative minimum along ``axis``, which may be omitted if there is only one."""
+) -> jax.Array: ...
 @overload
 def cummin(
     x: NDArray,
@@ -2880,8 +2683,7 @@ def cummin(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cumulative minimum along ``axis``, which may be omitted if there is only one."""
+) -> NDArray: ...
 @overload
 def cumprod(
     x: NDArray,
@@ -2902,8 +2704,7 @@ def cumprod(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cumulative product along ``axis``: ``out[i] = x[0] ... x[i]``."""
+) -> jax.Array: ...
 @overload
 def cumprod(
     x: NDArray,
@@ -2913,8 +2714,7 @@ def cumprod(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cumulative product along ``axis``: ``out[i] = x[0] ... x[i]``."""
+) -> NDArray: ...
 @overload
 def cumprod_gradient(
     x: NDArray | ArrayLike,
@@ -2936,8 +2736,7 @@ def cumprod_gradient(
     exclusive: _bool = False,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> _Out: ...
 @overload
 def cumprod_gradient(
     x: jax.Array | np.ndarray,
@@ -2947,8 +2746,7 @@ def cumprod_gradient(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> jax.Array: ...
 @overload
 def cumprod_gradient(
     x: jax.Array | np.ndarray,
@@ -2959,8 +2757,7 @@ def cumprod_gradient(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> jax.Array: ...
 @overload
 def cumprod_gradient(
     x: NDArray | ArrayLike,
@@ -2970,8 +2767,7 @@ def cumprod_gradient(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> NDArray: ...
 @overload
 def cumprod_gradient(
     x: NDArray | ArrayLike,
@@ -2982,8 +2778,7 @@ def cumprod_gradient(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Gradient of ``cumprod``, where the first entry of ``along`` is the cotangent of the result."""
+) -> NDArray: ...
 @overload
 def cumprod_tangent(
     x: NDArray | ArrayLike,
@@ -3005,8 +2800,7 @@ def cumprod_tangent(
     exclusive: _bool = False,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> _Out: ...
 @overload
 def cumprod_tangent(
     x: jax.Array | np.ndarray,
@@ -3016,8 +2810,7 @@ def cumprod_tangent(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> jax.Array: ...
 @overload
 def cumprod_tangent(
     x: jax.Array | np.ndarray,
@@ -3028,8 +2821,7 @@ def cumprod_tangent(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> jax.Array: ...
 @overload
 def cumprod_tangent(
     x: NDArray | ArrayLike,
@@ -3039,8 +2831,7 @@ def cumprod_tangent(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> NDArray: ...
 @overload
 def cumprod_tangent(
     x: NDArray | ArrayLike,
@@ -3051,8 +2842,7 @@ def cumprod_tangent(
     exclusive: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Mixed derivative of ``cumprod`` along all arrays in ``along``, which have the shape of ``x``."""
+) -> NDArray: ...
 @overload
 def cumsum(
     x: NDArray,
@@ -3073,8 +2863,7 @@ def cumsum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cumulative sum along ``axis``: ``out[i] = x[0] + ... + x[i]``."""
+) -> jax.Array: ...
 @overload
 def cumsum(
     x: NDArray,
@@ -3084,8 +2873,7 @@ def cumsum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cumulative sum along ``axis``: ``out[i] = x[0] + ... + x[i]``."""
+) -> NDArray: ...
 @overload
 def deformable_convolution(
     data: NDArray | ArrayInput,
@@ -3122,8 +2910,7 @@ def deformable_convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> jax.Array: ...
 @overload
 def deformable_convolution(
     data: NDArray | ArrayInput,
@@ -3141,17 +2928,14 @@ def deformable_convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
+) -> NDArray: ...
 @overload
 def degrees(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Converts angles from radians to degrees: ``out = 180 x / pi``."""
 @overload
-def degrees(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Converts angles from radians to degrees: ``out = 180 x / pi``."""
+def degrees(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def degrees(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Converts angles from radians to degrees: ``out = 180 x / pi``."""
+def degrees(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 rad2deg = degrees
 @overload
 def depth_to_space(
@@ -3173,8 +2957,7 @@ def depth_to_space(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rearranges channels of images into blocks of ``block_size * block_size`` pixels."""
+) -> jax.Array: ...
 @overload
 def depth_to_space(
     x: NDArray,
@@ -3184,17 +2967,14 @@ def depth_to_space(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Rearranges channels of images into blocks of ``block_size * block_size`` pixels."""
+) -> NDArray: ...
 @overload
 def det(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Determinant of a square matrix, or of each matrix of a stack."""
 @overload
-def det(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Determinant of a square matrix, or of each matrix of a stack."""
+def det(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def det(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Determinant of a square matrix, or of each matrix of a stack."""
+def det(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 linalg_det = det
 @overload
 def diag(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
@@ -3206,11 +2986,9 @@ def diag(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Builds a matrix with diagonal ``x``, or extracts the diagonal of the matrix ``x``."""
+) -> jax.Array: ...
 @overload
-def diag(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Builds a matrix with diagonal ``x``, or extracts the diagonal of the matrix ``x``."""
+def diag(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def diag_embed(
     x: NDArray,
@@ -3233,8 +3011,7 @@ def diag_embed(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Builds matrices with a given diagonal, else zero: ``out[..., i, i + offset] = x[..., i]``."""
+) -> jax.Array: ...
 @overload
 def diag_embed(
     x: NDArray,
@@ -3245,8 +3022,7 @@ def diag_embed(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Builds matrices with a given diagonal, else zero: ``out[..., i, i + offset] = x[..., i]``."""
+) -> NDArray: ...
 linalg_makediag = diag_embed
 @overload
 def diagonal(
@@ -3268,8 +3044,7 @@ def diagonal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Extracts diagonals of matrices: ``out[..., i] = x[..., i, i + offset]``."""
+) -> jax.Array: ...
 @overload
 def diagonal(
     x: NDArray,
@@ -3279,18 +3054,15 @@ def diagonal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Extracts diagonals of matrices: ``out[..., i] = x[..., i, i + offset]``."""
+) -> NDArray: ...
 linalg_extractdiag = diagonal
 @overload
 def digamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Digamma function: the derivative of ``lgamma``."""
 @overload
-def digamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Digamma function: the derivative of ``lgamma``."""
+def digamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def digamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Digamma function: the derivative of ``lgamma``."""
+def digamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 psi = digamma
 @overload
 def dirichlet_log_density(
@@ -3308,8 +3080,7 @@ def dirichlet_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the Dirichlet distribution along the last axis."""
+) -> jax.Array: ...
 @overload
 def dirichlet_log_density(
     x: NDArray | ArrayInput,
@@ -3317,8 +3088,7 @@ def dirichlet_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the Dirichlet distribution along the last axis."""
+) -> NDArray: ...
 @overload
 def divide(
     x: NDArray | ArrayInput,
@@ -3335,8 +3105,7 @@ def divide(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise quotient of two arrays: ``out = x / y``. Integers become floating point."""
+) -> jax.Array: ...
 @overload
 def divide(
     x: NDArray | ArrayInput,
@@ -3344,8 +3113,7 @@ def divide(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise quotient of two arrays: ``out = x / y``. Integers become floating point."""
+) -> NDArray: ...
 broadcast_div = divide
 div = divide
 elementwise_div = divide
@@ -3367,8 +3135,7 @@ def dot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Dot product over the last axis of ``x`` and the second-to-last (or only) axis of ``y``."""
+) -> jax.Array: ...
 @overload
 def dot(
     x: NDArray | ArrayInput,
@@ -3376,8 +3143,7 @@ def dot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Dot product over the last axis of ``x`` and the second-to-last (or only) axis of ``y``."""
+) -> NDArray: ...
 @overload
 def dropout(
     data: NDArray,
@@ -3398,8 +3164,7 @@ def dropout(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Dropout: in training each entry is zero with probability ``rate``, else scaled up."""
+) -> jax.Array: ...
 @overload
 def dropout(
     data: NDArray,
@@ -3409,8 +3174,7 @@ def dropout(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Dropout: in training each entry is zero with probability ``rate``, else scaled up."""
+) -> NDArray: ...
 @overload
 def dynamic_slice(
     x: NDArray | ArrayInput,
@@ -3429,8 +3193,7 @@ def dynamic_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Extracts a slice of ``x`` with lengths ``sizes`` that begins at ``starts``."""
+) -> jax.Array: ...
 @overload
 def dynamic_slice(
     x: NDArray | ArrayInput,
@@ -3439,8 +3202,7 @@ def dynamic_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Extracts a slice of ``x`` with lengths ``sizes`` that begins at ``starts``."""
+) -> NDArray: ...
 @overload
 def dynamic_update_slice(
     x: NDArray | ArrayInput,
@@ -3459,8 +3221,7 @@ def dynamic_update_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Replaces the slice of ``x`` that begins at ``starts`` by ``update``."""
+) -> jax.Array: ...
 @overload
 def dynamic_update_slice(
     x: NDArray | ArrayInput,
@@ -3469,8 +3230,7 @@ def dynamic_update_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Replaces the slice of ``x`` that begins at ``starts`` by ``update``."""
+) -> NDArray: ...
 @overload
 def eigh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
@@ -3480,20 +3240,16 @@ def eigh(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def eigh(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]:
-    """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
+def eigh(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
 @overload
 def eigvalsh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Eigenvalues of a Hermitian matrix, real and in ascending order."""
 @overload
-def eigvalsh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Eigenvalues of a Hermitian matrix, real and in ascending order."""
+def eigvalsh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def eigvalsh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Eigenvalues of a Hermitian matrix, real and in ascending order."""
+def eigvalsh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def einsum(
     equation: str,
@@ -3509,24 +3265,21 @@ def einsum(
     *,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> _Out: ...
 @overload
 def einsum(
     *operands: NDArray | ArrayLike,
     equation: str,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> _Out: ...
 @overload
 def einsum(
     equation: str,
     *operands: jax.Array | np.ndarray,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> jax.Array: ...
 @overload
 def einsum(
     equation: str,
@@ -3534,24 +3287,21 @@ def einsum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> jax.Array: ...
 @overload
 def einsum(
     *operands: jax.Array | np.ndarray,
     equation: str,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> jax.Array: ...
 @overload
 def einsum(
     equation: str,
     *operands: NDArray | ArrayLike,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> NDArray: ...
 @overload
 def einsum(
     equation: str,
@@ -3559,16 +3309,14 @@ def einsum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> NDArray: ...
 @overload
 def einsum(
     *operands: NDArray | ArrayLike,
     equation: str,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Einstein summation: sum of products over named axes, as in ``einsum("ij,jk->ik", x, y)``."""
+) -> NDArray: ...
 @overload
 def elu(x: NDArray, alpha: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
     """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
@@ -3579,20 +3327,16 @@ def elu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
+) -> jax.Array: ...
 @overload
-def elu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
+def elu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def entr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero."""
 @overload
-def entr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero."""
+def entr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def entr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero."""
+def entr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def equal(
     x: NDArray | ArrayInput,
@@ -3609,8 +3353,7 @@ def equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x == y``; NaN equals nothing."""
+) -> jax.Array: ...
 @overload
 def equal(
     x: NDArray | ArrayInput,
@@ -3618,56 +3361,45 @@ def equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x == y``; NaN equals nothing."""
+) -> NDArray: ...
 broadcast_equal = equal
 eq = equal
 @overload
 def erf(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
 @overload
-def erf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
+def erf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
+def erf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def erfc(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small."""
 @overload
-def erfc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small."""
+def erfc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erfc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small."""
+def erfc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def erfinv(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
 @overload
-def erfinv(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
+def erfinv(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erfinv(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
+def erfinv(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 erf_inv = erfinv
 @overload
 def exp(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Exponential of ``x``, element-wise."""
 @overload
-def exp(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Exponential of ``x``, element-wise."""
+def exp(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def exp(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponential of ``x``, element-wise."""
+def exp(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def exp2(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Exponential with base 2, element-wise: ``2^x``."""
 @overload
-def exp2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Exponential with base 2, element-wise: ``2^x``."""
+def exp2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def exp2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Exponential with base 2, element-wise: ``2^x``."""
+def exp2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def expand_dims(
     x: NDArray,
@@ -3684,8 +3416,7 @@ def expand_dims(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inserts axes of length 1 into ``x``; ``axis`` refers to positions in the result."""
+) -> jax.Array: ...
 @overload
 def expand_dims(
     x: NDArray,
@@ -3693,17 +3424,14 @@ def expand_dims(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inserts axes of length 1 into ``x``; ``axis`` refers to positions in the result."""
+) -> NDArray: ...
 @overload
 def expm1(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Element-wise ``exp(x) - 1``, accurate near zero."""
 @overload
-def expm1(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Element-wise ``exp(x) - 1``, accurate near zero."""
+def expm1(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def expm1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Element-wise ``exp(x) - 1``, accurate near zero."""
+def expm1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def exponential_decay(
     step: NDArray,
@@ -3730,8 +3458,7 @@ def exponential_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``init_value * decay_rate ** (step / transition_steps)``, bounded by ``end_value``."""
+) -> jax.Array: ...
 @overload
 def exponential_decay(
     step: NDArray,
@@ -3744,8 +3471,7 @@ def exponential_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``init_value * decay_rate ** (step / transition_steps)``, bounded by ``end_value``."""
+) -> NDArray: ...
 @overload
 def exponential_log_density(
     x: NDArray | ArrayInput,
@@ -3762,8 +3488,7 @@ def exponential_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the exponential distribution with mean ``scale``: ``-x / scale - log(scale)``."""
+) -> jax.Array: ...
 @overload
 def exponential_log_density(
     x: NDArray | ArrayInput,
@@ -3771,8 +3496,7 @@ def exponential_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the exponential distribution with mean ``scale``: ``-x / scale - log(scale)``."""
+) -> NDArray: ...
 @overload
 def factored_solve(
     a: NDArray | ArrayInput,
@@ -3795,8 +3519,7 @@ def factored_solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Solution of ``a @ out = b`` or ``a^T @ out = b`` with the LU factors that ``solve`` keeps."""
+) -> jax.Array: ...
 @overload
 def factored_solve(
     a: NDArray | ArrayInput,
@@ -3807,8 +3530,7 @@ def factored_solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Solution of ``a @ out = b`` or ``a^T @ out = b`` with the LU factors that ``solve`` keeps."""
+) -> NDArray: ...
 @overload
 def fftfreq(
     n: int,
@@ -3827,8 +3549,7 @@ def fftfreq(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Frequencies of the bins of ``fft`` for ``n`` samples with spacing ``d``."""
+) -> NDArray: ...
 @overload
 def fftn(
     x: NDArray,
@@ -3849,8 +3570,7 @@ def fftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Discrete Fourier transform over ``axes``, by default over all axes."""
+) -> jax.Array: ...
 @overload
 def fftn(
     x: NDArray,
@@ -3860,8 +3580,7 @@ def fftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Discrete Fourier transform over ``axes``, by default over all axes."""
+) -> NDArray: ...
 @overload
 def fftshift(
     x: NDArray,
@@ -3878,8 +3597,7 @@ def fftshift(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Shifts the zero-frequency bin of ``x`` to the center, position ``n // 2``."""
+) -> jax.Array: ...
 @overload
 def fftshift(
     x: NDArray,
@@ -3887,8 +3605,7 @@ def fftshift(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Shifts the zero-frequency bin of ``x`` to the center, position ``n // 2``."""
+) -> NDArray: ...
 @overload
 def fill_diagonal(x: NDArray, value: float = 0.0, *, out: _Out, req: _Request = None) -> _Out:
     """Fills the diagonals of square matrices with one number: ``out[i, i] = value``."""
@@ -3899,8 +3616,7 @@ def fill_diagonal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Fills the diagonals of square matrices with one number: ``out[i, i] = value``."""
+) -> jax.Array: ...
 @overload
 def fill_diagonal(
     x: NDArray,
@@ -3908,17 +3624,14 @@ def fill_diagonal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Fills the diagonals of square matrices with one number: ``out[i, i] = value``."""
+) -> NDArray: ...
 @overload
 def flatten(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry."""
 @overload
-def flatten(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry."""
+def flatten(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def flatten(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry."""
+def flatten(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 Flatten = flatten
 @overload
 def flip(
@@ -3936,8 +3649,7 @@ def flip(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reverses the order of the entries of ``x`` along ``axis``, by default along all axes."""
+) -> jax.Array: ...
 @overload
 def flip(
     x: NDArray,
@@ -3945,18 +3657,15 @@ def flip(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Reverses the order of the entries of ``x`` along ``axis``, by default along all axes."""
+) -> NDArray: ...
 reverse = flip
 @overload
 def floor(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
 @overload
-def floor(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
+def floor(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def floor(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
+def floor(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def floor_divide(
     x: NDArray | ArrayInput,
@@ -3973,8 +3682,7 @@ def floor_divide(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise quotient rounded down: ``out = x // y``. Integers stay integers."""
+) -> jax.Array: ...
 @overload
 def floor_divide(
     x: NDArray | ArrayInput,
@@ -3982,8 +3690,7 @@ def floor_divide(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise quotient rounded down: ``out = x // y``. Integers stay integers."""
+) -> NDArray: ...
 broadcast_floor_divide = floor_divide
 @overload
 def ftrl(
@@ -4015,8 +3722,7 @@ def ftrl(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of FTRL-Proximal, whose L1 penalty makes parameters exactly zero."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def ftrl(
     param: NDArray | ArrayInput,
@@ -4031,8 +3737,7 @@ def ftrl(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of FTRL-Proximal, whose L1 penalty makes parameters exactly zero."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def fully_connected(
     data: NDArray | ArrayInput,
@@ -4057,8 +3762,7 @@ def fully_connected(
     flatten: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> jax.Array: ...
 @overload
 def fully_connected(
     data: NDArray | ArrayInput,
@@ -4070,17 +3774,14 @@ def fully_connected(
     flatten: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
+) -> NDArray: ...
 @overload
 def gamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``."""
 @overload
-def gamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``."""
+def gamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def gamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``."""
+def gamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def gamma_density(
     a: NDArray | ArrayInput,
@@ -4099,8 +3800,7 @@ def gamma_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Density of the gamma distribution, ``x^(a - 1) exp(-x) / Gamma(a)``, for ``x >= 0``."""
+) -> jax.Array: ...
 @overload
 def gamma_density(
     a: NDArray | ArrayInput,
@@ -4109,8 +3809,7 @@ def gamma_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Density of the gamma distribution, ``x^(a - 1) exp(-x) / Gamma(a)``, for ``x >= 0``."""
+) -> NDArray: ...
 @overload
 def gamma_draw_slope(
     a: NDArray | ArrayInput,
@@ -4127,8 +3826,7 @@ def gamma_draw_slope(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Derivative of a gamma draw by its parameter: ``dz/da = -P_a(a, z) / f(a, z)``."""
+) -> jax.Array: ...
 @overload
 def gamma_draw_slope(
     a: NDArray | ArrayInput,
@@ -4136,8 +3834,7 @@ def gamma_draw_slope(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Derivative of a gamma draw by its parameter: ``dz/da = -P_a(a, z) / f(a, z)``."""
+) -> NDArray: ...
 @overload
 def gamma_log_density(
     x: NDArray | ArrayInput,
@@ -4156,8 +3853,7 @@ def gamma_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the gamma distribution with shape ``a``, for ``x >= 0``."""
+) -> jax.Array: ...
 @overload
 def gamma_log_density(
     x: NDArray | ArrayInput,
@@ -4166,8 +3862,7 @@ def gamma_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the gamma distribution with shape ``a``, for ``x >= 0``."""
+) -> NDArray: ...
 @overload
 def gather_nd(
     x: NDArray | ArrayInput,
@@ -4188,8 +3883,7 @@ def gather_nd(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Gathers entries or slices of ``x`` by their leading coordinates, listed in ``indices``."""
+) -> jax.Array: ...
 @overload
 def gather_nd(
     x: NDArray | ArrayInput,
@@ -4199,17 +3893,14 @@ def gather_nd(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Gathers entries or slices of ``x`` by their leading coordinates, listed in ``indices``."""
+) -> NDArray: ...
 @overload
 def gaussian(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives."""
 @overload
-def gaussian(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives."""
+def gaussian(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def gaussian(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives."""
+def gaussian(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def gelu(x: NDArray, approximate: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
     """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
@@ -4220,8 +3911,7 @@ def gelu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
+) -> jax.Array: ...
 @overload
 def gelu(
     x: NDArray,
@@ -4229,8 +3919,7 @@ def gelu(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
+) -> NDArray: ...
 @overload
 def gemm(
     a: NDArray | ArrayInput,
@@ -4257,8 +3946,7 @@ def gemm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Scaled matrix product plus a scaled matrix: ``alpha * op(a) @ op(b) + beta * c``."""
+) -> jax.Array: ...
 @overload
 def gemm(
     a: NDArray | ArrayInput,
@@ -4271,8 +3959,7 @@ def gemm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Scaled matrix product plus a scaled matrix: ``alpha * op(a) @ op(b) + beta * c``."""
+) -> NDArray: ...
 linalg_gemm = gemm
 @overload
 def gemm2(
@@ -4296,8 +3983,7 @@ def gemm2(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Scaled product of two matrices, either optionally transposed: ``alpha * op(a) @ op(b)``."""
+) -> jax.Array: ...
 @overload
 def gemm2(
     a: NDArray | ArrayInput,
@@ -4308,8 +3994,7 @@ def gemm2(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Scaled product of two matrices, either optionally transposed: ``alpha * op(a) @ op(b)``."""
+) -> NDArray: ...
 linalg_gemm2 = gemm2
 @overload
 def get_tensor_from_selected_rows(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -4320,48 +4005,41 @@ def get_tensor_from_selected_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The dense array whose rows ``x`` names, with zeros elsewhere; dense arrays are unchanged."""
+) -> jax.Array: ...
 @overload
 def get_tensor_from_selected_rows(
     x: NDArray,
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The dense array whose rows ``x`` names, with zeros elsewhere; dense arrays are unchanged."""
+) -> NDArray: ...
 @overload
 def global_norm(*xs: NDArray | ArrayLike, out: _Out, req: _Request = None) -> _Out:
     """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
 @overload
-def global_norm(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out: ...
 @overload
 def global_norm(
     *xs: jax.Array | np.ndarray,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+) -> jax.Array: ...
 @overload
 def global_norm(
     xs: Sequence[jax.Array | np.ndarray],
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+) -> jax.Array: ...
 @overload
-def global_norm(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+def global_norm(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def global_norm(
     xs: Sequence[NDArray | ArrayLike],
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The Euclidean norm of all entries of all arrays: the root of the sum of their squares."""
+) -> NDArray: ...
 @overload
 def gradient_multiplier(x: NDArray, factor: float, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x`` and multiplies its gradient by ``factor``."""
@@ -4372,8 +4050,7 @@ def gradient_multiplier(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` and multiplies its gradient by ``factor``."""
+) -> jax.Array: ...
 @overload
 def gradient_multiplier(
     x: NDArray,
@@ -4381,8 +4058,7 @@ def gradient_multiplier(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``x`` and multiplies its gradient by ``factor``."""
+) -> NDArray: ...
 @overload
 def gradient_reversal(
     x: NDArray,
@@ -4399,8 +4075,7 @@ def gradient_reversal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` and multiplies its gradient by ``-scale``."""
+) -> jax.Array: ...
 @overload
 def gradient_reversal(
     x: NDArray,
@@ -4408,8 +4083,7 @@ def gradient_reversal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``x`` and multiplies its gradient by ``-scale``."""
+) -> NDArray: ...
 @overload
 def greater(
     x: NDArray | ArrayInput,
@@ -4426,8 +4100,7 @@ def greater(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x > y``."""
+) -> jax.Array: ...
 @overload
 def greater(
     x: NDArray | ArrayInput,
@@ -4435,8 +4108,7 @@ def greater(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x > y``."""
+) -> NDArray: ...
 broadcast_greater = greater
 greater_than = greater
 gt = greater
@@ -4456,8 +4128,7 @@ def greater_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x >= y``."""
+) -> jax.Array: ...
 @overload
 def greater_equal(
     x: NDArray | ArrayInput,
@@ -4465,8 +4136,7 @@ def greater_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x >= y``."""
+) -> NDArray: ...
 broadcast_greater_equal = greater_equal
 ge = greater_equal
 @overload
@@ -4487,8 +4157,7 @@ def grid_generator(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Generates a sampling grid for ``bilinear_sampler`` from an affine map or a flow."""
+) -> jax.Array: ...
 @overload
 def grid_generator(
     data: NDArray,
@@ -4497,8 +4166,7 @@ def grid_generator(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Generates a sampling grid for ``bilinear_sampler`` from an affine map or a flow."""
+) -> NDArray: ...
 GridGenerator = grid_generator
 @overload
 def group_norm(
@@ -4528,8 +4196,7 @@ def group_norm(
     use_beta: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> jax.Array: ...
 @overload
 def group_norm(
     data: NDArray | ArrayInput,
@@ -4543,8 +4210,7 @@ def group_norm(
     use_beta: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
+) -> NDArray: ...
 @overload
 def gru(
     data: NDArray | ArrayLike,
@@ -4568,8 +4234,7 @@ def gru(
     bidirectional: _bool = False,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> _Out: ...
 @overload
 def gru(
     data: jax.Array | np.ndarray,
@@ -4580,8 +4245,7 @@ def gru(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def gru(
     data: jax.Array | np.ndarray,
@@ -4593,8 +4257,7 @@ def gru(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def gru(
     data: NDArray | ArrayLike,
@@ -4605,8 +4268,7 @@ def gru(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def gru(
     data: NDArray | ArrayLike,
@@ -4618,8 +4280,7 @@ def gru(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Gated recurrent unit (GRU) layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def hard_sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``."""
@@ -4629,11 +4290,9 @@ def hard_sigmoid(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``."""
+) -> jax.Array: ...
 @overload
-def hard_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``."""
+def hard_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 hardsigmoid = hard_sigmoid
 @overload
 def hard_swish(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -4644,11 +4303,9 @@ def hard_swish(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Piecewise quadratic approximation of ``silu``, element-wise: ``x hard_sigmoid(x)``."""
+) -> jax.Array: ...
 @overload
-def hard_swish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Piecewise quadratic approximation of ``silu``, element-wise: ``x hard_sigmoid(x)``."""
+def hard_swish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 hard_silu = hard_swish
 hardswish = hard_swish
 @overload
@@ -4660,11 +4317,9 @@ def hard_tanh(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Piecewise linear tanh: ``min(max(x, -1), 1)``. Its derivative at -1 and 1 is zero."""
+) -> jax.Array: ...
 @overload
-def hard_tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Piecewise linear tanh: ``min(max(x, -1), 1)``. Its derivative at -1 and 1 is zero."""
+def hard_tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 hardtanh = hard_tanh
 @overload
 def hfft(
@@ -4686,8 +4341,7 @@ def hfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Discrete Fourier transform of Hermitian-symmetric input, ``x[-j] = conj(x[j])``: it is real."""
+) -> jax.Array: ...
 @overload
 def hfft(
     x: NDArray,
@@ -4697,8 +4351,7 @@ def hfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Discrete Fourier transform of Hermitian-symmetric input, ``x[-j] = conj(x[j])``: it is real."""
+) -> NDArray: ...
 @overload
 def hinge(
     predictions: NDArray | ArrayInput,
@@ -4719,8 +4372,7 @@ def hinge(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Hinge loss for labels -1 and 1, element-wise: ``max(0, margin - labels * predictions)^p``."""
+) -> jax.Array: ...
 @overload
 def hinge(
     predictions: NDArray | ArrayInput,
@@ -4730,8 +4382,7 @@ def hinge(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Hinge loss for labels -1 and 1, element-wise: ``max(0, margin - labels * predictions)^p``."""
+) -> NDArray: ...
 @overload
 def hot_labels(
     label: NDArray,
@@ -4752,8 +4403,7 @@ def hot_labels(
     *,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> _Out: ...
 @overload
 def hot_labels(
     label: jax.Array | np.ndarray,
@@ -4763,8 +4413,7 @@ def hot_labels(
     dtype: DTypeLike,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> jax.Array: ...
 @overload
 def hot_labels(
     label: jax.Array | np.ndarray,
@@ -4774,8 +4423,7 @@ def hot_labels(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> jax.Array: ...
 @overload
 def hot_labels(
     label: NDArray,
@@ -4785,8 +4433,7 @@ def hot_labels(
     dtype: DTypeLike,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> NDArray: ...
 @overload
 def hot_labels(
     label: NDArray,
@@ -4796,8 +4443,7 @@ def hot_labels(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
+) -> NDArray: ...
 @overload
 def huber(
     predictions: NDArray | ArrayInput,
@@ -4816,8 +4462,7 @@ def huber(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Huber loss, element-wise: squared error near zero and absolute error far away."""
+) -> jax.Array: ...
 @overload
 def huber(
     predictions: NDArray | ArrayInput,
@@ -4826,8 +4471,7 @@ def huber(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Huber loss, element-wise: squared error near zero and absolute error far away."""
+) -> NDArray: ...
 huber_loss = huber
 @overload
 def hypot(
@@ -4845,8 +4489,7 @@ def hypot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Length of the hypotenuse, element-wise: ``sqrt(x^2 + y^2)``, computed without overflow."""
+) -> jax.Array: ...
 @overload
 def hypot(
     x: NDArray | ArrayInput,
@@ -4854,18 +4497,15 @@ def hypot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Length of the hypotenuse, element-wise: ``sqrt(x^2 + y^2)``, computed without overflow."""
+) -> NDArray: ...
 broadcast_hypot = hypot
 @overload
 def identity(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Identity: ``out = x``."""
 @overload
-def identity(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Identity: ``out = x``."""
+def identity(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def identity(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Identity: ``out = x``."""
+def identity(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 assign = identity
 clone = identity
 positive = identity
@@ -4889,8 +4529,7 @@ def ifft(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``fft`` along ``axis``: ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> jax.Array: ...
 @overload
 def ifft(
     x: NDArray,
@@ -4900,8 +4539,7 @@ def ifft(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``fft`` along ``axis``: ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> NDArray: ...
 @overload
 def ifftn(
     x: NDArray,
@@ -4922,8 +4560,7 @@ def ifftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``fftn``: over one axis ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> jax.Array: ...
 @overload
 def ifftn(
     x: NDArray,
@@ -4933,8 +4570,7 @@ def ifftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``fftn``: over one axis ``out[j] = sum(x[k] * exp(2 pi i j k / n)) / n``."""
+) -> NDArray: ...
 @overload
 def ifftshift(
     x: NDArray,
@@ -4951,8 +4587,7 @@ def ifftshift(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``fftshift``: shifts the center entry to the front."""
+) -> jax.Array: ...
 @overload
 def ifftshift(
     x: NDArray,
@@ -4960,8 +4595,7 @@ def ifftshift(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``fftshift``: shifts the center entry to the front."""
+) -> NDArray: ...
 @overload
 def ihfft(
     x: NDArray,
@@ -4982,8 +4616,7 @@ def ihfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``hfft``: the first ``n // 2 + 1`` numbers of the inverse transform of ``x``."""
+) -> jax.Array: ...
 @overload
 def ihfft(
     x: NDArray,
@@ -4993,8 +4626,7 @@ def ihfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``hfft``: the first ``n // 2 + 1`` numbers of the inverse transform of ``x``."""
+) -> NDArray: ...
 @overload
 def im2col(
     x: NDArray,
@@ -5017,8 +4649,7 @@ def im2col(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Unfolds images into columns: the entries of a sliding window at each of its positions."""
+) -> jax.Array: ...
 @overload
 def im2col(
     x: NDArray,
@@ -5029,17 +4660,14 @@ def im2col(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Unfolds images into columns: the entries of a sliding window at each of its positions."""
+) -> NDArray: ...
 @overload
 def imag(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Imaginary part of ``x``; zero if ``x`` is real."""
 @overload
-def imag(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Imaginary part of ``x``; zero if ``x`` is real."""
+def imag(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def imag(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Imaginary part of ``x``; zero if ``x`` is real."""
+def imag(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def incomplete_gamma(
     a: NDArray | ArrayInput,
@@ -5058,8 +4686,7 @@ def incomplete_gamma(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Regularized lower incomplete gamma function ``P(a, x)``, or its ``n``-th derivative by ``a``."""
+) -> jax.Array: ...
 @overload
 def incomplete_gamma(
     a: NDArray | ArrayInput,
@@ -5068,8 +4695,7 @@ def incomplete_gamma(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Regularized lower incomplete gamma function ``P(a, x)``, or its ``n``-th derivative by ``a``."""
+) -> NDArray: ...
 gammainc = incomplete_gamma
 igamma = incomplete_gamma
 @overload
@@ -5090,8 +4716,7 @@ def incomplete_gamma_ratio(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Ratio ``P_n(a, x) / (x f(a, x))`` of the ``n``-th derivative by ``a`` to that by ``log x``."""
+) -> jax.Array: ...
 @overload
 def incomplete_gamma_ratio(
     a: NDArray | ArrayInput,
@@ -5100,8 +4725,7 @@ def incomplete_gamma_ratio(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Ratio ``P_n(a, x) / (x f(a, x))`` of the ``n``-th derivative by ``a`` to that by ``log x``."""
+) -> NDArray: ...
 @overload
 def index_add(
     x: NDArray | ArrayInput,
@@ -5122,8 +4746,7 @@ def index_add(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> jax.Array: ...
 @overload
 def index_add(
     x: NDArray | ArrayInput,
@@ -5133,8 +4756,7 @@ def index_add(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> NDArray: ...
 @overload
 def index_update(
     x: NDArray | ArrayInput,
@@ -5155,8 +4777,7 @@ def index_update(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Replaces the entries ``indices`` of ``x`` along ``axis`` by ``updates``."""
+) -> jax.Array: ...
 @overload
 def index_update(
     x: NDArray | ArrayInput,
@@ -5166,8 +4787,7 @@ def index_update(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Replaces the entries ``indices`` of ``x`` along ``axis`` by ``updates``."""
+) -> NDArray: ...
 @overload
 def instance_norm(
     data: NDArray | ArrayInput,
@@ -5194,8 +4814,7 @@ def instance_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> jax.Array: ...
 @overload
 def instance_norm(
     data: NDArray | ArrayInput,
@@ -5208,8 +4827,7 @@ def instance_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
+) -> NDArray: ...
 @overload
 def integer_power(x: NDArray, exponent: int, *, out: _Out, req: _Request = None) -> _Out:
     """Power with a fixed integer exponent, element-wise, by repeated multiplication."""
@@ -5220,8 +4838,7 @@ def integer_power(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Power with a fixed integer exponent, element-wise, by repeated multiplication."""
+) -> jax.Array: ...
 @overload
 def integer_power(
     x: NDArray,
@@ -5229,17 +4846,14 @@ def integer_power(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Power with a fixed integer exponent, element-wise, by repeated multiplication."""
+) -> NDArray: ...
 @overload
 def inv(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity."""
 @overload
-def inv(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity."""
+def inv(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def inv(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity."""
+def inv(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 inverse = inv
 linalg_inverse = inv
 @overload
@@ -5264,8 +4878,7 @@ def inverse_time_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``init_value / (1 + decay_rate * step / transition_steps)``."""
+) -> jax.Array: ...
 @overload
 def inverse_time_decay(
     step: NDArray,
@@ -5276,8 +4889,7 @@ def inverse_time_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``init_value / (1 + decay_rate * step / transition_steps)``."""
+) -> NDArray: ...
 @overload
 def irfft(
     x: NDArray,
@@ -5298,8 +4910,7 @@ def irfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``rfft``: the ``n`` real numbers whose first bins are ``x``."""
+) -> jax.Array: ...
 @overload
 def irfft(
     x: NDArray,
@@ -5309,8 +4920,7 @@ def irfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``rfft``: the ``n`` real numbers whose first bins are ``x``."""
+) -> NDArray: ...
 @overload
 def irfftn(
     x: NDArray,
@@ -5331,8 +4941,7 @@ def irfftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of ``rfftn``: the real numbers whose first bins are ``x``."""
+) -> jax.Array: ...
 @overload
 def irfftn(
     x: NDArray,
@@ -5342,36 +4951,29 @@ def irfftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of ``rfftn``: the real numbers whose first bins are ``x``."""
+) -> NDArray: ...
 @overload
 def isfinite(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Tests whether each entry is finite: neither infinite nor NaN."""
 @overload
-def isfinite(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Tests whether each entry is finite: neither infinite nor NaN."""
+def isfinite(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isfinite(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Tests whether each entry is finite: neither infinite nor NaN."""
+def isfinite(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 is_finite = isfinite
 @overload
 def isinf(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Tests each entry for positive or negative infinity."""
 @overload
-def isinf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Tests each entry for positive or negative infinity."""
+def isinf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isinf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Tests each entry for positive or negative infinity."""
+def isinf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def isnan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Tests each entry for NaN."""
 @overload
-def isnan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Tests each entry for NaN."""
+def isnan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isnan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Tests each entry for NaN."""
+def isnan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def jax_function(
     *operands: NDArray | ArrayLike,
@@ -5389,8 +4991,7 @@ def jax_function(
     n_out: int = 1,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> _Out: ...
 @overload
 def jax_function(
     *operands: NDArray | ArrayLike,
@@ -5398,8 +4999,7 @@ def jax_function(
     n_out: int = 1,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def jax_function(
     operands: Sequence[NDArray | ArrayLike],
@@ -5408,8 +5008,7 @@ def jax_function(
     n_out: int = 1,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def join_selected_rows(*xs: NDArray | ArrayLike, out: _Out, req: _Request = None) -> _Out:
     """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
@@ -5419,38 +5018,33 @@ def join_selected_rows(
     *,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> _Out: ...
 @overload
 def join_selected_rows(
     *xs: jax.Array | np.ndarray,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> jax.Array: ...
 @overload
 def join_selected_rows(
     xs: Sequence[jax.Array | np.ndarray],
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> jax.Array: ...
 @overload
 def join_selected_rows(
     *xs: NDArray | ArrayLike,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> NDArray: ...
 @overload
 def join_selected_rows(
     xs: Sequence[NDArray | ArrayLike],
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Concatenates ``xs`` along the first axis; the result is row-sparse if all of them are."""
+) -> NDArray: ...
 @overload
 def keep(
     x: NDArray | ArrayLike,
@@ -5466,16 +5060,14 @@ def keep(
     *,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> _Out: ...
 @overload
 def keep(
     x: jax.Array | np.ndarray,
     *others: jax.Array | np.ndarray | complex,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> jax.Array: ...
 @overload
 def keep(
     x: jax.Array | np.ndarray,
@@ -5483,16 +5075,14 @@ def keep(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> jax.Array: ...
 @overload
 def keep(
     x: NDArray | ArrayLike,
     *others: NDArray | ArrayLike,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> NDArray: ...
 @overload
 def keep(
     x: NDArray | ArrayLike,
@@ -5500,40 +5090,34 @@ def keep(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``x`` and keeps ``others`` reachable in the graph."""
+) -> NDArray: ...
 @overload
 def khatri_rao(*xs: NDArray | ArrayLike, out: _Out, req: _Request = None) -> _Out:
     """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
 @overload
-def khatri_rao(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(xs: Sequence[NDArray | ArrayLike], *, out: _Out, req: _Request = None) -> _Out: ...
 @overload
 def khatri_rao(
     *xs: jax.Array | np.ndarray,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+) -> jax.Array: ...
 @overload
 def khatri_rao(
     xs: Sequence[jax.Array | np.ndarray],
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+) -> jax.Array: ...
 @overload
-def khatri_rao(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+def khatri_rao(*xs: NDArray | ArrayLike, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def khatri_rao(
     xs: Sequence[NDArray | ArrayLike],
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Column-wise Kronecker product: ``out[:, j] = kron(x0[:, j], x1[:, j], ...)``."""
+) -> NDArray: ...
 @overload
 def kl_divergence(
     log_predictions: NDArray | ArrayInput,
@@ -5554,8 +5138,7 @@ def kl_divergence(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Kullback-Leibler divergence for each example: ``sum(p * (log(p) - log_predictions))``."""
+) -> jax.Array: ...
 @overload
 def kl_divergence(
     log_predictions: NDArray | ArrayInput,
@@ -5565,8 +5148,7 @@ def kl_divergence(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Kullback-Leibler divergence for each example: ``sum(p * (log(p) - log_predictions))``."""
+) -> NDArray: ...
 @overload
 def kron(
     x: NDArray | ArrayInput,
@@ -5583,8 +5165,7 @@ def kron(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Kronecker product: each entry of ``x`` times all of ``y``, arranged in blocks."""
+) -> jax.Array: ...
 @overload
 def kron(
     x: NDArray | ArrayInput,
@@ -5592,8 +5173,7 @@ def kron(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Kronecker product: each entry of ``x`` times all of ``y``, arranged in blocks."""
+) -> NDArray: ...
 @overload
 def l1_loss(
     predictions: NDArray | ArrayInput,
@@ -5610,8 +5190,7 @@ def l1_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Absolute error, element-wise: ``abs(predictions - targets)``; its derivative at zero is zero."""
+) -> jax.Array: ...
 @overload
 def l1_loss(
     predictions: NDArray | ArrayInput,
@@ -5619,8 +5198,7 @@ def l1_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Absolute error, element-wise: ``abs(predictions - targets)``; its derivative at zero is zero."""
+) -> NDArray: ...
 l1 = l1_loss
 @overload
 def l2_normalize(
@@ -5640,8 +5218,7 @@ def l2_normalize(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Normalizes vectors along ``axis`` to length one: ``x / sqrt(sum(|x|^2) + eps)``."""
+) -> jax.Array: ...
 @overload
 def l2_normalize(
     x: NDArray,
@@ -5650,8 +5227,7 @@ def l2_normalize(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Normalizes vectors along ``axis`` to length one: ``x / sqrt(sum(|x|^2) + eps)``."""
+) -> NDArray: ...
 @overload
 def lamb(
     param: NDArray | ArrayInput,
@@ -5688,8 +5264,7 @@ def lamb(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of LAMB: an AdamW step scaled by the norm of the parameter."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def lamb(
     param: NDArray | ArrayInput,
@@ -5707,8 +5282,7 @@ def lamb(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of LAMB: an AdamW step scaled by the norm of the parameter."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def laplace_log_density(
     x: NDArray | ArrayInput,
@@ -5727,8 +5301,7 @@ def laplace_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the Laplace distribution: ``-|x - loc| / scale - log(2 scale)``."""
+) -> jax.Array: ...
 @overload
 def laplace_log_density(
     x: NDArray | ArrayInput,
@@ -5737,8 +5310,7 @@ def laplace_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the Laplace distribution: ``-|x - loc| / scale - log(2 scale)``."""
+) -> NDArray: ...
 @overload
 def lax_primitive(
     *operands: NDArray | ArrayLike,
@@ -5760,8 +5332,7 @@ def lax_primitive(
     keys: Sequence[str] = (),
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> _Out: ...
 @overload
 def lax_primitive(
     *operands: NDArray | ArrayLike,
@@ -5771,8 +5342,7 @@ def lax_primitive(
     keys: Sequence[str] = (),
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def lax_primitive(
     operands: Sequence[NDArray | ArrayLike],
@@ -5783,8 +5353,7 @@ def lax_primitive(
     keys: Sequence[str] = (),
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def layer_norm(
     data: NDArray | ArrayInput,
@@ -5811,8 +5380,7 @@ def layer_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> jax.Array: ...
 @overload
 def layer_norm(
     data: NDArray | ArrayInput,
@@ -5825,8 +5393,7 @@ def layer_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
+) -> NDArray: ...
 LayerNorm = layer_norm
 @overload
 def leaky_relu(x: NDArray, slope: float = 0.01, *, out: _Out, req: _Request = None) -> _Out:
@@ -5838,8 +5405,7 @@ def leaky_relu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere."""
+) -> jax.Array: ...
 @overload
 def leaky_relu(
     x: NDArray,
@@ -5847,8 +5413,7 @@ def leaky_relu(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere."""
+) -> NDArray: ...
 @overload
 def length_mask(
     length: NDArray,
@@ -5867,8 +5432,7 @@ def length_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """A mask of positions before each end: a new ``axis`` of ``size`` entries, one row per length."""
+) -> jax.Array: ...
 @overload
 def length_mask(
     length: NDArray,
@@ -5877,8 +5441,7 @@ def length_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """A mask of positions before each end: a new ``axis`` of ``size`` entries, one row per length."""
+) -> NDArray: ...
 @overload
 def lerp(
     x: NDArray | ArrayInput,
@@ -5897,8 +5460,7 @@ def lerp(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Linear interpolation from ``x`` to ``y``: ``x + weight (y - x)``."""
+) -> jax.Array: ...
 @overload
 def lerp(
     x: NDArray | ArrayInput,
@@ -5907,8 +5469,7 @@ def lerp(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Linear interpolation from ``x`` to ``y``: ``x + weight (y - x)``."""
+) -> NDArray: ...
 @overload
 def less(
     x: NDArray | ArrayInput,
@@ -5925,8 +5486,7 @@ def less(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x < y``."""
+) -> jax.Array: ...
 @overload
 def less(
     x: NDArray | ArrayInput,
@@ -5934,8 +5494,7 @@ def less(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x < y``."""
+) -> NDArray: ...
 broadcast_lesser = less
 less_than = less
 lt = less
@@ -5955,8 +5514,7 @@ def less_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x <= y``."""
+) -> jax.Array: ...
 @overload
 def less_equal(
     x: NDArray | ArrayInput,
@@ -5964,8 +5522,7 @@ def less_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x <= y``."""
+) -> NDArray: ...
 broadcast_lesser_equal = less_equal
 le = less_equal
 @overload
@@ -5984,8 +5541,7 @@ def let_through(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``x`` if ``condition`` holds, else zeros; for rows, an array that names no rows."""
+) -> jax.Array: ...
 @overload
 def let_through(
     x: NDArray | ArrayInput,
@@ -5993,17 +5549,14 @@ def let_through(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``x`` if ``condition`` holds, else zeros; for rows, an array that names no rows."""
+) -> NDArray: ...
 @overload
 def lgamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
 @overload
-def lgamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+def lgamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def lgamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+def lgamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 gammaln = lgamma
 @overload
 def linear_recurrence(
@@ -6035,8 +5588,7 @@ def linear_recurrence(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Linear recurrence over time that is the tangent of a recurrent layer."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def linear_recurrence(
     weight: NDArray | ArrayInput,
@@ -6051,8 +5603,7 @@ def linear_recurrence(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Linear recurrence over time that is the tangent of a recurrent layer."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def linear_recurrence_adjoint(
     weight: NDArray | ArrayInput,
@@ -6083,8 +5634,7 @@ def linear_recurrence_adjoint(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Adjoint of ``linear_recurrence``: the transposed steps from the last one to the first."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def linear_recurrence_adjoint(
     weight: NDArray | ArrayInput,
@@ -6099,8 +5649,7 @@ def linear_recurrence_adjoint(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Adjoint of ``linear_recurrence``: the transposed steps from the last one to the first."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def linear_regression_output(
     data: NDArray | ArrayInput,
@@ -6119,8 +5668,7 @@ def linear_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``data``; its gradient is that of a squared error."""
+) -> jax.Array: ...
 @overload
 def linear_regression_output(
     data: NDArray | ArrayInput,
@@ -6129,8 +5677,7 @@ def linear_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``data``; its gradient is that of a squared error."""
+) -> NDArray: ...
 LinearRegressionOutput = linear_regression_output
 @overload
 def linear_scan(
@@ -6152,8 +5699,7 @@ def linear_scan(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """First-order linear recurrence along ``axis``: ``out[i] = decay[i] out[i - 1] + x[i]``."""
+) -> jax.Array: ...
 @overload
 def linear_scan(
     x: NDArray | ArrayInput,
@@ -6163,8 +5709,7 @@ def linear_scan(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """First-order linear recurrence along ``axis``: ``out[i] = decay[i] out[i - 1] + x[i]``."""
+) -> NDArray: ...
 @overload
 def linear_solve(
     *operands: NDArray | ArrayLike,
@@ -6190,8 +5735,7 @@ def linear_solve(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> _Out: ...
 @overload
 def linear_solve(
     *operands: NDArray | ArrayLike,
@@ -6203,8 +5747,7 @@ def linear_solve(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def linear_solve(
     operands: Sequence[NDArray | ArrayLike],
@@ -6217,8 +5760,7 @@ def linear_solve(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def linear_warmup(
     learning_rate: NDArray | ArrayInput,
@@ -6241,8 +5783,7 @@ def linear_warmup(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Linear warmup from ``start_value`` to ``end_value`` before any schedule."""
+) -> jax.Array: ...
 @overload
 def linear_warmup(
     learning_rate: NDArray | ArrayInput,
@@ -6253,8 +5794,7 @@ def linear_warmup(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Linear warmup from ``start_value`` to ``end_value`` before any schedule."""
+) -> NDArray: ...
 @overload
 def local_response_norm(
     data: NDArray,
@@ -6279,8 +5819,7 @@ def local_response_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Local response normalization: ``data / (knorm + alpha / nsize * s)^beta``."""
+) -> jax.Array: ...
 @overload
 def local_response_norm(
     data: NDArray,
@@ -6292,54 +5831,43 @@ def local_response_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Local response normalization: ``data / (knorm + alpha / nsize * s)^beta``."""
+) -> NDArray: ...
 LRN = local_response_norm
 @overload
 def log(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Natural logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
-def log(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Natural logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Natural logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def log10(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
-def log10(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log10(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log10(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log10(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def log1p(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Element-wise ``log(1 + x)``, accurate near zero."""
 @overload
-def log1p(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Element-wise ``log(1 + x)``, accurate near zero."""
+def log1p(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log1p(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Element-wise ``log(1 + x)``, accurate near zero."""
+def log1p(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def log2(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
-def log2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
+def log2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def log_ndtr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero."""
 @overload
-def log_ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero."""
+def log_ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log_ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero."""
+def log_ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def log_sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow."""
@@ -6349,11 +5877,9 @@ def log_sigmoid(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow."""
+) -> jax.Array: ...
 @overload
-def log_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow."""
+def log_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 logsigmoid = log_sigmoid
 @overload
 def log_softmax(
@@ -6373,8 +5899,7 @@ def log_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log-softmax: ``log(softmax(x / temperature))`` along ``axis``, without underflow."""
+) -> jax.Array: ...
 @overload
 def log_softmax(
     x: NDArray,
@@ -6383,8 +5908,7 @@ def log_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log-softmax: ``log(softmax(x / temperature))`` along ``axis``, without underflow."""
+) -> NDArray: ...
 @overload
 def log_softmax_with_length(
     x: NDArray | ArrayInput,
@@ -6405,8 +5929,7 @@ def log_softmax_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Logarithm of ``softmax_with_length(x, length)``, accurate where that underflows."""
+) -> jax.Array: ...
 @overload
 def log_softmax_with_length(
     x: NDArray | ArrayInput,
@@ -6416,8 +5939,7 @@ def log_softmax_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Logarithm of ``softmax_with_length(x, length)``, accurate where that underflows."""
+) -> NDArray: ...
 @overload
 def logaddexp(
     x: NDArray | ArrayInput,
@@ -6434,8 +5956,7 @@ def logaddexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Logarithm of the sum of exponentials: ``log(exp(x) + exp(y))``, computed without overflow."""
+) -> jax.Array: ...
 @overload
 def logaddexp(
     x: NDArray | ArrayInput,
@@ -6443,8 +5964,7 @@ def logaddexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Logarithm of the sum of exponentials: ``log(exp(x) + exp(y))``, computed without overflow."""
+) -> NDArray: ...
 @overload
 def logaddexp2(
     x: NDArray | ArrayInput,
@@ -6461,8 +5981,7 @@ def logaddexp2(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Base-2 logarithm of a sum of powers: ``log2(2^x + 2^y)``, computed without overflow."""
+) -> jax.Array: ...
 @overload
 def logaddexp2(
     x: NDArray | ArrayInput,
@@ -6470,8 +5989,7 @@ def logaddexp2(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Base-2 logarithm of a sum of powers: ``log2(2^x + 2^y)``, computed without overflow."""
+) -> NDArray: ...
 @overload
 def logcumsumexp(
     x: NDArray,
@@ -6490,8 +6008,7 @@ def logcumsumexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Cumulative log-sum-exp along ``axis``: ``log(exp(x[0]) + ... + exp(x[i]))``. No overflow."""
+) -> jax.Array: ...
 @overload
 def logcumsumexp(
     x: NDArray,
@@ -6500,8 +6017,7 @@ def logcumsumexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Cumulative log-sum-exp along ``axis``: ``log(exp(x[0]) + ... + exp(x[i]))``. No overflow."""
+) -> NDArray: ...
 cumlogsumexp = logcumsumexp
 @overload
 def logical_and(
@@ -6519,8 +6035,7 @@ def logical_and(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise logical and of ``x`` and ``y``; any nonzero number counts as true."""
+) -> jax.Array: ...
 @overload
 def logical_and(
     x: NDArray | ArrayInput,
@@ -6528,8 +6043,7 @@ def logical_and(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise logical and of ``x`` and ``y``; any nonzero number counts as true."""
+) -> NDArray: ...
 broadcast_logical_and = logical_and
 @overload
 def logical_not(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -6540,11 +6054,9 @@ def logical_not(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise logical not of ``x``; any nonzero number counts as true."""
+) -> jax.Array: ...
 @overload
-def logical_not(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Element-wise logical not of ``x``; any nonzero number counts as true."""
+def logical_not(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def logical_or(
     x: NDArray | ArrayInput,
@@ -6561,8 +6073,7 @@ def logical_or(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise logical or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> jax.Array: ...
 @overload
 def logical_or(
     x: NDArray | ArrayInput,
@@ -6570,8 +6081,7 @@ def logical_or(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise logical or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> NDArray: ...
 broadcast_logical_or = logical_or
 @overload
 def logical_xor(
@@ -6589,8 +6099,7 @@ def logical_xor(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise logical exclusive or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> jax.Array: ...
 @overload
 def logical_xor(
     x: NDArray | ArrayInput,
@@ -6598,8 +6107,7 @@ def logical_xor(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise logical exclusive or of ``x`` and ``y``; any nonzero number counts as true."""
+) -> NDArray: ...
 broadcast_logical_xor = logical_xor
 @overload
 def logistic_regression_output(
@@ -6619,8 +6127,7 @@ def logistic_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sigmoid of ``data`` with the gradient of the cross-entropy."""
+) -> jax.Array: ...
 @overload
 def logistic_regression_output(
     data: NDArray | ArrayInput,
@@ -6629,18 +6136,15 @@ def logistic_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sigmoid of ``data`` with the gradient of the cross-entropy."""
+) -> NDArray: ...
 LogisticRegressionOutput = logistic_regression_output
 @overload
 def logit(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Log-odds, the inverse of ``sigmoid``: ``log(x / (1 - x))``, infinite at 0 and 1."""
 @overload
-def logit(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Log-odds, the inverse of ``sigmoid``: ``log(x / (1 - x))``, infinite at 0 and 1."""
+def logit(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def logit(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Log-odds, the inverse of ``sigmoid``: ``log(x / (1 - x))``, infinite at 0 and 1."""
+def logit(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def logsumexp(
     x: NDArray,
@@ -6659,8 +6163,7 @@ def logsumexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Logarithm of the sum of exponentials over ``axis``, by default over all axes."""
+) -> jax.Array: ...
 @overload
 def logsumexp(
     x: NDArray,
@@ -6669,8 +6172,7 @@ def logsumexp(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Logarithm of the sum of exponentials over ``axis``, by default over all axes."""
+) -> NDArray: ...
 @overload
 def lookup_table(
     table: NDArray | ArrayInput,
@@ -6691,8 +6193,7 @@ def lookup_table(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rows ``ids`` of ``table``: the embedding of each id."""
+) -> jax.Array: ...
 @overload
 def lookup_table(
     table: NDArray | ArrayInput,
@@ -6702,8 +6203,7 @@ def lookup_table(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Rows ``ids`` of ``table``: the embedding of each id."""
+) -> NDArray: ...
 embedding = lookup_table
 @overload
 def lp_pooling(
@@ -6733,8 +6233,7 @@ def lp_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Power-average pooling: ``sum(|x|^p)^(1/p)`` of each window, with ``p = p_value``."""
+) -> jax.Array: ...
 @overload
 def lp_pooling(
     data: NDArray,
@@ -6748,8 +6247,7 @@ def lp_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Power-average pooling: ``sum(|x|^p)^(1/p)`` of each window, with ``p = p_value``."""
+) -> NDArray: ...
 @overload
 def lq(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
@@ -6759,11 +6257,9 @@ def lq(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def lq(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]:
-    """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
+def lq(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
 gelqf = lq
 linalg_gelqf = lq
 @overload
@@ -6791,8 +6287,7 @@ def lstm(
     bidirectional: _bool = False,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> _Out: ...
 @overload
 def lstm(
     data: jax.Array | np.ndarray,
@@ -6804,8 +6299,7 @@ def lstm(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def lstm(
     data: jax.Array | np.ndarray,
@@ -6818,8 +6312,7 @@ def lstm(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def lstm(
     data: NDArray | ArrayLike,
@@ -6831,8 +6324,7 @@ def lstm(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def lstm(
     data: NDArray | ArrayLike,
@@ -6845,8 +6337,7 @@ def lstm(
     bidirectional: _bool = False,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Long short-term memory (LSTM) layers over whole sequences."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def mae_regression_output(
     data: NDArray | ArrayInput,
@@ -6865,8 +6356,7 @@ def mae_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``data``; its gradient is that of an absolute error."""
+) -> jax.Array: ...
 @overload
 def mae_regression_output(
     data: NDArray | ArrayInput,
@@ -6875,8 +6365,7 @@ def mae_regression_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``data``; its gradient is that of an absolute error."""
+) -> NDArray: ...
 MAERegressionOutput = mae_regression_output
 @overload
 def make_loss(
@@ -6898,8 +6387,7 @@ def make_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``data`` as a loss: its gradient is ``grad_scale``, whatever the cotangent is."""
+) -> jax.Array: ...
 @overload
 def make_loss(
     data: NDArray,
@@ -6909,8 +6397,7 @@ def make_loss(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``data`` as a loss: its gradient is ``grad_scale``, whatever the cotangent is."""
+) -> NDArray: ...
 MakeLoss = make_loss
 @overload
 def masked_log_softmax(
@@ -6932,8 +6419,7 @@ def masked_log_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Logarithm of ``masked_softmax(x, mask)``, accurate where that underflows."""
+) -> jax.Array: ...
 @overload
 def masked_log_softmax(
     x: NDArray | ArrayInput,
@@ -6943,8 +6429,7 @@ def masked_log_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Logarithm of ``masked_softmax(x, mask)``, accurate where that underflows."""
+) -> NDArray: ...
 @overload
 def masked_softmax(
     x: NDArray | ArrayInput,
@@ -6965,8 +6450,7 @@ def masked_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmax of ``x / temperature`` over the entries along ``axis`` where ``mask`` is true."""
+) -> jax.Array: ...
 @overload
 def masked_softmax(
     x: NDArray | ArrayInput,
@@ -6976,8 +6460,7 @@ def masked_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmax of ``x / temperature`` over the entries along ``axis`` where ``mask`` is true."""
+) -> NDArray: ...
 @overload
 def masked_softmin(
     x: NDArray | ArrayInput,
@@ -6998,8 +6481,7 @@ def masked_softmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmin over the entries where ``mask`` is true: ``masked_softmax(-x, mask)``."""
+) -> jax.Array: ...
 @overload
 def masked_softmin(
     x: NDArray | ArrayInput,
@@ -7009,8 +6491,7 @@ def masked_softmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmin over the entries where ``mask`` is true: ``masked_softmax(-x, mask)``."""
+) -> NDArray: ...
 @overload
 def matmul(
     x: NDArray | ArrayInput,
@@ -7027,8 +6508,7 @@ def matmul(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Matrix product: ``out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j]``."""
+) -> jax.Array: ...
 @overload
 def matmul(
     x: NDArray | ArrayInput,
@@ -7036,8 +6516,7 @@ def matmul(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Matrix product: ``out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j]``."""
+) -> NDArray: ...
 batch_matmul = matmul
 mm = matmul
 mv = matmul
@@ -7051,11 +6530,9 @@ def matrix_power(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Integer power of a square matrix: ``out = a @ a @ ... @ a`` with ``n`` factors."""
+) -> jax.Array: ...
 @overload
-def matrix_power(a: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray:
-    """Integer power of a square matrix: ``out = a @ a @ ... @ a`` with ``n`` factors."""
+def matrix_power(a: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def max(
     x: NDArray,
@@ -7076,8 +6553,7 @@ def max(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Maximum of the entries over ``axis``, by default over all axes."""
+) -> jax.Array: ...
 @overload
 def max(
     x: NDArray,
@@ -7087,8 +6563,7 @@ def max(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Maximum of the entries over ``axis``, by default over all axes."""
+) -> NDArray: ...
 amax = max
 max_axis = max
 reduce_max = max
@@ -7120,8 +6595,7 @@ def max_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Max pooling: the largest entry of each window over one to three spatial axes."""
+) -> jax.Array: ...
 @overload
 def max_pooling(
     data: NDArray,
@@ -7135,8 +6609,7 @@ def max_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Max pooling: the largest entry of each window over one to three spatial axes."""
+) -> NDArray: ...
 @overload
 def max_pooling_gradient(
     data: NDArray | ArrayInput,
@@ -7167,8 +6640,7 @@ def max_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adds ``cotangent`` at the position of the largest entry of each window of ``max_pooling``."""
+) -> jax.Array: ...
 @overload
 def max_pooling_gradient(
     data: NDArray | ArrayInput,
@@ -7183,8 +6655,7 @@ def max_pooling_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adds ``cotangent`` at the position of the largest entry of each window of ``max_pooling``."""
+) -> NDArray: ...
 @overload
 def max_pooling_select(
     data: NDArray | ArrayInput,
@@ -7215,8 +6686,7 @@ def max_pooling_select(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects the entry of ``tangent`` where ``max_pooling`` of ``data`` has its maximum."""
+) -> jax.Array: ...
 @overload
 def max_pooling_select(
     data: NDArray | ArrayInput,
@@ -7231,8 +6701,7 @@ def max_pooling_select(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects the entry of ``tangent`` where ``max_pooling`` of ``data`` has its maximum."""
+) -> NDArray: ...
 @overload
 def maximum(
     x: NDArray | ArrayInput,
@@ -7251,8 +6720,7 @@ def maximum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise maximum of two arrays; NaN if either entry is NaN."""
+) -> jax.Array: ...
 @overload
 def maximum(
     x: NDArray | ArrayInput,
@@ -7261,8 +6729,7 @@ def maximum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise maximum of two arrays; NaN if either entry is NaN."""
+) -> NDArray: ...
 broadcast_maximum = maximum
 elementwise_max = maximum
 @overload
@@ -7283,8 +6750,7 @@ def mean(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Arithmetic mean over ``axis``, by default over all axes; NaN if there are no entries."""
+) -> jax.Array: ...
 @overload
 def mean(
     x: NDArray,
@@ -7293,8 +6759,7 @@ def mean(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Arithmetic mean over ``axis``, by default over all axes; NaN if there are no entries."""
+) -> NDArray: ...
 reduce_mean = mean
 @overload
 def mean_squared_error(
@@ -7316,8 +6781,7 @@ def mean_squared_error(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Mean squared error ``mean((predictions - targets)^2)`` over ``axis``, by default all axes."""
+) -> jax.Array: ...
 @overload
 def mean_squared_error(
     predictions: NDArray | ArrayInput,
@@ -7327,8 +6791,7 @@ def mean_squared_error(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Mean squared error ``mean((predictions - targets)^2)`` over ``axis``, by default all axes."""
+) -> NDArray: ...
 mse_loss = mean_squared_error
 @overload
 def merge_selected_rows(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -7339,11 +6802,9 @@ def merge_selected_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The same array with each row named once, in ascending order; dense arrays are unchanged."""
+) -> jax.Array: ...
 @overload
-def merge_selected_rows(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """The same array with each row named once, in ascending order; dense arrays are unchanged."""
+def merge_selected_rows(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def min(
     x: NDArray,
@@ -7364,8 +6825,7 @@ def min(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Minimum of the entries over ``axis``, by default over all axes."""
+) -> jax.Array: ...
 @overload
 def min(
     x: NDArray,
@@ -7375,8 +6835,7 @@ def min(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Minimum of the entries over ``axis``, by default over all axes."""
+) -> NDArray: ...
 amin = min
 min_axis = min
 reduce_min = min
@@ -7398,8 +6857,7 @@ def minimum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise minimum of two arrays; NaN if either entry is NaN."""
+) -> jax.Array: ...
 @overload
 def minimum(
     x: NDArray | ArrayInput,
@@ -7408,8 +6866,7 @@ def minimum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise minimum of two arrays; NaN if either entry is NaN."""
+) -> NDArray: ...
 broadcast_minimum = minimum
 elementwise_min = minimum
 @overload
@@ -7428,8 +6885,7 @@ def minus(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise difference of two arrays of the same shape: ``out = x - y``."""
+) -> jax.Array: ...
 @overload
 def minus(
     x: NDArray | ArrayInput,
@@ -7437,17 +6893,14 @@ def minus(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise difference of two arrays of the same shape: ``out = x - y``."""
+) -> NDArray: ...
 @overload
 def mish(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Mish, element-wise: ``x tanh(softplus(x))``."""
 @overload
-def mish(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Mish, element-wise: ``x tanh(softplus(x))``."""
+def mish(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def mish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Mish, element-wise: ``x tanh(softplus(x))``."""
+def mish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def momentum(
     param: NDArray | ArrayInput,
@@ -7474,8 +6927,7 @@ def momentum(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """A step of gradient descent with momentum (Polyak 1964) or Nesterov momentum."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def momentum(
     param: NDArray | ArrayInput,
@@ -7488,8 +6940,7 @@ def momentum(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """A step of gradient descent with momentum (Polyak 1964) or Nesterov momentum."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def moveaxis(
     x: NDArray,
@@ -7508,8 +6959,7 @@ def moveaxis(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Moves the axes ``source`` of ``x`` to the positions ``destination``; the others keep order."""
+) -> jax.Array: ...
 @overload
 def moveaxis(
     x: NDArray,
@@ -7518,8 +6968,7 @@ def moveaxis(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Moves the axes ``source`` of ``x`` to the positions ``destination``; the others keep order."""
+) -> NDArray: ...
 movedim = moveaxis
 @overload
 def multiply(
@@ -7537,8 +6986,7 @@ def multiply(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise product of two arrays: ``out = x * y``."""
+) -> jax.Array: ...
 @overload
 def multiply(
     x: NDArray | ArrayInput,
@@ -7546,8 +6994,7 @@ def multiply(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise product of two arrays: ``out = x * y``."""
+) -> NDArray: ...
 broadcast_mul = multiply
 elementwise_mul = multiply
 elemwise_mul = multiply
@@ -7569,8 +7016,7 @@ def nanprod(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Product over ``axis`` that ignores NaNs: a NaN counts as one."""
+) -> jax.Array: ...
 @overload
 def nanprod(
     x: NDArray,
@@ -7579,8 +7025,7 @@ def nanprod(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Product over ``axis`` that ignores NaNs: a NaN counts as one."""
+) -> NDArray: ...
 @overload
 def nansum(
     x: NDArray,
@@ -7599,8 +7044,7 @@ def nansum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sum over ``axis`` that ignores NaNs: a NaN counts as zero."""
+) -> jax.Array: ...
 @overload
 def nansum(
     x: NDArray,
@@ -7609,8 +7053,7 @@ def nansum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sum over ``axis`` that ignores NaNs: a NaN counts as zero."""
+) -> NDArray: ...
 @overload
 def natural_exp_decay(
     step: NDArray,
@@ -7633,8 +7076,7 @@ def natural_exp_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``init_value * exp(-decay_rate * step / transition_steps)``."""
+) -> jax.Array: ...
 @overload
 def natural_exp_decay(
     step: NDArray,
@@ -7645,35 +7087,28 @@ def natural_exp_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``init_value * exp(-decay_rate * step / transition_steps)``."""
+) -> NDArray: ...
 @overload
 def ndtr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Distribution function of the normal distribution, accurate where it is small."""
 @overload
-def ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Distribution function of the normal distribution, accurate where it is small."""
+def ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Distribution function of the normal distribution, accurate where it is small."""
+def ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def ndtri(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``."""
 @overload
-def ndtri(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``."""
+def ndtri(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ndtri(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``."""
+def ndtri(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def negative(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Negation, element-wise: ``out = -x``."""
 @overload
-def negative(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Negation, element-wise: ``out = -x``."""
+def negative(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def negative(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Negation, element-wise: ``out = -x``."""
+def negative(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 neg = negative
 @overload
 def nll(
@@ -7697,8 +7132,7 @@ def nll(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Negative log likelihood ``-w[c] * log_probabilities[c]`` of each example's class ``c``."""
+) -> jax.Array: ...
 @overload
 def nll(
     log_probabilities: NDArray | ArrayInput,
@@ -7709,8 +7143,7 @@ def nll(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Negative log likelihood ``-w[c] * log_probabilities[c]`` of each example's class ``c``."""
+) -> NDArray: ...
 @overload
 def noam_decay(
     step: NDArray,
@@ -7731,8 +7164,7 @@ def noam_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Linear warmup, then decay with the root of the steps: the schedule of the Transformer."""
+) -> jax.Array: ...
 @overload
 def noam_decay(
     step: NDArray,
@@ -7742,8 +7174,7 @@ def noam_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Linear warmup, then decay with the root of the steps: the schedule of the Transformer."""
+) -> NDArray: ...
 @overload
 def nondifferentiable_call(
     *operands: NDArray | ArrayLike,
@@ -7761,8 +7192,7 @@ def nondifferentiable_call(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> _Out: ...
 @overload
 def nondifferentiable_call(
     *operands: NDArray | ArrayLike,
@@ -7770,8 +7200,7 @@ def nondifferentiable_call(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def nondifferentiable_call(
     operands: Sequence[NDArray | ArrayLike],
@@ -7780,8 +7209,7 @@ def nondifferentiable_call(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def norm(
     x: NDArray,
@@ -7802,8 +7230,7 @@ def norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Vector norm ``sum(|x|^ord)^(1 / ord)`` of the entries over ``axis``, by default of all."""
+) -> jax.Array: ...
 @overload
 def norm(
     x: NDArray,
@@ -7813,8 +7240,7 @@ def norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Vector norm ``sum(|x|^ord)^(1 / ord)`` of the entries over ``axis``, by default of all."""
+) -> NDArray: ...
 vector_norm = norm
 @overload
 def normal_log_density(
@@ -7834,8 +7260,7 @@ def normal_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the normal distribution with mean ``loc`` and standard deviation ``scale``."""
+) -> jax.Array: ...
 @overload
 def normal_log_density(
     x: NDArray | ArrayInput,
@@ -7844,8 +7269,7 @@ def normal_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the normal distribution with mean ``loc`` and standard deviation ``scale``."""
+) -> NDArray: ...
 @overload
 def not_equal(
     x: NDArray | ArrayInput,
@@ -7862,8 +7286,7 @@ def not_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise truth value of ``x != y``."""
+) -> jax.Array: ...
 @overload
 def not_equal(
     x: NDArray | ArrayInput,
@@ -7871,8 +7294,7 @@ def not_equal(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise truth value of ``x != y``."""
+) -> NDArray: ...
 broadcast_not_equal = not_equal
 ne = not_equal
 @overload
@@ -7895,8 +7317,7 @@ def one_hot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """One-hot encoding: one at the position of each id along the new ``axis``, zero elsewhere."""
+) -> jax.Array: ...
 @overload
 def one_hot(
     ids: NDArray,
@@ -7906,8 +7327,7 @@ def one_hot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """One-hot encoding: one at the position of each id along the new ``axis``, zero elsewhere."""
+) -> NDArray: ...
 @overload
 def outer(
     x: NDArray | ArrayInput,
@@ -7924,8 +7344,7 @@ def outer(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Outer product of two vectors: ``out[i, j] = x[i] * y[j]``."""
+) -> jax.Array: ...
 @overload
 def outer(
     x: NDArray | ArrayInput,
@@ -7933,8 +7352,7 @@ def outer(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Outer product of two vectors: ``out[i, j] = x[i] * y[j]``."""
+) -> NDArray: ...
 ger = outer
 @overload
 def pad(
@@ -7956,8 +7374,7 @@ def pad(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Pads ``x`` with ``pad_width[i] = (before, after)`` entries at the ends of axis ``i``."""
+) -> jax.Array: ...
 @overload
 def pad(
     x: NDArray,
@@ -7967,8 +7384,7 @@ def pad(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Pads ``x`` with ``pad_width[i] = (before, after)`` entries at the ends of axis ``i``."""
+) -> NDArray: ...
 @overload
 def pad_slice(
     x: NDArray,
@@ -7989,8 +7405,7 @@ def pad_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Writes ``x`` into zeros of ``shape``, starting at ``begin`` with strides ``step``."""
+) -> jax.Array: ...
 @overload
 def pad_slice(
     x: NDArray,
@@ -8000,8 +7415,7 @@ def pad_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Writes ``x`` into zeros of ``shape``, starting at ``begin`` with strides ``step``."""
+) -> NDArray: ...
 @overload
 def permute_dims(
     x: NDArray,
@@ -8018,8 +7432,7 @@ def permute_dims(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Permutes the axes of ``x``, by default reversing them: axis ``axes[i]`` becomes axis ``i``."""
+) -> jax.Array: ...
 @overload
 def permute_dims(
     x: NDArray,
@@ -8027,8 +7440,7 @@ def permute_dims(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Permutes the axes of ``x``, by default reversing them: axis ``axes[i]`` becomes axis ``i``."""
+) -> NDArray: ...
 transpose = permute_dims
 @overload
 def pick(
@@ -8052,8 +7464,7 @@ def pick(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects one entry of ``x`` along ``axis`` at each position of the other axes."""
+) -> jax.Array: ...
 @overload
 def pick(
     x: NDArray | ArrayInput,
@@ -8064,8 +7475,7 @@ def pick(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects one entry of ``x`` along ``axis`` at each position of the other axes."""
+) -> NDArray: ...
 @overload
 def piecewise_decay(
     step: NDArray,
@@ -8084,8 +7494,7 @@ def piecewise_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """A step function: ``values[i]`` from step ``boundaries[i - 1]`` to before ``boundaries[i]``."""
+) -> jax.Array: ...
 @overload
 def piecewise_decay(
     step: NDArray,
@@ -8094,8 +7503,7 @@ def piecewise_decay(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """A step function: ``values[i]`` from step ``boundaries[i - 1]`` to before ``boundaries[i]``."""
+) -> NDArray: ...
 @overload
 def pinv(x: NDArray, rcond: float | None = None, *, out: _Out, req: _Request = None) -> _Out:
     """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``."""
@@ -8106,8 +7514,7 @@ def pinv(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``."""
+) -> jax.Array: ...
 @overload
 def pinv(
     x: NDArray,
@@ -8115,8 +7522,7 @@ def pinv(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``."""
+) -> NDArray: ...
 pinverse = pinv
 pseudo_inverse = pinv
 @overload
@@ -8135,8 +7541,7 @@ def poisson_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the Poisson distribution: ``x log(rate) - rate - log(x!)``."""
+) -> jax.Array: ...
 @overload
 def poisson_log_density(
     x: NDArray | ArrayInput,
@@ -8144,8 +7549,7 @@ def poisson_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the Poisson distribution: ``x log(rate) - rate - log(x!)``."""
+) -> NDArray: ...
 @overload
 def polygamma(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``."""
@@ -8156,11 +7560,9 @@ def polygamma(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``."""
+) -> jax.Array: ...
 @overload
-def polygamma(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray:
-    """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``."""
+def polygamma(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def polynomial_schedule(
     step: NDArray,
@@ -8185,8 +7587,7 @@ def polynomial_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """From ``init_value`` to ``end_value`` in ``transition_steps``, linearly or by a power law."""
+) -> jax.Array: ...
 @overload
 def polynomial_schedule(
     step: NDArray,
@@ -8198,8 +7599,7 @@ def polynomial_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """From ``init_value`` to ``end_value`` in ``transition_steps``, linearly or by a power law."""
+) -> NDArray: ...
 linear_schedule = polynomial_schedule
 @overload
 def potri(a: NDArray, lower: _bool = True, *, out: _Out, req: _Request = None) -> _Out:
@@ -8211,8 +7611,7 @@ def potri(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``."""
+) -> jax.Array: ...
 @overload
 def potri(
     a: NDArray,
@@ -8220,8 +7619,7 @@ def potri(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``."""
+) -> NDArray: ...
 linalg_potri = potri
 @overload
 def power(
@@ -8239,8 +7637,7 @@ def power(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Power, element-wise: ``out = x ** y``; NaN for a negative ``x`` and a non-integer ``y``."""
+) -> jax.Array: ...
 @overload
 def power(
     x: NDArray | ArrayInput,
@@ -8248,8 +7645,7 @@ def power(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Power, element-wise: ``out = x ** y``; NaN for a negative ``x`` and a non-integer ``y``."""
+) -> NDArray: ...
 broadcast_power = power
 elementwise_pow = power
 integer_pow = power
@@ -8271,8 +7667,7 @@ def prelu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+) -> jax.Array: ...
 @overload
 def prelu(
     x: NDArray | ArrayInput,
@@ -8281,8 +7676,7 @@ def prelu(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
+) -> NDArray: ...
 @overload
 def reduce_prod(
     x: NDArray,
@@ -8301,8 +7695,7 @@ def reduce_prod(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Product over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> jax.Array: ...
 @overload
 def reduce_prod(
     x: NDArray,
@@ -8311,8 +7704,7 @@ def reduce_prod(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Product over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> NDArray: ...
 @overload
 def product_of_others(x: NDArray, axis: int = -1, *, out: _Out, req: _Request = None) -> _Out:
     """Product of all other entries along ``axis``: ``out[i] = prod(x[j] for j != i)``."""
@@ -8323,8 +7715,7 @@ def product_of_others(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Product of all other entries along ``axis``: ``out[i] = prod(x[j] for j != i)``."""
+) -> jax.Array: ...
 @overload
 def product_of_others(
     x: NDArray,
@@ -8332,8 +7723,7 @@ def product_of_others(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Product of all other entries along ``axis``: ``out[i] = prod(x[j] for j != i)``."""
+) -> NDArray: ...
 @overload
 def product_of_others_tangent(
     x: NDArray | ArrayLike,
@@ -8351,8 +7741,7 @@ def product_of_others_tangent(
     axis: int = -1,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> _Out: ...
 @overload
 def product_of_others_tangent(
     x: jax.Array | np.ndarray,
@@ -8360,8 +7749,7 @@ def product_of_others_tangent(
     axis: int = -1,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> jax.Array: ...
 @overload
 def product_of_others_tangent(
     x: jax.Array | np.ndarray,
@@ -8370,8 +7758,7 @@ def product_of_others_tangent(
     axis: int = -1,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> jax.Array: ...
 @overload
 def product_of_others_tangent(
     x: NDArray | ArrayLike,
@@ -8379,8 +7766,7 @@ def product_of_others_tangent(
     axis: int = -1,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> NDArray: ...
 @overload
 def product_of_others_tangent(
     x: NDArray | ArrayLike,
@@ -8389,8 +7775,7 @@ def product_of_others_tangent(
     axis: int = -1,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Mixed derivative of ``product_of_others`` along all arrays in ``along``."""
+) -> NDArray: ...
 @overload
 def qr(
     x: NDArray,
@@ -8407,8 +7792,7 @@ def qr(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """QR decomposition ``x = q @ r`` with ``q^H @ q`` the identity and ``r`` upper triangular."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def qr(
     x: NDArray,
@@ -8416,17 +7800,14 @@ def qr(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """QR decomposition ``x = q @ r`` with ``q^H @ q`` the identity and ``r`` upper triangular."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def radians(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Converts angles from degrees to radians: ``out = pi x / 180``."""
 @overload
-def radians(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Converts angles from degrees to radians: ``out = pi x / 180``."""
+def radians(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def radians(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Converts angles from degrees to radians: ``out = pi x / 180``."""
+def radians(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 deg2rad = radians
 @overload
 def random_bernoulli(
@@ -8448,8 +7829,7 @@ def random_bernoulli(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Bernoulli draws: true with probability ``p``, which defaults to 1/2."""
+) -> NDArray: ...
 bernoulli = random_bernoulli
 @overload
 def random_beta(
@@ -8473,8 +7853,7 @@ def random_beta(
     key: jax.Array | np.ndarray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Beta draws: numbers between 0 and 1 with density ``x^(a - 1) (1 - x)^(b - 1) / B(a, b)``."""
+) -> jax.Array: ...
 @overload
 def random_beta(
     a: NDArray | ArrayInput,
@@ -8485,8 +7864,7 @@ def random_beta(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Beta draws: numbers between 0 and 1 with density ``x^(a - 1) (1 - x)^(b - 1) / B(a, b)``."""
+) -> NDArray: ...
 @overload
 def random_categorical(
     logits: NDArray,
@@ -8507,8 +7885,7 @@ def random_categorical(
     key: jax.Array | np.ndarray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Categorical draws: class indices with probabilities ``softmax(logits)`` along ``axis``."""
+) -> jax.Array: ...
 @overload
 def random_categorical(
     logits: NDArray,
@@ -8518,8 +7895,7 @@ def random_categorical(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Categorical draws: class indices with probabilities ``softmax(logits)`` along ``axis``."""
+) -> NDArray: ...
 categorical = random_categorical
 @overload
 def random_exponential(
@@ -8541,8 +7917,7 @@ def random_exponential(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Exponential draws with mean ``scale``, which defaults to 1: ``-scale log(1 - u)``."""
+) -> NDArray: ...
 @overload
 def random_gamma(
     a: NDArray | ArrayInput,
@@ -8565,8 +7940,7 @@ def random_gamma(
     key: jax.Array | np.ndarray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Gamma draws: ``scale z``, where ``z`` has the density ``z^(a - 1) exp(-z) / Gamma(a)``."""
+) -> jax.Array: ...
 @overload
 def random_gamma(
     a: NDArray | ArrayInput,
@@ -8577,8 +7951,7 @@ def random_gamma(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Gamma draws: ``scale z``, where ``z`` has the density ``z^(a - 1) exp(-z) / Gamma(a)``."""
+) -> NDArray: ...
 @overload
 def random_integers(
     low: int,
@@ -8601,8 +7974,7 @@ def random_integers(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Uniform integer draws from ``low`` (inclusive) to ``high`` (exclusive)."""
+) -> NDArray: ...
 random_randint = random_integers
 @overload
 def random_normal(
@@ -8626,8 +7998,7 @@ def random_normal(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Normal draws: ``loc + scale z`` with ``z`` of mean 0 and standard deviation 1."""
+) -> NDArray: ...
 normal = random_normal
 @overload
 def random_permutation(
@@ -8649,8 +8020,7 @@ def random_permutation(
     key: jax.Array | np.ndarray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Permutes the slices of ``x`` along ``axis`` randomly; ``inverse`` undoes it for the same key."""
+) -> jax.Array: ...
 @overload
 def random_permutation(
     x: NDArray,
@@ -8660,8 +8030,7 @@ def random_permutation(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Permutes the slices of ``x`` along ``axis`` randomly; ``inverse`` undoes it for the same key."""
+) -> NDArray: ...
 permutation = random_permutation
 shuffle = random_permutation
 @overload
@@ -8684,8 +8053,7 @@ def random_poisson(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Poisson draws: numbers of events with mean ``rate``, which defaults to 1."""
+) -> NDArray: ...
 poisson = random_poisson
 @overload
 def random_truncated_normal(
@@ -8713,8 +8081,7 @@ def random_truncated_normal(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Truncated normal draws: ``loc + scale z`` with ``low <= z <= high``."""
+) -> NDArray: ...
 truncated_normal = random_truncated_normal
 @overload
 def random_uniform(
@@ -8738,27 +8105,22 @@ def random_uniform(
     key: NDArray | jax.Array = ...,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Uniform draws: ``low + (high - low) u`` with ``u`` uniform in [0, 1)."""
+) -> NDArray: ...
 uniform = random_uniform
 @overload
 def rcbrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal cube root, element-wise: ``1 / cbrt(x)``; infinite at zero."""
 @overload
-def rcbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Reciprocal cube root, element-wise: ``1 / cbrt(x)``; infinite at zero."""
+def rcbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def rcbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Reciprocal cube root, element-wise: ``1 / cbrt(x)``; infinite at zero."""
+def rcbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def real(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Real part of ``x``; ``x`` itself if it is real."""
 @overload
-def real(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Real part of ``x``; ``x`` itself if it is real."""
+def real(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def real(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Real part of ``x``; ``x`` itself if it is real."""
+def real(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def reciprocal(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal, element-wise: ``out = 1 / x``."""
@@ -8768,11 +8130,9 @@ def reciprocal(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reciprocal, element-wise: ``out = 1 / x``."""
+) -> jax.Array: ...
 @overload
-def reciprocal(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Reciprocal, element-wise: ``out = 1 / x``."""
+def reciprocal(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def recompute(
     *operands: NDArray | ArrayLike,
@@ -8798,8 +8158,7 @@ def recompute(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> _Out: ...
 @overload
 def recompute(
     *operands: NDArray | ArrayLike,
@@ -8811,8 +8170,7 @@ def recompute(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def recompute(
     operands: Sequence[NDArray | ArrayLike],
@@ -8825,8 +8183,7 @@ def recompute(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def rel_entr(
     x: NDArray | ArrayInput,
@@ -8843,8 +8200,7 @@ def rel_entr(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Terms of a relative entropy: ``x log(x / y)`` for positive numbers."""
+) -> jax.Array: ...
 @overload
 def rel_entr(
     x: NDArray | ArrayInput,
@@ -8852,26 +8208,21 @@ def rel_entr(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Terms of a relative entropy: ``x log(x / y)`` for positive numbers."""
+) -> NDArray: ...
 @overload
 def relu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
 @overload
-def relu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
+def relu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def relu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
+def relu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def relu6(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
 @overload
-def relu6(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
+def relu6(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def relu6(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
+def relu6(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def remainder(
     x: NDArray | ArrayInput,
@@ -8888,8 +8239,7 @@ def remainder(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise remainder of floor division: ``out = x % y``, with the sign of ``y``."""
+) -> jax.Array: ...
 @overload
 def remainder(
     x: NDArray | ArrayInput,
@@ -8897,8 +8247,7 @@ def remainder(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise remainder of floor division: ``out = x % y``, with the sign of ``y``."""
+) -> NDArray: ...
 broadcast_mod = remainder
 elementwise_mod = remainder
 floor_mod = remainder
@@ -8921,8 +8270,7 @@ def repeat_interleave(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Repeats each entry of ``x`` along ``axis``; the copies of an entry are adjacent."""
+) -> jax.Array: ...
 @overload
 def repeat_interleave(
     x: NDArray,
@@ -8931,8 +8279,7 @@ def repeat_interleave(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Repeats each entry of ``x`` along ``axis``; the copies of an entry are adjacent."""
+) -> NDArray: ...
 @overload
 def reshape_like(
     x: NDArray | ArrayInput,
@@ -8949,8 +8296,7 @@ def reshape_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reshapes ``x`` in row-major order to the shape of ``like``."""
+) -> jax.Array: ...
 @overload
 def reshape_like(
     x: NDArray | ArrayInput,
@@ -8958,8 +8304,7 @@ def reshape_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Reshapes ``x`` in row-major order to the shape of ``like``."""
+) -> NDArray: ...
 view_as = reshape_like
 @overload
 def resize(
@@ -8983,8 +8328,7 @@ def resize(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Resizes one to three spatial axes of ``data`` by interpolation."""
+) -> jax.Array: ...
 @overload
 def resize(
     data: NDArray,
@@ -8995,8 +8339,7 @@ def resize(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Resizes one to three spatial axes of ``data`` by interpolation."""
+) -> NDArray: ...
 @overload
 def resize_gradient(
     cotangent: NDArray,
@@ -9019,8 +8362,7 @@ def resize_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adjoint of ``resize`` for data of ``shape``: spreads each entry to those it depends on."""
+) -> jax.Array: ...
 @overload
 def resize_gradient(
     cotangent: NDArray,
@@ -9031,8 +8373,7 @@ def resize_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adjoint of ``resize`` for data of ``shape``: spreads each entry to those it depends on."""
+) -> NDArray: ...
 @overload
 def rfft(
     x: NDArray,
@@ -9053,8 +8394,7 @@ def rfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Discrete Fourier transform of real numbers, without the redundant conjugate bins."""
+) -> jax.Array: ...
 @overload
 def rfft(
     x: NDArray,
@@ -9064,8 +8404,7 @@ def rfft(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Discrete Fourier transform of real numbers, without the redundant conjugate bins."""
+) -> NDArray: ...
 @overload
 def rfftfreq(
     n: int,
@@ -9084,8 +8423,7 @@ def rfftfreq(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Frequencies of the bins of ``rfft`` for ``n`` samples with spacing ``d``."""
+) -> NDArray: ...
 @overload
 def rfftn(
     x: NDArray,
@@ -9106,8 +8444,7 @@ def rfftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Discrete Fourier transform of real numbers over ``axes``, without redundant conjugate bins."""
+) -> jax.Array: ...
 @overload
 def rfftn(
     x: NDArray,
@@ -9117,8 +8454,7 @@ def rfftn(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Discrete Fourier transform of real numbers over ``axes``, without redundant conjugate bins."""
+) -> NDArray: ...
 @overload
 def rms_norm(
     data: NDArray | ArrayInput,
@@ -9141,8 +8477,7 @@ def rms_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> jax.Array: ...
 @overload
 def rms_norm(
     data: NDArray | ArrayInput,
@@ -9153,8 +8488,7 @@ def rms_norm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
+) -> NDArray: ...
 @overload
 def rmsprop(
     param: NDArray | ArrayInput,
@@ -9183,8 +8517,7 @@ def rmsprop(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """A step of RMSProp: each entry is scaled by the root of the moving average of its squares."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def rmsprop(
     param: NDArray | ArrayInput,
@@ -9198,8 +8531,7 @@ def rmsprop(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """A step of RMSProp: each entry is scaled by the root of the moving average of its squares."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def rmsprop_centered(
     param: NDArray | ArrayInput,
@@ -9236,8 +8568,7 @@ def rmsprop_centered(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """A step of RMSProp scaled by the standard deviation (Graves 2013), with momentum."""
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]: ...
 @overload
 def rmsprop_centered(
     param: NDArray | ArrayInput,
@@ -9255,8 +8586,7 @@ def rmsprop_centered(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """A step of RMSProp scaled by the standard deviation (Graves 2013), with momentum."""
+) -> tuple[NDArray, NDArray, NDArray, NDArray]: ...
 @overload
 def rmsprop_momentum(
     param: NDArray | ArrayInput,
@@ -9291,8 +8621,7 @@ def rmsprop_momentum(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """A step of RMSProp with momentum: the scaled gradient of ``rmsprop`` drives a velocity."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def rmsprop_momentum(
     param: NDArray | ArrayInput,
@@ -9309,8 +8638,7 @@ def rmsprop_momentum(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """A step of RMSProp with momentum: the scaled gradient of ``rmsprop`` drives a velocity."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def rnn(
     data: NDArray | ArrayLike,
@@ -9336,8 +8664,7 @@ def rnn(
     activation: Literal['tanh', 'relu'] = 'tanh',
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Elman recurrent layers over whole sequences."""
+) -> _Out: ...
 @overload
 def rnn(
     data: jax.Array | np.ndarray,
@@ -9349,8 +8676,7 @@ def rnn(
     activation: Literal['tanh', 'relu'] = 'tanh',
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def rnn(
     data: jax.Array | np.ndarray,
@@ -9363,8 +8689,7 @@ def rnn(
     activation: Literal['tanh', 'relu'] = 'tanh',
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def rnn(
     data: NDArray | ArrayLike,
@@ -9376,8 +8701,7 @@ def rnn(
     activation: Literal['tanh', 'relu'] = 'tanh',
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def rnn(
     data: NDArray | ArrayLike,
@@ -9390,8 +8714,7 @@ def rnn(
     activation: Literal['tanh', 'relu'] = 'tanh',
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Elman recurrent layers over whole sequences."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def roi_align(
     data: NDArray | ArrayInput,
@@ -9418,8 +8741,7 @@ def roi_align(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Region of interest alignment: the mean of bilinear samples in each bin of each region."""
+) -> jax.Array: ...
 @overload
 def roi_align(
     data: NDArray | ArrayInput,
@@ -9432,8 +8754,7 @@ def roi_align(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Region of interest alignment: the mean of bilinear samples in each bin of each region."""
+) -> NDArray: ...
 @overload
 def roi_pooling(
     data: NDArray | ArrayInput,
@@ -9454,8 +8775,7 @@ def roi_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Region of interest pooling: the largest entry of each bin of each region."""
+) -> jax.Array: ...
 @overload
 def roi_pooling(
     data: NDArray | ArrayInput,
@@ -9465,8 +8785,7 @@ def roi_pooling(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Region of interest pooling: the largest entry of each bin of each region."""
+) -> NDArray: ...
 ROIPooling = roi_pooling
 @overload
 def roll(
@@ -9486,8 +8805,7 @@ def roll(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rolls ``x`` by ``shift`` places; entries that leave at one end reappear at the other."""
+) -> jax.Array: ...
 @overload
 def roll(
     x: NDArray,
@@ -9496,8 +8814,7 @@ def roll(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Rolls ``x`` by ``shift`` places; entries that leave at one end reappear at the other."""
+) -> NDArray: ...
 @overload
 def round(x: NDArray, decimals: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Rounds to the given number of ``decimals``, with halves to even."""
@@ -9508,11 +8825,9 @@ def round(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rounds to the given number of ``decimals``, with halves to even."""
+) -> jax.Array: ...
 @overload
-def round(x: NDArray, decimals: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Rounds to the given number of ``decimals``, with halves to even."""
+def round(x: NDArray, decimals: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 around = round
 rint = round
 @overload
@@ -9524,21 +8839,17 @@ def round_straight_through(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rounds to the nearest integer, halves to even, with the gradient of the identity."""
+) -> jax.Array: ...
 @overload
-def round_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Rounds to the nearest integer, halves to even, with the gradient of the identity."""
+def round_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 round_ste = round_straight_through
 @overload
 def rsqrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal square root: ``1 / sqrt(x)``; infinite at zero, NaN for negative numbers."""
 @overload
-def rsqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Reciprocal square root: ``1 / sqrt(x)``; infinite at zero, NaN for negative numbers."""
+def rsqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def rsqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Reciprocal square root: ``1 / sqrt(x)``; infinite at zero, NaN for negative numbers."""
+def rsqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def scale(x: NDArray, scale: float, *, out: _Out, req: _Request = None) -> _Out:
     """Product with a constant number: ``out = scale * x``."""
@@ -9549,11 +8860,9 @@ def scale(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Product with a constant number: ``out = scale * x``."""
+) -> jax.Array: ...
 @overload
-def scale(x: NDArray, scale: float, *, out: None = None, req: _Request = None) -> NDArray:
-    """Product with a constant number: ``out = scale * x``."""
+def scale(x: NDArray, scale: float, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def scale_paired_bins(
     x: NDArray,
@@ -9574,8 +8883,7 @@ def scale_paired_bins(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Multiplies by ``factor`` the bins of ``rfft`` that represent two bins of ``fft``."""
+) -> jax.Array: ...
 @overload
 def scale_paired_bins(
     x: NDArray,
@@ -9585,8 +8893,7 @@ def scale_paired_bins(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Multiplies by ``factor`` the bins of ``rfft`` that represent two bins of ``fft``."""
+) -> NDArray: ...
 @overload
 def scaled_dot_product_attention(
     query: NDArray | ArrayInput,
@@ -9611,8 +8918,7 @@ def scaled_dot_product_attention(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``."""
+) -> jax.Array: ...
 @overload
 def scaled_dot_product_attention(
     query: NDArray | ArrayInput,
@@ -9624,8 +8930,7 @@ def scaled_dot_product_attention(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Scaled dot-product attention per head: ``softmax(scale * query @ keys^T + mask) @ values``."""
+) -> NDArray: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -9659,8 +8964,7 @@ def scan_prefix(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> _Out: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -9677,8 +8981,7 @@ def scan_prefix(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> _Out: ...
 @overload
 def scan_prefix(
     steps: jax.Array | np.ndarray,
@@ -9694,8 +8997,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
     steps: jax.Array | np.ndarray,
@@ -9712,8 +9014,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
     steps: jax.Array | np.ndarray,
@@ -9730,8 +9031,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -9747,8 +9047,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -9765,8 +9064,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scan_prefix(
     steps: NDArray | ArrayLike,
@@ -9783,8 +9081,7 @@ def scan_prefix(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` in the first ``steps`` of ``length`` steps; otherwise like ``scan``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def scatter_add(
     x: NDArray | ArrayInput,
@@ -9805,8 +9102,7 @@ def scatter_add(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> jax.Array: ...
 @overload
 def scatter_add(
     x: NDArray | ArrayInput,
@@ -9816,8 +9112,7 @@ def scatter_add(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adds ``updates`` to the entries ``indices`` of ``x`` along ``axis``."""
+) -> NDArray: ...
 @overload
 def scatter_nd(
     updates: NDArray | ArrayInput,
@@ -9838,8 +9133,7 @@ def scatter_nd(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Adds ``updates`` to an array of zeros of ``shape`` at the coordinates ``indices``."""
+) -> jax.Array: ...
 @overload
 def scatter_nd(
     updates: NDArray | ArrayInput,
@@ -9849,17 +9143,14 @@ def scatter_nd(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Adds ``updates`` to an array of zeros of ``shape`` at the coordinates ``indices``."""
+) -> NDArray: ...
 @overload
 def selu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
 @overload
-def selu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
+def selu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def selu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
+def selu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sequence_argmax(
     x: NDArray | ArrayInput,
@@ -9876,8 +9167,7 @@ def sequence_argmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The step of ``x`` with the first of the largest entries of each sequence."""
+) -> jax.Array: ...
 @overload
 def sequence_argmax(
     x: NDArray | ArrayInput,
@@ -9885,8 +9175,7 @@ def sequence_argmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The step of ``x`` with the first of the largest entries of each sequence."""
+) -> NDArray: ...
 @overload
 def sequence_concat(
     xs: Sequence[NDArray | ArrayLike],
@@ -9903,8 +9192,7 @@ def sequence_concat(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def sequence_concat(
     xs: Sequence[NDArray | ArrayLike],
@@ -9912,8 +9200,7 @@ def sequence_concat(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Concatenates the sequences of several arrays sequence by sequence, and returns their offsets."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sequence_context(
     x: NDArray | ArrayInput,
@@ -9934,8 +9221,7 @@ def sequence_context(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The context window of each step in its sequence, along a new second axis."""
+) -> jax.Array: ...
 @overload
 def sequence_context(
     x: NDArray | ArrayInput,
@@ -9945,8 +9231,7 @@ def sequence_context(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The context window of each step in its sequence, along a new second axis."""
+) -> NDArray: ...
 @overload
 def sequence_context_adjoint(
     contexts: NDArray | ArrayInput,
@@ -9965,8 +9250,7 @@ def sequence_context_adjoint(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The adjoint of ``sequence_context``: for each step, the sum of its copies in ``contexts``."""
+) -> jax.Array: ...
 @overload
 def sequence_context_adjoint(
     contexts: NDArray | ArrayInput,
@@ -9975,8 +9259,7 @@ def sequence_context_adjoint(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The adjoint of ``sequence_context``: for each step, the sum of its copies in ``contexts``."""
+) -> NDArray: ...
 @overload
 def sequence_conv(
     x: NDArray | ArrayInput,
@@ -10001,8 +9284,7 @@ def sequence_conv(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> jax.Array: ...
 @overload
 def sequence_conv(
     x: NDArray | ArrayInput,
@@ -10014,8 +9296,7 @@ def sequence_conv(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Convolution over the steps of each sequence: ``out = context @ weight``."""
+) -> NDArray: ...
 @overload
 def sequence_expand(
     x: NDArray | ArrayInput,
@@ -10038,8 +9319,7 @@ def sequence_expand(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Repeats each sequence of ``x`` as many times as ``offsets`` has steps for it."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def sequence_expand(
     x: NDArray | ArrayInput,
@@ -10050,8 +9330,7 @@ def sequence_expand(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Repeats each sequence of ``x`` as many times as ``offsets`` has steps for it."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sequence_expand_as(
     x: NDArray | ArrayInput,
@@ -10070,8 +9349,7 @@ def sequence_expand_as(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Repeats each row of ``x`` for every step of its sequence."""
+) -> jax.Array: ...
 @overload
 def sequence_expand_as(
     x: NDArray | ArrayInput,
@@ -10080,8 +9358,7 @@ def sequence_expand_as(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Repeats each row of ``x`` for every step of its sequence."""
+) -> NDArray: ...
 @overload
 def sequence_ids(
     offsets: NDArray,
@@ -10098,8 +9375,7 @@ def sequence_ids(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The index of the sequence that each of ``total_length`` steps belongs to."""
+) -> jax.Array: ...
 @overload
 def sequence_ids(
     offsets: NDArray,
@@ -10107,8 +9383,7 @@ def sequence_ids(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The index of the sequence that each of ``total_length`` steps belongs to."""
+) -> NDArray: ...
 @overload
 def sequence_last(
     data: NDArray | ArrayInput,
@@ -10127,8 +9402,7 @@ def sequence_last(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The last step of each sequence in ``data``."""
+) -> jax.Array: ...
 @overload
 def sequence_last(
     data: NDArray | ArrayInput,
@@ -10137,8 +9411,7 @@ def sequence_last(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The last step of each sequence in ``data``."""
+) -> NDArray: ...
 @overload
 def sequence_lengths(offsets: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32."""
@@ -10148,11 +9421,9 @@ def sequence_lengths(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32."""
+) -> jax.Array: ...
 @overload
-def sequence_lengths(offsets: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32."""
+def sequence_lengths(offsets: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sequence_mask(
     data: NDArray | ArrayInput,
@@ -10173,8 +9444,7 @@ def sequence_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Replaces the entries of ``data`` after the end of each sequence by ``value``."""
+) -> jax.Array: ...
 @overload
 def sequence_mask(
     data: NDArray | ArrayInput,
@@ -10184,8 +9454,7 @@ def sequence_mask(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Replaces the entries of ``data`` after the end of each sequence by ``value``."""
+) -> NDArray: ...
 @overload
 def sequence_offsets(length: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """The offsets of consecutive sequences of the given lengths."""
@@ -10195,11 +9464,9 @@ def sequence_offsets(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The offsets of consecutive sequences of the given lengths."""
+) -> jax.Array: ...
 @overload
-def sequence_offsets(length: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """The offsets of consecutive sequences of the given lengths."""
+def sequence_offsets(length: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sequence_pad(
     x: NDArray | ArrayInput,
@@ -10220,8 +9487,7 @@ def sequence_pad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Pads each sequence to a row of ``padded_length`` steps, and returns the lengths."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def sequence_pad(
     x: NDArray | ArrayInput,
@@ -10231,8 +9497,7 @@ def sequence_pad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Pads each sequence to a row of ``padded_length`` steps, and returns the lengths."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sequence_pool(
     x: NDArray | ArrayInput,
@@ -10253,8 +9518,7 @@ def sequence_pool(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reduces the steps of each sequence to one row by ``pool``; ``pad_value`` for empty sequences."""
+) -> jax.Array: ...
 @overload
 def sequence_pool(
     x: NDArray | ArrayInput,
@@ -10264,8 +9528,7 @@ def sequence_pool(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Reduces the steps of each sequence to one row by ``pool``; ``pad_value`` for empty sequences."""
+) -> NDArray: ...
 @overload
 def sequence_reverse(
     data: NDArray | ArrayInput,
@@ -10286,8 +9549,7 @@ def sequence_reverse(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Reverses the steps of each sequence of ``data``; entries after its end are unchanged."""
+) -> jax.Array: ...
 @overload
 def sequence_reverse(
     data: NDArray | ArrayInput,
@@ -10297,8 +9559,7 @@ def sequence_reverse(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Reverses the steps of each sequence of ``data``; entries after its end are unchanged."""
+) -> NDArray: ...
 @overload
 def sequence_slice(
     x: NDArray | ArrayInput,
@@ -10321,8 +9582,7 @@ def sequence_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Selects ``length`` steps of each sequence from step ``begin`` on, and returns the offsets."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def sequence_slice(
     x: NDArray | ArrayInput,
@@ -10333,8 +9593,7 @@ def sequence_slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Selects ``length`` steps of each sequence from step ``begin`` on, and returns the offsets."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sequence_softmax(
     x: NDArray | ArrayInput,
@@ -10351,8 +9610,7 @@ def sequence_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """The softmax over the steps of each sequence, separately for each entry of a step."""
+) -> jax.Array: ...
 @overload
 def sequence_softmax(
     x: NDArray | ArrayInput,
@@ -10360,8 +9618,7 @@ def sequence_softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """The softmax over the steps of each sequence, separately for each entry of a step."""
+) -> NDArray: ...
 @overload
 def sequence_unpad(
     x: NDArray | ArrayInput,
@@ -10380,8 +9637,7 @@ def sequence_unpad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Concatenates the first ``length`` steps of each row, and returns the offsets of the rows."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def sequence_unpad(
     x: NDArray | ArrayInput,
@@ -10390,8 +9646,7 @@ def sequence_unpad(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """Concatenates the first ``length`` steps of each row, and returns the offsets of the rows."""
+) -> tuple[NDArray, NDArray]: ...
 @overload
 def sgd(
     param: NDArray | ArrayInput,
@@ -10410,8 +9665,7 @@ def sgd(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """A step of gradient descent: ``new_param = param - learning_rate * grad``."""
+) -> jax.Array: ...
 @overload
 def sgd(
     param: NDArray | ArrayInput,
@@ -10420,8 +9674,7 @@ def sgd(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """A step of gradient descent: ``new_param = param - learning_rate * grad``."""
+) -> NDArray: ...
 @overload
 def shard(x: NDArray, sharding: Any, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x``, split over the devices of the current mesh."""
@@ -10432,20 +9685,16 @@ def shard(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x``, split over the devices of the current mesh."""
+) -> jax.Array: ...
 @overload
-def shard(x: NDArray, sharding: Any, *, out: None = None, req: _Request = None) -> NDArray:
-    """Returns ``x``, split over the devices of the current mesh."""
+def shard(x: NDArray, sharding: Any, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow."""
 @overload
-def sigmoid(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow."""
+def sigmoid(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow."""
+def sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 expit = sigmoid
 logistic = sigmoid
 @overload
@@ -10464,8 +9713,7 @@ def sigmoid_cross_entropy(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sigmoid cross-entropy ``-p log(sigmoid(x)) - (1 - p) log(1 - sigmoid(x))``, element-wise."""
+) -> jax.Array: ...
 @overload
 def sigmoid_cross_entropy(
     logits: NDArray | ArrayInput,
@@ -10473,19 +9721,16 @@ def sigmoid_cross_entropy(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sigmoid cross-entropy ``-p log(sigmoid(x)) - (1 - p) log(1 - sigmoid(x))``, element-wise."""
+) -> NDArray: ...
 sigmoid_binary_cross_entropy = sigmoid_cross_entropy
 sigmoid_cross_entropy_with_logits = sigmoid_cross_entropy
 @overload
 def sign(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
 @overload
-def sign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
+def sign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
+def sign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 sgn = sign
 @overload
 def sign_straight_through(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
@@ -10496,31 +9741,25 @@ def sign_straight_through(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sign of each entry, -1, 0 or 1, with the gradient of the identity."""
+) -> jax.Array: ...
 @overload
-def sign_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Sign of each entry, -1, 0 or 1, with the gradient of the identity."""
+def sign_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 sign_ste = sign_straight_through
 @overload
 def silu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
 @overload
-def silu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
+def silu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def silu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
+def silu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 swish = silu
 @overload
 def sin(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Sine of an angle in radians, element-wise."""
 @overload
-def sin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Sine of an angle in radians, element-wise."""
+def sin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Sine of an angle in radians, element-wise."""
+def sin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sinc(x: NDArray, n: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative."""
@@ -10531,20 +9770,16 @@ def sinc(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative."""
+) -> jax.Array: ...
 @overload
-def sinc(x: NDArray, n: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative."""
+def sinc(x: NDArray, n: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sinh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic sine, element-wise."""
 @overload
-def sinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Hyperbolic sine, element-wise."""
+def sinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Hyperbolic sine, element-wise."""
+def sinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def slice(
     x: NDArray,
@@ -10565,8 +9800,7 @@ def slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Slices ``x`` as ``x[begin[0]:end[0]:step[0], ...]`` by Python's rules, for positive steps."""
+) -> jax.Array: ...
 @overload
 def slice(
     x: NDArray,
@@ -10576,8 +9810,7 @@ def slice(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Slices ``x`` as ``x[begin[0]:end[0]:step[0], ...]`` by Python's rules, for positive steps."""
+) -> NDArray: ...
 @overload
 def slice_axis(
     x: NDArray,
@@ -10598,8 +9831,7 @@ def slice_axis(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Slices ``x`` along one axis, ``x[..., begin:end, ...]``, by Python's rules; None is the end."""
+) -> jax.Array: ...
 @overload
 def slice_axis(
     x: NDArray,
@@ -10609,8 +9841,7 @@ def slice_axis(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Slices ``x`` along one axis, ``x[..., begin:end, ...]``, by Python's rules; None is the end."""
+) -> NDArray: ...
 @overload
 def slice_like(
     x: NDArray | ArrayInput,
@@ -10629,8 +9860,7 @@ def slice_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Slices ``x`` to the lengths that ``like`` has along ``axes``, by default along all axes."""
+) -> jax.Array: ...
 @overload
 def slice_like(
     x: NDArray | ArrayInput,
@@ -10639,8 +9869,7 @@ def slice_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Slices ``x`` to the lengths that ``like`` has along ``axes``, by default along all axes."""
+) -> NDArray: ...
 @overload
 def slogdet(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
@@ -10650,11 +9879,9 @@ def slogdet(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def slogdet(a: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]:
-    """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
+def slogdet(a: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
 linalg_slogdet = slogdet
 @overload
 def smooth_l1(data: NDArray, scalar: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
@@ -10666,8 +9893,7 @@ def smooth_l1(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Smooth L1 loss, element-wise: the absolute value with a rounded corner at zero."""
+) -> jax.Array: ...
 @overload
 def smooth_l1(
     data: NDArray,
@@ -10675,8 +9901,7 @@ def smooth_l1(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Smooth L1 loss, element-wise: the absolute value with a rounded corner at zero."""
+) -> NDArray: ...
 @overload
 def softmax(
     x: NDArray,
@@ -10695,8 +9920,7 @@ def softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmax along ``axis``: ``exp(x / T) / sum(exp(x / T))``, positive numbers that sum to one."""
+) -> jax.Array: ...
 @overload
 def softmax(
     x: NDArray,
@@ -10705,8 +9929,7 @@ def softmax(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmax along ``axis``: ``exp(x / T) / sum(exp(x / T))``, positive numbers that sum to one."""
+) -> NDArray: ...
 @overload
 def softmax_cross_entropy(
     logits: NDArray | ArrayInput,
@@ -10731,8 +9954,7 @@ def softmax_cross_entropy(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmax cross-entropy for each example: ``-sum(w * p * log_softmax(logits))`` along ``axis``."""
+) -> jax.Array: ...
 @overload
 def softmax_cross_entropy(
     logits: NDArray | ArrayInput,
@@ -10744,8 +9966,7 @@ def softmax_cross_entropy(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmax cross-entropy for each example: ``-sum(w * p * log_softmax(logits))`` along ``axis``."""
+) -> NDArray: ...
 softmax_cross_entropy_with_integer_labels = softmax_cross_entropy
 @overload
 def softmax_output(
@@ -10779,8 +10000,7 @@ def softmax_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmax along the classes, with the gradient of the cross-entropy: ``softmax(data) - p``."""
+) -> jax.Array: ...
 @overload
 def softmax_output(
     data: NDArray | ArrayInput,
@@ -10796,8 +10016,7 @@ def softmax_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmax along the classes, with the gradient of the cross-entropy: ``softmax(data) - p``."""
+) -> NDArray: ...
 SoftmaxOutput = softmax_output
 @overload
 def softmax_with_length(
@@ -10819,8 +10038,7 @@ def softmax_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmax of ``x / temperature`` over the first ``length`` entries along ``axis``."""
+) -> jax.Array: ...
 @overload
 def softmax_with_length(
     x: NDArray | ArrayInput,
@@ -10830,8 +10048,7 @@ def softmax_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmax of ``x / temperature`` over the first ``length`` entries along ``axis``."""
+) -> NDArray: ...
 @overload
 def softmin(
     x: NDArray,
@@ -10850,8 +10067,7 @@ def softmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """``softmax(-x / temperature)`` along ``axis``: the smallest entry has the largest share."""
+) -> jax.Array: ...
 @overload
 def softmin(
     x: NDArray,
@@ -10860,8 +10076,7 @@ def softmin(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """``softmax(-x / temperature)`` along ``axis``: the smallest entry has the largest share."""
+) -> NDArray: ...
 @overload
 def softmin_with_length(
     x: NDArray | ArrayInput,
@@ -10882,8 +10097,7 @@ def softmin_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Softmin over the first ``length`` entries: ``softmax_with_length(-x, length)``."""
+) -> jax.Array: ...
 @overload
 def softmin_with_length(
     x: NDArray | ArrayInput,
@@ -10893,26 +10107,21 @@ def softmin_with_length(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Softmin over the first ``length`` entries: ``softmax_with_length(-x, length)``."""
+) -> NDArray: ...
 @overload
 def softplus(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow."""
 @overload
-def softplus(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow."""
+def softplus(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def softplus(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow."""
+def softplus(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def softsign(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Softsign, element-wise: ``x / (1 + |x|)``."""
 @overload
-def softsign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Softsign, element-wise: ``x / (1 + |x|)``."""
+def softsign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def softsign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Softsign, element-wise: ``x / (1 + |x|)``."""
+def softsign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 soft_sign = softsign
 @overload
 def solve(
@@ -10930,8 +10139,7 @@ def solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Solution of a linear system: ``a @ out = b``."""
+) -> jax.Array: ...
 @overload
 def solve(
     a: NDArray | ArrayInput,
@@ -10939,8 +10147,7 @@ def solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Solution of a linear system: ``a @ out = b``."""
+) -> NDArray: ...
 @overload
 def sort(
     x: NDArray,
@@ -10961,8 +10168,7 @@ def sort(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sorts the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> jax.Array: ...
 @overload
 def sort(
     x: NDArray,
@@ -10972,8 +10178,7 @@ def sort(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sorts the entries of ``x`` along ``axis`` in ascending or descending order."""
+) -> NDArray: ...
 @overload
 def space_to_depth(
     x: NDArray,
@@ -10994,8 +10199,7 @@ def space_to_depth(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Rearranges blocks of ``block_size * block_size`` pixels of images into channels."""
+) -> jax.Array: ...
 @overload
 def space_to_depth(
     x: NDArray,
@@ -11005,8 +10209,7 @@ def space_to_depth(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Rearranges blocks of ``block_size * block_size`` pixels of images into channels."""
+) -> NDArray: ...
 @overload
 def spatial_transformer(
     data: NDArray | ArrayInput,
@@ -11025,8 +10228,7 @@ def spatial_transformer(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Samples ``data`` on a grid of ``target_shape`` transformed by the affine maps ``loc``."""
+) -> jax.Array: ...
 @overload
 def spatial_transformer(
     data: NDArray | ArrayInput,
@@ -11035,8 +10237,7 @@ def spatial_transformer(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Samples ``data`` on a grid of ``target_shape`` transformed by the affine maps ``loc``."""
+) -> NDArray: ...
 @overload
 def split(
     x: NDArray,
@@ -11055,8 +10256,7 @@ def split(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def split(
     x: NDArray,
@@ -11065,8 +10265,7 @@ def split(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def split_selected_rows(
     x: NDArray,
@@ -11083,8 +10282,7 @@ def split_selected_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Consecutive parts of ``x`` of the given heights, as for tables stored in several places."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def split_selected_rows(
     x: NDArray,
@@ -11092,26 +10290,21 @@ def split_selected_rows(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Consecutive parts of ``x`` of the given heights, as for tables stored in several places."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def sqrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
 @overload
-def sqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
+def sqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
+def sqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def square(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Square, element-wise: ``out = x * x``."""
 @overload
-def square(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Square, element-wise: ``out = x * x``."""
+def square(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def square(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Square, element-wise: ``out = x * x``."""
+def square(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def squared_difference(
     x: NDArray | ArrayInput,
@@ -11128,8 +10321,7 @@ def squared_difference(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Squared difference of two arrays, element-wise: ``(x - y)^2``."""
+) -> jax.Array: ...
 @overload
 def squared_difference(
     x: NDArray | ArrayInput,
@@ -11137,8 +10329,7 @@ def squared_difference(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Squared difference of two arrays, element-wise: ``(x - y)^2``."""
+) -> NDArray: ...
 square_error_cost = squared_difference
 @overload
 def squeeze(
@@ -11156,8 +10347,7 @@ def squeeze(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Removes axes of length 1 from ``x``: those named, or all of them."""
+) -> jax.Array: ...
 @overload
 def squeeze(
     x: NDArray,
@@ -11165,8 +10355,7 @@ def squeeze(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Removes axes of length 1 from ``x``: those named, or all of them."""
+) -> NDArray: ...
 @overload
 def std(
     x: NDArray,
@@ -11187,8 +10376,7 @@ def std(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``."""
+) -> jax.Array: ...
 @overload
 def std(
     x: NDArray,
@@ -11198,8 +10386,7 @@ def std(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Standard deviation ``sqrt(sum(|x - mean(x)|^2) / (n - correction))`` over ``axis``."""
+) -> NDArray: ...
 @overload
 def stop_gradient(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x`` and stops its gradient: nothing flows back through it."""
@@ -11209,11 +10396,9 @@ def stop_gradient(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``x`` and stops its gradient: nothing flows back through it."""
+) -> jax.Array: ...
 @overload
-def stop_gradient(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Returns ``x`` and stops its gradient: nothing flows back through it."""
+def stop_gradient(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 BlockGrad = stop_gradient
 block_grad = stop_gradient
 detach = stop_gradient
@@ -11237,8 +10422,7 @@ def student_t_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of Student's t distribution with ``df`` degrees of freedom."""
+) -> jax.Array: ...
 @overload
 def student_t_log_density(
     x: NDArray | ArrayInput,
@@ -11248,8 +10432,7 @@ def student_t_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of Student's t distribution with ``df`` degrees of freedom."""
+) -> NDArray: ...
 @overload
 def subtract(
     x: NDArray | ArrayInput,
@@ -11266,8 +10449,7 @@ def subtract(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise difference of two arrays: ``out = x - y``."""
+) -> jax.Array: ...
 @overload
 def subtract(
     x: NDArray | ArrayInput,
@@ -11275,8 +10457,7 @@ def subtract(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise difference of two arrays: ``out = x - y``."""
+) -> NDArray: ...
 broadcast_minus = subtract
 broadcast_sub = subtract
 elementwise_sub = subtract
@@ -11300,8 +10481,7 @@ def reduce_sum(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sum over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> jax.Array: ...
 @overload
 def reduce_sum(
     x: NDArray,
@@ -11310,8 +10490,7 @@ def reduce_sum(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sum over ``axis``, by default over all axes; ``keepdims`` keeps the axes with length 1."""
+) -> NDArray: ...
 sum_along = reduce_sum
 sum_axis = reduce_sum
 @overload
@@ -11324,8 +10503,7 @@ def sum_to(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sums ``x`` over the axes that broadcasting from ``shape`` adds or stretches."""
+) -> jax.Array: ...
 @overload
 def sum_to(
     x: NDArray,
@@ -11333,8 +10511,7 @@ def sum_to(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sums ``x`` over the axes that broadcasting from ``shape`` adds or stretches."""
+) -> NDArray: ...
 @overload
 def sumlogdiag(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``."""
@@ -11344,11 +10521,9 @@ def sumlogdiag(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``."""
+) -> jax.Array: ...
 @overload
-def sumlogdiag(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``."""
+def sumlogdiag(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 linalg_sumlogdiag = sumlogdiag
 @overload
 def svd(x: NDArray, full_matrices: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
@@ -11360,8 +10535,7 @@ def svd(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Singular value decomposition ``x = (u * s) @ vh``, reduced by default."""
+) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def svd(
     x: NDArray,
@@ -11369,17 +10543,14 @@ def svd(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Singular value decomposition ``x = (u * s) @ vh``, reduced by default."""
+) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def svdvals(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Singular values of a matrix, in descending order."""
 @overload
-def svdvals(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Singular values of a matrix, in descending order."""
+def svdvals(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def svdvals(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Singular values of a matrix, in descending order."""
+def svdvals(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def svm_output(
     data: NDArray | ArrayInput,
@@ -11402,8 +10573,7 @@ def svm_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Returns ``data``; its gradient is that of a multi-class hinge loss."""
+) -> jax.Array: ...
 @overload
 def svm_output(
     data: NDArray | ArrayInput,
@@ -11414,8 +10584,7 @@ def svm_output(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Returns ``data``; its gradient is that of a multi-class hinge loss."""
+) -> NDArray: ...
 SVMOutput = svm_output
 @overload
 def swapaxes(x: NDArray, axis1: int, axis2: int, *, out: _Out, req: _Request = None) -> _Out:
@@ -11428,8 +10597,7 @@ def swapaxes(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Interchanges the axes ``axis1`` and ``axis2`` of ``x``."""
+) -> jax.Array: ...
 @overload
 def swapaxes(
     x: NDArray,
@@ -11438,8 +10606,7 @@ def swapaxes(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Interchanges the axes ``axis1`` and ``axis2`` of ``x``."""
+) -> NDArray: ...
 @overload
 def syrk(
     a: NDArray,
@@ -11458,8 +10625,7 @@ def syrk(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Symmetric rank-k product: ``alpha * a @ a^T``, or ``alpha * a^T @ a`` with ``transpose``."""
+) -> jax.Array: ...
 @overload
 def syrk(
     a: NDArray,
@@ -11468,8 +10634,7 @@ def syrk(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Symmetric rank-k product: ``alpha * a @ a^T``, or ``alpha * a^T @ a`` with ``transpose``."""
+) -> NDArray: ...
 linalg_syrk = syrk
 @overload
 def take(
@@ -11493,8 +10658,7 @@ def take(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects the entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis."""
+) -> jax.Array: ...
 @overload
 def take(
     x: NDArray | ArrayInput,
@@ -11505,8 +10669,7 @@ def take(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects the entries ``ids`` of ``x`` along ``axis``; the axes of ``ids`` replace that axis."""
+) -> NDArray: ...
 gather = take
 @overload
 def take_along_axis(
@@ -11528,8 +10691,7 @@ def take_along_axis(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects entries of ``x`` along ``axis`` by an array of indices with the same axes."""
+) -> jax.Array: ...
 @overload
 def take_along_axis(
     x: NDArray | ArrayInput,
@@ -11539,27 +10701,22 @@ def take_along_axis(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects entries of ``x`` along ``axis`` by an array of indices with the same axes."""
+) -> NDArray: ...
 index_sample = take_along_axis
 @overload
 def tan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Tangent of an angle in radians, element-wise."""
 @overload
-def tan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Tangent of an angle in radians, element-wise."""
+def tan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def tan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Tangent of an angle in radians, element-wise."""
+def tan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def tanh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic tangent, element-wise."""
 @overload
-def tanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Hyperbolic tangent, element-wise."""
+def tanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Hyperbolic tangent, element-wise."""
+def tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def tensordot(
     x: NDArray | ArrayInput,
@@ -11578,8 +10735,7 @@ def tensordot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Tensor contraction: the sum of products over given axes of both arrays."""
+) -> jax.Array: ...
 @overload
 def tensordot(
     x: NDArray | ArrayInput,
@@ -11588,8 +10744,7 @@ def tensordot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Tensor contraction: the sum of products over given axes of both arrays."""
+) -> NDArray: ...
 @overload
 def tile(
     x: NDArray,
@@ -11606,8 +10761,7 @@ def tile(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Tiles ``x``, repeating it ``repetitions[i]`` times along axis ``i``."""
+) -> jax.Array: ...
 @overload
 def tile(
     x: NDArray,
@@ -11615,8 +10769,7 @@ def tile(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Tiles ``x``, repeating it ``repetitions[i]`` times along axis ``i``."""
+) -> NDArray: ...
 @overload
 def topk(
     x: NDArray,
@@ -11637,8 +10790,7 @@ def topk(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, jax.Array]:
-    """The ``k`` largest entries of ``x`` along ``axis`` in descending order, and their indices."""
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def topk(
     x: NDArray,
@@ -11648,8 +10800,7 @@ def topk(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, NDArray]:
-    """The ``k`` largest entries of ``x`` along ``axis`` in descending order, and their indices."""
+) -> tuple[NDArray, NDArray]: ...
 top_k = topk
 @overload
 def trace(
@@ -11671,8 +10822,7 @@ def trace(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Sums of the diagonals of matrices: ``out[...] = sum over i of x[..., i, i + offset]``."""
+) -> jax.Array: ...
 @overload
 def trace(
     x: NDArray,
@@ -11682,8 +10832,7 @@ def trace(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Sums of the diagonals of matrices: ``out[...] = sum over i of x[..., i, i + offset]``."""
+) -> NDArray: ...
 @overload
 def transposed_convolution(
     data: NDArray | ArrayInput,
@@ -11720,8 +10869,7 @@ def transposed_convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> jax.Array: ...
 @overload
 def transposed_convolution(
     data: NDArray | ArrayInput,
@@ -11739,8 +10887,7 @@ def transposed_convolution(
     use_bias: _bool = True,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
+) -> NDArray: ...
 @overload
 def triangular_solve(
     a: NDArray | ArrayInput,
@@ -11767,8 +10914,7 @@ def triangular_solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Solution of a triangular system: ``op(a) @ out = alpha * b``."""
+) -> jax.Array: ...
 @overload
 def triangular_solve(
     a: NDArray | ArrayInput,
@@ -11781,8 +10927,7 @@ def triangular_solve(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Solution of a triangular system: ``op(a) @ out = alpha * b``."""
+) -> NDArray: ...
 linalg_trsm = triangular_solve
 @overload
 def tril(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
@@ -11794,11 +10939,9 @@ def tril(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Lower triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i <= k``, else 0."""
+) -> jax.Array: ...
 @overload
-def tril(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Lower triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i <= k``, else 0."""
+def tril(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def triu(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0."""
@@ -11809,11 +10952,9 @@ def triu(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0."""
+) -> jax.Array: ...
 @overload
-def triu(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray:
-    """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0."""
+def triu(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def trmm(
     a: NDArray | ArrayInput,
@@ -11838,8 +10979,7 @@ def trmm(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Triangular matrix product: ``alpha * op(a) @ b``, or ``alpha * b @ op(a)`` on the right."""
+) -> jax.Array: ...
 @overload
 def trmm(
     a: NDArray | ArrayInput,
@@ -11851,18 +10991,15 @@ def trmm(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Triangular matrix product: ``alpha * op(a) @ b``, or ``alpha * b @ op(a)`` on the right."""
+) -> NDArray: ...
 linalg_trmm = trmm
 @overload
 def trunc(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
     """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
 @overload
-def trunc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array:
-    """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
+def trunc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def trunc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray:
-    """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
+def trunc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
 fix = trunc
 @overload
 def uniform_log_density(
@@ -11882,8 +11019,7 @@ def uniform_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Log density of the uniform distribution: ``-log(high - low)`` for ``low <= x <= high``."""
+) -> jax.Array: ...
 @overload
 def uniform_log_density(
     x: NDArray | ArrayInput,
@@ -11892,8 +11028,7 @@ def uniform_log_density(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Log density of the uniform distribution: ``-log(high - low)`` for ``low <= x <= high``."""
+) -> NDArray: ...
 @overload
 def unbind(x: NDArray, axis: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
@@ -11904,8 +11039,7 @@ def unbind(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[jax.Array, ...]:
-    """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
+) -> tuple[jax.Array, ...]: ...
 @overload
 def unbind(
     x: NDArray,
@@ -11913,8 +11047,7 @@ def unbind(
     *,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def variance(
     x: NDArray,
@@ -11935,8 +11068,7 @@ def variance(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Variance ``sum(|x - mean(x)|^2) / (n - correction)`` of ``n`` entries over ``axis``."""
+) -> jax.Array: ...
 @overload
 def variance(
     x: NDArray,
@@ -11946,8 +11078,7 @@ def variance(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Variance ``sum(|x - mean(x)|^2) / (n - correction)`` of ``n`` entries over ``axis``."""
+) -> NDArray: ...
 @overload
 def vecdot(
     x: NDArray | ArrayInput,
@@ -11966,8 +11097,7 @@ def vecdot(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Inner product of vectors along an axis: ``out = sum over axis of conj(x) * y``."""
+) -> jax.Array: ...
 @overload
 def vecdot(
     x: NDArray | ArrayInput,
@@ -11976,8 +11106,7 @@ def vecdot(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Inner product of vectors along an axis: ``out = sum over axis of conj(x) * y``."""
+) -> NDArray: ...
 @overload
 def vmap(
     *operands: NDArray | ArrayLike,
@@ -12001,8 +11130,7 @@ def vmap(
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
-) -> _Out:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
+) -> _Out: ...
 @overload
 def vmap(
     *operands: NDArray | ArrayLike,
@@ -12013,8 +11141,7 @@ def vmap(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def vmap(
     operands: Sequence[NDArray | ArrayLike],
@@ -12026,8 +11153,7 @@ def vmap(
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
-) -> tuple[NDArray, ...]:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
+) -> tuple[NDArray, ...]: ...
 @overload
 def warmup_cosine_decay_schedule(
     step: NDArray,
@@ -12054,8 +11180,7 @@ def warmup_cosine_decay_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Linear warmup to ``peak_value``, then ``cosine_decay_schedule`` down to ``end_value``."""
+) -> jax.Array: ...
 @overload
 def warmup_cosine_decay_schedule(
     step: NDArray,
@@ -12068,8 +11193,7 @@ def warmup_cosine_decay_schedule(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Linear warmup to ``peak_value``, then ``cosine_decay_schedule`` down to ``end_value``."""
+) -> NDArray: ...
 @overload
 def where(
     condition: NDArray | ArrayInput,
@@ -12088,8 +11212,7 @@ def where(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Selects ``x`` where ``condition`` is true (or a nonzero number) and ``y`` elsewhere."""
+) -> jax.Array: ...
 @overload
 def where(
     condition: NDArray | ArrayInput,
@@ -12098,8 +11221,7 @@ def where(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Selects ``x`` where ``condition`` is true (or a nonzero number) and ``y`` elsewhere."""
+) -> NDArray: ...
 @overload
 def xlog1py(
     x: NDArray | ArrayInput,
@@ -12116,8 +11238,7 @@ def xlog1py(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise ``x log(1 + y)``; zero where ``x`` is zero, even at ``y = -1``."""
+) -> jax.Array: ...
 @overload
 def xlog1py(
     x: NDArray | ArrayInput,
@@ -12125,8 +11246,7 @@ def xlog1py(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise ``x log(1 + y)``; zero where ``x`` is zero, even at ``y = -1``."""
+) -> NDArray: ...
 @overload
 def xlogy(
     x: NDArray | ArrayInput,
@@ -12143,8 +11263,7 @@ def xlogy(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """Element-wise ``x log(y)``; zero where ``x`` is zero, even at ``y = 0``."""
+) -> jax.Array: ...
 @overload
 def xlogy(
     x: NDArray | ArrayInput,
@@ -12152,8 +11271,7 @@ def xlogy(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """Element-wise ``x log(y)``; zero where ``x`` is zero, even at ``y = 0``."""
+) -> NDArray: ...
 @overload
 def fill_zeros_like(
     x: NDArray,
@@ -12170,8 +11288,7 @@ def fill_zeros_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> jax.Array:
-    """An array of zeros with the shape of ``x`` and, without ``dtype``, its dtype."""
+) -> jax.Array: ...
 @overload
 def fill_zeros_like(
     x: NDArray,
@@ -12179,5 +11296,4 @@ def fill_zeros_like(
     *,
     out: None = None,
     req: _Request = None,
-) -> NDArray:
-    """An array of zeros with the shape of ``x`` and, without ``dtype``, its dtype."""
+) -> NDArray: ...

@@ -660,8 +660,7 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose derivative is that of a rule if one is passed."""
+) -> Symbol: ...
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -695,8 +694,7 @@ def full(
     dtype: DTypeLike | None = None,
     *,
     name: str | None = None,
-) -> Symbol:
-    """An array filled with one number: ``out[...] = fill_value``."""
+) -> Symbol: ...
 @overload
 def jax_function(
     *operands: Symbol | complex,
@@ -712,8 +710,7 @@ def jax_function(
     function: Any,
     n_out: int = 1,
     name: str | None = None,
-) -> Symbol:
-    """Applies a function of JAX as a whole; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def lax_primitive(
     *operands: Symbol | complex,
@@ -733,8 +730,7 @@ def lax_primitive(
     n_out: int = 1,
     keys: Sequence[str] = (),
     name: str | None = None,
-) -> Symbol:
-    """Applies the primitive of JAX called ``primitive``; JAX differentiates it."""
+) -> Symbol: ...
 @overload
 def linear_solve(
     *operands: Symbol | complex,
@@ -758,8 +754,7 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Solves ``matvec(c, x) = b`` for ``x`` by ``solve``, whatever its steps are."""
+) -> Symbol: ...
 def linspace(
     start: float,
     stop: float,
@@ -785,8 +780,7 @@ def nondifferentiable_call(
     body: Body,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, without a derivative."""
+) -> Symbol: ...
 def ones(
     shape: int | Sequence[int],
     dtype: DTypeLike | None = None,
@@ -892,8 +886,7 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Returns the outputs of ``body``, whose gradient recomputes its residuals."""
+) -> Symbol: ...
 def rfftfreq(
     n: int,
     d: float = 1.0,
@@ -923,8 +916,7 @@ def vmap(
     key: Symbol | jax.Array = ...,
     training: bool = ...,
     name: str | None = None,
-) -> Symbol:
-    """Applies ``body`` to each slice of the first ``n_mapped`` operands along their first axis."""
+) -> Symbol: ...
 def zeros(
     shape: int | Sequence[int],
     dtype: DTypeLike | None = None,

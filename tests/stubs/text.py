@@ -46,11 +46,10 @@ def first_paragraph(operator):
 
 
 def overloaded(name, calls, page, indent=""):
-    """A function with an overload for each call; the first one has the page."""
+    """A function with an overload for each call; editors show the page of the first one for all."""
     calls = list(calls)
     decorator = "overload" if len(calls) > 1 else ""
-    short = page.split("\n\n")[0]
     return "".join(
-        function(name, parameters, result, short if i else page, indent, decorator)
+        function(name, parameters, result, "" if i else page, indent, decorator)
         for i, (parameters, result) in enumerate(calls)
     )
