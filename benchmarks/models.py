@@ -34,32 +34,59 @@ class Model:
         loss: builds the symbol of the loss, a new one at each call.
         by_hand: the same loss as a JAX function.
         batch: the inputs of a step.
+        mixed: the same JAX function with products in bfloat16, or None.
     """
 
     name: str
     loss: Callable[[], so.Symbol]
     by_hand: ByHand
     batch: Arrays
+    mixed: ByHand | None = None
 
-    def trainer(self) -> train.Trainer:
+    def trainer(self, **options: Any) -> train.Trainer:
         """symop's training step, with a newly built graph."""
-        return train.Trainer(self.loss(), optax.adam(RATE), inputs=list(self.batch))
+        return train.Trainer(self.loss(), optax.adam(RATE), inputs=list(self.batch), **options)
 
     def initial(self) -> train.TrainState:
         """The state before the first step; both sides start from it."""
         return self.trainer().init(0, **{name: array.shape for name, array in self.batch.items()})
 
-    def step_by_hand(self) -> Callable[..., Any]:
-        """The training step in plain JAX, as a new function at each call."""
+    def step_by_hand(self, *, accumulate: int = 1, mixed: bool = False) -> Callable[..., Any]:
+        """The training step in plain JAX, as a new function at each call.
+
+        Args:
+            accumulate: the number of parts of a batch, over which ``lax.scan`` runs.
+            mixed: whether the network is that of ``mixed``.
+        """
         optimizer = optax.adam(RATE)
+        network = self.mixed if mixed else self.by_hand
+        assert network is not None
 
         def loss(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Any:
-            return self.by_hand(params, states, batch, key)
+            return network(params, states, batch, key)
+
+        value_and_grad = jax.value_and_grad(loss, has_aux=True)
+
+        def in_parts(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> Any:
+            parts = jax.tree.map(lambda x: x.reshape(accumulate, -1, *x.shape[1:]), batch)
+
+            def add(carry: Any, given: Any) -> tuple[Any, None]:
+                total, slopes, states = carry
+                part, index = given
+                own = jax.random.fold_in(key, index)
+                (value, states), gradients = value_and_grad(params, states, part, own)
+                return (total + value, jax.tree.map(jnp.add, slopes, gradients), states), None
+
+            start = (jnp.float32(0), jax.tree.map(jnp.zeros_like, params), states)
+            sums, _ = lax.scan(add, start, (parts, jnp.arange(accumulate)))
+            total, slopes, states = sums
+            mean = jax.tree.map(lambda one: one / accumulate, (total, slopes))
+            return (mean[0], states), mean[1]
 
         def step(state: train.TrainState, batch: Arrays) -> tuple[train.TrainState, Arrays]:
             key = jax.random.fold_in(state.key, state.step)
-            value_and_grad = jax.value_and_grad(loss, has_aux=True)
-            (value, states), gradients = value_and_grad(state.params, state.states, batch, key)
+            evaluate = value_and_grad if accumulate == 1 else in_parts
+            (value, states), gradients = evaluate(state.params, state.states, batch, key)
             updates, opt_state = optimizer.update(gradients, state.opt_state, state.params)
             params = optax.apply_updates(state.params, updates)
             new = train.TrainState(params, states, opt_state, state.key, state.step + 1)
@@ -78,7 +105,7 @@ def mlp() -> Model:
         "data": generator.normal(size=(128, 784)).astype(np.float32),
         "label": generator.integers(0, 10, 128).astype(np.int32),
     }
-    return Model("MLP", _mlp_loss, _mlp_by_hand, batch)
+    return Model("MLP", _mlp_loss, _mlp_by_hand, batch, _mlp_mixed)
 
 
 def _mlp_loss() -> so.Symbol:
@@ -95,6 +122,17 @@ def _mlp_by_hand(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> tup
     for i in (1, 2):
         hidden = jax.nn.relu(_dense(params, f"dense{i}", hidden))
     return _cross_entropy(_dense(params, "dense3", hidden), batch["label"]), states
+
+
+def _mlp_mixed(params: Arrays, states: Arrays, batch: Arrays, key: Any) -> tuple[Any, Arrays]:
+    """The network with casts, as one writes them: the loss is that of float32 logits."""
+    del key
+    params = {name: one.astype(jnp.bfloat16) for name, one in params.items()}
+    hidden = batch["data"].astype(jnp.bfloat16)
+    for i in (1, 2):
+        hidden = jax.nn.relu(_dense(params, f"dense{i}", hidden))
+    logits = _dense(params, "dense3", hidden).astype(jnp.float32)
+    return _cross_entropy(logits, batch["label"]), states
 
 
 def _dense(params: Arrays, name: str, data: Any) -> Any:

@@ -43,6 +43,7 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     for model, repeats in ((mlp(), 400), (digits(), 400)):
         parity(model)
         figures += speed(model, 20 if quick else repeats)
+        figures += with_options(model, 20 if quick else repeats // 2)
         figures += compilation(model, 2 if quick else 12)
         counts, differences[model.name] = sizes(model)
         figures += counts
@@ -104,6 +105,32 @@ def speed(model: Model, repeats: int) -> list[Figure]:
     ]
 
 
+def with_options(model: Model, repeats: int) -> list[Figure]:
+    """Median time of a step that accumulates, and of one in mixed precision."""
+    start = model.initial()
+    sides = {
+        "step in 4 parts": (
+            model.trainer(accumulate=4).step,
+            model.step_by_hand(accumulate=4),
+        )
+    }
+    if model.mixed is not None:
+        ours, theirs = model.trainer(precision="bfloat16").step, model.step_by_hand(mixed=True)
+        sides["step in bfloat16"] = (ours, theirs)
+    return [
+        compare(
+            f"{model.name}: {name}",
+            Running(ours, start, model.batch),
+            Running(theirs, start, model.batch),
+            repeats=repeats,
+            target=1.05,
+            clock=brief,
+            warm_up=10,
+        )
+        for name, (ours, theirs) in sides.items()
+    ]
+
+
 # Compilation -----------------------------------------------------------------------------------
 
 
@@ -154,7 +181,7 @@ def own_share(model: Model, repeats: int) -> Figure:
     values = {**model.batch, **state.params, **state.states}
 
     def program() -> None:
-        function = model.trainer()._graph(state, model.batch)
+        function = model.trainer()._function
         function.schedule([values[name] for name in function.names])
 
     def clock(timed: Callable[[], Any]) -> float:

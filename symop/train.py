@@ -241,19 +241,20 @@ class Trainer:
         self.metrics = dict(zip(self.metrics, metrics, strict=True))
         return placement
 
-    def init(self, seed: Any = 0, **shapes: Sequence[int]) -> TrainState:
+    def init(self, seed: Any = 0, **shapes: Any) -> TrainState:
         """Returns the state before the first step: random parameters, zero moments.
 
         Args:
             seed: the seed of the parameters and of the random numbers in steps, or a key of
                 ``jax.random``.
-            **shapes: the shapes of inputs that the graph does not declare.
+            **shapes: the shapes of inputs that the graph does not declare, or arrays of that shape,
+                such as a batch.
 
         Raises:
             ArgumentError: the optimizer does not accept the parameters, or arguments differ between
                 processes.
         """
-        key = _key_of(seed)
+        key, shapes = _key_of(seed), _shapes_of(shapes)
         if self.placement is None:
             return TrainState(*self._initial(key, shapes))
         facts = {
@@ -267,12 +268,13 @@ class Trainer:
             state: TrainState = start()
         return state
 
-    def struct(self, **shapes: Sequence[int]) -> TrainState:
+    def struct(self, **shapes: Any) -> TrainState:
         """Returns the shapes, dtypes and shardings of a state, as ``jax.ShapeDtypeStruct``s.
 
         A checkpoint is restored like it. ``shapes`` are as for ``init``.
         """
-        parts = jax.eval_shape(lambda: self._initial(jax.random.key(0), shapes))
+        sizes = _shapes_of(shapes)
+        parts = jax.eval_shape(lambda: self._initial(jax.random.key(0), sizes))
         if self.placement is None:
             return TrainState(*parts)
         where = shardings_of_state(self.placement, parts)
@@ -552,6 +554,11 @@ class _Prefetching:
 def _trainer_of(loss: Symbol, optimizer: Any, options: Mapping[str, Any], where: Any) -> Trainer:
     """Rebuilds a trainer from a pickle; the symbols declare their shardings."""
     return Trainer(loss, optimizer, **options, mesh=None if where is None else where.mesh())
+
+
+def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of inputs, of which arrays may be given."""
+    return {name: tuple(getattr(one, "shape", one)) for name, one in shapes.items()}
 
 
 def _key_of(seed: Any) -> Any:

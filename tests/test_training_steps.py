@@ -485,7 +485,7 @@ def test_evaluation_is_that_of_prediction():
     hidden = so.batch_norm(so.dropout(so.fully_connected(x, units=8), rate=0.5), name="norm")
     loss = so.mean(so.softmax_cross_entropy(so.fully_connected(hidden, units=4), y))
     trainer = train.Trainer(loss, "sgd", inputs=["x", "y"])
-    state, _ = trained(trainer, trainer.init(jax.random.key(3), x=(24, 6), y=(24,)))
+    state, _ = trained(trainer, trainer.init(jax.random.key(3), **data()))
     plain = loss.to_jax()(**data(), **state.params, **state.states)
     assert trainer.evaluate(state, data())["loss"] == pytest.approx(float(plain), rel=1e-6)
 

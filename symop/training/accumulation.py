@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from registry.errors import FeedError
 from registry.values import SelectedRows
@@ -29,35 +31,34 @@ def accumulated(
     whole = {name: one for name, one in batch.items() if jnp.ndim(one) == 0}
     parts = {name: _split(name, one, count) for name, one in batch.items() if name not in whole}
 
-    def one(part: Arrays, states: Arrays, index: Any) -> tuple[Sequence[Any], Arrays]:
+    def one(states: Arrays, index: Any) -> tuple[Sequence[Any], Arrays]:
+        part = {n: lax.dynamic_index_in_dim(x, index, 1, keepdims=False) for n, x in parts.items()}
         outputs, updated = evaluate({**part, **whole}, states, jax.random.fold_in(key, index))
         return outputs, {**states, **updated}
 
-    first = jax.tree.map(lambda each: each[0], parts)
-    kinds, _ = jax.eval_shape(one, first, states, 0)
+    kinds, _ = jax.eval_shape(one, states, jnp.int32(0))
     sums = _Sums(tuple(isinstance(kind, SelectedRows) for kind in kinds))
 
-    def step(carry: Any, given: Any) -> Any:
+    def step(carry: Any, index: Any) -> Any:
         totals, states = carry
-        outputs, states = one(given[1], states, given[0])
+        outputs, states = one(states, index)
         totals = [total + value for total, value in zip(totals, sums.dense(outputs), strict=True)]
         return (totals, states), sums.rows(outputs)
 
     start = [jnp.zeros(kind.shape, _dtype_of(kind)) for kind in sums.dense(kinds)]
-    (totals, states), rows = jax.lax.scan(step, (start, states), (jnp.arange(count), parts))
+    (totals, states), rows = lax.scan(step, (start, states), jnp.arange(count, dtype=np.int32))
     return sums.means(totals, rows, kinds, count), states
 
 
 def _split(name: str, value: Any, count: int) -> Any:
-    """Returns an array of the parts of ``value``."""
+    """Returns ``value`` with a second axis for the parts, so that a part needs no other layout."""
     length = value.shape[0]
     if length % count:
         raise FeedError(
             f"step: {name!r}: the length of axis 0 must be divisible by {count}, the number of "
             f"parts of a batch, got {length}"
         )
-    shape = (length // count, count, *value.shape[1:])
-    return jnp.swapaxes(jnp.reshape(value, shape), 0, 1)
+    return jnp.reshape(value, (length // count, count, *value.shape[1:]))
 
 
 def _dtype_of(kind: Any) -> Any:

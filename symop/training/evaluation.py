@@ -56,6 +56,9 @@ def _length(batch: Mapping[str, Any]) -> int:
 
 def _pieces(batch: Mapping[str, Any], length: int, pieces: int) -> Iterator[Weighted]:
     """Yields a batch in parts whose lengths are multiples of ``pieces``."""
+    if length % pieces == 0:
+        yield dict(batch), length
+        return
     even = length - length % pieces
     if even:
         yield _cut(batch, 0, even, 1), even
