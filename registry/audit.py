@@ -22,9 +22,10 @@ from registry.operator.bodies import bodies_of
 from registry.operator.bodies import drawn as attribute
 from registry.operator.operator import Derivative, Operator
 from registry.operator.recorder import made_gradient, type_of_value
+from registry.symbolic import Symbolic
 from registry.table import operators
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarType
-from registry.var import Attributes, Inputs, Var
+from registry.var import Attributes, Inputs
 
 _CALLS_LIMIT = 64
 """Maximum number of distinct calls of one operator to follow; makers hardly have more branches."""
@@ -87,7 +88,7 @@ class _Call:
         return [one for one in self.inputs if isinstance(one, _Probe) and one.type.differentiable]
 
 
-class _Probe(Var):
+class _Probe(Symbolic):
     """A value that has only a type."""
 
     __slots__ = ("_constant", "_type", "made_by")

@@ -1,7 +1,8 @@
 """Error classes: each derives from ``SymopError`` and from the standard class that it refines."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 class SymopError(Exception):
@@ -20,8 +21,33 @@ class UnknownOperatorError(SymopError, LookupError):
     """No operator has that name."""
 
 
+class UnknownMemberError(SymopError, AttributeError):
+    """A value has no attribute and no operator of that name."""
+
+    def __init__(self, message: str, name: str = "", hint: Callable[[], str] = str) -> None:
+        """Creates the error; ``hint`` completes the message where it is read.
+
+        ``hasattr`` reads no message, and must not wait for a search among all names.
+        """
+        super().__init__(message, name=name)
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}{self._hint()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnknownMemberError, (str(self), self.name)
+
+
 class ArgumentError(SymopError, TypeError):
     """A call passes the wrong number of inputs, or an attribute that the operator lacks."""
+
+
+class NotComputedError(SymopError, RuntimeError):
+    """A function of JAX is called on a value of a graph, which has no numbers before it runs.
+
+    This is not a ``TypeError``, which JAX replaces by an error of its own.
+    """
 
 
 class AttributeValueError(SymopError, ValueError):
@@ -127,6 +153,10 @@ class UnsupportedPrimitiveError(SymopError, NotImplementedError):
 
 class DataDependentError(SymopError, TypeError):
     """A function reads values of its arguments while it is traced, as ``if x > 0`` does."""
+
+
+class SupersededWarning(UserWarning):
+    """A graph runs an operator whose source has declared it again since the graph was built."""
 
 
 class OpaqueWarning(UserWarning):

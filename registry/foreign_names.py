@@ -413,6 +413,34 @@ def foreign(name: str) -> list[Foreign]:
     return [Foreign(system, *table[name]) for system, table in FOREIGN.items() if name in table]
 
 
+_MEMBERS = {
+    "cpu": "to_device('cpu')",
+    "cuda": "to_device('gpu')",
+    "data_ptr": "asjax().unsafe_buffer_pointer()",
+    "eval": "program.run(feed, fetch=[x]) for a variable of a program",
+    "numpy": "asnumpy() of an eager array, and eval(x=...) of a symbol",
+    "clone": "copy() of an eager array",
+    "requires_grad": "attach_grad() of an eager array",
+    "requires_grad_": "attach_grad() of an eager array",
+    "to": "to_device(device) or astype(dtype)",
+}
+"""Members of the arrays of other systems that are not operators, and what stands for them."""
+KEYWORDS = {
+    "activation": "act_type", "axes": "axis", "beta1": "b1", "beta2": "b2", "dilations": "dilate",
+    "dim": "axis", "dims": "axis", "epsilon": "eps", "features": "units", "filters": "channels",
+    "input": "x", "keep_dims": "keepdims", "keepdim": "keepdims", "kernel_size": "kernel",
+    "lr": "learning_rate", "num_embeddings": "rows", "num_filter": "channels",
+    "num_hidden": "units", "out_channels": "channels", "out_features": "units", "p": "rate",
+    "padding": "pad", "size": "shape", "strides": "stride",
+}  # fmt: skip
+"""Keywords of other systems, and what the attribute or slot is called here."""
+
+
+def member_elsewhere(name: str) -> str:
+    """Returns a hint if arrays of other systems have the member ``name``, or ``""``."""
+    return f"; it is {_MEMBERS[name]} here" if name in _MEMBERS else ""
+
+
 def known_elsewhere(name: str) -> str:
     """Returns ``"; MXNet's Dropout is dropout here (p is rate)"``, or ``""`` for other names."""
     owners: dict[tuple[str, str], list[str]] = {}

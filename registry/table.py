@@ -2,19 +2,22 @@
 
 import contextlib
 import copyreg
+import inspect
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, overload
 
 from registry import var
-from registry.errors import RegistrationError, UnknownOperatorError, nearest
+from registry.errors import DeclarationError, RegistrationError, UnknownOperatorError, nearest
 from registry.foreign_names import known_elsewhere
 from registry.hooks import define
 from registry.jax_derivatives.gradients import derived_named
 from registry.naming import TRANSPOSE, VJP
 from registry.operator.operator import Operator
 from registry.plugins import Plugins
+from registry.sites import Site, present_site
+from registry.tracebacks import api_boundary
 
 _Change = Callable[[], None]
 """Undoes one registration."""
@@ -43,26 +46,43 @@ def reserve(names: Iterable[str]) -> None:
     _reserved.update(names)
 
 
+@api_boundary
 def register(operator: Operator, *others: Operator, replace: bool = False) -> Operator:
     """Adds ``operator`` and its aliases to the table of names, together with ``others``.
 
     Graphs and programs built with an operator that is replaced keep that operator and keep working.
+    An operator is replaced as well if its source runs again: a cell of a notebook, or a module that
+    is loaded again.
 
     Raises:
         RegistrationError: a name is taken and ``replace`` is false, or it belongs to an operator of
             another name, or it is not a legal operator name. Then nothing is registered.
     """
     together = (operator, *others)
+    site = None
     if not operator.catalogued:
         var.complete_symop()
+        site = present_site()
     with _lock:
         _refuse_twice(together)
         for one in together:
             _refuse_name(one)
-            _refuse_taken(one, replace)
+            _refuse_taken(one, replace or _repeats(site, one.name))
         for one in together:
+            one.site = one.site or site
             _put(one.name, one)
     return operator
+
+
+def is_declared_again(name: str) -> bool:
+    """Whether the source that declared the operator called ``name`` is being executed again."""
+    return _repeats(present_site(), name)
+
+
+def _repeats(site: Site | None, name: str) -> bool:
+    old = _table.get(name)
+    before = None if old is None else old.site
+    return site is not None and before is not None and site.repeats(before)
 
 
 def _refuse_twice(together: Iterable[Operator]) -> None:
@@ -105,11 +125,7 @@ def _refuse_taken(operator: Operator, replace: bool) -> None:
         if owner is not None and not (replace and owner == operator.name):
             raise RegistrationError(
                 f"{name}: an operator must be registered once, got a second one"
-                + (
-                    "; pass replace=True to replace it"
-                    if owner == operator.name
-                    else f"; the name belongs to {owner}"
-                )
+                + _advice(operator.name, owner)
             )
     other = None if operator.infix is None else var.infix.get(operator.infix)
     if isinstance(other, Operator) and other.name != operator.name:
@@ -119,9 +135,19 @@ def _refuse_taken(operator: Operator, replace: bool) -> None:
         )
 
 
+def _advice(name: str, owner: str) -> str:
+    """Returns what to do about a name that the operator ``owner`` has."""
+    if owner != name:
+        return f"; the name belongs to {owner}"
+    if _table[owner].catalogued:
+        return "; the catalogue has an operator of this name, choose another"
+    return "; pass replace=True to replace it"
+
+
 def _put(name: str, new: Operator | None) -> None:
     """Makes ``name`` mean ``new``; concurrent lookups find the old or the new operator."""
     old = _table.get(name)
+    _note_replacement(old, new)
     if new is None:
         del _table[name]
     else:
@@ -139,6 +165,14 @@ def _put(name: str, new: Operator | None) -> None:
             Changes.changed(changed)
     if _journal.changes is not None:
         _journal.changes.append(lambda: _undo(name, old, new))
+
+
+def _note_replacement(old: Operator | None, new: Operator | None) -> None:
+    if new is None or new.site is None:
+        return
+    new.site.superseded = False
+    if old is not None and old.site is not None:
+        old.site.superseded = new.site.repeats(old.site)
 
 
 def _undo(name: str, old: Operator | None, new: Operator | None) -> None:
@@ -183,6 +217,9 @@ def load_plugins() -> list[str]:
     return installed.load(again=True)
 
 
+_OPTIONS = [one for one in inspect.signature(Operator).parameters if one != "kernel"]
+
+
 @overload
 def op(kernel: Callable[..., Any], *, replace: bool = False) -> Operator: ...
 
@@ -195,6 +232,7 @@ def op(
 ) -> Callable[[Callable[..., Any]], Operator]: ...
 
 
+@api_boundary
 def op(
     kernel: Callable[..., Any] | None = None,
     *,
@@ -249,11 +287,22 @@ def op(
         >>> float(cube(jnp.asarray(2.0)))
         8.0
     """
-    if kernel is not None:
-        return register(Operator(kernel), replace=replace)
-    return lambda function: register(Operator(function, **options), replace=replace)
+
+    for one in options:
+        if one not in _OPTIONS:
+            raise DeclarationError(
+                f"op: an option must be one of {', '.join(_OPTIONS)}, got {one!r}"
+                f"{nearest(one, _OPTIONS)}"
+            )
+
+    @api_boundary
+    def declare(function: Callable[..., Any]) -> Operator:
+        return register(Operator(function, **options), replace=replace)
+
+    return declare if kernel is None else declare(kernel)
 
 
+@api_boundary
 def get(name: str) -> Operator:
     """Returns the operator called ``name``, or the one that has ``name`` as an alias.
 
@@ -298,7 +347,7 @@ def operators() -> Iterable[Operator]:
         return [_table[name] for name in sorted(_table)]
 
 
-define(var.Operators, find=find)
+define(var.Operators, find=find, names=lambda: names(aliases=True))
 
 
 def _pickled(operator: Operator) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from jax.export import is_symbolic_dim
 
-from registry.errors import DTypeError
+from registry.errors import DTypeError, nearest
 
 Shape = tuple[int, ...]
 DType = np.dtype
@@ -198,15 +198,26 @@ def as_dtype(name: object) -> DType:
     """Returns the dtype that ``name`` (a string, a scalar type, a dtype) denotes.
 
     Raises:
-        TypeError: the dtype does not exist.
+        DTypeError: the dtype does not exist.
     """
     known = isinstance(name, str) and hasattr(ml_dtypes, name)
     scalar: Any = getattr(ml_dtypes, str(name)) if known else name
     try:
         dtype: DType = np.dtype(scalar)
-    except (SyntaxError, ValueError, OverflowError):  # NumPy reads "(2, 3)f4" as Python
-        raise TypeError(f"no dtype is called {name!r:.80}") from None
+    except (TypeError, SyntaxError, ValueError, OverflowError):  # NumPy reads "(2, 3)f4" as Python
+        raise DTypeError(f"no dtype is called {name!r:.80}{near_dtype(name)}") from None
     return dtype
+
+
+_USUAL = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+)
+
+
+def near_dtype(name: object) -> str:
+    """Returns a suggestion for a text that names no dtype, or ``""``."""
+    return nearest(name, _USUAL) if isinstance(name, str) else ""
 
 
 def promoted(*types: VarType) -> tuple[DType, bool]:

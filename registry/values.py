@@ -10,8 +10,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from registry.errors import DTypeError, ShapeError
+from registry.symbolic import Symbolic
 from registry.types import DType, Shape, VarKind, VarType, is_integer
-from registry.var import Var
 
 ArrayInput = ArrayLike | Sequence[complex] | Sequence[Sequence[complex]]
 """The values that operators accept as an array: arrays, numbers, and lists of numbers."""
@@ -149,7 +149,7 @@ def _beside(marks: jax.Array, values: jax.Array) -> jax.Array:
 
 def known(value: Any) -> np.ndarray | None:
     """Returns the entries of an array, or None where they are unknown: traced, or in a graph."""
-    if isinstance(value, Var) and not hasattr(value, "__array__"):
+    if isinstance(value, Symbolic):
         return _of_number(value)
     try:
         return np.asarray(value)
@@ -157,7 +157,7 @@ def known(value: Any) -> np.ndarray | None:
         return None
 
 
-def _of_number(value: Var) -> np.ndarray | None:
+def _of_number(value: Symbolic) -> np.ndarray | None:
     """Returns the number that fills a value of a graph, or None if it is unknown."""
     return None if value.constant is None else np.asarray(value.constant)
 

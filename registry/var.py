@@ -5,16 +5,18 @@ Symbol, an eager array. Its ``emitter`` defines what calling an operator on it d
 run a kernel.
 """
 
+import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import jax.numpy as jnp
 
-from registry.errors import ArgumentError
-from registry.foreign_names import known_elsewhere
+from registry.errors import ArgumentError, UnknownMemberError, UnknownTypeError, nearest
+from registry.foreign_names import known_elsewhere, member_elsewhere
 from registry.method_types import OperatorMethods
+from registry.tracebacks import hide_frames
 from registry.types import DType, Shape, VarKind, VarType
 
 Inputs = tuple[Any, ...]
@@ -40,23 +42,64 @@ infix: dict[str, Callable[..., Any]] = {}
 class Operators:
     """Finds the operator behind a fluent method; defined by the table of operators."""
 
-    HOOKS: ClassVar[frozenset[str]] = frozenset({"find"})
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"find", "names"})
     find: ClassVar[Callable[[str], Callable[..., Any] | None]] = infix.get
+    names: ClassVar[Callable[[], Iterable[str]]] = infix.keys
 
 
 Value = TypeVar("Value", bound="Var")
 """A value of any class but a plain array: a symbol, an eager array, a variable of a program."""
 
 
-def _apply(value: Value, symbol: str, *others: Any, swapped: bool = False) -> Value:
-    """Applies one of Python's operators to ``value`` and ``others``, or in the other order."""
-    operands = (*others, value) if swapped else (value, *others)
-    operator = infix.get(symbol)
+def _unary(sign: str) -> Callable[[Value], Value]:
+    """Returns the method of Python's unary operator ``sign``."""
+
+    def method(self: Value) -> Value:
+        try:
+            result: Value = _declared(sign, self)(self)
+            return result
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return method
+
+
+def _binary(sign: str, *, swapped: bool = False) -> Callable[[Value, Any], Value]:
+    """Returns the method of Python's operator ``sign``; ``swapped`` makes it the reflected one."""
+
+    def method(self: Value, other: Any) -> Value:
+        try:
+            operator = _declared(sign, self, other)
+            result: Value = operator(other, self) if swapped else operator(self, other)
+            return result
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return method
+
+
+def _declared(sign: str, *operands: Any) -> Callable[..., Any]:
+    operator = infix.get(sign)
     if operator is None:
         kinds = " and ".join(type(one).__name__ for one in operands)
-        raise TypeError(f"{symbol}: an operator must declare it (infix={symbol!r}), got {kinds}")
-    result: Value = operator(*operands)
-    return result
+        raise TypeError(f"{sign}: an operator must declare it (infix={sign!r}), got {kinds}")
+    return operator
+
+
+def _unknown_member(kind: type, name: str) -> UnknownMemberError:
+    return UnknownMemberError(
+        f"{kind.__name__}: no attribute or operator {name!r}",
+        name,
+        lambda: known_elsewhere(name) or member_elsewhere(name) or _nearest_member(kind, name),
+    )
+
+
+def _nearest_member(kind: type, name: str) -> str:
+    """Returns the attributes and operators that are spelled like ``name``, as a suggestion."""
+    members = [one for one in dir(kind) if not one.startswith("_")]
+    return "" if name.startswith("_") else nearest(name, {*members, *Operators.names()})
 
 
 class Var(OperatorMethods):
@@ -66,7 +109,7 @@ class Var(OperatorMethods):
     HOOKS: ClassVar[frozenset[str]] = frozenset({"emitter"})
     emitter: ClassVar[Emitter]
     __array_priority__ = 1000.0
-    __array_ufunc__: ClassVar[Any] = None
+    __array_ufunc__: Any = None
 
     @property
     def type(self) -> VarType:
@@ -80,12 +123,20 @@ class Var(OperatorMethods):
     @property
     def shape(self) -> Shape:
         """Lengths of the axes."""
-        return self.type.shape
+        try:
+            return self.type.shape
+        except UnknownTypeError as error:
+            hide_frames(error)
+            raise
 
     @property
     def dtype(self) -> DType:
         """Dtype of the entries."""
-        return self.type.dtype
+        try:
+            return self.type.dtype
+        except UnknownTypeError as error:
+            hide_frames(error)
+            raise
 
     @property
     def kind(self) -> VarKind:
@@ -117,127 +168,41 @@ class Var(OperatorMethods):
         if not name.startswith("_"):
             operator = Operators.find(name)
             if operator is not None:
-                return lambda *args, **kwargs: operator(self, *args, **kwargs)
-        hint = known_elsewhere(name)
-        raise AttributeError(
-            f"{type(self).__name__}: no attribute or operator {name!r}{hint}", name=name
-        )
+                return functools.partial(operator, self)
+        error = _unknown_member(type(self), name)
+        try:
+            raise error
+        except UnknownMemberError:
+            hide_frames(error)
+            raise
 
     if not TYPE_CHECKING:  # type checkers know the methods (``method_types.pyi``), and no others
         __getattr__ = _method
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len: a value of shape () has no length")
+            raise ArgumentError("len(x): a value of shape () has no axis to count or iterate over")
         return self.shape[0]
 
-    def __bool__(self) -> bool:
-        raise ArgumentError(
-            f"{type(self).__name__}: the truth of a value that is not computed yet is unknown; "
-            "use where(condition, a, b)"
-        )
-
-    def __add__(self, other: Any) -> Self:
-        return _apply(self, "+", other)
-
-    def __radd__(self, other: Any) -> Self:
-        return _apply(self, "+", other, swapped=True)
-
-    def __sub__(self, other: Any) -> Self:
-        return _apply(self, "-", other)
-
-    def __rsub__(self, other: Any) -> Self:
-        return _apply(self, "-", other, swapped=True)
-
-    def __mul__(self, other: Any) -> Self:
-        return _apply(self, "*", other)
-
-    def __rmul__(self, other: Any) -> Self:
-        return _apply(self, "*", other, swapped=True)
-
-    def __truediv__(self, other: Any) -> Self:
-        return _apply(self, "/", other)
-
-    def __rtruediv__(self, other: Any) -> Self:
-        return _apply(self, "/", other, swapped=True)
-
-    def __floordiv__(self, other: Any) -> Self:
-        return _apply(self, "//", other)
-
-    def __rfloordiv__(self, other: Any) -> Self:
-        return _apply(self, "//", other, swapped=True)
-
-    def __mod__(self, other: Any) -> Self:
-        return _apply(self, "%", other)
-
-    def __rmod__(self, other: Any) -> Self:
-        return _apply(self, "%", other, swapped=True)
-
-    def __pow__(self, other: Any) -> Self:
-        return _apply(self, "**", other)
-
-    def __rpow__(self, other: Any) -> Self:
-        return _apply(self, "**", other, swapped=True)
-
-    def __matmul__(self, other: Any) -> Self:
-        return _apply(self, "@", other)
-
-    def __rmatmul__(self, other: Any) -> Self:
-        return _apply(self, "@", other, swapped=True)
-
-    def __and__(self, other: Any) -> Self:
-        return _apply(self, "&", other)
-
-    def __rand__(self, other: Any) -> Self:
-        return _apply(self, "&", other, swapped=True)
-
-    def __or__(self, other: Any) -> Self:
-        return _apply(self, "|", other)
-
-    def __ror__(self, other: Any) -> Self:
-        return _apply(self, "|", other, swapped=True)
-
-    def __xor__(self, other: Any) -> Self:
-        return _apply(self, "^", other)
-
-    def __rxor__(self, other: Any) -> Self:
-        return _apply(self, "^", other, swapped=True)
-
-    def __lshift__(self, other: Any) -> Self:
-        return _apply(self, "<<", other)
-
-    def __rlshift__(self, other: Any) -> Self:
-        return _apply(self, "<<", other, swapped=True)
-
-    def __rshift__(self, other: Any) -> Self:
-        return _apply(self, ">>", other)
-
-    def __rrshift__(self, other: Any) -> Self:
-        return _apply(self, ">>", other, swapped=True)
-
-    def __invert__(self) -> Self:
-        return _apply(self, "~")
-
-    def __neg__(self) -> Self:
-        return _apply(self, "neg")
+    __add__, __radd__ = _binary("+"), _binary("+", swapped=True)
+    __sub__, __rsub__ = _binary("-"), _binary("-", swapped=True)
+    __mul__, __rmul__ = _binary("*"), _binary("*", swapped=True)
+    __truediv__, __rtruediv__ = _binary("/"), _binary("/", swapped=True)
+    __floordiv__, __rfloordiv__ = _binary("//"), _binary("//", swapped=True)
+    __mod__, __rmod__ = _binary("%"), _binary("%", swapped=True)
+    __pow__, __rpow__ = _binary("**"), _binary("**", swapped=True)
+    __matmul__, __rmatmul__ = _binary("@"), _binary("@", swapped=True)
+    __and__, __rand__ = _binary("&"), _binary("&", swapped=True)
+    __or__, __ror__ = _binary("|"), _binary("|", swapped=True)
+    __xor__, __rxor__ = _binary("^"), _binary("^", swapped=True)
+    __lshift__, __rlshift__ = _binary("<<"), _binary("<<", swapped=True)
+    __rshift__, __rrshift__ = _binary(">>"), _binary(">>", swapped=True)
+    __lt__, __le__ = _binary("<"), _binary("<=")
+    __gt__, __ge__ = _binary(">"), _binary(">=")
+    __invert__, __neg__, __abs__ = _unary("~"), _unary("neg"), _unary("abs")
 
     def __pos__(self) -> Self:
         return self
-
-    def __abs__(self) -> Self:
-        return _apply(self, "abs")
-
-    def __lt__(self, other: Any) -> Self:
-        return _apply(self, "<", other)
-
-    def __le__(self, other: Any) -> Self:
-        return _apply(self, "<=", other)
-
-    def __gt__(self, other: Any) -> Self:
-        return _apply(self, ">", other)
-
-    def __ge__(self, other: Any) -> Self:
-        return _apply(self, ">=", other)
 
 
 class _KernelEmitter:

@@ -16,6 +16,7 @@ from typing import Any
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.hooks import define
+from registry.tracebacks import api_boundary
 from registry.types import OpReqType
 from symop.eager.custom import Function
 from symop.eager.lazy_backward import gradients
@@ -58,6 +59,7 @@ __all__ = [
 # Gradients ---------------------------------------------------------------------------------------
 
 
+@api_boundary
 def mark_variables(
     variables: NDArray | Sequence[NDArray],
     gradients: NDArray | Sequence[NDArray],
@@ -83,6 +85,7 @@ def mark_variables(
             one.grad = gradient
 
 
+@api_boundary
 def backward(
     heads: NDArray | Sequence[NDArray],
     head_grads: Any = None,
@@ -135,6 +138,7 @@ def _store(kept: Gradient, gradient: NDArray) -> None:
         kept.value._take_value_of(gradient)
 
 
+@api_boundary
 def grad(
     heads: NDArray | Sequence[NDArray],
     variables: NDArray | Sequence[NDArray],
@@ -263,6 +267,7 @@ def _cotangent(head: NDArray, given: Any) -> NDArray | None:
     return one
 
 
+@api_boundary
 def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
     """Returns the recorded computation of ``x`` as a symbol, including recorded gradients.
 
@@ -296,6 +301,7 @@ def get_symbol(x: NDArray | Sequence[NDArray]) -> Symbol:
 # Forward mode ------------------------------------------------------------------------------------
 
 
+@api_boundary
 def jvp(
     function: Callable[..., Any],
     primals: NDArray | Sequence[NDArray],

@@ -16,6 +16,7 @@ from jax import lax
 
 from registry.errors import ArgumentError
 from registry.shapes import canonical, default_float
+from registry.tracebacks import api_boundary
 from registry.types import VarType, as_dtype
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.eager import control_flow as eager_flow
@@ -30,6 +31,7 @@ from symop.symbol.symbol import Symbol
 Function = Callable[..., Any]
 
 
+@api_boundary
 def body(
     function: Function, *inputs: VarType | tuple[Sequence[int], Any] | Sequence[int]
 ) -> GraphBody:
@@ -60,6 +62,7 @@ def _type(given: Any) -> VarType:
     return VarType(tuple(given), default_float())
 
 
+@api_boundary
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
     """Returns ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``.
 
@@ -102,6 +105,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     return lax.cond(_holds("cond", pred), true_fn, false_fn, *operands)
 
 
+@api_boundary
 def while_loop(
     cond_fn: Function, body_fn: Function, init: Any, max_steps: int | None = None
 ) -> Any:
@@ -148,6 +152,7 @@ def while_loop(
     return _bounded(cond_fn, body_fn, init, max_steps)
 
 
+@api_boundary
 def scan(
     f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
@@ -196,6 +201,7 @@ def scan(
     return pair
 
 
+@api_boundary
 def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     """Computes ``outputs[i], states = body(data[i], states)`` for each ``i`` in turn.
 

@@ -10,6 +10,7 @@ from registry.table import Changes as _Changes
 from registry.table import find as _find
 from registry.table import get as _get
 from registry.table import names as _names
+from registry.tracebacks import api_boundary as _api_boundary
 from registry.types import OpReqType
 from symop import control_flow as _flow
 from symop.eager import array_api as _api
@@ -41,6 +42,7 @@ __all__ = [
 _Function = _Callable[..., _Any]
 
 
+@_api_boundary
 def array(data: _Any, dtype: _Any = None, ctx: _Any = None) -> NDArray:
     """Creates an eager array from numbers, nested lists, a NumPy array or a ``jax.Array``.
 
@@ -71,6 +73,7 @@ def waitall() -> None:
     _flush()
 
 
+@_api_boundary
 def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -> _Any:
     """Calls ``so.cond`` on eager arrays; converts numbers to arrays.
 
@@ -81,6 +84,7 @@ def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -
     return _flow.cond(_arrays_of(pred), true_fn, false_fn, *_arrays_of(operands))
 
 
+@_api_boundary
 def while_loop(
     cond_fn: _Function, body_fn: _Function, init: _Any, max_steps: int | None = None
 ) -> _Any:
@@ -93,6 +97,7 @@ def while_loop(
     return _flow.while_loop(cond_fn, body_fn, _arrays_of(init), max_steps)
 
 
+@_api_boundary
 def scan(
     f: _Function, init: _Any, xs: _Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[_Any, _Any]:
@@ -105,6 +110,7 @@ def scan(
     return _flow.scan(f, _arrays_of(init), _arrays_of(xs), length, reverse)
 
 
+@_api_boundary
 def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]:
     """Calls ``so.foreach`` on eager arrays; converts numbers to arrays.
 

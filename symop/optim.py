@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from registry.errors import ArgumentError, ProgramError, nearest
 from registry.operator.operator import Operator
 from registry.table import get
+from registry.tracebacks import api_boundary, api_class
 from registry.types import VarKind
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.program.backward import Pairs, append_backward
@@ -42,6 +43,7 @@ Schedule = Callable[[Variable], Variable]
 """A learning rate as a function of the number of previous steps."""
 
 
+@api_class
 class Optimizer:
     """Base class of optimizers, which update parameters with an operator of the registry.
 
@@ -58,6 +60,7 @@ class Optimizer:
     initial: Mapping[str, float]
     _initial: ClassVar[Mapping[str, float]] = {}
 
+    @api_boundary
     def __init__(
         self,
         learning_rate: float | Schedule,
@@ -89,6 +92,11 @@ class Optimizer:
             ArgumentError: the operator has no such attribute or state; or ``accumulate`` is less
                 than 1.
         """
+        if isinstance(learning_rate, (str, bool)) or learning_rate is None:
+            raise ArgumentError(
+                "learning_rate: it must be a number, or a function of the number of steps, got "
+                f"{learning_rate!r}"
+            )
         if accumulate < 1:
             raise ArgumentError(f"accumulate: it must be at least 1, got {accumulate}")
         self.learning_rate, self.clip = learning_rate, clip
@@ -130,6 +138,11 @@ class Optimizer:
             GradientError: see ``append_backward``.
             ProgramError: a parameter already has an optimizer.
         """
+        if not isinstance(loss, Variable):
+            raise ArgumentError(
+                "minimize: the loss must be a variable of a program, got a "
+                f"{type(loss).__name__}; train.Trainer minimizes symbols"
+            )
         with loss.block.atomically():
             scaling = None if self.loss_scale is None else Scaling(loss.block, self.loss_scale)
             head = None if scaling is None else get("cast")(scaling.factor, dtype=loss.dtype)

@@ -21,6 +21,7 @@ from registry.errors import (
     NotLinearError,
 )
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop import sym
 from symop.graph.nodes import Node, built_at, placeholder, topological
 from symop.graph.rewriting import substitute
@@ -34,6 +35,7 @@ Mode = Literal["forward", "reverse"]
 Unreachable = Literal["error", "zero"]
 
 
+@api_boundary
 @also_on_variables
 def derivative(
     y: Any,
@@ -130,8 +132,8 @@ def _symbols(owner: str, values: Any) -> list[Symbol]:
         if not isinstance(one, Symbol):
             raise ArgumentError(
                 f"{owner}: symbols or variables of a program must be given, got a "
-                f"{type(one).__name__}; functions of arrays are differentiated by so.jvp, and what "
-                "so.autograd records by so.autograd.grad"
+                f"{type(one).__name__}; so.grad and so.jvp differentiate functions of arrays, and "
+                "so.autograd.grad what so.autograd records"
             )
     return building.as_list(values)
 
@@ -248,6 +250,7 @@ def _checked(mode: Any) -> Mode:
 # Jacobians -------------------------------------------------------------------------------------
 
 
+@api_boundary
 @also_on_variables
 def jacobian(
     ys: Any, xs: Any, *, mode: Mode | None = None, unreachable: Unreachable = "error"
@@ -375,6 +378,7 @@ def _shaped(x: Symbol, shape: tuple[int, ...]) -> Symbol:
     return shaped
 
 
+@api_boundary
 @also_on_variables
 def hessian(y: Any, xs: Any, *, mode: Mode = "forward") -> Any:
     """Returns the Hessian of a scalar: ``out[i, j] = d^2 y / dx[i] dx[j]``.
@@ -407,6 +411,7 @@ def hessian(y: Any, xs: Any, *, mode: Mode = "forward") -> Any:
     return rows if isinstance(xs, (list, tuple)) or len(x_list) > 1 else rows[0][0]
 
 
+@api_boundary
 @also_on_variables
 def hvp(y: Any, xs: Any, vs: Any) -> Any:
     """Returns the product of the Hessian of a scalar with a vector, without forming the Hessian.

@@ -11,6 +11,7 @@ from jax import sharding
 from registry.errors import ArgumentError
 from registry.shardings import MeshAxes, Sharding, as_sharding, axes_of, on_mesh
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.control_flow import scan
 from symop.vectorizing import vmap
@@ -21,6 +22,7 @@ _auto_axes: Any = sharding.auto_axes
 _abstract_mesh: Any = sharding.get_abstract_mesh
 
 
+@api_boundary
 def pipeline(
     f: Callable[[Any, Any], Any],
     x: Any,

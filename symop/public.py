@@ -5,10 +5,12 @@ from types import ModuleType
 
 import registry
 from registry import caches
-from registry.errors import SymopError, UnknownOperatorError
+from registry.errors import SymopError, UnknownMemberError, nearest
+from registry.foreign_names import known_elsewhere
 from registry.lod import LoDTensor
 from registry.operator.operator import Operator
-from registry.table import find, get, names, reserve
+from registry.table import find, names, reserve
+from registry.tracebacks import api_boundary
 from symop import autograd, checkpoint, nd, optim, random, remat, sym
 from symop.control_flow import body, cond, foreach, scan, while_loop
 from symop.derivatives import grad, jvp
@@ -107,6 +109,7 @@ reserve(__all__)
 reserve(MODULES)
 
 
+@api_boundary
 def __getattr__(name: str) -> Operator | ModuleType:
     """Returns the operator or the module called ``name``."""
     operator = None if name.startswith("_") else find(name)
@@ -114,10 +117,8 @@ def __getattr__(name: str) -> Operator | ModuleType:
         return operator
     if name in MODULES:
         return importlib.import_module(f"symop.{name}")
-    try:
-        return get(name)
-    except UnknownOperatorError as error:
-        raise AttributeError(f"symop: {error}", name=name) from None
+    hint = known_elsewhere(name) or nearest(name, __dir__())
+    raise UnknownMemberError(f"symop: {name}: no operator has this name{hint}", name)
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from registry.errors import ArgumentError, FeedError
 from registry.foreign_names import known_elsewhere
 from registry.operator.operator import Operator
 from registry.table import find, names
+from registry.tracebacks import api_boundary
 
 _PREFIX = "random_"
 
@@ -59,6 +60,7 @@ class _Source:
 _source = _Source()
 
 
+@api_boundary
 def seed(number: int) -> None:
     """Seeds the random numbers of this process with ``number``.
 
@@ -75,6 +77,7 @@ def get_state() -> dict[str, np.ndarray]:
     return {"root": np.asarray(jax.random.key_data(root)), "drawn": np.asarray(drawn, np.int64)}
 
 
+@api_boundary
 def set_state(state: Mapping[str, Any]) -> None:
     """Restores a state that ``get_state`` returned; the numbers drawn after it are repeated.
 

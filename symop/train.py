@@ -16,6 +16,7 @@ Example:
     [1.0, -1.0]
 """
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -26,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from registry.errors import ArgumentError, BusyError, FeedError
+from registry.tracebacks import api_boundary, api_class
 from registry.types import DType
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.graph.inference import infer_variables
@@ -113,6 +115,7 @@ class _Function(BatchFunction):
         return super().prepare(nodes if self.narrow is None else narrow(nodes, self.narrow))
 
 
+@api_class
 class Trainer:
     """Trains the parameters of a loss: every argument of the symbol that is not an input.
 
@@ -122,6 +125,7 @@ class Trainer:
     closures, which the package ``cloudpickle`` supports and ``pickle`` does not.
     """
 
+    @api_boundary
     def __init__(
         self,
         loss: Symbol,
@@ -173,7 +177,7 @@ class Trainer:
         Raises:
             ArgumentError: an argument is invalid: the message says what must hold.
         """
-        require_known("Trainer", inputs, loss.list_arguments())
+        _check_arguments(loss, inputs)
         self.loss = loss
         self.optimizer = _named_optimizer(optimizer) if isinstance(optimizer, str) else optimizer
         extra = extra_arguments(self.optimizer)
@@ -563,8 +567,16 @@ def _shapes_of(shapes: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 def _key_of(seed: Any) -> Any:
     """Returns the random key of a seed, or the key that is given in place of one."""
-    is_key = jnp.issubdtype(getattr(seed, "dtype", np.int32), jax.dtypes.prng_key)
-    return as_key(seed) if is_key or np.ndim(seed) else jax.random.key(seed)
+    try:
+        return jax.random.key(operator.index(seed))
+    except TypeError:  # it is no integer
+        pass
+    try:
+        return as_key(seed)
+    except FeedError:
+        raise ArgumentError(
+            f"init: seed must be an integer or a random key (jax.random.key(0)), got {seed!r}"
+        ) from None
 
 
 def _check_numbers(accumulate: Any, ema: Any) -> None:
@@ -572,6 +584,22 @@ def _check_numbers(accumulate: Any, ema: Any) -> None:
         raise ArgumentError(f"Trainer: accumulate must be an integer from 1 on, got {accumulate!r}")
     if ema is not None and not callable(ema) and not 0 <= ema < 1:
         raise ArgumentError(f"Trainer: ema must be at least 0 and less than 1, got {ema!r}")
+
+
+def _check_arguments(loss: Any, inputs: Any) -> None:
+    """Rejects a loss that is not one number, and inputs that are not names of its arguments."""
+    if not isinstance(loss, Symbol):
+        raise ArgumentError(
+            f"Trainer: the loss must be a symbol, got a {type(loss).__name__}; so.from_jax makes "
+            "functions of JAX symbols, and so.optim trains programs"
+        )
+    if isinstance(inputs, str) or not all(isinstance(one, str) for one in inputs):
+        raise ArgumentError(f"Trainer: inputs must be a list of names, got {inputs!r}")
+    require_known("Trainer", inputs, loss.list_arguments())
+    if len(loss.nodes) == 1 and loss.node.types is not None and loss.shape != ():
+        raise ArgumentError(
+            f"Trainer: the loss must be of shape (), got {loss.shape}; so.mean(loss) is a number"
+        )
 
 
 def _check_metrics(loss: Symbol, metrics: Mapping[str, Symbol]) -> None:
@@ -596,8 +624,14 @@ def _require_fed(owner: str, batch: Batch, inputs: Sequence[str]) -> None:
     """Checks that a batch holds the inputs, and nothing else.
 
     Raises:
+        ArgumentError: it is not a dict.
         FeedError: it does not.
     """
+    if isinstance(batch, (list, tuple)):
+        raise ArgumentError(
+            f"{owner}: the batch must be a dict of arrays by name ({', '.join(inputs)}), got a "
+            f"{type(batch).__name__}"
+        )
     require_known(owner, batch, inputs)
     missing = [name for name in inputs if name not in batch]
     if missing:
@@ -606,6 +640,7 @@ def _require_fed(owner: str, batch: Batch, inputs: Sequence[str]) -> None:
         )
 
 
+@api_boundary
 def batches(
     data: Mapping[str, np.ndarray], batch_size: int, generator: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
@@ -614,6 +649,7 @@ def batches(
     return Feeding(None, data, length, batch_size, length // batch_size).batches(generator)
 
 
+@api_boundary
 def share(data: Mapping[str, Any]) -> Share:
     """Says that each process has the whole of ``data``, of which it is to feed its share.
 
@@ -626,6 +662,7 @@ def share(data: Mapping[str, Any]) -> Share:
     return Share(data)
 
 
+@api_boundary
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Returns initial arrays for every variable of ``symbol``.
 

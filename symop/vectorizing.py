@@ -7,6 +7,7 @@ import jax
 
 from registry.errors import ArgumentError
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.eager import control_flow as eager_flow
 from symop.eager.ndarray import NDArray
@@ -19,6 +20,7 @@ from symop.symbol.symbol import Symbol
 Axes = Sequence[int | None]
 
 
+@api_boundary
 def vmap(
     f: Callable[..., Any], in_axes: int | Sequence[int | None] | None = 0
 ) -> Callable[..., Any]:

@@ -124,10 +124,23 @@ def test_misuse(call, error, message):
 
 
 def test_a_loss_must_be_a_scalar():
-    x = so.var("x", shape=(3,))
-    own = train.Trainer(so.square(x - so.var("w", shape=(3,))), optax.sgd(0.1), inputs=["x"])
+    x, w = so.var("x", shape=(3,)), so.var("w", shape=(3,))
+    with pytest.raises(ArgumentError, match=r"Trainer: the loss must be of shape \(\), got \(3,\)"):
+        train.Trainer(so.square(x - w), optax.sgd(0.1), inputs=["x"])
+    own = train.Trainer(so.square(so.var("x") - w), optax.sgd(0.1), inputs=["x"])
     with pytest.raises(ArgumentError, match=r"shape \(\)"):
-        own.step(own.init(), {"x": np.zeros(3, np.float32)})
+        own.step(own.init(x=(3,)), {"x": np.zeros(3, np.float32)})
+
+
+def test_a_seed_or_its_key():
+    own = trainer()
+    seeds = 7, jax.random.key(7), jax.random.PRNGKey(7)
+    by_seed, by_key, raw = [own.init(seed, x=(16, 3)) for seed in seeds]
+    for name, value in by_seed.params.items():
+        np.testing.assert_array_equal(value, by_key.params[name])
+        np.testing.assert_array_equal(value, raw.params[name])
+    with pytest.raises(ArgumentError, match=r"init: seed must be an integer or a random key"):
+        own.init(0.5, x=(16, 3))
 
 
 def test_history_is_drawn(tmp_path):

@@ -20,7 +20,7 @@ from registry.errors import (
 from registry.operator import platforms
 from registry.operator.attributes import REQUIRED, make_attribute
 from registry.operator.operator import Derivative, Operator
-from registry.table import find, register, unregister
+from registry.table import find, is_declared_again, register, unregister
 
 CALL_KEYWORDS = ("name", "out", "req", "self")
 """Keywords of every call: the node's name, the handling of results in ``so.nd``, the operator."""
@@ -93,7 +93,7 @@ class SimpleOp:
                 f"{name}: an operator's name must be a Python identifier that does not begin with "
                 f"_, got {name!r}"
             )
-        self._replace = replace
+        self._replace = replace or is_declared_again(name)
         self._settings = SimpleSettings(name)
         self._operators: OperatorPair | None = None
         self._replaced: tuple[Operator | None, Operator | None] = (None, None)

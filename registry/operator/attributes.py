@@ -19,7 +19,7 @@ import numpy as np
 
 from registry.errors import AttributeTypeError, AttributeValueError, nearest
 from registry.shapes import default_float
-from registry.types import as_dtype, is_symbolic
+from registry.types import as_dtype, is_symbolic, near_dtype
 
 Converter = Callable[[Any], Any]
 REQUIRED: Any = dataclasses.MISSING
@@ -133,6 +133,7 @@ class Attribute:
         except _MismatchError as mismatch:
             raise AttributeTypeError(
                 f"{owner}: attribute {self.name!r} must be {mismatch}, got {value!r}"
+                f"{near_dtype(value) if str(mismatch) == 'a dtype' else ''}"
             ) from None
         except AttributeValueError as error:
             raise AttributeValueError(f"{owner}: attribute {self.name!r} {error}") from None

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from registry.errors import ArgumentError, DeclarationError, nearest
+from registry.foreign_names import KEYWORDS
 from registry.operator.attributes import REQUIRED, Attribute
 from registry.operator.signature import Slot
 from registry.var import Attributes, Inputs
@@ -108,7 +109,7 @@ class Signature:
         name = None if own_name else kwargs.pop("name", None)
         for key, value in kwargs.items():
             rest = self._keyword(key, value, filled, attrs, rest)
-        attributes = self._canonical(attrs)
+        attributes = self._canonical(attrs, filled)
         fixed_values = self._fixed(filled, attributes)
         if self.variadic and not rest and not self.slots[-1].optional:
             raise ArgumentError(f"{self.name}: at least one input must be given, got none")
@@ -147,7 +148,7 @@ class Signature:
             raise ArgumentError(
                 f"{self.name}: slots must be among {', '.join(self._listed_slots()) or 'none'}, "
                 f"attributes among {', '.join(self.attribute_index) or 'none'}, got {key!r}"
-                f"{nearest(key, legal)}"
+                f"{_nearest_keyword(key, legal)}"
             )
         return rest
 
@@ -164,7 +165,7 @@ class Signature:
             )
         return tuple(value)
 
-    def _canonical(self, attrs: Mapping[str, Any]) -> Attributes:
+    def _canonical(self, attrs: Mapping[str, Any], filled: Mapping[str, Any]) -> Attributes:
         values = []
         for attribute in self.attributes:
             if attribute.name in attrs:
@@ -172,10 +173,20 @@ class Signature:
             elif attribute.default is REQUIRED:
                 raise ArgumentError(
                     f"{self.name}: attribute {attribute.name!r} must be given, got none"
+                    f"{self._misplaced(attribute.name, filled)}"
                 )
             else:
                 values.append(attribute.default)
         return tuple(values)
+
+    def _misplaced(self, name: str, filled: Mapping[str, Any]) -> str:
+        """Returns a hint if a call passes attributes by position, where parameters belong."""
+        for slot in self.slots:
+            value = filled.get(slot.name)
+            if slot.created and isinstance(value, (int, tuple, list)):
+                call = f"{self.name}({self.positional[0].name}, {name}={value!r})"
+                return f", and {value!r} in the slot {slot.name!r}; write {call}"
+        return ""
 
     def _fixed(self, filled: Mapping[str, Any], attributes: Attributes) -> list[Any]:
         """Returns the values of the slots before the variadic one; ``LEFT_OUT`` where absent."""
@@ -238,6 +249,12 @@ class Signature:
 def _shown(attribute: Attribute) -> str:
     default = "" if attribute.default is REQUIRED else f"={attribute.default!r}"
     return attribute.name + default
+
+
+def _nearest_keyword(key: str, legal: Sequence[str]) -> str:
+    """Returns the suggestion for an unknown keyword, which other systems may use."""
+    known = KEYWORDS.get(key)
+    return f"; did you mean {known!r}?" if known in legal else nearest(key, legal)
 
 
 def _spread(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -11,6 +11,7 @@ from registry.operator import infer, platforms, row_kernels
 from registry.operator.binding import Signature
 from registry.operator.kind_descs import InferVarType
 from registry.operator.rule import Rule
+from registry.tracebacks import api_class
 
 Grads = dict[str, Any]
 """The result of a gradient maker: by slot, the gradient, a list of them, or None for a zero."""
@@ -29,6 +30,7 @@ class Derivative(enum.Enum):
     MISSING = "not implemented"
 
 
+@api_class
 class Declared(Signature):
     """A signature and the declarations that may follow it.
 
@@ -162,7 +164,10 @@ class Declared(Signature):
             DeclarationError: it was set before.
         """
         if self.derivative is not Derivative.MISSING:
-            raise DeclarationError(f"{self.name}: its derivative is declared twice")
+            raise DeclarationError(
+                f"{self.name}: its derivative is declared twice; to change it, declare the "
+                "operator again first"
+            )
         self.derivative, self.reason = derivative, reason
         self._forget_copies()
 

@@ -17,6 +17,8 @@ from registry.operator.kind_descs import infer_kinds
 from registry.operator.packages import package_of
 from registry.operator.rule import Rule
 from registry.operator.signature import read_signature
+from registry.sites import Site
+from registry.tracebacks import hide_frames
 from registry.types import VarType
 from registry.var import Attributes, Inputs
 
@@ -100,6 +102,8 @@ class Operator(Declared):
         """JAX's derivatives of the kernel, as operators."""
         self.derived_from: Operator | None = None
         self.family: Operator | None = None
+        self.site: Site | None = None
+        """Where it was registered, unless that is the catalogue; copies share it."""
         self._members: dict[int, Operator] = {}
         self._revealed: Operator | None = None
         self._steady: Operator | None = None
@@ -265,12 +269,19 @@ class Operator(Declared):
             AttributeTypeError, AttributeValueError: an attribute's value is not allowed.
             ShapeError, DTypeError: the inputs are incompatible.
         """
-        if not kwargs and len(args) == self.direct_count and self.count_rule is None:
-            for value in args:
-                if value is None:
-                    break  # refused below
-            else:
-                return var.emitter_of(args).emit(self, args, self.defaults, None)
+        try:
+            if not kwargs and len(args) == self.direct_count and self.count_rule is None:
+                for value in args:
+                    if value is None:
+                        break  # refused below
+                else:
+                    return var.emitter_of(args).emit(self, args, self.defaults, None)
+            return self._called(args, kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs, attributes, name = self.bind(args, kwargs)
         emitter = var.emitter_of(inputs)
         if self.count_rule is None:
@@ -413,4 +424,5 @@ class Operator(Declared):
         return [name for name in super().__dir__() if not name.startswith("_") or name in _SHOWN]
 
     def __repr__(self) -> str:
-        return f"<operator {self.signature()}>"
+        stale = self.site is not None and self.site.superseded
+        return f"<operator {self.signature()}{', declared again since' if stale else ''}>"

@@ -13,6 +13,7 @@ import jax
 
 from registry import var
 from registry.caches import memoized
+from registry.errors import GradientError
 from registry.operator.attributes import typed_key
 from registry.operator.binding import LEFT_OUT
 from registry.operator.recorder import Called, Recorded, made_gradient, type_of_value
@@ -47,15 +48,25 @@ def gradients(
     assert rule is not None
     dtypes = _dtypes_of(operator, inputs, attributes)
     if not any(dtypes):
-        grads: dict[str, Any] = rule(inputs, attributes, outputs, cotangents, wanted)
-        return grads
+        return _required(operator, rule(inputs, attributes, outputs, cotangents, wanted))
     wide = tuple(
         one if dtype is None else one.cast(dtype=dtype)
         for one, dtype in zip(inputs, dtypes, strict=True)
     )
     seen = _unrounded(operator, wide, attributes, outputs, dtypes)
-    grads = rule(wide, attributes, seen, cotangents, wanted)
+    grads = _required(operator, rule(wide, attributes, seen, cotangents, wanted))
     return {name: _returned(operator, name, one, inputs, dtypes) for name, one in grads.items()}
+
+
+def _required(operator: Called, grads: Any) -> dict[str, Any]:
+    """Returns ``grads``, the result of a gradient maker, which must be a dict."""
+    if not isinstance(grads, dict):
+        slots = ", ".join(f"{slot.name!r}: ..." for slot in operator.slots)
+        raise GradientError(
+            f"{operator.name}: its gradient maker must return gradients by slot, {{{slots}}}, "
+            f"got a {type(grads).__name__}"
+        )
+    return grads
 
 
 def _unrounded(

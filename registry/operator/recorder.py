@@ -16,6 +16,7 @@ from registry.operator.infer import Inference
 from registry.operator.rule import Rule
 from registry.operator.signature import Slot
 from registry.shapes import canonical, scalar_dtype
+from registry.symbolic import Symbolic
 from registry.types import VarType
 from registry.values import SelectedRows
 from registry.var import Attributes, Inputs, Var
@@ -70,7 +71,7 @@ class Called(Protocol):
         """Returns the attributes by name."""
 
 
-class Recorded(Var):
+class Recorded(Symbolic):
     """A variable of the OpDescs that are being recorded, or a number, which has no name.
 
     Attributes:

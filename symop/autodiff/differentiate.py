@@ -35,7 +35,7 @@ from symop.graph.nodes import (
     select,
     topological,
 )
-from symop.graph.origins import ambient
+from symop.graph.origins import ambient, defined_at
 from symop.graph.rewriting import substitute
 
 Contributions = dict[Node, list[Node]]
@@ -141,7 +141,8 @@ def input_gradients(
     if operator.gradient_rule is None:
         raise NotDifferentiableError(
             f"{operator.name}: a gradient is asked for, but its derivative is "
-            f"{operator.derivative.value} ({operator.reason}){built_at(node.origin)}"
+            f"{operator.derivative.value} ({operator.reason}){_advice(operator)}"
+            f"{built_at(node.origin)}"
         )
     wanted = tuple([child is not None and child in active for child in node.inputs])
     _require_read(node, operator, cotangents)
@@ -157,6 +158,13 @@ def input_gradients(
     pairs = _pairs(node, heads, wanted, active)
     made = _apart([gradient for _, gradient in pairs], heads, cotangents)
     return [(child, one) for (child, _), one in zip(pairs, made, strict=True)]
+
+
+def _advice(operator: Operator) -> str:
+    """Returns how to declare a derivative that an operator of a user lacks."""
+    if operator.derivative is not Derivative.MISSING or operator.catalogued:
+        return ""
+    return f"; declare @{operator.name}.gradient, or call registry.differentiate_kernel"
 
 
 def _lacking(node: Node, cotangents: Cotangents) -> set[int]:
@@ -218,18 +226,29 @@ def run_maker(node: Node, given: Cotangents, wanted: tuple[bool, ...]) -> dict[s
         )
     except SymopError as error:
         raise type(error)(
-            f"{error}\n  in the gradient maker of {operator.name}{built_at(node.origin)}"
-        ) from error
+            f"{error}\n  in the gradient maker of {operator.name}{_maker_at(operator)}"
+            f"{built_at(node.origin)}"
+        ).with_traceback(error.__traceback__) from error.__cause__
     except Exception as error:
-        error.add_note(f"  in the gradient maker of {operator.name}{built_at(node.origin)}")
+        error.add_note(
+            f"  in the gradient maker of {operator.name}{_maker_at(operator)}"
+            f"{built_at(node.origin)}"
+        )
         raise
     unknown = set(grads) - set(operator.slot_names)
     if unknown:
         raise GradientError(
             f"{operator.name}: its gradient maker must return gradients by slot "
-            f"({', '.join(operator.slot_names)}), got {sorted(unknown)}"
+            f"({', '.join(operator.slot_names)}), got {sorted(unknown)}{_maker_at(operator)}"
         )
     return grads
+
+
+def _maker_at(operator: Operator) -> str:
+    """Returns the suffix of a message that says where the gradient maker is defined."""
+    rule = None if operator.catalogued else operator.gradient_rule
+    origin = None if rule is None else defined_at(rule.function)
+    return "" if origin is None else f"\n  gradient maker at {origin}"
 
 
 def cotangent_types(node: Node) -> list[VarType | None]:
@@ -265,7 +284,7 @@ def _require_read(node: Node, operator: Operator, cotangents: tuple[Node | None,
             why = "it uses" if cotangents[i] is None else "a gradient arrives at"
             raise GradientError(
                 f"{operator.name}: its gradient maker must name {COTANGENT}{name}, because {why} "
-                f"the output {name!r}{built_at(node.origin)}"
+                f"the output {name!r}{_maker_at(operator)}{built_at(node.origin)}"
             )
 
 
@@ -277,7 +296,7 @@ def _gradient_for(operator: Operator, grads: Mapping[str, Any], index: int) -> N
             return None
         raise GradientError(
             f"{operator.name}: its gradient maker must return a gradient (None, or zeros_like in "
-            f"OpDescs, for zero) for slot {slot.name!r}, got {sorted(grads)}"
+            f"OpDescs, for zero) for slot {slot.name!r}, got {sorted(grads)}{_maker_at(operator)}"
         )
     gradient = grads[slot.name]
     if slot.variadic and gradient is not None:
@@ -292,7 +311,7 @@ def _check_type(node: Node, index: int, expected: VarType, gradient: Node) -> No
         assert isinstance(node.op, Operator)
         raise GradientError(
             f"{node.op.name}: the gradient of slot {node.op.slot_of(index).name!r} must be of type "
-            f"{expected.strong()}, got {got}{built_at(node.origin)}"
+            f"{expected.strong()}, got {got}{_maker_at(node.op)}{built_at(node.origin)}"
         )
 
 

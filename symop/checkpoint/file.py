@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from registry.tracebacks import api_boundary
 from symop.checkpoint.arrays import (
     array_of,
     array_type_text,
@@ -13,6 +14,7 @@ from symop.checkpoint.states import state_of
 from symop.io.files import PARAMETERS_LIMIT, PathLike, load_parameters, save_parameters
 
 
+@api_boundary
 def save(path: PathLike, state: Any) -> None:
     """Writes ``state`` to a file atomically: after a failure, ``path`` is the previous file.
 
@@ -29,6 +31,7 @@ def save(path: PathLike, state: Any) -> None:
     save_parameters(path, {name: array_of(leaf) for name, leaf in leaves.items()})
 
 
+@api_boundary
 def load(path: PathLike, state: Any, *, limit: int = PARAMETERS_LIMIT) -> Any:
     """Reads a file that ``save`` wrote.
 

@@ -15,6 +15,7 @@ from registry.errors import ArgumentError
 from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop.differential_operators.functions import (
     array_of,
     at,
@@ -35,6 +36,7 @@ from symop.symbol.symbol import Symbol, to_node
 # Partial derivatives -----------------------------------------------------------------------------
 
 
+@api_boundary
 def partial(u: Any, orders: Mapping[Any, int]) -> Any:
     """Returns a mixed partial derivative of ``u``, such as ``u_xxt`` for ``{x: 2, t: 1}``.
 
@@ -122,6 +124,7 @@ def _coordinate(owner: str, u: Symbol, key: Any) -> tuple[Symbol, int | None]:
 # Linear combinations -----------------------------------------------------------------------------
 
 
+@api_boundary
 def linear_operator(u: Any, terms: Sequence[tuple[Any, Mapping[Any, int]]]) -> Any:
     """Returns a linear combination of partial derivatives of ``u``.
 

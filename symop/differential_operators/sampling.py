@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError
+from registry.tracebacks import api_boundary
 from symop.orders import whole_number
 
 
+@api_boundary
 def random_directions(key: Any, count: int, like: Any, distribution: str = "rademacher") -> Any:
     """Returns random vectors ``v`` with ``E[v v^T] = I``, stacked along a first axis.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from registry.errors import ArgumentError, DTypeError, ShapeError
 from registry.table import get
+from registry.tracebacks import api_boundary
 from symop.differential_operators.batching import at_once
 from symop.differential_operators.functions import apply, array_of
 from symop.graph.nodes import Node, built_at, placeholder
@@ -23,6 +24,7 @@ from symop.symbol import building
 from symop.symbol.symbol import Symbol, to_node
 
 
+@api_boundary
 def laplacian(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     """Returns the Laplacian of ``u``: the sum of its second derivatives by each entry of ``x``.
 
@@ -68,6 +70,7 @@ def laplacian(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     return apply("laplacian", _laplacian, u, x, _as_others(directions))
 
 
+@api_boundary
 def biharmonic(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     """Returns the Laplacian of the Laplacian of ``u``; arguments are those of ``laplacian``.
 
@@ -91,6 +94,7 @@ def biharmonic(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     return apply("biharmonic", _biharmonic, u, x, _as_others(directions))
 
 
+@api_boundary
 def divergence(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     """Returns the divergence of a vector field: the sum of ``du[i] / dx[i]``.
 
@@ -111,6 +115,7 @@ def divergence(u: Any, x: Any = None, *, directions: Any = None) -> Any:
     return apply("divergence", _divergence, u, x, _as_others(directions))
 
 
+@api_boundary
 def curl(u: Any, x: Any = None) -> Any:
     """Returns the curl of a vector field in three dimensions.
 

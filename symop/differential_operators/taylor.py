@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, ShapeError
+from registry.tracebacks import api_boundary
 from symop.differential_operators.functions import (
     array_of,
     at,
@@ -24,6 +25,7 @@ from symop.symbol import building
 from symop.symbol.symbol import Symbol, to_node
 
 
+@api_boundary
 def taylor(
     u: Any, x: Any = None, series: Sequence[Any] | None = None, order: int | None = None
 ) -> Any:

@@ -21,6 +21,7 @@ from registry.shapes import default_int
 from registry.table import get
 from registry.types import as_dtype
 from symop.eager.array_calls import array_function
+from symop.eager.array_protocols import as_jax
 from symop.eager.ndarray import NDArray, device_of
 from symop.eager.nested import refuse_recorded
 from symop.runtime.memory import copy_array
@@ -79,7 +80,7 @@ def made_of(what: str, data: Any, dtype: Any, device: Any) -> NDArray:
     if isinstance(data, NDArray):
         return data.astype(data.dtype if dtype is None else dtype, device=device)
     refuse_recorded(what, data)
-    made = jnp.asarray(data, _dtype(dtype))
+    made = as_jax(what, data, _dtype(dtype))
     return _made(copy_array(made) if made is data else made, device)
 
 

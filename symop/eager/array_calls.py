@@ -16,6 +16,7 @@ from registry.operator.attributes import identity_key
 from registry.operator.binding import LEFT_OUT
 from registry.operator.call_signature import call_signature
 from registry.operator.operator import Operator
+from registry.tracebacks import hide_frames
 from registry.types import KEY_TYPE, TRAINING_TYPE, OpReqType, VarKind, VarType
 from registry.var import Attributes, Inputs, Var
 from symop import random
@@ -64,14 +65,14 @@ def array_function(operator: Operator) -> Callable[..., Any]:
     alone = call.plain
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if (
-            not kwargs
-            and len(args) == count
-            and (args[0].__class__ is NDArray or NDArray in map(type, args))
-        ):
-            if checked:
-                operator.require_values(args, operator.defaults)
-            try:
+        try:
+            if (
+                not kwargs
+                and len(args) == count
+                and (args[0].__class__ is NDArray or NDArray in map(type, args))
+            ):
+                if checked:
+                    operator.require_values(args, operator.defaults)
                 state = active()
                 if state.ident != get_ident():
                     state = belonging(state)
@@ -79,10 +80,14 @@ def array_function(operator: Operator) -> Callable[..., Any]:
                     result = at_once(call, args)
                     if result is not None:
                         return result
-                return one_result(call, args, state)
-            except TracedInputError:
-                pass  # inside a JAX transformation
-        return _whole(operator, args, **kwargs)
+                try:
+                    return one_result(call, args, state)
+                except TracedInputError:
+                    pass  # inside a JAX transformation
+            return _whole(operator, args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     function.__name__ = function.__qualname__ = operator.name
     function.__module__ = "symop.nd"

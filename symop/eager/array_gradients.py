@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import GradientError
+from registry.tracebacks import api_class
 from registry.types import OpReqType
 from symop.eager.array_protocols import Convertible
 from symop.eager.recording import flush
@@ -19,6 +20,7 @@ _GRAD_REQS = (OpReqType.NULL, OpReqType.WRITE, OpReqType.ADD)
 """The requests for a gradient that a backward pass supports."""
 
 
+@api_class
 class Differentiable(Convertible):
     """An array that records how it was computed and may store a gradient."""
 

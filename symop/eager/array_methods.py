@@ -15,6 +15,7 @@ import numpy as np
 from registry.errors import ArgumentError
 from registry.hooks import define
 from registry.table import get
+from registry.tracebacks import api_boundary, hide_frames
 from registry.types import as_dtype
 from symop.eager import array_api
 from symop.eager.array_calls import array_function
@@ -29,6 +30,7 @@ METHODS = (
 """The functions whose first argument is an array; the class itself defines ``astype``."""
 
 
+@api_boundary
 def reshape(x: NDArray, /, *shape: Any, **options: Any) -> Any:
     """Reshapes ``x``; the shape is a tuple or separate lengths, and one length may be -1."""
     if not shape:
@@ -36,6 +38,7 @@ def reshape(x: NDArray, /, *shape: Any, **options: Any) -> Any:
     return array_api.reshape(x, shape=shape[0] if len(shape) == 1 else shape, **options)
 
 
+@api_boundary
 def transpose(x: NDArray, /, *axes: Any, **options: Any) -> Any:
     """Permutes the axes; the order is a tuple or separate axes, and reversed by default."""
     if not axes:
@@ -51,22 +54,26 @@ def _reduce(name: str) -> Callable[..., Any]:
     def method(
         x: NDArray, /, *args: Any, dtype: Any = None, out: Any = None, **options: Any
     ) -> Any:
-        if "ddof" in options:
-            options["correction"] = float(options.pop("ddof"))
-        if of_dtype:
-            options["dtype"] = dtype
-        elif dtype is not None and x.dtype != as_dtype(dtype):
-            x = x.astype(dtype)
-        given = {key: one for key, one in options.items() if one is not None}
-        if given.keys() & _SELECTING:
-            found = reduce_selected(name, x, *args, **given)
-            if isinstance(out, NDArray):
-                out.take_over(found)
-                return out
-        else:
-            written = {"out": out} if isinstance(out, NDArray) else {}
-            found = function(x, *args, **given, **written)
-        return found if out is None or found is out else _write(name, out, found)
+        try:
+            if "ddof" in options:
+                options["correction"] = float(options.pop("ddof"))
+            if of_dtype:
+                options["dtype"] = dtype
+            elif dtype is not None and x.dtype != as_dtype(dtype):
+                x = x.astype(dtype)
+            given = {key: one for key, one in options.items() if one is not None}
+            if given.keys() & _SELECTING:
+                found = reduce_selected(name, x, *args, **given)
+                if isinstance(out, NDArray):
+                    out.take_over(found)
+                    return out
+            else:
+                written = {"out": out} if isinstance(out, NDArray) else {}
+                found = function(x, *args, **given, **written)
+            return found if out is None or found is out else _write(name, out, found)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     method.__name__ = name
     method.__doc__ = f"``nd.{name}``, with the arguments of NumPy's method of that name."
@@ -96,6 +103,6 @@ define(
     NDArray,
     reshape=reshape,
     transpose=transpose,
-    **{name: getattr(array_api, name) for name in METHODS.split()},
+    **{name: api_boundary(getattr(array_api, name)) for name in METHODS.split()},
     **{name: _reduce(name) for name in REDUCTIONS},
 )

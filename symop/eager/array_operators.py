@@ -12,6 +12,7 @@ from registry.hooks import define
 from registry.operator.binding import LEFT_OUT
 from registry.operator.operator import Operator
 from registry.table import find
+from registry.tracebacks import hide_frames
 from registry.types import VarType
 from registry.var import Attributes, Inputs
 from symop.eager.alone import TracedInputError, once
@@ -94,21 +95,25 @@ def _quick(symbol: str, swapped: bool = False) -> Callable[[NDArray, Any], Any]:
 
     def method(self: NDArray, other: Any) -> Any:
         nonlocal found
-        operator = var.infix.get(symbol)
-        if operator.__class__ is Operator and isinstance(other, _OPERANDS):
-            pair = (other, self) if swapped else (self, other)
-            if operator.value_rule is not None:
-                operator.require_values(pair, operator.defaults)
-            known = found  # read once: another thread may replace the pair
-            if known[0] is not operator:
-                known = found = operator, call_of(operator, operator.defaults)
-            try:
-                return one_result(known[1], pair)
-            except TracedInputError:
-                return _traced(operator, pair, operator.defaults)[0]
-        if operator is None or is_foreign(other):
-            return NotImplemented
-        return operator(other, self) if swapped else operator(self, other)
+        try:
+            operator = var.infix.get(symbol)
+            if operator.__class__ is Operator and isinstance(other, _OPERANDS):
+                pair = (other, self) if swapped else (self, other)
+                if operator.value_rule is not None:
+                    operator.require_values(pair, operator.defaults)
+                known = found  # read once: another thread may replace the pair
+                if known[0] is not operator:
+                    known = found = operator, call_of(operator, operator.defaults)
+                try:
+                    return one_result(known[1], pair)
+                except TracedInputError:
+                    return _traced(operator, pair, operator.defaults)[0]
+            if operator is None or is_foreign(other):
+                return NotImplemented
+            return operator(other, self) if swapped else operator(self, other)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return method
 
@@ -121,18 +126,27 @@ def _in_place(symbol: str) -> Callable[[NDArray, Any], NDArray]:
     compute = _quick(symbol)
 
     def method(self: NDArray, other: Any) -> NDArray:
-        self._require_changeable(f"x {symbol}= y")
-        made = compute(self, other)
-        if made is NotImplemented:
-            raise ArgumentError(f"x {symbol}= y: y must be an array or a number, got {other!r}")
-        if made.type.strong() is not self.type.strong():
-            raise ArgumentError(
-                f"x {symbol}= y: the result must have the type of x, {self.type}, got {made.type}"
-            )
-        self._take_value_of(made)
-        return self
+        try:
+            self._require_changeable(f"x {symbol}= y")
+            made = compute(self, other)
+            _require_same_type(symbol, self, other, made)
+            self._take_value_of(made)
+            return self
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return method
+
+
+def _require_same_type(symbol: str, x: NDArray, other: Any, made: Any) -> None:
+    """Raises unless ``made``, the result of an operator in place, has the type of ``x``."""
+    if made is NotImplemented:
+        raise ArgumentError(f"x {symbol}= y: y must be an array or a number, got {other!r}")
+    if made.type.strong() is not x.type.strong():
+        raise ArgumentError(
+            f"x {symbol}= y: the result must have the type of x, {x.type}, got {made.type}"
+        )
 
 
 def _division(swapped: bool = False) -> Callable[[NDArray, Any], Any]:

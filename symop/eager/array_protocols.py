@@ -1,6 +1,5 @@
 """Protocols of arrays: conversion to NumPy, to JAX, to Python numbers, to text and to DLPack."""
 
-import functools
 import sys
 from abc import abstractmethod
 from typing import Any
@@ -11,27 +10,10 @@ import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
 from registry.errors import ArgumentError
+from registry.jax_operators import reflected_operators
+from registry.tracebacks import api_class
 from registry.values import SelectedRows
 from symop.eager.method_types import ArrayMethods
-
-
-@functools.cache
-def _reflected() -> dict[Any, str]:
-    """Maps the code of each binary operator of ``jax.Array`` to the name of the reflected one.
-
-    These operators call ``__jax_array__`` of the right operand and return ``NotImplemented`` if the
-    result is not a ``jax.Array``; Python then calls the reflected operator. The mapping is not a
-    constant of this module, since creating the first array initializes JAX's backend.
-    """
-    with jax.ensure_compile_time_eval():
-        kind = type(jnp.zeros(()))
-    pairs = {one: f"r{one}" for one in _BINARY.split()} | _COMPARISONS
-    return {getattr(kind, f"__{one}__").__code__: f"__{pairs[one]}__" for one in pairs}
-
-
-_BINARY = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
-_COMPARISONS = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-
 
 _NOTHING_TRACED = get_opaque_trace_state()  # type: ignore[no-untyped-call]  # of JAX
 
@@ -43,7 +25,7 @@ def answers_for(array: object, recorded: bool) -> bool:
     transformation, JAX's operator is used unless ``array`` is ``recorded``, as its gradient would
     be lost.
     """
-    reflected = _reflected().get(sys._getframe(2).f_code)
+    reflected = reflected_operators().get(sys._getframe(2).f_code)
     return reflected is not None and hasattr(array, reflected) and (recorded or _is_outermost())
 
 
@@ -53,6 +35,7 @@ def _is_outermost() -> bool:
     return now
 
 
+@api_class
 class Convertible(ArrayMethods):
     """An array whose value can be converted to NumPy, to JAX, to Python numbers and to text."""
 
@@ -172,6 +155,22 @@ class Convertible(ArrayMethods):
     def nbytes(self) -> int:
         """The number of bytes of the entries."""
         return self.size * self.dtype.itemsize
+
+
+def as_jax(owner: str, data: Any, dtype: Any = None) -> jax.Array:
+    """Returns ``data`` as an array of JAX.
+
+    Raises:
+        ArgumentError: it does not consist of numbers, or its rows differ in length.
+    """
+    try:
+        return jnp.asarray(data, dtype)
+    except (TypeError, ValueError):
+        if data is not None and not isinstance(data, (str, bytes, list, tuple, dict, set)):
+            raise
+        raise ArgumentError(
+            f"{owner}: an array must be made of numbers, in rows of one length, got {data!r:.100}"
+        ) from None
 
 
 def device_of(given: Any) -> Any:

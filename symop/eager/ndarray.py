@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from registry import var
@@ -12,11 +11,12 @@ from registry.caches import Memo
 from registry.errors import ArgumentError, DTypeError, GradientError, KindError, ShapeError
 from registry.operator.attributes import identity_key
 from registry.operator.operator import Operator
+from registry.tracebacks import api_boundary, api_class
 from registry.types import VarType, as_dtype
 from registry.values import SelectedRows
 from registry.var import Attributes
 from symop.eager.array_gradients import Differentiable
-from symop.eager.array_protocols import device_of, is_foreign
+from symop.eager.array_protocols import as_jax, device_of, is_foreign
 from symop.eager.assignment import assign
 from symop.eager.indexing import parse, take_index
 from symop.eager.nested import refuse_recorded
@@ -51,6 +51,7 @@ _METHODS = (
 """The methods that ``array_methods`` defines; every operator is a method, too."""
 
 
+@api_class
 class NDArray(Differentiable):
     """An array whose operators run when a value is needed, or after 128 recorded values.
 
@@ -80,7 +81,7 @@ class NDArray(Differentiable):
         if isinstance(data, NDArray):
             data = data.copy().value
         elif not isinstance(data, (jax.Array, SelectedRows)):
-            data = jnp.asarray(data)
+            data = as_jax("array", data)
         self._value, self._segment, self._type = data, None, None
         self._link = self._grad = None
 
@@ -231,9 +232,23 @@ class NDArray(Differentiable):
 
     # Indexing and assignment
 
+    @property
+    def at(self) -> Any:
+        """Changed copies, as of a JAX array: ``x.at[index].set(value)``, ``.add(value)`` and so on.
+
+        Unlike ``x[index] = value``, they are recorded and have a gradient.
+
+        Example:
+            >>> NDArray([1.0, 2.0, 3.0]).at[1].set(5.0)
+            NDArray([1., 5., 3.], dtype=float32)
+        """
+        return var.infix["at"](self)
+
+    @api_boundary
     def __getitem__(self, index: Any) -> "NDArray":
         return take_index(self, index)  # type: ignore[no-any-return]
 
+    @api_boundary
     def __setitem__(self, index: Any, value: Any) -> None:
         self._require_changeable("x[...] = value")
         if local.state.taped and isinstance(value, NDArray) and value.is_recorded:

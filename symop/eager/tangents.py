@@ -1,9 +1,10 @@
-"""Forward-mode differentiation of functions of eager arrays, without a tape."""
+"""Derivatives of functions of eager arrays in both modes, without a tape."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from registry.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from registry.types import VarType
@@ -11,6 +12,7 @@ from registry.var import Var
 from symop.eager.modes import mode
 from symop.eager.ndarray import NDArray
 from symop.eager.segments import local
+from symop.lowering.steps import type_of
 
 
 def with_tangents(function: Callable[..., Any], xs: Any, tangents: Any) -> tuple[Any, Any]:
@@ -27,22 +29,75 @@ def with_tangents(function: Callable[..., Any], xs: Any, tangents: Any) -> tuple
         raise ArgumentError(
             f"jvp: tangents must be one for each x ({len(given)}), got {len(moving)}"
         )
-    primals = tuple(_array("x", i, one) for i, one in enumerate(given))
+    primals = _arguments("jvp", given)
     directions = tuple(
-        _tangent(i, one, x.type) for i, (one, x) in enumerate(zip(moving, primals, strict=True))
+        _moving("jvp", "tangent", i, one, x.type)
+        for i, (one, x) in enumerate(zip(moving, primals, strict=True))
     )
-    if local.state.taped and any(one.is_recorded for one in (*primals, *directions)):
-        raise GradientError(
-            "jvp: the arrays must not be recorded, for tangents are not; record inside of the "
-            "function for a gradient that moves, or call it outside of record()"
-        )
+    _refuse_recorded("jvp", "tangents", (*primals, *directions))
+    with mode(False):
+        found = jax.jvp(_on_values(function), primals, directions)
+    return tuple(jax.tree_util.tree_map(NDArray, one) for one in found)
+
+
+def gradients_at(function: Callable[..., Any], xs: Any, heads: Any = None) -> Any:
+    """Returns the gradients of ``sum(function(*xs) * heads)`` at the arrays ``xs``.
+
+    Raises:
+        ArgumentError: ``xs`` or ``heads`` are not arrays, or ``heads`` has another nesting.
+        ShapeError, DTypeError: a head does not have the shape and dtype of its result, or the dtype
+            of an ``x`` or of a result is not floating.
+        GradientError: an array is being recorded; its gradient would be a constant.
+    """
+    given = _listed(xs)
+    primals = _arguments("grad", given)
+    _refuse_recorded("grad", "gradients", primals)
+    with mode(False):
+        result, pull = jax.vjp(_on_values(function), *primals)
+        found = pull(_heads(result, heads))
+    return found[0] if not isinstance(xs, (list, tuple)) else list(found)
+
+
+def _on_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``function`` with results that are arrays of JAX, which may be traced."""
 
     def run(*values: NDArray) -> Any:
         return jax.tree_util.tree_map(_value, function(*values), is_leaf=_is_array)
 
-    with mode(False):
-        found = jax.jvp(run, primals, directions)
-    return tuple(jax.tree_util.tree_map(NDArray, one) for one in found)
+    return run
+
+
+def _heads(result: Any, heads: Any) -> Any:
+    """Returns the cotangents of the values nested in ``result``; ones where ``heads`` is None."""
+    values, tree = jax.tree_util.tree_flatten(result)
+    for i, one in enumerate(values):
+        _require_floating("grad", "result", i, type_of(one))
+    if heads is None:
+        return jax.tree_util.tree_map(jnp.ones_like, result)
+    nested, own = jax.tree_util.tree_flatten(heads, is_leaf=_is_array)
+    if str(own) != str(tree):
+        raise ArgumentError(
+            f"grad: head_grads must be nested as the result of the function, {tree}, got {own}"
+        )
+    pairs = enumerate(zip(nested, values, strict=True))
+    moving = [_moving("grad", "head", i, one, type_of(x)).value for i, (one, x) in pairs]
+    return jax.tree_util.tree_unflatten(tree, moving)
+
+
+def _refuse_recorded(owner: str, what: str, arrays: Sequence[NDArray]) -> None:
+    if local.state.taped and any(one.is_recorded for one in arrays):
+        raise GradientError(
+            f"{owner}: the arrays must not be recorded, for {what} are not; record inside of the "
+            "function for a gradient that moves, or call it outside of record()"
+        )
+
+
+def _arguments(owner: str, given: Sequence[Any]) -> tuple[NDArray, ...]:
+    """Returns the arguments of a function as arrays that can move."""
+    result = tuple(_array(owner, "x", i, one) for i, one in enumerate(given))
+    for i, one in enumerate(result):
+        _require_floating(owner, "x", i, one.type)
+    return result
 
 
 def _is_array(one: Any) -> bool:
@@ -57,40 +112,44 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
-def _array(what: str, place: int, given: Any) -> NDArray:
+def _array(owner: str, what: str, place: int, given: Any) -> NDArray:
     if isinstance(given, NDArray):
         return given
     if isinstance(given, Var):
         raise ArgumentError(
-            f"jvp: {what} {place} of a function must be an array, got a {type(given).__name__}; "
-            "call the function on symbols, and pass its result"
+            f"{owner}: {what} {place} of a function must be an array, got a "
+            f"{type(given).__name__}; call the function on symbols, and pass its result"
         )
     try:
         return NDArray(given)
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"jvp: {what} {place} of a function must be an array, got {type(given).__name__}"
+            f"{owner}: {what} {place} of a function must be an array, got {type(given).__name__}"
         ) from None
 
 
-def _tangent(place: int, given: Any, type: VarType) -> NDArray:
-    """Returns the tangent of an argument of ``type`` as an array; casts a number to its dtype."""
+def _require_floating(owner: str, what: str, place: int, type: VarType) -> None:
     if not type.differentiable:
         raise DTypeError(
-            f"jvp: x {place} must be floating to move, got {type.dtype.name}; let the function "
-            "close over what does not move"
+            f"{owner}: {what} {place} must be floating to move, got {type.dtype.name}; let the "
+            "function close over what does not move"
         )
-    result = _array("tangent", place, given)
+
+
+def _moving(owner: str, what: str, place: int, given: Any, type: VarType) -> NDArray:
+    """Returns a tangent or cotangent of a value of ``type``; casts a number to its dtype."""
+    result = _array(owner, what, place, given)
     if isinstance(given, (int, float)):
         result = result.astype(type.dtype)
+    value = {"tangent": "x", "head": "result"}[what]
     if result.shape != type.shape:
         raise ShapeError(
-            f"jvp: tangent {place} must have the shape of x {place}, {type.shape}, "
+            f"{owner}: {what} {place} must have the shape of {value} {place}, {type.shape}, "
             f"got {result.shape}"
         )
     if result.dtype != type.dtype:
         raise DTypeError(
-            f"jvp: tangent {place} must have the dtype of x {place}, {type.dtype.name}, got "
-            f"{result.dtype.name}"
+            f"{owner}: {what} {place} must have the dtype of {value} {place}, {type.dtype.name}, "
+            f"got {result.dtype.name}"
         )
     return result

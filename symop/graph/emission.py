@@ -111,7 +111,10 @@ def apply(
         ShapeError, DTypeError, KindError: The inputs do not fit together.
     """
     given = _filled(operator, inputs, attributes) if operator.fillable else inputs
-    nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
+    try:
+        nodes = tuple([v if type(v) is Node or v is None else as_node(v) for v in given])
+    except ArgumentError as error:
+        raise ArgumentError(f"{operator.name}: {error}{built_at(user_origin())}") from None
     types = _infer(operator, nodes, attributes)
     if operator.value_rule is not None and types is not None:
         _require_values(operator, nodes, attributes)

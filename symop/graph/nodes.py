@@ -22,6 +22,7 @@ from registry.naming import EMPTY
 from registry.operator.attributes import identity_key
 from registry.operator.operator import Operator
 from registry.shapes import canonical, default_float, default_int
+from registry.symbolic import Symbolic
 from registry.table import get
 from registry.types import KEY_TYPE, TRAINING_TYPE, VarKind, VarType, is_integer, is_symbolic
 from registry.var import Attributes, Inputs, Var
@@ -80,7 +81,7 @@ class Expansion(Protocol):
         """Returns the values it represents; ``SELECT`` nodes choose among them."""
 
 
-class Node(Var):
+class Node(Symbolic):
     """One value of a graph.
 
     Attributes:
@@ -384,7 +385,8 @@ def as_node(value: Any) -> Node:
     if ambient.node_of is not None and isinstance(value, Var):
         node: Node = ambient.node_of(value)
         return node
-    raise ArgumentError(f"an input must be a symbol, an array or a number, got {value!r}")
+    feed = "; feed eager arrays, or pass x.asjax()" if hasattr(value, "asjax") else ""
+    raise ArgumentError(f"an input must be a symbol, an array or a number, got {value!r}{feed}")
 
 
 # Walking ------------------------------------------------------------------------------------

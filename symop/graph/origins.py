@@ -1,7 +1,6 @@
 """Origins: the user's source line of each graph node, for error messages."""
 
-import functools
-import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -95,19 +94,6 @@ def _is_own(code_file: str, module: str) -> bool:
     return _own_files.setdefault(code_file, own)
 
 
-def is_own_file(file: str) -> bool:
-    """Whether ``file`` belongs to symop, JAX or Python's import system, not to a user."""
-    return file.startswith(("<frozen", *_own_folders()))
-
-
-@functools.cache
-def _own_folders() -> tuple[str, ...]:
-    """Returns the folders of the packages whose lines are never a user's."""
-    specs = [importlib.util.find_spec(one) for one in ("symop", "registry", "jax", "jaxlib")]
-    places = [folder for one in specs if one for folder in one.submodule_search_locations or ()]
-    return tuple(os.path.join(folder, "") for folder in places)
-
-
 @contextmanager
 def outside_scopes() -> Iterator[None]:
     """Builds the nodes inside the context outside all rematerialization scopes."""
@@ -162,6 +148,12 @@ def user_origin(own_frames: int = 1) -> Origin:
             break
         frame = frame.f_back
     return _origin(frame.f_code.co_filename, frame.f_lineno, _present()[-1].value)
+
+
+def defined_at(function: Callable[..., Any]) -> Origin | None:
+    """Returns the line at which ``function`` is defined, if it is a function of Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else _origin(code.co_filename, code.co_firstlineno, None)
 
 
 @memoized(1024)

@@ -22,6 +22,8 @@ import safetensors.numpy
 
 from registry.errors import ArgumentError, DTypeError, FormatError
 from registry.operator.attributes import dtype_named
+from registry.tracebacks import api_boundary
+from symop.io.contents import HEADER_LIMIT, contents_of
 
 PathLike = str | os.PathLike[str]
 
@@ -54,8 +56,6 @@ _PATIENCE = 5.0
 """The number of seconds to wait for a reader of a FIFO."""
 PARAMETERS_LIMIT = 1 << 36
 """The default limit on the number of bytes of parameters to read."""
-_HEADER_LIMIT = 100_000_000
-"""The maximal length of the header of a safetensors file, defined by the format."""
 _PIECE = 1 << 20
 
 
@@ -224,6 +224,7 @@ def _read_up_to(file: BinaryIO, count: int) -> bytes:
     return b"".join(pieces)
 
 
+@api_boundary
 def save_parameters(path: PathLike, parameters: Mapping[str, Any]) -> None:
     """Writes named arrays as a safetensors file, atomically.
 
@@ -237,6 +238,11 @@ def save_parameters(path: PathLike, parameters: Mapping[str, Any]) -> None:
         DTypeError: safetensors does not support a dtype (complex128, objects, ...).
         ArgumentError: a name is not a string, or is reserved by the format.
     """
+    if not isinstance(parameters, Mapping):
+        raise ArgumentError(
+            "save_parameters: parameters must be a dict of arrays by name, after the path, got a "
+            f"{type(parameters).__name__}"
+        )
     arrays = {}
     for name in sorted(parameters, key=str):
         if type(name) is not str or name == _RESERVED:
@@ -257,6 +263,7 @@ def _as_saved(name: str, value: Any) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
 
 
+@api_boundary
 def load_parameters(path: PathLike, *, limit: int = PARAMETERS_LIMIT) -> dict[str, np.ndarray]:
     """Loads the arrays of a safetensors file by name.
 
@@ -269,6 +276,7 @@ def load_parameters(path: PathLike, *, limit: int = PARAMETERS_LIMIT) -> dict[st
             an unsupported dtype.
         OSError: the file cannot be read.
     """
+    data = b""
     try:
         data = _read_parameters(path, limit)
         found = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
@@ -276,7 +284,9 @@ def load_parameters(path: PathLike, *, limit: int = PARAMETERS_LIMIT) -> dict[st
             name: _as_array(path, name, tensor) for name, tensor in sorted(found, key=itemgetter(0))
         }
     except safetensors.SafetensorError as error:
-        raise FormatError(f"{os.fspath(path)}: must be a safetensors file; {error}") from None
+        what = contents_of(data)
+        reason = error if what is None or data[8:9] == b"{" else f"got {what}"
+        raise FormatError(f"{os.fspath(path)}: must be a safetensors file; {reason}") from None
     except MemoryError:
         raise FormatError(f"{os.fspath(path)}: the arrays must fit into the memory") from None
 
@@ -289,7 +299,7 @@ def _read_parameters(path: PathLike, limit: int) -> bytes:
     """
     with Path(path).open("rb") as file:
         start = _read_up_to(file, 8)
-        head = start + _read_up_to(file, min(int.from_bytes(start, "little"), _HEADER_LIMIT))
+        head = start + _read_up_to(file, min(int.from_bytes(start, "little"), HEADER_LIMIT))
         length = len(head) + _told_length(head[8:])
         if length > limit:
             raise FormatError(

@@ -37,7 +37,10 @@ def graph_of(desc: ProgramDesc) -> tuple[list[Node], list[Node]]:
     place = _json_place(desc)
     _refuse_updates(desc)
     if not desc.fetch:
-        raise FormatError("fetch: at least one value must be named, got none")
+        raise FormatError(
+            "fetch: at least one value must be named, got none; so.Program.load "
+            "reads a program without outputs"
+        )
     values = rebuild(desc, place)
     variables = [values[var.name] for var in desc.blocks[0].vars]
     return fetch(desc, values, place), variables

@@ -9,6 +9,7 @@ import msgspec
 from registry.desc import BlockDesc, ProgramDesc
 from registry.errors import FormatError
 from symop.graph.nodes import Node
+from symop.io.contents import JSON, contents_of
 from symop.io.leaf_records import deferred_factories
 from symop.io.rebuilding import check_version, from_desc
 from symop.io.records import to_desc
@@ -99,6 +100,7 @@ def decode(text: str | bytes, *, limit: int = LIMIT) -> ProgramDesc:
             version.
     """
     data = _bytes(text)
+    _refuse_other_contents(data)
     if len(data) > limit:
         raise FormatError(
             f"the text must be at most {limit} bytes long, got {len(data)}; pass limit= to read it"
@@ -117,6 +119,13 @@ def decode(text: str | bytes, *, limit: int = LIMIT) -> ProgramDesc:
         raise FormatError("the text nests too deeply") from None
     except ValueError as error:
         raise FormatError(f"the text must be UTF-8 JSON; {error}") from None
+
+
+def _refuse_other_contents(data: bytes) -> None:
+    """Raises an error if ``data`` are the bytes of another kind of file."""
+    what = contents_of(data)
+    if what not in (None, JSON):
+        raise FormatError(f"the file must hold the JSON of a graph, got {what}")
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -1,5 +1,6 @@
 """``from_jax``: a function of JAX as a symbol."""
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import jax
 
 from registry.errors import ArgumentError
+from registry.tracebacks import api_boundary
 from symop.graph.nodes import variable
 from symop.jaxprs.reading import type_of_aval
 from symop.jaxprs.tracing import positional, static_places, static_positions, trace
 from symop.symbol.symbol import Symbol
 
 
+@api_boundary
 def from_jax(
     function: Callable[..., Any],
     *examples: Any,
@@ -51,6 +54,7 @@ def from_jax(
         >>> float(so.derivative(y, "x", order=2).eval(x=0.0))
         2.0
     """
+    _require_callable(function, examples)
     statics = sorted(static_places(static_positions(function, static_argnums), len(examples)))
     dynamic = [i for i in range(len(examples)) if i not in statics]
     titles = _titles(function, dynamic, names)
@@ -91,6 +95,21 @@ def _titles(
 
 def _path(path: Sequence[Any]) -> str:
     return "".join(f"/{jax.tree_util.keystr((one,), simple=True)}" for one in path)
+
+
+def _require_callable(function: Any, examples: Sequence[Any]) -> None:
+    """Raises an error unless ``function`` can be called with ``examples``."""
+    if not callable(function):
+        raise ArgumentError(f"from_jax: a function must be given, got a {type(function).__name__}")
+    try:
+        inspect.signature(function).bind(*examples)
+    except TypeError as error:
+        raise ArgumentError(
+            "from_jax: examples must be given for the arguments of the function, as "
+            f"from_jax(function, x), got {len(examples)}: {error}"
+        ) from None
+    except ValueError:  # it has no signature
+        return
 
 
 def _require_distinct(names: Sequence[str]) -> None:

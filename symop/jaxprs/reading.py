@@ -18,6 +18,7 @@ from registry.operator.bodies import bodies_of
 from registry.primitives import inner_jaxprs, reduces_over_devices
 from registry.shapes import canonical
 from registry.table import get
+from registry.tracebacks import is_own_file
 from registry.types import VarType, is_extended_float
 from symop.graph.emission import intern_call
 from symop.graph.nodes import VARIABLE, Node, array, constant, select
@@ -26,7 +27,6 @@ from symop.graph.origins import (
     ambient,
     copied_origin,
     current_scope,
-    is_own_file,
     user_origin,
 )
 from symop.regions.lazy import LazyBody

@@ -10,6 +10,7 @@ from jax.extend.core import primitives
 from registry.caches import memoized
 from registry.errors import ArgumentError
 from registry.shapes import default_float
+from registry.tracebacks import api_boundary
 from registry.xla.device_types import struct_of
 from symop.jaxprs.reading import is_key, key_impl
 from symop.jaxprs.tracing import (
@@ -23,6 +24,7 @@ from symop.jaxprs.tracing import (
 _cast: Any = primitives.convert_element_type_p  # which has no types
 
 
+@api_boundary
 def transform(
     function: Callable[..., Any], *, static_argnums: int | Sequence[int] = (), strict: bool = False
 ) -> Callable[..., Any]:

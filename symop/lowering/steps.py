@@ -6,6 +6,7 @@ rules.
 """
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from registry.errors import SupersededWarning
 from registry.operator.bodies import bodies_of
 from registry.operator.infer import type_of
 from registry.operator.operator import Operator
@@ -30,6 +32,7 @@ from symop.graph.nodes import (
     Origin,
     built_at,
     topological,
+    user_origin,
 )
 from symop.lowering.explicit_axes import call_on_explicit_axes, on_explicit_axes
 from symop.xla.chain_barriers import STRIDE, cuts
@@ -144,6 +147,8 @@ class Schedule:
         elif operator is TRAINING:
             step = (functools.partial(_held, training), ())
         elif isinstance(operator, Operator):
+            if operator.site is not None and operator.site.superseded:
+                _warn_of_superseded(node)
             step = (how(node), self._inputs(node))
             self._built[self._size] = _called(operator, node), node.origin
         else:
@@ -213,6 +218,18 @@ class Schedule:
 def random_keys(order: Sequence[Node]) -> list[Node]:
     """Returns the random keys of a graph in the order in which they were made."""
     return sorted((n for n in order if n.op is KEY), key=lambda node: node.serial)
+
+
+def _warn_of_superseded(node: Node) -> None:
+    """Warns, at the user's line that runs the graph, that it holds an operator's former version."""
+    origin = user_origin()
+    warnings.warn_explicit(
+        f"{node.op.name}: it was declared again after this graph was built, which keeps the former "
+        f"operator; build the graph again to use the new one{built_at(node.origin)}",
+        SupersededWarning,
+        origin.file,
+        origin.line,
+    )
 
 
 def _called(operator: Operator, node: Node) -> str:

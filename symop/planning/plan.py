@@ -11,6 +11,7 @@ from jax import sharding
 
 from registry.errors import ArgumentError
 from registry.shardings import Sharding, on_mesh, require_divisible, sharding_text
+from registry.tracebacks import api_boundary
 from registry.types import VarType
 from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
@@ -155,6 +156,7 @@ class Plan(NamedTuple):
         return f"<pre>{escape(str(self))}</pre>"
 
 
+@api_boundary
 def plan(
     loss: Symbol,
     mesh: Any,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from registry.shardings import MeshAxes, Sharding, as_sharding, axes_of, mesh_axes
+from registry.tracebacks import api_boundary
 from symop.planning.plan import Plan, TracedStep
 from symop.symbol.symbol import Symbol
 
@@ -15,6 +16,7 @@ _ROUNDS = 3
 """The number of times that each group of parameters is looked at."""
 
 
+@api_boundary
 def propose_rules(
     loss: Symbol,
     mesh: Any,

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from registry.errors import ArgumentError, GradientError, ProgramError, nearest
 from registry.naming import excluded, grad_name
 from registry.table import get
+from registry.tracebacks import api_boundary
 from registry.types import VarKind
 from symop.autodiff.gradients import Unreachable, known_gradients
 from symop.graph.emission import apply
@@ -21,6 +22,7 @@ Pairs = list[tuple[Variable, Variable | None]]
 """Variables with their gradients; None where ``unreachable="none"`` allows a missing gradient."""
 
 
+@api_boundary
 def append_backward(
     loss: Variable,
     parameter_list: Sequence[Variable | str] | None = None,

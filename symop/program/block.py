@@ -4,17 +4,19 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 from registry.desc import BlockDesc, OpDesc, VarDesc
 from registry.errors import (
     ArgumentError,
+    DTypeError,
     FeedError,
     FormatError,
     KindError,
     ProgramError,
+    ShapeError,
     nearest,
 )
 from registry.hooks import define
@@ -22,6 +24,8 @@ from registry.naming import differentiated
 from registry.operator.binding import LEFT_OUT
 from registry.operator.bodies import Body
 from registry.operator.operator import Operator
+from registry.symbolic import Symbolic
+from registry.tracebacks import api_boundary
 from registry.types import VarType
 from registry.var import Attributes, Inputs, Var, infix
 from symop.graph.naming import scoped_name
@@ -39,9 +43,10 @@ from symop.io.definitions import Allowance, Definitions, Place
 from symop.io.listing import excerpt
 from symop.io.records import LEAVES, SubBlocks, Writer, plain_attributes
 from symop.program.declaring import variable_record
+from symop.symbol.symbol import Incomparable
 
 
-class Variable(Var):
+class Variable(Symbolic):
     """A named value of a program; operators called on it are appended to the program.
 
     A variable that persists between runs (a parameter, a state) reads as its value at the start of
@@ -63,6 +68,9 @@ class Variable(Var):
     def __init__(self, block: "Block", name: str) -> None:
         """Creates a handle to ``name`` in ``block``; users call ``program.data`` and operators."""
         self.block, self.name = block, name
+
+    def _remedy(self) -> str:
+        return f"compute it by program.run(..., fetch=[{self.name!r}])"
 
     @property
     def node(self) -> Node:
@@ -98,17 +106,37 @@ class Variable(Var):
     def stop_gradient(self, stops: bool) -> None:
         self.desc.stop_gradient = bool(stops)
 
+    @api_boundary
     def __getitem__(self, index: Any) -> Any:
         return infix["[]"](self, index)
 
+    @api_boundary
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    # As for symbols, Python evaluates ``a == b`` as a truth value to find a variable in a list.
+
     def __eq__(self, other: object) -> Any:
-        return infix["=="](self, other)
+        return self._compared("==", other)
 
     def __ne__(self, other: object) -> Any:
-        return infix["!="](self, other)
+        return self._compared("!=", other)
+
+    def _compared(self, sign: str, other: object) -> Any:
+        try:
+            return infix[sign](self, other)
+        except (DTypeError, ProgramError, ShapeError) as error:
+            if isinstance(other, Variable):
+                return Incomparable(error, truth=sign == "!=")
+            raise
+
+    @api_boundary
+    def __bool__(self) -> bool:
+        for sign, expected in (("==", True), ("!=", False)):
+            sides = self.block.take_back_comparison(self.name, infix[sign])
+            if sides is not None:
+                return (sides[0] == sides[1]) is expected
+        return super().__bool__()
 
     __hash__ = object.__hash__
 
@@ -116,7 +144,7 @@ class Variable(Var):
         return f"<Variable {self.name}: {self.type}>"
 
 
-class _Filled(Var):
+class _Filled(Symbolic):
     """A number in every entry of a type, not yet part of any program."""
 
     __slots__ = ("node",)
@@ -131,6 +159,17 @@ class _Filled(Var):
     @property
     def constant(self) -> bool | int | float | complex | None:
         return self.node.constant
+
+
+class _Extent(NamedTuple):
+    """The numbers of records of a block at some time, and its updates."""
+
+    ops: int
+    vars: int
+    values: int
+    given: int
+    blocks: int
+    updates: dict[str, str]
 
 
 class Block:
@@ -283,29 +322,58 @@ class Block:
     @contextmanager
     def atomically(self) -> Iterator[None]:
         """Reverts everything recorded within the context if it raises."""
-        ops, names, count = len(self.desc.ops), len(self.desc.vars), len(self.values)
-        given, blocks = len(self._definitions.given), len(self.sub_blocks.blocks)
-        updates = dict(self.desc.updates)
+        before = self._extent()
         try:
             yield
         except BaseException:
-            del self.desc.ops[ops:]
-            for var in self.desc.vars[names:]:
-                del self.variables[var.name]
-            del self.desc.vars[names:]
-            for name in list(self.values)[count:]:
-                del self.values[name]
-            for name in list(self._definitions.given)[given:]:
-                del self._definitions.given[name]
-            self.sub_blocks.forget(blocks)
-            self._bodies = {i: one for i, one in self._bodies.items() if i <= blocks}
-            keys = self._definitions.keys
-            for index in [one for one in keys if one >= ops]:
-                del keys[index]
-            self._leaves = {node: one for node, one in self._leaves.items() if one in self.values}
-            self.desc.updates = updates
+            self._revert(before)
             raise
         self.serial += 1
+
+    def _extent(self) -> "_Extent":
+        return _Extent(
+            len(self.desc.ops),
+            len(self.desc.vars),
+            len(self.values),
+            len(self._definitions.given),
+            len(self.sub_blocks.blocks),
+            dict(self.desc.updates),
+        )
+
+    def _revert(self, before: "_Extent") -> None:
+        """Removes what was recorded after ``before``."""
+        del self.desc.ops[before.ops :]
+        for var in self.desc.vars[before.vars :]:
+            del self.variables[var.name]
+        del self.desc.vars[before.vars :]
+        for name in list(self.values)[before.values :]:
+            del self.values[name]
+        for name in list(self._definitions.given)[before.given :]:
+            del self._definitions.given[name]
+        self.sub_blocks.forget(before.blocks)
+        self._bodies = {i: one for i, one in self._bodies.items() if i <= before.blocks}
+        keys = self._definitions.keys
+        for index in [one for one in keys if one >= before.ops]:
+            del keys[index]
+        self._leaves = {node: one for node, one in self._leaves.items() if one in self.values}
+        self.desc.updates = before.updates
+
+    def take_back_comparison(self, name: str, operator: Any) -> tuple[str, str] | None:
+        """Returns the variables that the call ``name`` compares, or None if it is another call.
+
+        A call that was recorded last is removed: it was made for its truth value.
+        """
+        desc = next((one for one in reversed(self.desc.ops) if name in _outputs(one)), None)
+        if desc is None or desc.type != operator.name:
+            return None
+        left, right = (one for given in desc.inputs.values() for one in given)
+        if not {left, right}.isdisjoint(self._leaves.values()):
+            return None  # it compares with a number
+        if desc is self.desc.ops[-1]:
+            now = self._extent()
+            self._revert(now._replace(ops=now.ops - 1, vars=now.vars - 1, values=now.values - 1))
+            self.serial += 1
+        return left, right
 
     def call(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None

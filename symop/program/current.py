@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from registry.errors import ProgramError
+from registry.tracebacks import api_boundary
 from symop.graph.scoping import Scopes
 from symop.program.block import Variable
 from symop.program.program import Program
@@ -39,11 +40,13 @@ def current_program() -> Program:
     return program
 
 
+@api_boundary
 def data(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
     """Calls ``Program.data`` of the current program."""
     return current_program().data(name, shape, dtype, **kwargs)
 
 
+@api_boundary
 def parameter(name: str, shape: Sequence[int] | int, dtype: Any = None, **kwargs: Any) -> Variable:
     """Calls ``Program.parameter`` of the current program."""
     return current_program().parameter(name, shape, dtype, **kwargs)

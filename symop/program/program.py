@@ -10,12 +10,13 @@ import msgspec
 import numpy as np
 
 from registry.desc import OpDesc, ProgramDesc
-from registry.errors import ArgumentError, FeedError, ProgramError, UnknownTypeError
+from registry.errors import ArgumentError, FeedError, FormatError, ProgramError, UnknownTypeError
 from registry.hooks import define
 from registry.lod import LoDTensor
 from registry.naming import matching
 from registry.shardings import MeshAxes
 from registry.table import get
+from registry.tracebacks import api_boundary, api_class
 from registry.types import VarKind
 from symop import random
 from symop.drawing.draw import MAX_NODES, draw_subject, subject_html
@@ -42,6 +43,7 @@ _one_device: Any = jax.sharding.SingleDeviceSharding  # JAX declares no types fo
 Given = Variable | str
 
 
+@api_class
 class Program:
     """A program: data that can be built, printed, saved, differentiated and run as a whole.
 
@@ -81,6 +83,7 @@ class Program:
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # mutable objects are not hashable
 
+    @api_boundary
     def __init__(self) -> None:
         """Creates an empty program."""
         self._block = Block()
@@ -445,7 +448,11 @@ class Program:
             FormatError: the file is damaged, too large or of a newer version.
             OSError: the file cannot be read.
         """
-        return cls.from_desc(decode(read_bounded(path, limit), limit=limit))
+        data = read_bounded(path, limit)
+        try:
+            return cls.from_desc(decode(data, limit=limit))
+        except FormatError as error:
+            raise FormatError(f"{path}: {error}") from error.__cause__
 
     def clone(self, *, updates: bool = True) -> "Program":
         """Returns an independent program of the same records that shares the values of parameters.

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from registry.errors import ArgumentError, BusyError, FeedError, GradientError
+from registry.tracebacks import api_class
 from registry.types import OpReqType, VarKind, VarType
 from symop import random
 from symop.autodiff.gradients import typed_grad
@@ -76,6 +77,7 @@ class Settings(NamedTuple):
 _DEFAULT = Settings()
 
 
+@api_class
 class Executor:
     """A symbol bound to arrays.
 

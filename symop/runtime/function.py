@@ -10,6 +10,7 @@ import numpy as np
 
 from registry.errors import ArgumentError, FeedError
 from registry.shardings import constrained
+from registry.symbolic import Symbolic
 from registry.types import (
     DType,
     Shape,
@@ -417,9 +418,11 @@ def as_fed(name: str, node: Node, value: Any, *, is_open: bool = False) -> Any:
     declared: VarType | None = node.types[0] if node.types is not None else None
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         value = _converted(name, declared.dtype if declared else node.attributes[1], value)
-    elif not hasattr(value, "shape") or not hasattr(value, "dtype"):
+    elif isinstance(value, Symbolic) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        composes = "; replace() composes graphs" if isinstance(value, Symbolic) else ""
         raise FeedError(
-            f"{name}: an array, a number or a list must be fed, got {type(value).__name__}"
+            f"{name}: an array, a number or a list must be fed, got a {type(value).__name__}"
+            f"{composes}"
         )
     if declared is None:
         return value
@@ -436,7 +439,8 @@ def as_fed(name: str, node: Node, value: Any, *, is_open: bool = False) -> Any:
     got = np.dtype(jax.dtypes.canonicalize_dtype(value.dtype))
     if got != declared.dtype:
         raise FeedError(
-            f"{name}: an array of dtype {declared.dtype.name} must be fed, got {got.name}"
+            f"{name}: an array of dtype {declared.dtype.name} must be fed, got {got.name}; "
+            f"np.asarray(..., {declared.dtype.name!r}) converts"
         )
     return value
 
@@ -452,8 +456,8 @@ def _converted(name: str, dtype: DType | None, value: Any) -> Any:
         return jnp.asarray(value, dtype)
     except OverflowError as error:
         raise FeedError(f"{name}: numbers must fit the dtype, got {value!r}") from error
-    except (TypeError, ValueError) as error:
-        raise FeedError(f"{name}: numbers must be fed, got {value!r}") from error
+    except (TypeError, ValueError):
+        raise FeedError(f"{name}: numbers must be fed, got {value!r}") from None
 
 
 def require_whole(name: str, dtype: DType, value: np.ndarray) -> None:

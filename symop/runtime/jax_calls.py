@@ -13,6 +13,7 @@ from registry.hooks import define
 from registry.operator.attributes import identity_key
 from registry.operator.binding import LEFT_OUT
 from registry.operator.operator import Operator
+from registry.operator.signature import Slot
 from registry.types import TRAINING_TYPE, VarType
 from registry.values import SelectedRows, TensorArray
 from registry.var import Attributes, Inputs
@@ -91,7 +92,7 @@ def _value(operator: Operator, index: int, value: Any, supplied: Mapping[str, An
         if slot.role not in supplied:
             raise ArgumentError(
                 f"{operator.name}: slot {slot.name!r} must be filled when the inputs are arrays, "
-                "got nothing"
+                f"got nothing{_layers(slot)}"
             )
         supply = supplied[slot.role]
         return supply(operator) if slot.role == "key" else supply
@@ -100,6 +101,11 @@ def _value(operator: Operator, index: int, value: Any, supplied: Mapping[str, An
     if value is not None and not isinstance(value, _NUMBERS):
         _require_array(operator, index, value)
     return value
+
+
+def _layers(slot: Slot) -> str:
+    """Returns a hint at symbols, if calls on them create a variable for the slot."""
+    return "; only a call on symbols (so.var) creates parameters" if slot.created else ""
 
 
 _NUMBERS = (

@@ -5,7 +5,8 @@ from typing import Any, Literal, SupportsIndex
 
 from registry.errors import ArgumentError, FeedError, FormatError, UnknownTypeError, nearest
 from registry.shardings import MeshAxes
-from registry.types import DType, Shape, VarKind, as_dtype, is_inexact
+from registry.tracebacks import api_boundary, api_class
+from registry.types import DType, Shape, VarKind, as_dtype, is_inexact, near_dtype
 from registry.xla.unstack import put_together
 from symop.autodiff.gradients import Unreachable, grad_nodes, jvp_nodes
 from symop.graph import nodes as graph
@@ -21,6 +22,7 @@ from symop.symbol.calls import from_desc, union
 from symop.symbol.symbol import Symbol, to_node
 
 
+@api_boundary
 def var(
     name: str,
     shape: Sequence[int] | int | None = None,
@@ -80,7 +82,9 @@ def _declared_dtype(name: str, dtype: Any) -> DType:
     try:
         return as_dtype(dtype)
     except TypeError:
-        raise ArgumentError(f"var {name!r}: dtype must be a dtype, got {dtype!r}") from None
+        raise ArgumentError(
+            f"var {name!r}: dtype must be a dtype, got {dtype!r}{near_dtype(dtype)}"
+        ) from None
 
 
 def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
@@ -89,12 +93,23 @@ def _lengths(name: str, shape: Sequence[int] | int | None) -> Shape | None:
     lengths = (shape,) if isinstance(shape, SupportsIndex) else tuple(shape)
     for length in lengths:
         if not isinstance(length, SupportsIndex) or length.__index__() < 0:
-            raise ArgumentError(f"var {name!r}: shape must hold lengths of axes, got {shape!r}")
+            raise ArgumentError(
+                f"var {name!r}: shape must hold lengths of axes, got {shape!r}; leave it out if "
+                "they are known only when arrays are fed"
+            )
     return tuple(length.__index__() for length in lengths)
 
 
-def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that MXNet users know
-    """Returns one symbol with the outputs of all ``symbols``."""
+@api_boundary
+def Group(symbols: Sequence[Symbol], *others: Symbol) -> Symbol:  # noqa: N802  # MXNet's name
+    """Returns one symbol with the outputs of all ``symbols``.
+
+    Raises:
+        ArgumentError: ``symbols`` is not a list of symbols, or is empty.
+    """
+    if others:
+        count = len(others) + 1
+        raise ArgumentError(f"Group: one list must be given, Group([x, y]), got {count} arguments")
     if not symbols:
         raise ArgumentError("Group: at least one symbol must be given, got none")
     for symbol in symbols:
@@ -103,6 +118,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:  # noqa: N802  # the name that M
     return Symbol([node for symbol in symbols for node in symbol.nodes], union(symbols))
 
 
+@api_boundary
 def load(path: PathLike, *, limit: int = LIMIT) -> Symbol:
     """Loads a symbol written by ``Symbol.save``; nothing in the file is executed.
 
@@ -132,39 +148,7 @@ def grad(
     unreachable: Unreachable = "error",
     remat: Policy | None = None,
 ) -> Any:
-    """Returns gradients of ``sum(ys * head_grads)`` with respect to ``xs``, as symbols.
-
-    The result is an ordinary graph: it can be differentiated again, to any order.
-
-    Args:
-        ys: a symbol or a list of symbols.
-        xs: a symbol, variable or not, or the name of an argument; or a list of these.
-        head_grads: the cotangent of each of ``ys``, or None for ones.
-        unreachable: the action if no path leads from ``ys`` to one of ``xs``, or all paths run
-            through operators without a derivative: raise an error, return zeros, or return None.
-            A derivative that is zero by definition is always zeros.
-        remat: the rematerialization policy of the gradients (``so.remat``), which requires known
-            types; it does not change loops.
-
-    Returns:
-        One symbol for one ``x``, a list for a list or a symbol of several values.
-
-    Raises:
-        DisconnectedError: ``ys`` do not depend on one of ``xs``.
-        NotDifferentiableError: the derivative is undefined; the message names the operator. This
-            is an error for every ``unreachable`` if other paths are defined.
-
-    Example:
-        >>> import symop as so
-        >>> x = so.var("x", shape=())
-        >>> y = so.grad(so.grad(so.sin(x), x), x)
-        >>> print(y)
-        (x: float[]) {
-          # gradient of cos
-          sin0: float32[] = sin(x)
-          negative0: float32[] = negative(sin0)
-        } -> negative0
-    """
+    """Computes ``derivatives.grad`` of symbols; see there for arguments and errors."""
     return build_gradients(ys, xs, head_grads, unreachable, remat, lenient=True)
 
 
@@ -199,6 +183,7 @@ def build_gradients(
     return symbols if isinstance(xs, (list, tuple)) or len(symbols) > 1 else symbols[0]
 
 
+@api_boundary
 def value_and_grad(
     loss: Symbol,
     wrt: Sequence[str] | None = None,
@@ -245,9 +230,15 @@ def value_and_grad(
         (6.0, [3, 7, 3], (3, 2))
     """
     remat = require_policy("value_and_grad", remat)
+    if not isinstance(loss, Symbol):
+        raise ArgumentError(
+            f"value_and_grad: the loss must be a symbol, got a {type(loss).__name__}; so.grad and "
+            "so.jvp take functions of arrays, and so.from_jax makes them symbols"
+        )
     return ValueAndGrad(loss, wrt, is_train=is_train, stacked=stacked, remat=remat)
 
 
+@api_class
 class ValueAndGrad:
     """A loss and its gradients as a function of arrays, made by ``value_and_grad``.
 

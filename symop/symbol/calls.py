@@ -12,6 +12,7 @@ from registry.errors import SymopError
 from registry.hooks import define
 from registry.operator.binding import LEFT_OUT
 from registry.operator.operator import Operator
+from registry.tracebacks import api_boundary
 from registry.types import VarType
 from registry.var import Attributes, Inputs
 from symop.graph import nodes as graph
@@ -93,6 +94,7 @@ def _with_parameters(
     return result
 
 
+@api_boundary
 def from_desc(desc: ProgramDesc) -> Symbol:
     """Returns the symbol that ``desc`` records; slots may be spelled as in other systems.
 
@@ -105,6 +107,7 @@ def from_desc(desc: ProgramDesc) -> Symbol:
     return Symbol(nodes, tuple(variables))
 
 
+@api_boundary
 def load_json(text: str | bytes) -> Symbol:
     """Loads a symbol from the JSON written by ``Symbol.tojson``.
 

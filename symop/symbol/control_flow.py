@@ -286,9 +286,8 @@ def scan(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> 
         found = trace_functions([f], [*types, *slices], nested)
         parts = found.trees[0].children()
         if found.trees[0].node_data() is None or len(parts) != 2:
-            raise ArgumentError(
-                f"scan: a step must return a pair of carries and results, got {found.trees[0]}"
-            )
+            got = f"{len(parts)} values" if parts else "one value"
+            raise ArgumentError(f"scan: a step must return a pair (carries, results), got {got}")
         return found, parts[0], found.results[0][: parts[0].num_leaves]
 
     carries, found = _carried("scan", init, trace)

@@ -12,6 +12,7 @@ from registry.errors import ArgumentError
 from registry.jax_derivatives.calculus import opened
 from registry.operator.bodies import Body
 from registry.operator.operator import Derivative, Operator
+from registry.tracebacks import api_boundary
 from registry.types import VarType
 from symop.graph.nodes import Node, topological
 from symop.passes.remat.counting import shown
@@ -124,6 +125,7 @@ class Explanation(NamedTuple):
         return f"<pre>{escape(str(self))}</pre>"
 
 
+@api_boundary
 def explain(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Explanation:
     """Returns what the operators of ``symbol`` cost, and which of them JAX differentiates.
 

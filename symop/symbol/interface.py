@@ -1,23 +1,40 @@
 """The interface of a graph: the names of its variables and outputs, and their types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
-from registry.errors import AttributeValueError, ShapeError, UnknownTypeError
-from registry.types import DType, Shape, VarType, as_dtype
+from registry.errors import (
+    ArgumentError,
+    AttributeValueError,
+    ShapeError,
+    SymopError,
+    UnknownTypeError,
+)
+from registry.symbolic import Symbolic
+from registry.tracebacks import api_class
+from registry.types import DType, Shape, VarType, as_dtype, is_symbolic
 from symop.graph.inference import Known, infer_types, variable_type
 from symop.graph.naming import names_of, output_name, require_known, variables_of
 from symop.graph.nodes import VARIABLE, Node, leaves, topological
 from symop.symbol.method_types import SymbolMethods
 
 
-class Interface(SymbolMethods):
+@api_class
+class Interface(SymbolMethods, Symbolic):
     """Values of a graph and their interface: the variables they depend on, and types."""
 
     __slots__ = ("also", "nodes")
     nodes: tuple[Node, ...]
     also: tuple[Node, ...]
     """The nodes that the values are functions of, even if they do not read them."""
+
+    def _remedy(self) -> str:
+        try:
+            names = self.list_inputs()
+        except SymopError:  # names in conflict, which running reports
+            names = []
+        given = [f"{name}=..." for name in names[:3]] + ["..."] * (len(names) > 3)
+        return f"compute it by x.eval({', '.join(given)})"
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -78,7 +95,9 @@ class Interface(SymbolMethods):
         self, **shapes: Sequence[int]
     ) -> tuple[list[Shape | None], list[Shape | None], list[Shape | None]]:
         """Acts like ``infer_shape``, with None for shapes that cannot be inferred."""
-        known = self._known({name: (tuple(shape), None) for name, shape in shapes.items()})
+        known = self._known(
+            {name: (as_shape("infer_shape", shape), None) for name, shape in shapes.items()}
+        )
         arguments, outputs, states = (
             [_type(known, node) for node in nodes] for nodes in self._three()
         )
@@ -127,6 +146,20 @@ class Interface(SymbolMethods):
         require_known("symbol", given, variables)
         types = {variables[n]: variable_type(variables[n], *what) for n, what in given.items()}
         return infer_types(self.roots, types)
+
+
+def as_shape(owner: str, given: Any) -> Shape:
+    """Returns the lengths of axes that a user gives, one or several.
+
+    Raises:
+        ArgumentError: it is not a shape.
+    """
+    lengths = (given,) if isinstance(given, SupportsIndex) else given
+    if not isinstance(lengths, (tuple, list)) or not all(
+        isinstance(one, SupportsIndex) or is_symbolic(one) for one in lengths
+    ):
+        raise ArgumentError(f"{owner}: a shape must hold lengths of axes, got {given!r}")
+    return tuple(lengths)
 
 
 def _all(shapes: Sequence[Shape | None]) -> list[Shape]:

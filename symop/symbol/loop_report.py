@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from registry.operator.operator import Operator
+from registry.tracebacks import api_boundary
 from symop.drawing.draw import draw, html
 from symop.graph.nodes import Node, topological
 from symop.passes.roll_loops.loops import Aim
@@ -52,6 +53,7 @@ class Loops(NamedTuple):
         return f"<pre>{escape(str(self))}</pre>{html(self.symbol.nodes)}{bodies}"
 
 
+@api_boundary
 def loops(
     symbol: Symbol,
     *,

@@ -14,10 +14,12 @@ from registry.errors import (
     FeedError,
     GradientError,
     ShapeError,
+    SymopError,
     nearest,
 )
 from registry.operator.operator import Operator
 from registry.shardings import Sharding
+from registry.tracebacks import api_boundary, api_class, hide_frames
 from registry.types import DType, Shape, VarType, as_dtype
 from registry.var import Var, infix
 from symop.drawing.draw import MAX_NODES, draw_subject, subject_html
@@ -46,9 +48,10 @@ from symop.passes import remat as recomputing
 from symop.runtime.executor import Executor, Settings
 from symop.runtime.function import GraphFunction, evaluate
 from symop.runtime.placement import placement_of
-from symop.symbol.interface import Interface
+from symop.symbol.interface import Interface, as_shape
 
 
+@api_class
 class Symbol(Interface):
     """One or several values of a graph, described by their computation.
 
@@ -95,7 +98,11 @@ class Symbol(Interface):
     @property
     def type(self) -> VarType:
         """Shape, dtype and kind of the single value."""
-        return self.node.type
+        try:
+            return self.node.type
+        except SymopError as error:
+            hide_frames(error)
+            raise
 
     @property
     def constant(self) -> bool | int | float | complex | None:
@@ -108,14 +115,17 @@ class Symbol(Interface):
         node = self.node
         return node.name or names_of(topological([node]))[node]
 
+    @api_boundary
     def __len__(self) -> int:
         return len(self.nodes) if len(self.nodes) > 1 else Var.__len__(self)
 
+    @api_boundary
     def __iter__(self) -> Iterator["Symbol"]:
         if len(self.nodes) > 1:
             return (Symbol([node], self.also) for node in self.nodes)
         return (self[i] for i in range(Var.__len__(self)))
 
+    @api_boundary
     def __getitem__(self, index: Any) -> "Symbol":
         """Selects an output by position or name; slices a single value."""
         if isinstance(index, str):
@@ -155,6 +165,7 @@ class Symbol(Interface):
                 return Incomparable(error, truth=sign == "!=")
         return infix[sign](self, other)
 
+    @api_boundary
     def __bool__(self) -> bool:
         if len(self.nodes) == 1:
             for sign, expected in (("==", True), ("!=", False)):
@@ -296,8 +307,13 @@ class Symbol(Interface):
             )
         return self._with_roots(substitute(self.roots, nodes))
 
-    def __call__(self, **others: Any) -> "Symbol":
-        """Calls ``replace``."""
+    def __call__(self, *arrays: Any, **others: Any) -> "Symbol":
+        """Calls ``replace``, which names what it replaces."""
+        if arrays:
+            raise ArgumentError(
+                "symbol: a call replaces variables by keyword, y(x=other), got "
+                f"{len(arrays)} values by position; eval(x=array) or to_jax()(array) computes"
+            )
         return self.replace(**others)
 
     # Files -------------------------------------------------------------------------------------
@@ -341,17 +357,22 @@ class Symbol(Interface):
 
     # Running ------------------------------------------------------------------------------------
 
-    def eval(self, *, is_train: bool = False, **arrays: Any) -> Any:
+    def eval(
+        self, arrays: Mapping[str, Any] | None = None, /, *, is_train: bool = False, **others: Any
+    ) -> Any:
         """Evaluates the graph; returns one array, or a list for several outputs.
 
+        Arrays are given by name, as keywords or in a dict: ``y.eval(x=1.0)``, ``y.eval({"x": 1})``.
         Each structure and combination of types is compiled once. Random operators draw from
         ``so.random.seed``. With ``is_train`` and auxiliary states, the result is a pair: the
         outputs, and a dict of the states' new values.
 
         Raises:
             FeedError: an array is missing, unexpected, or of the wrong shape or dtype.
+            ArgumentError: ``arrays`` is not a dict.
         """
-        return evaluate(self.nodes, self.also, arrays, training=is_train)
+        named = others if arrays is None else _merged(arrays, others)
+        return evaluate(self.nodes, self.also, named, training=is_train)
 
     def to_jax(
         self,
@@ -450,7 +471,10 @@ class Symbol(Interface):
             UnknownTypeError: some shapes cannot be inferred; the message names them.
         """
         dtypes = {name: as_dtype(dtype) for name, dtype in (type_dict or {}).items()}
-        given = {name: (tuple(shape), dtypes.get(name)) for name, shape in shapes.items()}
+        given = {
+            name: (as_shape("simple_bind", shape), dtypes.get(name))
+            for name, shape in shapes.items()
+        }
         require_known("simple_bind", {**given, **dtypes}, self.list_inputs())
         zeros = {
             name: jnp.zeros(node.type.shape, node.type.dtype)
@@ -468,6 +492,7 @@ class Symbol(Interface):
         )
 
 
+@api_class
 class JaxFunction:
     """A symbol as a function of arrays, made by ``Symbol.to_jax``. It can be pickled."""
 
@@ -512,6 +537,24 @@ class Incomparable:
         return f"<Incomparable: {self._error}>"
 
 
+def _merged(arrays: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arrays of a dict and of keywords.
+
+    Raises:
+        ArgumentError: ``arrays`` is not a dict with names as keys.
+        FeedError: an array is given twice.
+    """
+    if not isinstance(arrays, Mapping) or not all(isinstance(name, str) for name in arrays):
+        got = repr(list(arrays)) if isinstance(arrays, Mapping) else type(arrays).__name__
+        raise ArgumentError(
+            f"eval: arrays must be given by name, as eval(x=...) or eval({{'x': ...}}), got {got}"
+        )
+    for name in others:
+        if name in arrays:
+            raise FeedError(f"eval: an array must be given once, got {name!r} twice")
+    return {**arrays, **others}
+
+
 def _by_name(what: str, given: Any, names: Sequence[str]) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
         return given
@@ -534,8 +577,8 @@ def _shape_and_dtype(given: Any) -> tuple[Shape, DType | None]:
     if isinstance(given, SupportsIndex):
         return (given.__index__(),), None
     if len(given) == 2 and isinstance(given[0], (tuple, list)):
-        return tuple(given[0]), as_dtype(given[1])
-    return tuple(given), None
+        return as_shape("with_types", given[0]), as_dtype(given[1])
+    return as_shape("with_types", given), None
 
 
 def to_node(value: Any) -> Node:

@@ -69,7 +69,7 @@ def extra_arguments(optimizer: Any) -> Collection[str]:
     if not (callable(init) and callable(update)):
         raise ArgumentError(
             "Trainer: the optimizer must have the functions init and update, as those of optax do, "
-            f"got {optimizer!r}"
+            f"got {optimizer!r}{'; call it, as optax.adam(1e-3)' if callable(optimizer) else ''}"
         )
     taken = list(inspect.signature(update).parameters.values())
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken):

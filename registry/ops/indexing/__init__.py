@@ -1,6 +1,6 @@
 """Selecting, scattering and sorting by indices.
 
-Gathering, scattering, ``x[...]``, sorting and top-k.
+Gathering, scattering, ``x[...]``, ``x.at[...]``, sorting and top-k.
 """
 
 from registry.ops.indexing import (
@@ -8,6 +8,7 @@ from registry.ops.indexing import (
     getitem,
     scattering,
     sorting,
+    updating,
 )
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "getitem",
     "scattering",
     "sorting",
+    "updating",
 ]
