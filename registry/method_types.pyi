@@ -1845,7 +1845,6 @@ class OperatorMethods:
         name: str | None = None,
     ) -> Self:
         """Permutes the axes of ``x``, by default reversing them: axis ``axes[i]`` becomes axis ``i``."""
-    transpose = permute_dims
     def pick(
         self,
         indices: Var | ArrayInput,
@@ -2073,8 +2072,6 @@ class OperatorMethods:
     ) -> Self:
         """Repeats each entry of ``x`` along ``axis``; the copies of an entry are adjacent."""
     repeat_interleave = repeat
-    def reshape(self, shape: int | Sequence[int], *, name: str | None = None) -> Self:
-        """Reshapes ``x`` in row-major order; one length may be -1 and is inferred."""
     def reshape_like(self, like: Var | ArrayInput, *, name: str | None = None) -> Self:
         """Reshapes ``x`` in row-major order to the shape of ``like``."""
     view_as = reshape_like

@@ -1,8 +1,8 @@
 """Symbolic: values without numbers, whose conversion to numbers and arrays is an error."""
 
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn, SupportsIndex
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 
@@ -108,7 +108,7 @@ class Symbolic(Var):
 
     # NumPy's methods
 
-    def reshape(self, *shape: Any, **options: Any) -> Any:
+    def reshape(self, *shape: int | Sequence[int], **options: Any) -> Self:
         """Returns the value with another shape: a tuple, or separate lengths; one may be -1.
 
         Example:
@@ -117,9 +117,10 @@ class Symbolic(Var):
             >>> x.reshape(2, -1).shape, x.reshape((12,)).shape
             ((2, 6), (12,))
         """
-        return _find("reshape")(self, **_together("shape", shape), **options)
+        result: Self = _find("reshape")(self, **_together("shape", shape), **options)
+        return result
 
-    def transpose(self, *axes: Any, **options: Any) -> Any:
+    def transpose(self, *axes: int | Sequence[int], **options: Any) -> Self:
         """Returns the value with its axes permuted: a tuple or separate axes; by default reversed.
 
         Example:
@@ -127,17 +128,19 @@ class Symbolic(Var):
             >>> so.var("x", shape=(3, 4, 5)).transpose(1, 0, 2).shape
             (4, 3, 5)
         """
-        return _find("permute_dims")(self, **_together("axes", axes), **options)
+        result: Self = _find("permute_dims")(self, **_together("axes", axes), **options)
+        return result
 
     @property
-    def T(self) -> Any:  # noqa: N802  # NumPy's name
+    def T(self) -> Self:  # noqa: N802  # NumPy's name
         """The value with its axes reversed."""
-        return _find("permute_dims")(self)
+        return self.transpose()
 
     @property
-    def mT(self) -> Any:  # noqa: N802  # the array API's name
+    def mT(self) -> Self:  # noqa: N802  # the array API's name
         """The value with its last two axes swapped."""
-        return _find("swapaxes")(self, axis1=-1, axis2=-2)
+        result: Self = _find("swapaxes")(self, axis1=-1, axis2=-2)
+        return result
 
     @property
     def at(self) -> Any:

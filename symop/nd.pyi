@@ -24,6 +24,7 @@ from registry.table import Changes as _Changes
 from registry.table import find as _find
 from registry.table import get as _get
 from registry.table import names as _names
+from registry.tracebacks import api_boundary as _api_boundary
 from registry.types import OpReqType as OpReqType
 from symop import control_flow as _flow
 from symop.eager import array_api as _api
@@ -109,6 +110,7 @@ float64 = np.float64
 complex64 = np.complex64
 complex128 = np.complex128
 _Function = _Callable[..., _Any]
+@_api_boundary
 def array(data: _Any, dtype: _Any=None, ctx: _Any=None) -> NDArray:
     """Creates an eager array from numbers, nested lists, a NumPy array or a ``jax.Array``.
 
@@ -133,6 +135,7 @@ def array(data: _Any, dtype: _Any=None, ctx: _Any=None) -> NDArray:
     """
 def waitall() -> None:
     """Runs the recorded calls of this thread; JAX may still be computing their results."""
+@_api_boundary
 def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -> _Any:
     """Calls ``so.cond`` on eager arrays; converts numbers to arrays.
 
@@ -140,6 +143,7 @@ def cond(pred: _Any, true_fn: _Function, false_fn: _Function, *operands: _Any) -
         >>> cond(array(1.0) > 0, lambda x: x * 2, lambda x: x, array([1.0, 2.0]))
         NDArray([2., 4.], dtype=float32)
     """
+@_api_boundary
 def while_loop(cond_fn: _Function, body_fn: _Function, init: _Any, max_steps: int | None=None) -> _Any:
     """Calls ``so.while_loop`` on eager arrays; converts numbers to arrays.
 
@@ -147,6 +151,7 @@ def while_loop(cond_fn: _Function, body_fn: _Function, init: _Any, max_steps: in
         >>> while_loop(lambda x: x < 100, lambda x: x * x, array(3.0))
         NDArray(6561., dtype=float32)
     """
+@_api_boundary
 def scan(f: _Function, init: _Any, xs: _Any=None, length: int | None=None, reverse: _bool=False) -> tuple[_Any, _Any]:
     """Calls ``so.scan`` on eager arrays; converts numbers to arrays.
 
@@ -154,6 +159,7 @@ def scan(f: _Function, init: _Any, xs: _Any=None, length: int | None=None, rever
         >>> scan(lambda c, x: (c + x, c), array(0.0), array([1.0, 2.0, 3.0]))[1]
         NDArray([0., 1., 3.], dtype=float32)
     """
+@_api_boundary
 def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]:
     """Calls ``so.foreach`` on eager arrays; converts numbers to arrays.
 
