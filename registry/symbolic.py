@@ -55,9 +55,10 @@ class Symbolic(Var):
 
     @api_boundary
     def __bool__(self) -> bool:
+        advice = filter(None, ["so.where(x, a, b) and so.cond choose by it", self._remedy()])
         raise ArgumentError(
-            f"bool(x): the truth of a value that is not computed yet is unknown, got a "
-            f"{type(self).__name__}; so.where(x, a, b) and so.cond choose by it"
+            "bool(x): the truth of a value that is not computed yet is unknown, got a "
+            f"{type(self).__name__}; {', or '.join(advice)}"
         )
 
     @api_boundary
@@ -146,7 +147,8 @@ class Symbolic(Var):
     def at(self) -> Any:
         """Changed copies, as of a JAX array: ``x.at[index].set(value)``, ``.add(value)`` and so on.
 
-        See ``registry/ops/indexing/updating.py``.
+        The methods are ``set``, ``add``, ``subtract``, ``multiply``, ``divide``, ``power``,
+        ``min``, ``max``, ``apply`` and ``get``.
 
         Example:
             >>> import symop as so

@@ -35,7 +35,7 @@ SYMBOLS = {
     "x.tolist()": ("ArgumentError", "x.tolist(): "),
     "f'{x:.3f}'": ("ArgumentError", "format(x, '.3f'): "),
     "if x > 0: pass": ("ArgumentError", "truth of a value", "so.where(x, a, b)", "so.cond"),
-    "0 < x < 1": ("ArgumentError", "truth of a value that is not computed yet"),
+    "0 < x < 1": ("ArgumentError", "truth of a value that is not computed", "x.eval(x=...)"),
     "max(x, 0)": ("ArgumentError", "truth"),
     "len(so.sum(x))": ("ArgumentError", "len(x): a value of shape () has no axis"),
     "list(so.sum(x))": ("ArgumentError", "no axis to count or iterate over"),

@@ -22,6 +22,7 @@ import safetensors.numpy
 
 from registry.errors import ArgumentError, DTypeError, FormatError
 from registry.operator.attributes import dtype_named
+from registry.sites import present_site
 from registry.tracebacks import api_boundary
 from symop.io.contents import HEADER_LIMIT, contents_of
 
@@ -144,7 +145,9 @@ def _write_through(target: Path, mode: int, data: bytes) -> None:
     """Writes to a device or a FIFO."""
     descriptor = _open_fifo(target) if stat.S_ISFIFO(mode) else os.open(target, os.O_WRONLY)
     if descriptor is None:
-        warnings.warn(f"{target}: no process reads this FIFO, so nothing was written", stacklevel=4)
+        site = present_site()
+        text = f"{target}: no process reads this FIFO, so nothing was written"
+        warnings.warn_explicit(text, UserWarning, site.file, site.line)
         return
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
