@@ -19,6 +19,7 @@ import numpy as np
 from registry.errors import ArgumentError, AttributeValueError
 from registry.shapes import default_int
 from registry.table import get
+from registry.tracebacks import api_boundary
 from registry.types import as_dtype
 from symop.eager.array_calls import array_function
 from symop.eager.array_protocols import as_jax
@@ -47,6 +48,7 @@ def _raw(x: Any) -> Any:
 # Creation --------------------------------------------------------------------------------------
 
 
+@api_boundary
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> NDArray:
     """Converts ``obj`` to an array.
 
@@ -91,12 +93,14 @@ def _require_lengths(name: str, shape: Any) -> None:
         raise AttributeValueError(f"{name}: the shape must not be negative, got {shape}")
 
 
+@api_boundary
 def zeros(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of zeros, by default of JAX's default float dtype."""
     _require_lengths("zeros", shape)
     return _made(jnp.zeros(shape, _dtype(dtype)), device)
 
 
+@api_boundary
 def ones(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array of ones, by default of JAX's default float dtype."""
     _require_lengths("ones", shape)
@@ -108,17 +112,20 @@ def empty(shape: Shape, dtype: Any = None, *, device: Any = None) -> NDArray:
     return zeros(shape, dtype, device=device)
 
 
+@api_boundary
 def full(shape: Shape, fill_value: Any, dtype: Any = None, *, device: Any = None) -> NDArray:
     """Returns an array filled with one number, by default of the number's dtype."""
     _require_lengths("full", shape)
     return _made(jnp.full(shape, _raw(fill_value), _dtype(dtype)), device)
 
 
+@api_boundary
 def zeros_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArray:
     """Returns an array of zeros with the shape and dtype of ``x``."""
     return zeros(x.shape, x.dtype if dtype is None else dtype, device=device)
 
 
+@api_boundary
 def ones_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArray:
     """Returns an array of ones with the shape and dtype of ``x``."""
     return ones(x.shape, x.dtype if dtype is None else dtype, device=device)
@@ -129,11 +136,13 @@ def empty_like(x: NDArray, /, *, dtype: Any = None, device: Any = None) -> NDArr
     return zeros_like(x, dtype=dtype, device=device)
 
 
+@api_boundary
 def full_like(x: NDArray, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> NDArray:
     """Returns an array filled with one number, of the shape and dtype of ``x``."""
     return full(x.shape, fill_value, x.dtype if dtype is None else dtype, device=device)
 
 
+@api_boundary
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
 ) -> NDArray:
@@ -247,6 +256,7 @@ def __array_namespace_info__() -> Any:  # noqa: N807  # the standard's name
 # Arrangement -----------------------------------------------------------------------------------
 
 
+@api_boundary
 def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> NDArray:
     """Concatenates arrays along ``axis``; if it is None, flattens them first.
 
@@ -258,6 +268,7 @@ def concat(*arrays: Any, axis: int | None = 0, **options: Any) -> NDArray:
     return _call("concat", *given, axis=axis or 0, **options)
 
 
+@api_boundary
 def stack(*arrays: Any, axis: int = 0, **options: Any) -> NDArray:
     """Stacks arrays, given as separate arguments or one list, along a new ``axis``."""
     return _call("stack", *_promoted(_listed(arrays)), axis=axis, **options)
@@ -282,6 +293,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None, **options: Any) 
     return _call("reshape", x, shape=shape, **options)
 
 
+@api_boundary
 def repeat(x: Any, /, repeats: Any, axis: int | None = None, **options: Any) -> NDArray:
     """Repeats each entry along ``axis``; if it is None, each entry of the flattened array.
 
@@ -302,21 +314,25 @@ def broadcast_arrays(*arrays: NDArray) -> list[NDArray]:
     return [get("broadcast_to")(one, shape=shape) for one in arrays]
 
 
+@api_boundary
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[NDArray]:
     """Returns the coordinate arrays of the grid that the arrays span."""
     return list(_several("meshgrid", *arrays, indexing=indexing)) if arrays else []
 
 
+@api_boundary
 def unstack(x: Any, /, axis: int = 0) -> tuple[NDArray, ...]:
     """Returns the slices of ``x`` along ``axis``, as separate arrays."""
     return () if x.shape[axis] == 0 else tuple(_several("unstack", x, axis=axis))
 
 
+@api_boundary
 def matrix_transpose(x: NDArray, /) -> NDArray:
     """Swaps the last two axes."""
     return x.mT
 
 
+@api_boundary
 def diff(
     x: NDArray,
     /,
@@ -340,11 +356,13 @@ def diff(
 # Numbers ---------------------------------------------------------------------------------------
 
 
+@api_boundary
 def pow(x1: Any, x2: Any, /, **options: Any) -> NDArray:
     """Returns ``x1`` to the power of ``x2``."""
     return _call("power", x1, x2, **options)
 
 
+@api_boundary
 def divmod(x1: Any, x2: Any, /) -> tuple[NDArray, NDArray]:
     """Returns ``x1 // x2`` and ``x1 % x2``, as in NumPy; the standard has no such function."""
     return _call("floor_divide", x1, x2), _call("remainder", x1, x2)
@@ -372,6 +390,7 @@ def _reduced(name: str, x: Any, dtype: Any, **options: Any) -> NDArray:
     return _cast(_call(name, _cast(x, dtype), **options), dtype)
 
 
+@api_boundary
 def clip(x: Any, /, min: Any = None, max: Any = None, **options: Any) -> NDArray:
     """Clips ``x`` to bounds, which are numbers, arrays or None."""
     bounds = {"min": min, "max": max, "low": None, "high": None}
@@ -433,6 +452,7 @@ def _cumulated(
     return concat([full(shape, start, result.dtype), result], axis=at)
 
 
+@api_boundary
 def cumulative_sum(
     x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
@@ -440,6 +460,7 @@ def cumulative_sum(
     return _cumulated("cumsum", 0, x, axis, dtype, include_initial)
 
 
+@api_boundary
 def cumulative_prod(
     x: NDArray, /, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
 ) -> NDArray:
@@ -461,6 +482,7 @@ def _by_jax(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@api_boundary
 def searchsorted(
     x1: NDArray, x2: Any, /, *, side: str = "left", sorter: NDArray | None = None
 ) -> NDArray:

@@ -103,6 +103,6 @@ define(
     NDArray,
     reshape=reshape,
     transpose=transpose,
-    **{name: api_boundary(getattr(array_api, name)) for name in METHODS.split()},
+    **{name: getattr(array_api, name) for name in METHODS.split()},
     **{name: _reduce(name) for name in REDUCTIONS},
 )
