@@ -6,9 +6,10 @@ from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 
-from registry.errors import ArgumentError, NotComputedError
+from registry.errors import ArgumentError, InvalidIndexError, NotComputedError, UnknownTypeError
 from registry.jax_operators import reflected_operators
 from registry.tracebacks import api_boundary, api_class
+from registry.types import is_boolean
 from registry.var import Operators, Var, infix
 
 
@@ -107,6 +108,15 @@ class Symbolic(Var):
             self._refuse(*_by_operator(ufunc.__name__))
         return infix[sign](*inputs)
 
+    def _refuse_masks(self, index: Any) -> None:
+        """Refuses masks in an index, where their dtype is known: only numbers tell their shapes."""
+        for entry in index if isinstance(index, tuple) else (index,):
+            if isinstance(entry, Symbolic) and _holds_truth(entry):
+                raise InvalidIndexError(
+                    f"x[...]: a mask must not be in the index of a {type(self).__name__}; use "
+                    "where(mask, x, other), or boolean_mask"
+                )
+
     # NumPy's methods
 
     def reshape(self, *shape: int | Sequence[int], **options: Any) -> Self:
@@ -174,6 +184,15 @@ _SIGNS = {
     np.not_equal: "!=",
 }  # fmt: skip
 """The ufuncs that NumPy calls for the operators of an array on the left."""
+
+
+def _holds_truth(value: Var) -> bool:
+    try:
+        return is_boolean(value.dtype)
+    except UnknownTypeError:
+        return False
+
+
 _OF_TYPES = {
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

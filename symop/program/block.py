@@ -108,6 +108,7 @@ class Variable(Symbolic):
 
     @api_boundary
     def __getitem__(self, index: Any) -> Any:
+        self._refuse_masks(index)
         return infix["[]"](self, index)
 
     @api_boundary

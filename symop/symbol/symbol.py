@@ -135,6 +135,7 @@ class Symbol(Interface):
                 raise ArgumentError(f"symbol: an output is chosen by number or name, got {index!r}")
             chosen = self.nodes[index]
             return Symbol(chosen if isinstance(chosen, tuple) else [chosen], self.also)
+        self._refuse_masks(index)
         result: Symbol = infix["[]"](self, index)
         return result
 

@@ -144,7 +144,6 @@ def _position(entry: SupportsIndex, axis: int, length: int) -> int:
 
 def _positions(entry: Any) -> Any:
     if isinstance(entry, Var):
-        _refuse_truth(entry)
         return entry
     positions = np.asarray(entry)
     if is_boolean(positions.dtype):
@@ -158,19 +157,6 @@ def _positions(entry: Any) -> Any:
             f"got {entry!r}"
         )
     return positions.astype(np.int32)
-
-
-def _refuse_truth(entry: Var) -> None:
-    """Refuses a mask, where the dtype is known: the number of its entries must be known as well."""
-    try:
-        holds_truth = is_boolean(entry.dtype)
-    except UnknownTypeError:
-        return
-    if holds_truth:
-        raise InvalidIndexError(
-            "getitem: an index of a symbol must not hold truth values; use where(mask, x, other), "
-            f"or boolean_mask, got a value of type {entry.type}"
-        )
 
 
 def _rank(entry: Any) -> int:
