@@ -79,7 +79,7 @@ SYMBOLS = {
     "so.sin(x).eval(xx=1.0)": ("FeedError", "did you mean 'x'?"),
     "x.eval(x=np.ones(4, 'float32'))": ("FeedError", "shape (3,) must be fed, got (4,)"),
     "x.eval(x=np.ones(3, 'int32'))": ("FeedError", "got int32", "'float32') converts"),
-    "x.eval(x=so.var('q', shape=(3,)))": ("FeedError", "got a Symbol; replace() composes"),
+    "x.eval(x=so.var('q', shape=(3,)))": ("FeedError", "got Symbol; replace() composes"),
     "x.eval(x=[[1], [1, 2]])": ("FeedError", "x: numbers must be fed, got [[1], [1, 2]]"),
     "x(np.ones(3))": ("ArgumentError", "replaces variables by keyword", "eval(x=array)"),
     "x.with_types(x='a')": ("ArgumentError", "with_types: a shape must hold lengths", "'a'"),

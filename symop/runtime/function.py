@@ -421,7 +421,7 @@ def as_fed(name: str, node: Node, value: Any, *, is_open: bool = False) -> Any:
     elif isinstance(value, Symbolic) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
         composes = "; replace() composes graphs" if isinstance(value, Symbolic) else ""
         raise FeedError(
-            f"{name}: an array, a number or a list must be fed, got a {type(value).__name__}"
+            f"{name}: an array, a number or a list must be fed, got {type(value).__name__}"
             f"{composes}"
         )
     if declared is None:
