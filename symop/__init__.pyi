@@ -706,6 +706,14 @@ def add_rows(
     """
 @overload
 def add_rows(
+    values: TensorArray | SelectedRows | ArrayInput,
+    ids: TensorArray | SelectedRows | ArrayInput,
+    height: int,
+    mode: Literal['fill', 'clip', 'wrap'] = 'fill',
+    sparse: bool = False,
+) -> Any: ...
+@overload
+def add_rows(
     values: Value | ArrayInput,
     ids: Value | ArrayInput,
     height: int,
@@ -900,6 +908,14 @@ def array_create(
     """
 @overload
 def array_create(
+    like: TensorArray | SelectedRows | ArrayInput | None = None,
+    *,
+    capacity: int,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+) -> TensorArray: ...
+@overload
+def array_create(
     like: Value | ArrayInput | None = None,
     *,
     capacity: int,
@@ -919,6 +935,8 @@ def array_length(array: ArrayInput) -> jax.Array:
         4
     """
 @overload
+def array_length(array: TensorArray | SelectedRows) -> jax.Array: ...
+@overload
 def array_length(array: Value, *, name: str | None = None) -> Value: ...
 lod_array_length = array_length
 @overload
@@ -930,6 +948,11 @@ def array_read(array: ArrayInput, index: ArrayInput) -> jax.Array:
         >>> array_read(jnp.asarray([[1.0, 2.0], [3.0, 4.0]]), 1)
         Array([3., 4.], dtype=float32)
     """
+@overload
+def array_read(
+    array: TensorArray | SelectedRows | ArrayInput,
+    index: TensorArray | SelectedRows | ArrayInput,
+) -> jax.Array: ...
 @overload
 def array_read(
     array: Value | ArrayInput,
@@ -950,6 +973,8 @@ def array_stack(array: ArrayInput) -> jax.Array:
         [0.0, 5.0, 0.0]
     """
 @overload
+def array_stack(array: TensorArray | SelectedRows) -> jax.Array: ...
+@overload
 def array_stack(array: Value, *, name: str | None = None) -> Value: ...
 @overload
 def array_unstack(x: ArrayInput) -> TensorArray:
@@ -961,6 +986,8 @@ def array_unstack(x: ArrayInput) -> TensorArray:
         >>> so.array_read(so.array_unstack(x), 1).eval(x=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
         Array([3., 4.], dtype=float32)
     """
+@overload
+def array_unstack(x: TensorArray | SelectedRows) -> TensorArray: ...
 @overload
 def array_unstack(x: Value, *, name: str | None = None) -> Value: ...
 @overload
@@ -977,6 +1004,12 @@ def array_write(array: ArrayInput, x: ArrayInput, index: ArrayInput) -> Any:
         >>> so.array_stack(written).eval(x=[1.0, 2.0]).tolist()
         [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
     """
+@overload
+def array_write(
+    array: TensorArray | SelectedRows | ArrayInput,
+    x: TensorArray | SelectedRows | ArrayInput,
+    index: TensorArray | SelectedRows | ArrayInput,
+) -> Any: ...
 @overload
 def array_write(
     array: Value | ArrayInput,
@@ -1620,6 +1653,27 @@ def call(
     differentiated: bool = False,
     training: bool = ...,
 ) -> tuple[jax.Array, ...]: ...
+@overload
+def call(
+    *operands: TensorArray | SelectedRows | ArrayLike,
+    body: Body,
+    jvp: Body | None = None,
+    vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def call(
+    operands: Sequence[TensorArray | SelectedRows | ArrayLike],
+    *,
+    body: Body,
+    jvp: Body | None = None,
+    vjp: Body | None = None,
+    value: Body | None = None,
+    differentiated: bool = False,
+    training: bool = ...,
+) -> Any: ...
 @overload
 def call(
     *operands: NDArray | ArrayLike,
@@ -5427,6 +5481,16 @@ def keep(x: ArrayLike, *others: ArrayLike) -> jax.Array:
 @overload
 def keep(x: ArrayLike, others: Sequence[ArrayLike]) -> jax.Array: ...
 @overload
+def keep(
+    x: TensorArray | SelectedRows | ArrayLike,
+    *others: TensorArray | SelectedRows | ArrayLike,
+) -> jax.Array: ...
+@overload
+def keep(
+    x: TensorArray | SelectedRows | ArrayLike,
+    others: Sequence[TensorArray | SelectedRows | ArrayLike],
+) -> jax.Array: ...
+@overload
 def keep(x: NDArray | ArrayLike, *others: NDArray | ArrayLike) -> NDArray: ...
 @overload
 def keep(x: NDArray | ArrayLike, others: Sequence[NDArray | ArrayLike]) -> NDArray: ...
@@ -6191,6 +6255,27 @@ def linear_solve(
     transpose_solve: Body,
     training: bool = ...,
 ) -> tuple[jax.Array, ...]: ...
+@overload
+def linear_solve(
+    *operands: TensorArray | SelectedRows | ArrayLike,
+    lengths: Sequence[int],
+    matvec: Body,
+    vecmat: Body,
+    solve: Body,
+    transpose_solve: Body,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def linear_solve(
+    operands: Sequence[TensorArray | SelectedRows | ArrayLike],
+    *,
+    lengths: Sequence[int],
+    matvec: Body,
+    vecmat: Body,
+    solve: Body,
+    transpose_solve: Body,
+    training: bool = ...,
+) -> Any: ...
 @overload
 def linear_solve(
     *operands: NDArray | ArrayLike,
@@ -7743,6 +7828,19 @@ def nondifferentiable_call(
 ) -> tuple[jax.Array, ...]: ...
 @overload
 def nondifferentiable_call(
+    *operands: TensorArray | SelectedRows | ArrayLike,
+    body: Body,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def nondifferentiable_call(
+    operands: Sequence[TensorArray | SelectedRows | ArrayLike],
+    *,
+    body: Body,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def nondifferentiable_call(
     *operands: NDArray | ArrayLike,
     body: Body,
     training: bool = ...,
@@ -8774,6 +8872,27 @@ def recompute(
     after: Sequence[int] = (),
     training: bool = ...,
 ) -> tuple[jax.Array, ...]: ...
+@overload
+def recompute(
+    *operands: TensorArray | SelectedRows | ArrayLike,
+    body: Body,
+    saved: Sequence[int] = (),
+    lasting: Sequence[int] = (),
+    held: Sequence[int] = (),
+    after: Sequence[int] = (),
+    training: bool = ...,
+) -> Any: ...
+@overload
+def recompute(
+    operands: Sequence[TensorArray | SelectedRows | ArrayLike],
+    *,
+    body: Body,
+    saved: Sequence[int] = (),
+    lasting: Sequence[int] = (),
+    held: Sequence[int] = (),
+    after: Sequence[int] = (),
+    training: bool = ...,
+) -> Any: ...
 @overload
 def recompute(
     *operands: NDArray | ArrayLike,
@@ -9825,6 +9944,50 @@ def scan_prefix(
 ) -> tuple[jax.Array, ...]: ...
 @overload
 def scan_prefix(
+    steps: TensorArray | SelectedRows | ArrayLike,
+    *operands: TensorArray | SelectedRows | ArrayLike,
+    body: Body,
+    n_carry: int,
+    n_xs: int = 0,
+    n_sums: int = 0,
+    length: int,
+    reverse: bool = False,
+    use_key: bool = False,
+    key: TensorArray | SelectedRows | jax.Array = ...,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def scan_prefix(
+    steps: TensorArray | SelectedRows | ArrayLike,
+    operands: Sequence[TensorArray | SelectedRows | ArrayLike],
+    *,
+    body: Body,
+    n_carry: int,
+    n_xs: int = 0,
+    n_sums: int = 0,
+    length: int,
+    reverse: bool = False,
+    use_key: bool = False,
+    key: TensorArray | SelectedRows | jax.Array = ...,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def scan_prefix(
+    steps: TensorArray | SelectedRows | ArrayLike,
+    operands: TensorArray | SelectedRows | ArrayLike,
+    body: Body,
+    n_carry: int,
+    n_xs: int,
+    n_sums: int,
+    length: int,
+    reverse: bool = False,
+    use_key: bool = False,
+    *,
+    key: TensorArray | SelectedRows | jax.Array = ...,
+    training: bool = ...,
+) -> Any: ...
+@overload
+def scan_prefix(
     steps: NDArray | ArrayLike,
     *operands: NDArray | ArrayLike,
     body: Body,
@@ -10729,6 +10892,8 @@ def shard(x: ArrayInput, sharding: Any) -> jax.Array:
         ...     print(shard(jnp.zeros((4, 2)), sharding=("data", None)).sharding.spec[0])
         data
     """
+@overload
+def shard(x: TensorArray | SelectedRows, sharding: Any) -> jax.Array: ...
 @overload
 def shard(x: Value, sharding: Any, *, name: str | None = None) -> Value: ...
 @overload

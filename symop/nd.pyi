@@ -168,12 +168,12 @@ def foreach(body: _Function, data: _Any, init_states: _Any) -> tuple[_Any, _Any]
         NDArray([ 1.,  4., 12.], dtype=float32)
     """
 @overload
-def abs(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def abs(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Absolute value, element-wise."""
 @overload
 def abs(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def abs(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def abs(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 absolute = abs
 @overload
 def accumulate_rows(
@@ -204,20 +204,20 @@ def accumulate_rows(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def acos(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def acos(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse cosine, element-wise: the angle in ``[0, pi]`` whose cosine is ``x``."""
 @overload
 def acos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def acos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def acos(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arccos = acos
 @overload
-def acosh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def acosh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic cosine: the nonnegative number whose hyperbolic cosine is ``x``."""
 @overload
 def acosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def acosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def acosh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arccosh = acosh
 @overload
 def adadelta(
@@ -460,7 +460,7 @@ def adamw(
 ) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
 def adaptive_average_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -479,7 +479,7 @@ def adaptive_average_pooling(
 ) -> jax.Array: ...
 @overload
 def adaptive_average_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -489,7 +489,7 @@ def adaptive_average_pooling(
 AdaptiveAvgPooling2D = adaptive_average_pooling
 @overload
 def adaptive_average_pooling_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -508,7 +508,7 @@ def adaptive_average_pooling_gradient(
 ) -> jax.Array: ...
 @overload
 def adaptive_average_pooling_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -517,7 +517,7 @@ def adaptive_average_pooling_gradient(
 ) -> NDArray: ...
 @overload
 def adaptive_max_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -536,7 +536,7 @@ def adaptive_max_pooling(
 ) -> jax.Array: ...
 @overload
 def adaptive_max_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -545,7 +545,7 @@ def adaptive_max_pooling(
 ) -> NDArray: ...
 @overload
 def adaptive_max_pooling_places(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -564,7 +564,7 @@ def adaptive_max_pooling_places(
 ) -> jax.Array: ...
 @overload
 def adaptive_max_pooling_places(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     output_size: int | Sequence[int],
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     *,
@@ -692,7 +692,7 @@ def add_rows(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def alias(x: NDArray, number: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def alias(x: NDArray | ArrayInput, number: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x`` as a separate value: equal calls are one node unless ``number`` differs."""
 @overload
 def alias(
@@ -703,10 +703,16 @@ def alias(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def alias(x: NDArray, number: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def alias(
+    x: NDArray | ArrayInput,
+    number: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def all(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -725,7 +731,7 @@ def all(
 ) -> jax.Array: ...
 @overload
 def all(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -735,7 +741,7 @@ def all(
 reduce_all = all
 @overload
 def any(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -754,7 +760,7 @@ def any(
 ) -> jax.Array: ...
 @overload
 def any(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -764,7 +770,7 @@ def any(
 reduce_any = any
 @overload
 def argmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     keepdims: _bool = False,
     *,
@@ -783,7 +789,7 @@ def argmax(
 ) -> jax.Array: ...
 @overload
 def argmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     keepdims: _bool = False,
     *,
@@ -792,7 +798,7 @@ def argmax(
 ) -> NDArray: ...
 @overload
 def argmax_mask(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     smallest: _bool = False,
     *,
@@ -811,7 +817,7 @@ def argmax_mask(
 ) -> jax.Array: ...
 @overload
 def argmax_mask(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     smallest: _bool = False,
     *,
@@ -820,7 +826,7 @@ def argmax_mask(
 ) -> NDArray: ...
 @overload
 def argmin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     keepdims: _bool = False,
     *,
@@ -839,7 +845,7 @@ def argmin(
 ) -> jax.Array: ...
 @overload
 def argmin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     keepdims: _bool = False,
     *,
@@ -848,7 +854,7 @@ def argmin(
 ) -> NDArray: ...
 @overload
 def argsort(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = -1,
     descending: _bool = False,
     stable: _bool = True,
@@ -869,7 +875,7 @@ def argsort(
 ) -> jax.Array: ...
 @overload
 def argsort(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = -1,
     descending: _bool = False,
     stable: _bool = True,
@@ -900,7 +906,7 @@ def array_create(
 ) -> NDArray: ...
 create_array = array_create
 @overload
-def array_length(array: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def array_length(array: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """The number of elements of ``array``: one more than the highest index that was written."""
 @overload
 def array_length(
@@ -910,7 +916,12 @@ def array_length(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def array_length(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def array_length(
+    array: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 lod_array_length = array_length
 @overload
 def array_read(
@@ -939,7 +950,7 @@ def array_read(
 ) -> NDArray: ...
 read_from_array = array_read
 @overload
-def array_stack(array: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def array_stack(array: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Stacks all elements of ``array``, up to its capacity; zeros where unwritten."""
 @overload
 def array_stack(
@@ -949,9 +960,14 @@ def array_stack(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def array_stack(array: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def array_stack(
+    array: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def array_unstack(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def array_unstack(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Creates a full tensor array whose elements are the slices of ``x`` along the first axis."""
 @overload
 def array_unstack(
@@ -961,7 +977,12 @@ def array_unstack(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def array_unstack(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def array_unstack(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def array_write(
     array: NDArray | ArrayInput,
@@ -992,28 +1013,28 @@ def array_write(
 ) -> NDArray: ...
 write_to_array = array_write
 @overload
-def asin(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def asin(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse sine, element-wise: the angle in ``[-pi/2, pi/2]`` whose sine is ``x``."""
 @overload
 def asin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def asin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def asin(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arcsin = asin
 @overload
-def asinh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def asinh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic sine, element-wise: the number whose hyperbolic sine is ``x``."""
 @overload
 def asinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def asinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def asinh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arcsinh = asinh
 @overload
-def atan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def atan(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse tangent, element-wise: the angle in ``[-pi/2, pi/2]`` whose tangent is ``x``."""
 @overload
 def atan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def atan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def atan(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arctan = atan
 @overload
 def atan2(
@@ -1042,16 +1063,16 @@ def atan2(
 ) -> NDArray: ...
 arctan2 = atan2
 @overload
-def atanh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def atanh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse hyperbolic tangent, element-wise: the number whose hyperbolic tangent is ``x``."""
 @overload
 def atanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def atanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def atanh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 arctanh = atanh
 @overload
 def average_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -1080,7 +1101,7 @@ def average_pooling(
 ) -> jax.Array: ...
 @overload
 def average_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -1094,7 +1115,7 @@ def average_pooling(
 ) -> NDArray: ...
 @overload
 def average_pooling_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
@@ -1125,7 +1146,7 @@ def average_pooling_gradient(
 ) -> jax.Array: ...
 @overload
 def average_pooling_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
@@ -1140,7 +1161,7 @@ def average_pooling_gradient(
 ) -> NDArray: ...
 @overload
 def band_part(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     lower: int | None = None,
     upper: int | None = None,
     *,
@@ -1159,7 +1180,7 @@ def band_part(
 ) -> jax.Array: ...
 @overload
 def band_part(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     lower: int | None = None,
     upper: int | None = None,
     *,
@@ -1270,7 +1291,7 @@ def bernoulli_log_density(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def bessel_i(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_i(x: NDArray | ArrayInput, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Modified Bessel function of the first kind and of integer order ``n``, ``I_n(x)``."""
 @overload
 def bessel_i(
@@ -1281,9 +1302,15 @@ def bessel_i(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_i(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_i(
+    x: NDArray | ArrayInput,
+    n: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def bessel_i0(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_i0(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Modified Bessel function of the first kind of order 0, which grows like ``exp(|x|)``."""
 @overload
 def bessel_i0(
@@ -1293,10 +1320,10 @@ def bessel_i0(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_i0(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_i0(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 i0 = bessel_i0
 @overload
-def bessel_i0e(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_i0e(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Exponentially scaled modified Bessel function of order 0: ``exp(-|x|) bessel_i0(x)``."""
 @overload
 def bessel_i0e(
@@ -1306,10 +1333,10 @@ def bessel_i0e(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_i0e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_i0e(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 i0e = bessel_i0e
 @overload
-def bessel_i1(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_i1(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Modified Bessel function of the first kind of order 1: the derivative of ``bessel_i0``."""
 @overload
 def bessel_i1(
@@ -1319,10 +1346,10 @@ def bessel_i1(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_i1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_i1(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 i1 = bessel_i1
 @overload
-def bessel_i1e(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_i1e(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Exponentially scaled modified Bessel function of order 1: ``exp(-|x|) bessel_i1(x)``."""
 @overload
 def bessel_i1e(
@@ -1332,10 +1359,10 @@ def bessel_i1e(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_i1e(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_i1e(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 i1e = bessel_i1e
 @overload
-def bessel_ie(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
+def bessel_ie(x: NDArray | ArrayInput, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Exponentially scaled modified Bessel function, ``exp(-|x|) I_n(x)``; zero at infinity."""
 @overload
 def bessel_ie(
@@ -1346,7 +1373,13 @@ def bessel_ie(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bessel_ie(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bessel_ie(
+    x: NDArray | ArrayInput,
+    n: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def beta_log_density(
     x: NDArray | ArrayInput,
@@ -1427,7 +1460,7 @@ def bitwise_and(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def bitwise_invert(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def bitwise_invert(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverts each bit of ``x``: ``-x - 1`` for signed integers, logical not for booleans."""
 @overload
 def bitwise_invert(
@@ -1437,7 +1470,12 @@ def bitwise_invert(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def bitwise_invert(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def bitwise_invert(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 bitwise_not = bitwise_invert
 invert = bitwise_invert
 @overload
@@ -1605,7 +1643,7 @@ def broadcast_like(
 expand_as = broadcast_like
 @overload
 def broadcast_to(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shape: int | Sequence[int],
     *,
     out: _Out,
@@ -1622,7 +1660,7 @@ def broadcast_to(
 ) -> jax.Array: ...
 @overload
 def broadcast_to(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shape: int | Sequence[int],
     *,
     out: None = None,
@@ -1680,7 +1718,7 @@ def call(
     req: _Request = None,
 ) -> tuple[NDArray, ...]: ...
 @overload
-def cast(x: NDArray, dtype: DTypeLike, *, out: _Out, req: _Request = None) -> _Out:
+def cast(x: NDArray | ArrayInput, dtype: DTypeLike, *, out: _Out, req: _Request = None) -> _Out:
     """Converts the entries of ``x`` to ``dtype``."""
 @overload
 def cast(
@@ -1691,7 +1729,13 @@ def cast(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def cast(x: NDArray, dtype: DTypeLike, *, out: None = None, req: _Request = None) -> NDArray: ...
+def cast(
+    x: NDArray | ArrayInput,
+    dtype: DTypeLike,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 Cast = cast
 @overload
 def cauchy_log_density(
@@ -1722,21 +1766,27 @@ def cauchy_log_density(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def cbrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def cbrt(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Cube root, element-wise; negative for negative ``x``. The derivative at zero is infinite."""
 @overload
 def cbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def cbrt(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def ceil(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def ceil(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Ceiling, element-wise: the least integer that is at least ``x``. Integers are unchanged."""
 @overload
 def ceil(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ceil(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def ceil(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def celu(x: NDArray, alpha: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
+def celu(
+    x: NDArray | ArrayInput,
+    alpha: float = 1.0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Continuously differentiable exponential linear unit, element-wise."""
 @overload
 def celu(
@@ -1747,7 +1797,13 @@ def celu(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def celu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def celu(
+    x: NDArray | ArrayInput,
+    alpha: float = 1.0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def chain_sum(
     x: NDArray | ArrayLike,
@@ -1801,7 +1857,13 @@ def chain_sum(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def cholesky(a: NDArray, upper: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
+def cholesky(
+    a: NDArray | ArrayInput,
+    upper: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Cholesky factor of a positive definite matrix: lower triangular with ``out @ out^H = a``."""
 @overload
 def cholesky(
@@ -1813,7 +1875,7 @@ def cholesky(
 ) -> jax.Array: ...
 @overload
 def cholesky(
-    a: NDArray,
+    a: NDArray | ArrayInput,
     upper: _bool = False,
     *,
     out: None = None,
@@ -1933,7 +1995,13 @@ def clip_by_global_norm(
     req: _Request = None,
 ) -> tuple[NDArray, ...]: ...
 @overload
-def clip_by_norm(x: NDArray, max_norm: float, *, out: _Out, req: _Request = None) -> _Out:
+def clip_by_norm(
+    x: NDArray | ArrayInput,
+    max_norm: float,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Scales ``x`` to norm ``max_norm`` if its norm is larger: ``x * max_norm / |x|``."""
 @overload
 def clip_by_norm(
@@ -1945,7 +2013,7 @@ def clip_by_norm(
 ) -> jax.Array: ...
 @overload
 def clip_by_norm(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     max_norm: float,
     *,
     out: None = None,
@@ -2012,7 +2080,7 @@ def cofactor_change(
 ) -> NDArray: ...
 @overload
 def col2im(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     output_size: Sequence[int],
     kernel: int | Sequence[int],
     stride: int | Sequence[int] = 1,
@@ -2037,7 +2105,7 @@ def col2im(
 ) -> jax.Array: ...
 @overload
 def col2im(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     output_size: Sequence[int],
     kernel: int | Sequence[int],
     stride: int | Sequence[int] = 1,
@@ -2094,15 +2162,21 @@ def concatenate(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def conj(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def conj(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Complex conjugate of ``x``; ``x`` itself if it is real."""
 @overload
 def conj(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def conj(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def conj(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 conjugate = conj
 @overload
-def constant_schedule(step: NDArray, value: float, *, out: _Out, req: _Request = None) -> _Out:
+def constant_schedule(
+    step: NDArray | ArrayInput,
+    value: float,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """``value`` at every step."""
 @overload
 def constant_schedule(
@@ -2114,7 +2188,7 @@ def constant_schedule(
 ) -> jax.Array: ...
 @overload
 def constant_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     value: float,
     *,
     out: None = None,
@@ -2423,22 +2497,22 @@ def correlation_tangent(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def cos(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def cos(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Cosine of an angle in radians, element-wise."""
 @overload
 def cos(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cos(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def cos(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def cosh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def cosh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic cosine, element-wise."""
 @overload
 def cosh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def cosh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def cosh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def cosine_decay_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     decay_steps: float,
     alpha: float = 0.0,
@@ -2461,7 +2535,7 @@ def cosine_decay_schedule(
 ) -> jax.Array: ...
 @overload
 def cosine_decay_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     decay_steps: float,
     alpha: float = 0.0,
@@ -2503,7 +2577,7 @@ def cosine_similarity(
 ) -> NDArray: ...
 @overload
 def count_nonzero(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -2522,7 +2596,7 @@ def count_nonzero(
 ) -> jax.Array: ...
 @overload
 def count_nonzero(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -2630,7 +2704,7 @@ def ctc_loss(
 ) -> NDArray: ...
 @overload
 def cummax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     ties: Literal['first', 'last'] = 'last',
@@ -2651,7 +2725,7 @@ def cummax(
 ) -> jax.Array: ...
 @overload
 def cummax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     ties: Literal['first', 'last'] = 'last',
@@ -2661,7 +2735,7 @@ def cummax(
 ) -> NDArray: ...
 @overload
 def cummin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     ties: Literal['first', 'last'] = 'last',
@@ -2682,7 +2756,7 @@ def cummin(
 ) -> jax.Array: ...
 @overload
 def cummin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     ties: Literal['first', 'last'] = 'last',
@@ -2692,7 +2766,7 @@ def cummin(
 ) -> NDArray: ...
 @overload
 def cumprod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     exclusive: _bool = False,
@@ -2713,7 +2787,7 @@ def cumprod(
 ) -> jax.Array: ...
 @overload
 def cumprod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     exclusive: _bool = False,
@@ -2851,7 +2925,7 @@ def cumprod_tangent(
 ) -> NDArray: ...
 @overload
 def cumsum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     exclusive: _bool = False,
@@ -2872,7 +2946,7 @@ def cumsum(
 ) -> jax.Array: ...
 @overload
 def cumsum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     exclusive: _bool = False,
@@ -2936,16 +3010,16 @@ def deformable_convolution(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def degrees(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def degrees(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Converts angles from radians to degrees: ``out = 180 x / pi``."""
 @overload
 def degrees(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def degrees(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def degrees(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 rad2deg = degrees
 @overload
 def depth_to_space(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     block_size: int,
     layout: Literal['NCHW', 'NHWC'] = 'NCHW',
     mode: Literal['DCR', 'CRD'] = 'DCR',
@@ -2966,7 +3040,7 @@ def depth_to_space(
 ) -> jax.Array: ...
 @overload
 def depth_to_space(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     block_size: int,
     layout: Literal['NCHW', 'NHWC'] = 'NCHW',
     mode: Literal['DCR', 'CRD'] = 'DCR',
@@ -2975,15 +3049,15 @@ def depth_to_space(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def det(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def det(a: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Determinant of a square matrix, or of each matrix of a stack."""
 @overload
 def det(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def det(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def det(a: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 linalg_det = det
 @overload
-def diag(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def diag(x: NDArray | ArrayInput, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Builds a matrix with diagonal ``x``, or extracts the diagonal of the matrix ``x``."""
 @overload
 def diag(
@@ -2994,10 +3068,16 @@ def diag(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def diag(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def diag(
+    x: NDArray | ArrayInput,
+    k: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def diag_embed(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -3020,7 +3100,7 @@ def diag_embed(
 ) -> jax.Array: ...
 @overload
 def diag_embed(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -3032,7 +3112,7 @@ def diag_embed(
 linalg_makediag = diag_embed
 @overload
 def diagonal(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -3053,7 +3133,7 @@ def diagonal(
 ) -> jax.Array: ...
 @overload
 def diagonal(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -3063,12 +3143,12 @@ def diagonal(
 ) -> NDArray: ...
 linalg_extractdiag = diagonal
 @overload
-def digamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def digamma(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Digamma function: the derivative of ``lgamma``."""
 @overload
 def digamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def digamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def digamma(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 psi = digamma
 @overload
 def dirichlet_log_density(
@@ -3152,10 +3232,10 @@ def dot(
 ) -> NDArray: ...
 @overload
 def dropout(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     rate: float = 0.5,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -3173,10 +3253,10 @@ def dropout(
 ) -> jax.Array: ...
 @overload
 def dropout(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     rate: float = 0.5,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
@@ -3238,7 +3318,7 @@ def dynamic_update_slice(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def eigh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def eigh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Eigenvalues and eigenvectors of Hermitian matrices: ``x @ vectors = vectors * values``."""
 @overload
 def eigh(
@@ -3248,14 +3328,19 @@ def eigh(
     req: _Request = None,
 ) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def eigh(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
+def eigh(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, NDArray]: ...
 @overload
-def eigvalsh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def eigvalsh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Eigenvalues of a Hermitian matrix, real and in ascending order."""
 @overload
 def eigvalsh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def eigvalsh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def eigvalsh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def einsum(
     equation: str,
@@ -3324,7 +3409,13 @@ def einsum(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def elu(x: NDArray, alpha: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
+def elu(
+    x: NDArray | ArrayInput,
+    alpha: float = 1.0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Exponential linear unit: ``x`` where positive, ``alpha (exp(x) - 1)`` elsewhere."""
 @overload
 def elu(
@@ -3335,14 +3426,20 @@ def elu(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def elu(x: NDArray, alpha: float = 1.0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def elu(
+    x: NDArray | ArrayInput,
+    alpha: float = 1.0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def entr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def entr(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Terms of an entropy: ``-x log(x)``, zero at zero, and minus infinity below zero."""
 @overload
 def entr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def entr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def entr(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def equal(
     x: NDArray | ArrayInput,
@@ -3371,44 +3468,44 @@ def equal(
 broadcast_equal = equal
 eq = equal
 @overload
-def erf(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def erf(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``."""
 @overload
 def erf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def erf(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def erfc(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def erfc(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Complementary error function, element-wise: ``1 - erf(x)``, accurate where that is small."""
 @overload
 def erfc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erfc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def erfc(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def erfinv(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def erfinv(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse error function: the number whose ``erf`` is ``x``; infinite at -1 and 1."""
 @overload
 def erfinv(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def erfinv(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def erfinv(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 erf_inv = erfinv
 @overload
-def exp(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def exp(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Exponential of ``x``, element-wise."""
 @overload
 def exp(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def exp(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def exp(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def exp2(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def exp2(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Exponential with base 2, element-wise: ``2^x``."""
 @overload
 def exp2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def exp2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def exp2(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def expand_dims(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int],
     *,
     out: _Out,
@@ -3425,22 +3522,22 @@ def expand_dims(
 ) -> jax.Array: ...
 @overload
 def expand_dims(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int],
     *,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def expm1(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def expm1(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Element-wise ``exp(x) - 1``, accurate near zero."""
 @overload
 def expm1(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def expm1(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def expm1(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def exponential_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -3467,7 +3564,7 @@ def exponential_decay(
 ) -> jax.Array: ...
 @overload
 def exponential_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -3558,7 +3655,7 @@ def fftfreq(
 ) -> NDArray: ...
 @overload
 def fftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -3579,7 +3676,7 @@ def fftn(
 ) -> jax.Array: ...
 @overload
 def fftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -3589,7 +3686,7 @@ def fftn(
 ) -> NDArray: ...
 @overload
 def fftshift(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: int | Sequence[int] | None = None,
     *,
     out: _Out,
@@ -3606,14 +3703,20 @@ def fftshift(
 ) -> jax.Array: ...
 @overload
 def fftshift(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: int | Sequence[int] | None = None,
     *,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def fill_diagonal(x: NDArray, value: float = 0.0, *, out: _Out, req: _Request = None) -> _Out:
+def fill_diagonal(
+    x: NDArray | ArrayInput,
+    value: float = 0.0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Fills the diagonals of square matrices with one number: ``out[i, i] = value``."""
 @overload
 def fill_diagonal(
@@ -3625,23 +3728,23 @@ def fill_diagonal(
 ) -> jax.Array: ...
 @overload
 def fill_diagonal(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     value: float = 0.0,
     *,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def flatten(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def flatten(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Flattens all axes of ``x`` but the first into one: the result has one row per batch entry."""
 @overload
 def flatten(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def flatten(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def flatten(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 Flatten = flatten
 @overload
 def flip(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     *,
     out: _Out,
@@ -3658,7 +3761,7 @@ def flip(
 ) -> jax.Array: ...
 @overload
 def flip(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     *,
     out: None = None,
@@ -3666,12 +3769,12 @@ def flip(
 ) -> NDArray: ...
 reverse = flip
 @overload
-def floor(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def floor(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Floor, element-wise: the greatest integer that is at most ``x``. Integers are unchanged."""
 @overload
 def floor(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def floor(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def floor(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def floor_divide(
     x: NDArray | ArrayInput,
@@ -3782,12 +3885,12 @@ def fully_connected(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def gamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def gamma(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Gamma function: ``gamma(n + 1) = n!``, and ``gamma(x + 1) = x gamma(x)`` for every ``x``."""
 @overload
 def gamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def gamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def gamma(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def gamma_density(
     a: NDArray | ArrayInput,
@@ -3901,14 +4004,20 @@ def gather_nd(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def gaussian(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def gaussian(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Gaussian, element-wise: ``exp(-x^2)``, zero at infinity together with all its derivatives."""
 @overload
 def gaussian(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def gaussian(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def gaussian(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def gelu(x: NDArray, approximate: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
+def gelu(
+    x: NDArray | ArrayInput,
+    approximate: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Gaussian error linear unit: ``x Phi(x)`` with the normal distribution function ``Phi``."""
 @overload
 def gelu(
@@ -3920,7 +4029,7 @@ def gelu(
 ) -> jax.Array: ...
 @overload
 def gelu(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     approximate: _bool = False,
     *,
     out: None = None,
@@ -4003,7 +4112,12 @@ def gemm2(
 ) -> NDArray: ...
 linalg_gemm2 = gemm2
 @overload
-def get_tensor_from_selected_rows(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def get_tensor_from_selected_rows(
+    x: NDArray | ArrayInput,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """The dense array whose rows ``x`` names, with zeros elsewhere; dense arrays are unchanged."""
 @overload
 def get_tensor_from_selected_rows(
@@ -4014,7 +4128,7 @@ def get_tensor_from_selected_rows(
 ) -> jax.Array: ...
 @overload
 def get_tensor_from_selected_rows(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     *,
     out: None = None,
     req: _Request = None,
@@ -4047,7 +4161,13 @@ def global_norm(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def gradient_multiplier(x: NDArray, factor: float, *, out: _Out, req: _Request = None) -> _Out:
+def gradient_multiplier(
+    x: NDArray | ArrayInput,
+    factor: float,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Returns ``x`` and multiplies its gradient by ``factor``."""
 @overload
 def gradient_multiplier(
@@ -4059,7 +4179,7 @@ def gradient_multiplier(
 ) -> jax.Array: ...
 @overload
 def gradient_multiplier(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     factor: float,
     *,
     out: None = None,
@@ -4067,7 +4187,7 @@ def gradient_multiplier(
 ) -> NDArray: ...
 @overload
 def gradient_reversal(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     scale: float = 1.0,
     *,
     out: _Out,
@@ -4084,7 +4204,7 @@ def gradient_reversal(
 ) -> jax.Array: ...
 @overload
 def gradient_reversal(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     scale: float = 1.0,
     *,
     out: None = None,
@@ -4147,7 +4267,7 @@ broadcast_greater_equal = greater_equal
 ge = greater_equal
 @overload
 def grid_generator(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     transform_type: Literal['affine', 'warp'] = 'affine',
     target_shape: Sequence[int] | None = None,
     *,
@@ -4166,7 +4286,7 @@ def grid_generator(
 ) -> jax.Array: ...
 @overload
 def grid_generator(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     transform_type: Literal['affine', 'warp'] = 'affine',
     target_shape: Sequence[int] | None = None,
     *,
@@ -4288,7 +4408,7 @@ def gru(
     req: _Request = None,
 ) -> tuple[NDArray, NDArray]: ...
 @overload
-def hard_sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def hard_sigmoid(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Piecewise linear sigmoid, element-wise: ``min(max(x / 6 + 1/2, 0), 1)``."""
 @overload
 def hard_sigmoid(
@@ -4298,10 +4418,10 @@ def hard_sigmoid(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def hard_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def hard_sigmoid(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 hardsigmoid = hard_sigmoid
 @overload
-def hard_swish(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def hard_swish(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Piecewise quadratic approximation of ``silu``, element-wise: ``x hard_sigmoid(x)``."""
 @overload
 def hard_swish(
@@ -4311,11 +4431,11 @@ def hard_swish(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def hard_swish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def hard_swish(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 hard_silu = hard_swish
 hardswish = hard_swish
 @overload
-def hard_tanh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def hard_tanh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Piecewise linear tanh: ``min(max(x, -1), 1)``. Its derivative at -1 and 1 is zero."""
 @overload
 def hard_tanh(
@@ -4325,11 +4445,11 @@ def hard_tanh(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def hard_tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def hard_tanh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 hardtanh = hard_tanh
 @overload
 def hfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4350,7 +4470,7 @@ def hfft(
 ) -> jax.Array: ...
 @overload
 def hfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4391,7 +4511,7 @@ def hinge(
 ) -> NDArray: ...
 @overload
 def hot_labels(
-    label: NDArray,
+    label: NDArray | ArrayInput,
     num_classes: int,
     axis: int = -1,
     *,
@@ -4402,7 +4522,7 @@ def hot_labels(
     """One-hot encoding of labels along the new ``axis``, with labels truncated to integers."""
 @overload
 def hot_labels(
-    label: NDArray,
+    label: NDArray | ArrayInput,
     num_classes: int,
     axis: int,
     dtype: DTypeLike,
@@ -4432,7 +4552,7 @@ def hot_labels(
 ) -> jax.Array: ...
 @overload
 def hot_labels(
-    label: NDArray,
+    label: NDArray | ArrayInput,
     num_classes: int,
     axis: int = -1,
     *,
@@ -4442,7 +4562,7 @@ def hot_labels(
 ) -> NDArray: ...
 @overload
 def hot_labels(
-    label: NDArray,
+    label: NDArray | ArrayInput,
     num_classes: int,
     axis: int,
     dtype: DTypeLike,
@@ -4506,18 +4626,18 @@ def hypot(
 ) -> NDArray: ...
 broadcast_hypot = hypot
 @overload
-def identity(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def identity(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Identity: ``out = x``."""
 @overload
 def identity(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def identity(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def identity(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 assign = identity
 clone = identity
 positive = identity
 @overload
 def ifft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4538,7 +4658,7 @@ def ifft(
 ) -> jax.Array: ...
 @overload
 def ifft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4548,7 +4668,7 @@ def ifft(
 ) -> NDArray: ...
 @overload
 def ifftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4569,7 +4689,7 @@ def ifftn(
 ) -> jax.Array: ...
 @overload
 def ifftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4579,7 +4699,7 @@ def ifftn(
 ) -> NDArray: ...
 @overload
 def ifftshift(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: int | Sequence[int] | None = None,
     *,
     out: _Out,
@@ -4596,7 +4716,7 @@ def ifftshift(
 ) -> jax.Array: ...
 @overload
 def ifftshift(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: int | Sequence[int] | None = None,
     *,
     out: None = None,
@@ -4604,7 +4724,7 @@ def ifftshift(
 ) -> NDArray: ...
 @overload
 def ihfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4625,7 +4745,7 @@ def ihfft(
 ) -> jax.Array: ...
 @overload
 def ihfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4635,7 +4755,7 @@ def ihfft(
 ) -> NDArray: ...
 @overload
 def im2col(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     kernel: int | Sequence[int],
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -4658,7 +4778,7 @@ def im2col(
 ) -> jax.Array: ...
 @overload
 def im2col(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     kernel: int | Sequence[int],
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -4668,12 +4788,12 @@ def im2col(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def imag(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def imag(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Imaginary part of ``x``; zero if ``x`` is real."""
 @overload
 def imag(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def imag(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def imag(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def incomplete_gamma(
     a: NDArray | ArrayInput,
@@ -4835,7 +4955,13 @@ def instance_norm(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def integer_power(x: NDArray, exponent: int, *, out: _Out, req: _Request = None) -> _Out:
+def integer_power(
+    x: NDArray | ArrayInput,
+    exponent: int,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Power with a fixed integer exponent, element-wise, by repeated multiplication."""
 @overload
 def integer_power(
@@ -4847,24 +4973,24 @@ def integer_power(
 ) -> jax.Array: ...
 @overload
 def integer_power(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     exponent: int,
     *,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def inv(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def inv(a: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Inverse of a square matrix, or of each matrix of a stack: ``a @ out`` is the identity."""
 @overload
 def inv(a: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def inv(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def inv(a: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 inverse = inv
 linalg_inverse = inv
 @overload
 def inverse_time_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -4887,7 +5013,7 @@ def inverse_time_decay(
 ) -> jax.Array: ...
 @overload
 def inverse_time_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -4898,7 +5024,7 @@ def inverse_time_decay(
 ) -> NDArray: ...
 @overload
 def irfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4919,7 +5045,7 @@ def irfft(
 ) -> jax.Array: ...
 @overload
 def irfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4929,7 +5055,7 @@ def irfft(
 ) -> NDArray: ...
 @overload
 def irfftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4950,7 +5076,7 @@ def irfftn(
 ) -> jax.Array: ...
 @overload
 def irfftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -4959,27 +5085,27 @@ def irfftn(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def isfinite(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def isfinite(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Tests whether each entry is finite: neither infinite nor NaN."""
 @overload
 def isfinite(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isfinite(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def isfinite(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 is_finite = isfinite
 @overload
-def isinf(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def isinf(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Tests each entry for positive or negative infinity."""
 @overload
 def isinf(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isinf(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def isinf(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def isnan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def isnan(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Tests each entry for NaN."""
 @overload
 def isnan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def isnan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def isnan(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def jax_function(
     *operands: NDArray | ArrayLike,
@@ -5208,7 +5334,7 @@ def l1_loss(
 l1 = l1_loss
 @overload
 def l2_normalize(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     eps: float = 1e-10,
     *,
@@ -5227,7 +5353,7 @@ def l2_normalize(
 ) -> jax.Array: ...
 @overload
 def l2_normalize(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     eps: float = 1e-10,
     *,
@@ -5402,7 +5528,13 @@ def layer_norm(
 ) -> NDArray: ...
 LayerNorm = layer_norm
 @overload
-def leaky_relu(x: NDArray, slope: float = 0.01, *, out: _Out, req: _Request = None) -> _Out:
+def leaky_relu(
+    x: NDArray | ArrayInput,
+    slope: float = 0.01,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Leaky rectified linear unit: ``x`` where positive, ``slope x`` elsewhere."""
 @overload
 def leaky_relu(
@@ -5414,7 +5546,7 @@ def leaky_relu(
 ) -> jax.Array: ...
 @overload
 def leaky_relu(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     slope: float = 0.01,
     *,
     out: None = None,
@@ -5422,7 +5554,7 @@ def leaky_relu(
 ) -> NDArray: ...
 @overload
 def length_mask(
-    length: NDArray,
+    length: NDArray | ArrayInput,
     size: int,
     axis: int = -1,
     *,
@@ -5441,7 +5573,7 @@ def length_mask(
 ) -> jax.Array: ...
 @overload
 def length_mask(
-    length: NDArray,
+    length: NDArray | ArrayInput,
     size: int,
     axis: int = -1,
     *,
@@ -5557,12 +5689,12 @@ def let_through(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def lgamma(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def lgamma(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
 @overload
 def lgamma(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def lgamma(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def lgamma(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 gammaln = lgamma
 @overload
 def linear_recurrence(
@@ -5803,7 +5935,7 @@ def linear_warmup(
 ) -> NDArray: ...
 @overload
 def local_response_norm(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     nsize: int,
     alpha: float = 0.0001,
     beta: float = 0.75,
@@ -5828,7 +5960,7 @@ def local_response_norm(
 ) -> jax.Array: ...
 @overload
 def local_response_norm(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     nsize: int,
     alpha: float = 0.0001,
     beta: float = 0.75,
@@ -5840,42 +5972,42 @@ def local_response_norm(
 ) -> NDArray: ...
 LRN = local_response_norm
 @overload
-def log(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Natural logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
 def log(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def log10(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log10(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Base-10 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
 def log10(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log10(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log10(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def log1p(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log1p(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Element-wise ``log(1 + x)``, accurate near zero."""
 @overload
 def log1p(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log1p(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log1p(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def log2(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log2(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Base-2 logarithm, element-wise; minus infinity at zero, NaN for negative numbers."""
 @overload
 def log2(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log2(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log2(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def log_ndtr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log_ndtr(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of ``ndtr``, computed without underflow: about ``-x^2 / 2`` far below zero."""
 @overload
 def log_ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def log_ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log_ndtr(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def log_sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def log_sigmoid(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Logarithm of the sigmoid, element-wise: ``log(sigmoid(x))``, computed without underflow."""
 @overload
 def log_sigmoid(
@@ -5885,11 +6017,11 @@ def log_sigmoid(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def log_sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def log_sigmoid(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 logsigmoid = log_sigmoid
 @overload
 def log_softmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -5908,7 +6040,7 @@ def log_softmax(
 ) -> jax.Array: ...
 @overload
 def log_softmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -5998,7 +6130,7 @@ def logaddexp2(
 ) -> NDArray: ...
 @overload
 def logcumsumexp(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     *,
@@ -6017,7 +6149,7 @@ def logcumsumexp(
 ) -> jax.Array: ...
 @overload
 def logcumsumexp(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | None = None,
     reverse: _bool = False,
     *,
@@ -6052,7 +6184,7 @@ def logical_and(
 ) -> NDArray: ...
 broadcast_logical_and = logical_and
 @overload
-def logical_not(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def logical_not(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Element-wise logical not of ``x``; any nonzero number counts as true."""
 @overload
 def logical_not(
@@ -6062,7 +6194,7 @@ def logical_not(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def logical_not(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def logical_not(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def logical_or(
     x: NDArray | ArrayInput,
@@ -6145,15 +6277,15 @@ def logistic_regression_output(
 ) -> NDArray: ...
 LogisticRegressionOutput = logistic_regression_output
 @overload
-def logit(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def logit(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Log-odds, the inverse of ``sigmoid``: ``log(x / (1 - x))``, infinite at 0 and 1."""
 @overload
 def logit(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def logit(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def logit(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def logsumexp(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -6172,7 +6304,7 @@ def logsumexp(
 ) -> jax.Array: ...
 @overload
 def logsumexp(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -6213,7 +6345,7 @@ def lookup_table(
 embedding = lookup_table
 @overload
 def lp_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -6242,7 +6374,7 @@ def lp_pooling(
 ) -> jax.Array: ...
 @overload
 def lp_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -6255,7 +6387,7 @@ def lp_pooling(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def lq(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def lq(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """LQ decomposition ``x = lower @ q`` with ``q @ q^H`` the identity and ``lower`` triangular."""
 @overload
 def lq(
@@ -6265,7 +6397,12 @@ def lq(
     req: _Request = None,
 ) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def lq(x: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
+def lq(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, NDArray]: ...
 gelqf = lq
 linalg_gelqf = lq
 @overload
@@ -6375,7 +6512,7 @@ def mae_regression_output(
 MAERegressionOutput = mae_regression_output
 @overload
 def make_loss(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     grad_scale: float = 1.0,
     valid_thresh: float = 0.0,
     normalization: Literal['null', 'batch', 'valid'] = 'null',
@@ -6396,7 +6533,7 @@ def make_loss(
 ) -> jax.Array: ...
 @overload
 def make_loss(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     grad_scale: float = 1.0,
     valid_thresh: float = 0.0,
     normalization: Literal['null', 'batch', 'valid'] = 'null',
@@ -6527,7 +6664,7 @@ batch_matmul = matmul
 mm = matmul
 mv = matmul
 @overload
-def matrix_power(a: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
+def matrix_power(a: NDArray | ArrayInput, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Integer power of a square matrix: ``out = a @ a @ ... @ a`` with ``n`` factors."""
 @overload
 def matrix_power(
@@ -6538,10 +6675,16 @@ def matrix_power(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def matrix_power(a: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
+def matrix_power(
+    a: NDArray | ArrayInput,
+    n: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def max(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     ties: Literal['split', 'all', 'first'] = 'split',
@@ -6562,7 +6705,7 @@ def max(
 ) -> jax.Array: ...
 @overload
 def max(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     ties: Literal['split', 'all', 'first'] = 'split',
@@ -6575,7 +6718,7 @@ max_axis = max
 reduce_max = max
 @overload
 def max_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -6604,7 +6747,7 @@ def max_pooling(
 ) -> jax.Array: ...
 @overload
 def max_pooling(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     kernel: int | Sequence[int] | None = None,
     stride: int | Sequence[int] | None = None,
     padding: int | Sequence[int | Sequence[int]] | Literal['same', 'valid'] = 0,
@@ -6740,7 +6883,7 @@ broadcast_maximum = maximum
 elementwise_max = maximum
 @overload
 def mean(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -6759,7 +6902,7 @@ def mean(
 ) -> jax.Array: ...
 @overload
 def mean(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -6800,7 +6943,7 @@ def mean_squared_error(
 ) -> NDArray: ...
 mse_loss = mean_squared_error
 @overload
-def merge_selected_rows(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def merge_selected_rows(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """The same array with each row named once, in ascending order; dense arrays are unchanged."""
 @overload
 def merge_selected_rows(
@@ -6810,10 +6953,15 @@ def merge_selected_rows(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def merge_selected_rows(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def merge_selected_rows(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def min(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     ties: Literal['split', 'all', 'first'] = 'split',
@@ -6834,7 +6982,7 @@ def min(
 ) -> jax.Array: ...
 @overload
 def min(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     ties: Literal['split', 'all', 'first'] = 'split',
@@ -6901,12 +7049,12 @@ def minus(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def mish(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def mish(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Mish, element-wise: ``x tanh(softplus(x))``."""
 @overload
 def mish(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def mish(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def mish(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def momentum(
     param: NDArray | ArrayInput,
@@ -6949,7 +7097,7 @@ def momentum(
 ) -> tuple[NDArray, NDArray]: ...
 @overload
 def moveaxis(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     source: int | Sequence[int],
     destination: int | Sequence[int],
     *,
@@ -6968,7 +7116,7 @@ def moveaxis(
 ) -> jax.Array: ...
 @overload
 def moveaxis(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     source: int | Sequence[int],
     destination: int | Sequence[int],
     *,
@@ -7006,7 +7154,7 @@ elementwise_mul = multiply
 elemwise_mul = multiply
 @overload
 def nanprod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7025,7 +7173,7 @@ def nanprod(
 ) -> jax.Array: ...
 @overload
 def nanprod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7034,7 +7182,7 @@ def nanprod(
 ) -> NDArray: ...
 @overload
 def nansum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7053,7 +7201,7 @@ def nansum(
 ) -> jax.Array: ...
 @overload
 def nansum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7062,7 +7210,7 @@ def nansum(
 ) -> NDArray: ...
 @overload
 def natural_exp_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -7085,7 +7233,7 @@ def natural_exp_decay(
 ) -> jax.Array: ...
 @overload
 def natural_exp_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     transition_steps: float,
     decay_rate: float,
@@ -7095,26 +7243,26 @@ def natural_exp_decay(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def ndtr(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def ndtr(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Distribution function of the normal distribution, accurate where it is small."""
 @overload
 def ndtr(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ndtr(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def ndtr(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def ndtri(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def ndtri(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Quantile of the normal distribution: the number whose ``ndtr`` is ``x``."""
 @overload
 def ndtri(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def ndtri(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def ndtri(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def negative(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def negative(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Negation, element-wise: ``out = -x``."""
 @overload
 def negative(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def negative(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def negative(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 neg = negative
 @overload
 def nll(
@@ -7152,7 +7300,7 @@ def nll(
 ) -> NDArray: ...
 @overload
 def noam_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     d_model: float,
     warmup_steps: float,
     learning_rate: float = 1.0,
@@ -7173,7 +7321,7 @@ def noam_decay(
 ) -> jax.Array: ...
 @overload
 def noam_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     d_model: float,
     warmup_steps: float,
     learning_rate: float = 1.0,
@@ -7218,7 +7366,7 @@ def nondifferentiable_call(
 ) -> tuple[NDArray, ...]: ...
 @overload
 def norm(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     ord: float = 2.0,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
@@ -7239,7 +7387,7 @@ def norm(
 ) -> jax.Array: ...
 @overload
 def norm(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     ord: float = 2.0,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
@@ -7305,7 +7453,7 @@ broadcast_not_equal = not_equal
 ne = not_equal
 @overload
 def one_hot(
-    ids: NDArray,
+    ids: NDArray | ArrayInput,
     num_classes: int,
     axis: int = -1,
     dtype: DTypeLike | None = None,
@@ -7326,7 +7474,7 @@ def one_hot(
 ) -> jax.Array: ...
 @overload
 def one_hot(
-    ids: NDArray,
+    ids: NDArray | ArrayInput,
     num_classes: int,
     axis: int = -1,
     dtype: DTypeLike | None = None,
@@ -7362,7 +7510,7 @@ def outer(
 ger = outer
 @overload
 def pad(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     pad_width: int | Sequence[Sequence[int]],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_value: int | float = 0,
@@ -7383,7 +7531,7 @@ def pad(
 ) -> jax.Array: ...
 @overload
 def pad(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     pad_width: int | Sequence[Sequence[int]],
     mode: Literal['constant', 'edge', 'reflect', 'symmetric', 'wrap'] = 'constant',
     constant_value: int | float = 0,
@@ -7393,7 +7541,7 @@ def pad(
 ) -> NDArray: ...
 @overload
 def pad_slice(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shape: Sequence[int],
     begin: Sequence[int],
     step: Sequence[int],
@@ -7414,7 +7562,7 @@ def pad_slice(
 ) -> jax.Array: ...
 @overload
 def pad_slice(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shape: Sequence[int],
     begin: Sequence[int],
     step: Sequence[int],
@@ -7424,7 +7572,7 @@ def pad_slice(
 ) -> NDArray: ...
 @overload
 def permute_dims(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: Sequence[int] | None = None,
     *,
     out: _Out,
@@ -7441,7 +7589,7 @@ def permute_dims(
 ) -> jax.Array: ...
 @overload
 def permute_dims(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axes: Sequence[int] | None = None,
     *,
     out: None = None,
@@ -7484,7 +7632,7 @@ def pick(
 ) -> NDArray: ...
 @overload
 def piecewise_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     boundaries: Sequence[int],
     values: Sequence[float],
     *,
@@ -7503,7 +7651,7 @@ def piecewise_decay(
 ) -> jax.Array: ...
 @overload
 def piecewise_decay(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     boundaries: Sequence[int],
     values: Sequence[float],
     *,
@@ -7511,7 +7659,13 @@ def piecewise_decay(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def pinv(x: NDArray, rcond: float | None = None, *, out: _Out, req: _Request = None) -> _Out:
+def pinv(
+    x: NDArray | ArrayInput,
+    rcond: float | None = None,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Moore-Penrose pseudoinverse: the matrix of least norm with ``x @ out @ x = x``."""
 @overload
 def pinv(
@@ -7523,7 +7677,7 @@ def pinv(
 ) -> jax.Array: ...
 @overload
 def pinv(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     rcond: float | None = None,
     *,
     out: None = None,
@@ -7557,7 +7711,7 @@ def poisson_log_density(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def polygamma(x: NDArray, n: int, *, out: _Out, req: _Request = None) -> _Out:
+def polygamma(x: NDArray | ArrayInput, n: int, *, out: _Out, req: _Request = None) -> _Out:
     """Polygamma function: the ``n``-th derivative of ``digamma``, for ``n >= 1``."""
 @overload
 def polygamma(
@@ -7568,10 +7722,16 @@ def polygamma(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def polygamma(x: NDArray, n: int, *, out: None = None, req: _Request = None) -> NDArray: ...
+def polygamma(
+    x: NDArray | ArrayInput,
+    n: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def polynomial_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     end_value: float,
     transition_steps: float,
@@ -7596,7 +7756,7 @@ def polynomial_schedule(
 ) -> jax.Array: ...
 @overload
 def polynomial_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     end_value: float,
     transition_steps: float,
@@ -7608,7 +7768,13 @@ def polynomial_schedule(
 ) -> NDArray: ...
 linear_schedule = polynomial_schedule
 @overload
-def potri(a: NDArray, lower: _bool = True, *, out: _Out, req: _Request = None) -> _Out:
+def potri(
+    a: NDArray | ArrayInput,
+    lower: _bool = True,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``."""
 @overload
 def potri(
@@ -7620,7 +7786,7 @@ def potri(
 ) -> jax.Array: ...
 @overload
 def potri(
-    a: NDArray,
+    a: NDArray | ArrayInput,
     lower: _bool = True,
     *,
     out: None = None,
@@ -7685,7 +7851,7 @@ def prelu(
 ) -> NDArray: ...
 @overload
 def reduce_prod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7704,7 +7870,7 @@ def reduce_prod(
 ) -> jax.Array: ...
 @overload
 def reduce_prod(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -7712,7 +7878,13 @@ def reduce_prod(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def product_of_others(x: NDArray, axis: int = -1, *, out: _Out, req: _Request = None) -> _Out:
+def product_of_others(
+    x: NDArray | ArrayInput,
+    axis: int = -1,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Product of all other entries along ``axis``: ``out[i] = prod(x[j] for j != i)``."""
 @overload
 def product_of_others(
@@ -7724,7 +7896,7 @@ def product_of_others(
 ) -> jax.Array: ...
 @overload
 def product_of_others(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = -1,
     *,
     out: None = None,
@@ -7784,7 +7956,7 @@ def product_of_others_tangent(
 ) -> NDArray: ...
 @overload
 def qr(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
     out: _Out,
@@ -7801,19 +7973,19 @@ def qr(
 ) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def qr(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     mode: Literal['reduced', 'complete'] = 'reduced',
     *,
     out: None = None,
     req: _Request = None,
 ) -> tuple[NDArray, NDArray]: ...
 @overload
-def radians(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def radians(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Converts angles from degrees to radians: ``out = pi x / 180``."""
 @overload
 def radians(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def radians(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def radians(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 deg2rad = radians
 @overload
 def random_bernoulli(
@@ -7821,7 +7993,7 @@ def random_bernoulli(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7832,7 +8004,7 @@ def random_bernoulli(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -7844,7 +8016,7 @@ def random_beta(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7867,17 +8039,17 @@ def random_beta(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
 def random_categorical(
-    logits: NDArray,
+    logits: NDArray | ArrayInput,
     axis: int = -1,
     shape: int | Sequence[int] | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7894,11 +8066,11 @@ def random_categorical(
 ) -> jax.Array: ...
 @overload
 def random_categorical(
-    logits: NDArray,
+    logits: NDArray | ArrayInput,
     axis: int = -1,
     shape: int | Sequence[int] | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -7909,7 +8081,7 @@ def random_exponential(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7920,7 +8092,7 @@ def random_exponential(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -7931,7 +8103,7 @@ def random_gamma(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7954,7 +8126,7 @@ def random_gamma(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -7965,7 +8137,7 @@ def random_integers(
     shape: int | Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -7977,7 +8149,7 @@ def random_integers(
     shape: int | Sequence[int] = (),
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -7989,7 +8161,7 @@ def random_normal(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -8001,18 +8173,18 @@ def random_normal(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 normal = random_normal
 @overload
 def random_permutation(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = 0,
     inverse: _bool = False,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -8029,11 +8201,11 @@ def random_permutation(
 ) -> jax.Array: ...
 @overload
 def random_permutation(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = 0,
     inverse: _bool = False,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -8045,7 +8217,7 @@ def random_poisson(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -8056,7 +8228,7 @@ def random_poisson(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -8070,7 +8242,7 @@ def random_truncated_normal(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -8084,7 +8256,7 @@ def random_truncated_normal(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
@@ -8096,7 +8268,7 @@ def random_uniform(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: _Out,
     req: _Request = None,
 ) -> _Out:
@@ -8108,27 +8280,27 @@ def random_uniform(
     shape: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 uniform = random_uniform
 @overload
-def rcbrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def rcbrt(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal cube root, element-wise: ``1 / cbrt(x)``; infinite at zero."""
 @overload
 def rcbrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def rcbrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def rcbrt(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def real(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def real(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Real part of ``x``; ``x`` itself if it is real."""
 @overload
 def real(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def real(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def real(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def reciprocal(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def reciprocal(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal, element-wise: ``out = 1 / x``."""
 @overload
 def reciprocal(
@@ -8138,7 +8310,7 @@ def reciprocal(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def reciprocal(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def reciprocal(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def recompute(
     *operands: NDArray | ArrayLike,
@@ -8216,19 +8388,19 @@ def rel_entr(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def relu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def relu(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Rectified linear unit, element-wise: ``max(x, 0)``. Its derivative at zero is zero."""
 @overload
 def relu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def relu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def relu(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def relu6(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def relu6(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Rectified linear unit capped at 6: ``min(max(x, 0), 6)``. Its derivative at 0 and 6 is zero."""
 @overload
 def relu6(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def relu6(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def relu6(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def remainder(
     x: NDArray | ArrayInput,
@@ -8260,7 +8432,7 @@ floor_mod = remainder
 mod = remainder
 @overload
 def repeat_interleave(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     repeats: int | Sequence[int],
     axis: int | None = None,
     *,
@@ -8279,7 +8451,7 @@ def repeat_interleave(
 ) -> jax.Array: ...
 @overload
 def repeat_interleave(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     repeats: int | Sequence[int],
     axis: int | None = None,
     *,
@@ -8314,7 +8486,7 @@ def reshape_like(
 view_as = reshape_like
 @overload
 def resize(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     size: int | Sequence[int],
     method: Literal['nearest', 'linear', 'bilinear'] = 'linear',
     align_corners: _bool = False,
@@ -8337,7 +8509,7 @@ def resize(
 ) -> jax.Array: ...
 @overload
 def resize(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     size: int | Sequence[int],
     method: Literal['nearest', 'linear', 'bilinear'] = 'linear',
     align_corners: _bool = False,
@@ -8348,7 +8520,7 @@ def resize(
 ) -> NDArray: ...
 @overload
 def resize_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     method: Literal['nearest', 'linear', 'bilinear'] = 'linear',
     align_corners: _bool = False,
@@ -8371,7 +8543,7 @@ def resize_gradient(
 ) -> jax.Array: ...
 @overload
 def resize_gradient(
-    cotangent: NDArray,
+    cotangent: NDArray | ArrayInput,
     shape: Sequence[int],
     method: Literal['nearest', 'linear', 'bilinear'] = 'linear',
     align_corners: _bool = False,
@@ -8382,7 +8554,7 @@ def resize_gradient(
 ) -> NDArray: ...
 @overload
 def rfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -8403,7 +8575,7 @@ def rfft(
 ) -> jax.Array: ...
 @overload
 def rfft(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int | None = None,
     axis: int = -1,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -8432,7 +8604,7 @@ def rfftfreq(
 ) -> NDArray: ...
 @overload
 def rfftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -8453,7 +8625,7 @@ def rfftn(
 ) -> jax.Array: ...
 @overload
 def rfftn(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     s: Sequence[int] | None = None,
     axes: Sequence[int] | None = None,
     norm: Literal['backward', 'ortho', 'forward'] = 'backward',
@@ -8795,7 +8967,7 @@ def roi_pooling(
 ROIPooling = roi_pooling
 @overload
 def roll(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
     *,
@@ -8814,7 +8986,7 @@ def roll(
 ) -> jax.Array: ...
 @overload
 def roll(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
     *,
@@ -8822,7 +8994,13 @@ def roll(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def round(x: NDArray, decimals: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def round(
+    x: NDArray | ArrayInput,
+    decimals: int = 0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Rounds to the given number of ``decimals``, with halves to even."""
 @overload
 def round(
@@ -8833,11 +9011,17 @@ def round(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def round(x: NDArray, decimals: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def round(
+    x: NDArray | ArrayInput,
+    decimals: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 around = round
 rint = round
 @overload
-def round_straight_through(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def round_straight_through(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Rounds to the nearest integer, halves to even, with the gradient of the identity."""
 @overload
 def round_straight_through(
@@ -8847,17 +9031,22 @@ def round_straight_through(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def round_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def round_straight_through(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 round_ste = round_straight_through
 @overload
-def rsqrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def rsqrt(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Reciprocal square root: ``1 / sqrt(x)``; infinite at zero, NaN for negative numbers."""
 @overload
 def rsqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def rsqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def rsqrt(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def scale(x: NDArray, scale: float, *, out: _Out, req: _Request = None) -> _Out:
+def scale(x: NDArray | ArrayInput, scale: float, *, out: _Out, req: _Request = None) -> _Out:
     """Product with a constant number: ``out = scale * x``."""
 @overload
 def scale(
@@ -8868,10 +9057,16 @@ def scale(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def scale(x: NDArray, scale: float, *, out: None = None, req: _Request = None) -> NDArray: ...
+def scale(
+    x: NDArray | ArrayInput,
+    scale: float,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def scale_paired_bins(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int,
     factor: float,
     axis: int = -1,
@@ -8892,7 +9087,7 @@ def scale_paired_bins(
 ) -> jax.Array: ...
 @overload
 def scale_paired_bins(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     n: int,
     factor: float,
     axis: int = -1,
@@ -8948,7 +9143,7 @@ def scan_prefix(
     length: int,
     reverse: _bool = False,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -8966,7 +9161,7 @@ def scan_prefix(
     length: int,
     reverse: _bool = False,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -8983,7 +9178,7 @@ def scan_prefix(
     reverse: _bool = False,
     use_key: _bool = False,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -9049,7 +9244,7 @@ def scan_prefix(
     length: int,
     reverse: _bool = False,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
@@ -9066,7 +9261,7 @@ def scan_prefix(
     length: int,
     reverse: _bool = False,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
@@ -9083,7 +9278,7 @@ def scan_prefix(
     reverse: _bool = False,
     use_key: _bool = False,
     *,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
@@ -9151,12 +9346,12 @@ def scatter_nd(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def selu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def selu(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Scaled exponential linear unit, element-wise: ``1.0507 elu(x, alpha=1.67326)``."""
 @overload
 def selu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def selu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def selu(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def sequence_argmax(
     x: NDArray | ArrayInput,
@@ -9367,7 +9562,7 @@ def sequence_expand_as(
 ) -> NDArray: ...
 @overload
 def sequence_ids(
-    offsets: NDArray,
+    offsets: NDArray | ArrayInput,
     total_length: int,
     *,
     out: _Out,
@@ -9384,7 +9579,7 @@ def sequence_ids(
 ) -> jax.Array: ...
 @overload
 def sequence_ids(
-    offsets: NDArray,
+    offsets: NDArray | ArrayInput,
     total_length: int,
     *,
     out: None = None,
@@ -9419,7 +9614,7 @@ def sequence_last(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def sequence_lengths(offsets: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sequence_lengths(offsets: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """The length of each sequence: ``offsets[s + 1] - offsets[s]``, of dtype int32."""
 @overload
 def sequence_lengths(
@@ -9429,7 +9624,12 @@ def sequence_lengths(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def sequence_lengths(offsets: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sequence_lengths(
+    offsets: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def sequence_mask(
     data: NDArray | ArrayInput,
@@ -9462,7 +9662,7 @@ def sequence_mask(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def sequence_offsets(length: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sequence_offsets(length: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """The offsets of consecutive sequences of the given lengths."""
 @overload
 def sequence_offsets(
@@ -9472,7 +9672,12 @@ def sequence_offsets(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def sequence_offsets(length: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sequence_offsets(
+    length: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def sequence_pad(
     x: NDArray | ArrayInput,
@@ -9682,7 +9887,7 @@ def sgd(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def shard(x: NDArray, sharding: Any, *, out: _Out, req: _Request = None) -> _Out:
+def shard(x: NDArray | ArrayInput, sharding: Any, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x``, split over the devices of the current mesh."""
 @overload
 def shard(
@@ -9693,14 +9898,20 @@ def shard(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def shard(x: NDArray, sharding: Any, *, out: None = None, req: _Request = None) -> NDArray: ...
+def shard(
+    x: NDArray | ArrayInput,
+    sharding: Any,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def sigmoid(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sigmoid(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Logistic sigmoid, element-wise: ``1 / (1 + exp(-x))``, computed without overflow."""
 @overload
 def sigmoid(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sigmoid(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sigmoid(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 expit = sigmoid
 logistic = sigmoid
 @overload
@@ -9731,15 +9942,15 @@ def sigmoid_cross_entropy(
 sigmoid_binary_cross_entropy = sigmoid_cross_entropy
 sigmoid_cross_entropy_with_logits = sigmoid_cross_entropy
 @overload
-def sign(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sign(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sign of each entry: -1, 0 or 1 for real numbers, ``x / |x|`` or 0 for complex numbers."""
 @overload
 def sign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sign(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 sgn = sign
 @overload
-def sign_straight_through(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sign_straight_through(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sign of each entry, -1, 0 or 1, with the gradient of the identity."""
 @overload
 def sign_straight_through(
@@ -9749,25 +9960,30 @@ def sign_straight_through(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def sign_straight_through(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sign_straight_through(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 sign_ste = sign_straight_through
 @overload
-def silu(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def silu(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sigmoid-weighted linear unit, element-wise: ``x sigmoid(x)``."""
 @overload
 def silu(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def silu(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def silu(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 swish = silu
 @overload
-def sin(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sin(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sine of an angle in radians, element-wise."""
 @overload
 def sin(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sin(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sin(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def sinc(x: NDArray, n: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def sinc(x: NDArray | ArrayInput, n: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Normalized sinc function ``sin(pi x) / (pi x)``, one at zero, or its ``n``-th derivative."""
 @overload
 def sinc(
@@ -9778,17 +9994,23 @@ def sinc(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def sinc(x: NDArray, n: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sinc(
+    x: NDArray | ArrayInput,
+    n: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def sinh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sinh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic sine, element-wise."""
 @overload
 def sinh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sinh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sinh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def slice(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     begin: Sequence[int | None],
     end: Sequence[int | None],
     step: Sequence[int | None] | None = None,
@@ -9809,7 +10031,7 @@ def slice(
 ) -> jax.Array: ...
 @overload
 def slice(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     begin: Sequence[int | None],
     end: Sequence[int | None],
     step: Sequence[int | None] | None = None,
@@ -9819,7 +10041,7 @@ def slice(
 ) -> NDArray: ...
 @overload
 def slice_axis(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int,
     begin: int,
     end: int | None,
@@ -9840,7 +10062,7 @@ def slice_axis(
 ) -> jax.Array: ...
 @overload
 def slice_axis(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int,
     begin: int,
     end: int | None,
@@ -9877,7 +10099,7 @@ def slice_like(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def slogdet(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def slogdet(a: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sign and log-absolute value of the determinant: ``det(a) = sign * exp(logabsdet)``."""
 @overload
 def slogdet(
@@ -9887,10 +10109,21 @@ def slogdet(
     req: _Request = None,
 ) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def slogdet(a: NDArray, *, out: None = None, req: _Request = None) -> tuple[NDArray, NDArray]: ...
+def slogdet(
+    a: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> tuple[NDArray, NDArray]: ...
 linalg_slogdet = slogdet
 @overload
-def smooth_l1(data: NDArray, scalar: float = 1.0, *, out: _Out, req: _Request = None) -> _Out:
+def smooth_l1(
+    data: NDArray | ArrayInput,
+    scalar: float = 1.0,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Smooth L1 loss, element-wise: the absolute value with a rounded corner at zero."""
 @overload
 def smooth_l1(
@@ -9902,7 +10135,7 @@ def smooth_l1(
 ) -> jax.Array: ...
 @overload
 def smooth_l1(
-    data: NDArray,
+    data: NDArray | ArrayInput,
     scalar: float = 1.0,
     *,
     out: None = None,
@@ -9910,7 +10143,7 @@ def smooth_l1(
 ) -> NDArray: ...
 @overload
 def softmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -9929,7 +10162,7 @@ def softmax(
 ) -> jax.Array: ...
 @overload
 def softmax(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -10057,7 +10290,7 @@ def softmax_with_length(
 ) -> NDArray: ...
 @overload
 def softmin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -10076,7 +10309,7 @@ def softmin(
 ) -> jax.Array: ...
 @overload
 def softmin(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] = -1,
     temperature: float = 1.0,
     *,
@@ -10115,19 +10348,19 @@ def softmin_with_length(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def softplus(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def softplus(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Softplus, element-wise: ``log(1 + exp(x))``, computed without overflow."""
 @overload
 def softplus(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def softplus(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def softplus(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def softsign(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def softsign(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Softsign, element-wise: ``x / (1 + |x|)``."""
 @overload
 def softsign(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def softsign(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def softsign(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 soft_sign = softsign
 @overload
 def solve(
@@ -10156,7 +10389,7 @@ def solve(
 ) -> NDArray: ...
 @overload
 def sort(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = -1,
     descending: _bool = False,
     stable: _bool = True,
@@ -10177,7 +10410,7 @@ def sort(
 ) -> jax.Array: ...
 @overload
 def sort(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = -1,
     descending: _bool = False,
     stable: _bool = True,
@@ -10187,7 +10420,7 @@ def sort(
 ) -> NDArray: ...
 @overload
 def space_to_depth(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     block_size: int,
     layout: Literal['NCHW', 'NHWC'] = 'NCHW',
     mode: Literal['DCR', 'CRD'] = 'DCR',
@@ -10208,7 +10441,7 @@ def space_to_depth(
 ) -> jax.Array: ...
 @overload
 def space_to_depth(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     block_size: int,
     layout: Literal['NCHW', 'NHWC'] = 'NCHW',
     mode: Literal['DCR', 'CRD'] = 'DCR',
@@ -10246,7 +10479,7 @@ def spatial_transformer(
 ) -> NDArray: ...
 @overload
 def split(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     sections: int | Sequence[int],
     axis: int = 0,
     *,
@@ -10265,7 +10498,7 @@ def split(
 ) -> tuple[jax.Array, ...]: ...
 @overload
 def split(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     sections: int | Sequence[int],
     axis: int = 0,
     *,
@@ -10274,7 +10507,7 @@ def split(
 ) -> tuple[NDArray, ...]: ...
 @overload
 def split_selected_rows(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     height_sections: Sequence[int],
     *,
     out: _Out,
@@ -10291,26 +10524,26 @@ def split_selected_rows(
 ) -> tuple[jax.Array, ...]: ...
 @overload
 def split_selected_rows(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     height_sections: Sequence[int],
     *,
     out: None = None,
     req: _Request = None,
 ) -> tuple[NDArray, ...]: ...
 @overload
-def sqrt(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sqrt(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Square root, element-wise; NaN for negative numbers. The derivative at zero is infinite."""
 @overload
 def sqrt(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def sqrt(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sqrt(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def square(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def square(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Square, element-wise: ``out = x * x``."""
 @overload
 def square(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def square(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def square(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def squared_difference(
     x: NDArray | ArrayInput,
@@ -10339,7 +10572,7 @@ def squared_difference(
 square_error_cost = squared_difference
 @overload
 def squeeze(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     *,
     out: _Out,
@@ -10356,7 +10589,7 @@ def squeeze(
 ) -> jax.Array: ...
 @overload
 def squeeze(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     *,
     out: None = None,
@@ -10364,7 +10597,7 @@ def squeeze(
 ) -> NDArray: ...
 @overload
 def std(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     correction: float = 0.0,
     keepdims: _bool = False,
@@ -10385,7 +10618,7 @@ def std(
 ) -> jax.Array: ...
 @overload
 def std(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     correction: float = 0.0,
     keepdims: _bool = False,
@@ -10394,7 +10627,7 @@ def std(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def stop_gradient(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def stop_gradient(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Returns ``x`` and stops its gradient: nothing flows back through it."""
 @overload
 def stop_gradient(
@@ -10404,7 +10637,12 @@ def stop_gradient(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def stop_gradient(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def stop_gradient(
+    x: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 BlockGrad = stop_gradient
 block_grad = stop_gradient
 detach = stop_gradient
@@ -10471,7 +10709,7 @@ elemwise_sub = subtract
 sub = subtract
 @overload
 def reduce_sum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -10490,7 +10728,7 @@ def reduce_sum(
 ) -> jax.Array: ...
 @overload
 def reduce_sum(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     keepdims: _bool = False,
     *,
@@ -10500,7 +10738,13 @@ def reduce_sum(
 sum_along = reduce_sum
 sum_axis = reduce_sum
 @overload
-def sum_to(x: NDArray, shape: int | Sequence[int], *, out: _Out, req: _Request = None) -> _Out:
+def sum_to(
+    x: NDArray | ArrayInput,
+    shape: int | Sequence[int],
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Sums ``x`` over the axes that broadcasting from ``shape`` adds or stretches."""
 @overload
 def sum_to(
@@ -10512,14 +10756,14 @@ def sum_to(
 ) -> jax.Array: ...
 @overload
 def sum_to(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     shape: int | Sequence[int],
     *,
     out: None = None,
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def sumlogdiag(a: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def sumlogdiag(a: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Sum of the logarithms of the diagonal: half the ``log det`` of a matrix with factor ``a``."""
 @overload
 def sumlogdiag(
@@ -10529,10 +10773,16 @@ def sumlogdiag(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def sumlogdiag(a: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def sumlogdiag(a: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 linalg_sumlogdiag = sumlogdiag
 @overload
-def svd(x: NDArray, full_matrices: _bool = False, *, out: _Out, req: _Request = None) -> _Out:
+def svd(
+    x: NDArray | ArrayInput,
+    full_matrices: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Singular value decomposition ``x = (u * s) @ vh``, reduced by default."""
 @overload
 def svd(
@@ -10544,19 +10794,19 @@ def svd(
 ) -> tuple[jax.Array, jax.Array, jax.Array]: ...
 @overload
 def svd(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     full_matrices: _bool = False,
     *,
     out: None = None,
     req: _Request = None,
 ) -> tuple[NDArray, NDArray, NDArray]: ...
 @overload
-def svdvals(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def svdvals(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Singular values of a matrix, in descending order."""
 @overload
 def svdvals(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def svdvals(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def svdvals(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def svm_output(
     data: NDArray | ArrayInput,
@@ -10593,7 +10843,14 @@ def svm_output(
 ) -> NDArray: ...
 SVMOutput = svm_output
 @overload
-def swapaxes(x: NDArray, axis1: int, axis2: int, *, out: _Out, req: _Request = None) -> _Out:
+def swapaxes(
+    x: NDArray | ArrayInput,
+    axis1: int,
+    axis2: int,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
     """Interchanges the axes ``axis1`` and ``axis2`` of ``x``."""
 @overload
 def swapaxes(
@@ -10606,7 +10863,7 @@ def swapaxes(
 ) -> jax.Array: ...
 @overload
 def swapaxes(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis1: int,
     axis2: int,
     *,
@@ -10615,7 +10872,7 @@ def swapaxes(
 ) -> NDArray: ...
 @overload
 def syrk(
-    a: NDArray,
+    a: NDArray | ArrayInput,
     transpose: _bool = False,
     alpha: float = 1.0,
     *,
@@ -10634,7 +10891,7 @@ def syrk(
 ) -> jax.Array: ...
 @overload
 def syrk(
-    a: NDArray,
+    a: NDArray | ArrayInput,
     transpose: _bool = False,
     alpha: float = 1.0,
     *,
@@ -10710,19 +10967,19 @@ def take_along_axis(
 ) -> NDArray: ...
 index_sample = take_along_axis
 @overload
-def tan(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def tan(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Tangent of an angle in radians, element-wise."""
 @overload
 def tan(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def tan(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def tan(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
-def tanh(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def tanh(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Hyperbolic tangent, element-wise."""
 @overload
 def tanh(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def tanh(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def tanh(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def tensordot(
     x: NDArray | ArrayInput,
@@ -10753,7 +11010,7 @@ def tensordot(
 ) -> NDArray: ...
 @overload
 def tile(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     repetitions: int | Sequence[int],
     *,
     out: _Out,
@@ -10770,7 +11027,7 @@ def tile(
 ) -> jax.Array: ...
 @overload
 def tile(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     repetitions: int | Sequence[int],
     *,
     out: None = None,
@@ -10778,7 +11035,7 @@ def tile(
 ) -> NDArray: ...
 @overload
 def topk(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     k: int,
     axis: int = -1,
     largest: _bool = True,
@@ -10799,7 +11056,7 @@ def topk(
 ) -> tuple[jax.Array, jax.Array]: ...
 @overload
 def topk(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     k: int,
     axis: int = -1,
     largest: _bool = True,
@@ -10810,7 +11067,7 @@ def topk(
 top_k = topk
 @overload
 def trace(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -10831,7 +11088,7 @@ def trace(
 ) -> jax.Array: ...
 @overload
 def trace(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     offset: int = 0,
     axis1: int = -2,
     axis2: int = -1,
@@ -10936,7 +11193,7 @@ def triangular_solve(
 ) -> NDArray: ...
 linalg_trsm = triangular_solve
 @overload
-def tril(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def tril(x: NDArray | ArrayInput, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Lower triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i <= k``, else 0."""
 @overload
 def tril(
@@ -10947,9 +11204,15 @@ def tril(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def tril(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def tril(
+    x: NDArray | ArrayInput,
+    k: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
-def triu(x: NDArray, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def triu(x: NDArray | ArrayInput, k: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Upper triangles of matrices: ``out[..., i, j] = x[..., i, j]`` if ``j - i >= k``, else 0."""
 @overload
 def triu(
@@ -10960,7 +11223,13 @@ def triu(
     req: _Request = None,
 ) -> jax.Array: ...
 @overload
-def triu(x: NDArray, k: int = 0, *, out: None = None, req: _Request = None) -> NDArray: ...
+def triu(
+    x: NDArray | ArrayInput,
+    k: int = 0,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def trmm(
     a: NDArray | ArrayInput,
@@ -11000,12 +11269,12 @@ def trmm(
 ) -> NDArray: ...
 linalg_trmm = trmm
 @overload
-def trunc(x: NDArray, *, out: _Out, req: _Request = None) -> _Out:
+def trunc(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """Truncates ``x`` towards zero, element-wise. Integers are unchanged."""
 @overload
 def trunc(x: jax.Array | np.ndarray, *, out: None = None, req: _Request = None) -> jax.Array: ...
 @overload
-def trunc(x: NDArray, *, out: None = None, req: _Request = None) -> NDArray: ...
+def trunc(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 fix = trunc
 @overload
 def uniform_log_density(
@@ -11036,7 +11305,7 @@ def uniform_log_density(
     req: _Request = None,
 ) -> NDArray: ...
 @overload
-def unbind(x: NDArray, axis: int = 0, *, out: _Out, req: _Request = None) -> _Out:
+def unbind(x: NDArray | ArrayInput, axis: int = 0, *, out: _Out, req: _Request = None) -> _Out:
     """Splits ``x`` along ``axis`` into arrays without that axis: the inverse of ``stack``."""
 @overload
 def unbind(
@@ -11048,7 +11317,7 @@ def unbind(
 ) -> tuple[jax.Array, ...]: ...
 @overload
 def unbind(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int = 0,
     *,
     out: None = None,
@@ -11056,7 +11325,7 @@ def unbind(
 ) -> tuple[NDArray, ...]: ...
 @overload
 def variance(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     correction: float = 0.0,
     keepdims: _bool = False,
@@ -11077,7 +11346,7 @@ def variance(
 ) -> jax.Array: ...
 @overload
 def variance(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     axis: int | Sequence[int] | None = None,
     correction: float = 0.0,
     keepdims: _bool = False,
@@ -11119,7 +11388,7 @@ def vmap(
     body: Body,
     n_mapped: int,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -11132,7 +11401,7 @@ def vmap(
     body: Body,
     n_mapped: int,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: _Out,
     req: _Request = None,
@@ -11143,7 +11412,7 @@ def vmap(
     body: Body,
     n_mapped: int,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
@@ -11155,14 +11424,14 @@ def vmap(
     body: Body,
     n_mapped: int,
     use_key: _bool = False,
-    key: NDArray | jax.Array = ...,
+    key: NDArray | ArrayInput | jax.Array = ...,
     training: _bool = ...,
     out: None = None,
     req: _Request = None,
 ) -> tuple[NDArray, ...]: ...
 @overload
 def warmup_cosine_decay_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     peak_value: float,
     warmup_steps: float,
@@ -11189,7 +11458,7 @@ def warmup_cosine_decay_schedule(
 ) -> jax.Array: ...
 @overload
 def warmup_cosine_decay_schedule(
-    step: NDArray,
+    step: NDArray | ArrayInput,
     init_value: float,
     peak_value: float,
     warmup_steps: float,
@@ -11280,7 +11549,7 @@ def xlogy(
 ) -> NDArray: ...
 @overload
 def fill_zeros_like(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     dtype: DTypeLike | None = None,
     *,
     out: _Out,
@@ -11297,7 +11566,7 @@ def fill_zeros_like(
 ) -> jax.Array: ...
 @overload
 def fill_zeros_like(
-    x: NDArray,
+    x: NDArray | ArrayInput,
     dtype: DTypeLike | None = None,
     *,
     out: None = None,

@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 
 from registry.operator.operator import Operator
 from registry.operator.signature import Omitted
+from registry.values import SelectedRows
 from registry.var import Var
 
 P = ParamSpec("P")
@@ -31,6 +32,10 @@ class TypedOperator(Operator, Generic[P, Result_co]):
     def __call__(
         self: TypedOperator[..., tuple[Any, ...]], value: Var, /, *args: Any, **kwargs: Any
     ) -> Any: ...
+
+    # What a call on rows returns depends on the operator's kinds.
+    @overload
+    def __call__(self, value: SelectedRows, /, *args: Any, **kwargs: Any) -> Any: ...
 
     # Parameters, states and keys, which calls may omit, follow the first input.
     @overload

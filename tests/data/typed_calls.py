@@ -26,6 +26,7 @@ reveal_type(so.add(a, 1))  # Array
 reveal_type(so.cast(s, dtype="float16"))  # Symbol
 reveal_type(so.where(n > 0, n, 0.0))  # NDArray
 reveal_type(so.zeros((2, 3)))  # Array
+reveal_type(so.array_read(so.array_unstack(a), 0))  # Array
 reveal_type(so.full((2,), 1.0, name="filled"))  # error
 so.softmaxx(s)  # error
 so.softmax(s, axes=-1)  # error
@@ -77,6 +78,8 @@ reveal_type(nd.softmax(a))  # Array
 reveal_type(nd.square(n, out=n))  # NDArray
 reveal_type(nd.random_normal(shape=(2,)))  # NDArray
 reveal_type(nd.sum(n))  # NDArray
+reveal_type(nd.sin(1.0))  # NDArray
+reveal_type(nd.add(n, p))  # NDArray
 print(nd.sinn)  # error
 sym.sinn(s)  # error
 

@@ -38,6 +38,7 @@ class Kind:
 
 ARRAYS = Kind("ArrayInput", "", beside="")
 ROWS = Kind("SelectedRows", "Any")
+SPARSE = Kind("TensorArray | SelectedRows", "")
 ANY = Kind("Value", "Value")
 VAR = Kind("Var", "Var")
 EAGER = Kind("NDArray", "NDArray")
@@ -49,7 +50,8 @@ def kinds(operator):
     """The kinds of values that the overloads of an operator distinguish, in order."""
     if not operator.positional:
         return [ARRAYS]
-    first = [ARRAYS, ROWS] if operator.row_slots else [ARRAYS]
+    by_kind = operator.inference.kind_rule is not None
+    first = [ARRAYS, *([ROWS] if operator.row_slots else [SPARSE] if by_kind else [])]
     if operator.variadic:  # a checker infers no type variable from a list of different values
         return [*first, EAGER, SYMBOL, VARIABLE, VAR]
     if operator.creates:
@@ -64,10 +66,10 @@ def count(operator):
 
 def result(operator, kind):
     """The type of a call's result."""
-    if kind is ROWS:
+    if kind is ROWS or (kind is SPARSE and operator.variadic_output):
         return "Any"
     one, number = kind.result, count(operator)
-    if kind is ARRAYS:  # the new values of states are results
+    if not one:  # the new values of states are results
         one, number = of_arrays(operator), number and number + len(operator.updates)
     return one if kind.single or number == 1 else several(one, number)
 

@@ -141,6 +141,7 @@ _Out = TypeVar("_Out")
 _Request = OpReqType | str | Sequence[OpReqType | str] | None
 
 """
+ARRAYS = calls.Kind("NDArray | ArrayInput", "NDArray", beside="")
 JAX_ARRAYS = calls.Kind("jax.Array | np.ndarray", "jax.Array", beside="complex", leads=True)
 
 
@@ -148,9 +149,9 @@ def calls_on_arrays(operator):
     """The calls of ``nd``: with an output argument, on JAX's arrays, on eager arrays."""
     needed = operator.positional and not operator.positional[0].optional
     jax_arrays = [JAX_ARRAYS] if needed else []
-    for parameters, _ in calls.overloads(operator, [calls.EAGER]):
+    for parameters, _ in calls.overloads(operator, [ARRAYS]):
         yield with_place(parameters, "_Out"), "_Out"
-    for kind in (*jax_arrays, calls.EAGER):
+    for kind in (*jax_arrays, ARRAYS):
         for parameters, result in calls.overloads(operator, [kind]):
             yield with_place(parameters, "None", " = None"), result
 
