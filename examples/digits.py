@@ -54,31 +54,23 @@ def run(
 ) -> float:
     """Train, write the results to ``folder`` and return the accuracy on the test images."""
     training, test = digits()
-    logits = network()
-    loss = so.mean(so.softmax_cross_entropy(logits, so.var("label", dtype="int32")))
+    logits, label = network(), so.var("label", dtype="int32")
+    loss = so.mean(so.softmax_cross_entropy(logits, label))
+    right = so.mean(so.equal(so.argmax(logits, axis=-1), label))
     steps = epochs * (len(training["label"]) // batch_size)
     optimizer = optax.adamw(optax.cosine_decay_schedule(3e-3, steps), weight_decay=1e-3)
-    trainer = train.Trainer(loss, optimizer, inputs=["image", "label"])
-    state = trainer.init(0, image=(batch_size, 1, 8, 8), label=(batch_size,))
-    predict = jax.jit(logits.to_jax())
-
-    def test_accuracy(
-        epoch: int, state: train.TrainState, metrics: dict[str, Any]
-    ) -> dict[str, Any]:
-        return {
-            "accuracy": accuracy(predict(image=test["image"], **state.params, **state.states), test)
-        }
-
+    trainer = train.Trainer(loss, optimizer, inputs=["image", "label"], metrics={"accuracy": right})
     state, history = trainer.fit(
-        state,
+        trainer.init(0, image=(batch_size, 1, 8, 8), label=(batch_size,)),
         training,
         epochs=epochs,
         batch_size=batch_size,
+        validation=test,
         progress=progress,
-        after_epoch=test_accuracy,
     )
     weights = {**state.params, **state.states}
     write(folder, logits, weights, history)
+    predict = jax.jit(logits.to_jax())
     np.save(folder / "predictions.npy", predict(image=test["image"], **weights))
     return accuracy(np.load(folder / "predictions.npy"), test)
 

@@ -24,11 +24,12 @@ from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from registry.primitives import FACTORIZATIONS, PRODUCTS, binds
 from registry.table import get
-from registry.types import TRAINING_TYPE, DType, VarKind
+from registry.types import DType, VarKind
 from registry.var import Attributes, Inputs
 from symop.graph.emission import apply, infer_node
 from symop.graph.nodes import Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
+from symop.passes.linearity import types_of
 from symop.regions.bodies import GraphBody, body_of
 
 _WIDE = np.dtype(np.float32)
@@ -62,12 +63,7 @@ def _is_product(node: Node) -> bool:
     """Whether a call multiplies matrices or convolves, and factorizes none."""
     if not isinstance(node.op, Operator) or not node.op.costly or bodies_of(node.attributes):
         return False
-    flag = node.op.training_index  # whose value does not matter here
-    types = tuple(
-        None if one is None else TRAINING_TYPE if i == flag else one.type
-        for i, one in enumerate(node.inputs)
-    )
-    program = program_of(node.op, types, node.attributes)
+    program = program_of(node.op, types_of(node), node.attributes)
     return binds(program, PRODUCTS) and not binds(program, FACTORIZATIONS)
 
 

@@ -17,12 +17,13 @@ from registry.operator.bodies import bodies_of
 from registry.operator.operator import Operator
 from registry.shardings import Sharding, mesh_axes
 from registry.table import get
-from registry.types import TRAINING_TYPE, VarKind
+from registry.types import VarKind
 from symop.graph.emission import apply
 from symop.graph.nodes import VARIABLE, Node, by_age, copied_origin, topological
 from symop.graph.rewriting import Images
 from symop.graph.shardings import ndim_of
 from symop.lowering.steps import Call
+from symop.passes.linearity import types_of
 from symop.planning.propagation import Sizes, Walk, silent
 from symop.runtime.function import GraphFunction, Specialized
 from symop.runtime.placement import Placement
@@ -118,12 +119,8 @@ class _Shardings:
 
     def _followed(self, node: Node) -> bool:
         assert isinstance(node.op, Operator)
-        flag = node.op.training_index  # whose value does not matter for shardings
-        types = tuple(
-            None if one is None else TRAINING_TYPE if i == flag else one.type
-            for i, one in enumerate(node.inputs)
-        )
-        closed = program_of(node.op, types, node.attributes)
+        flag = node.op.training_index
+        closed = program_of(node.op, types_of(node), node.attributes)
         operands = [one for i, one in enumerate(node.inputs) if one is not None and i != flag]
         flags = [one in self._moving for one in operands]
         walk = Walk(closed.jaxpr, list(map(self.of, operands)), self._sizes, flags)
