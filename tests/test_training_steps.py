@@ -570,3 +570,31 @@ def test_a_trainer_accumulates_itself():
     trainer = train.Trainer(network()[1], so.optim.SGD(0.1, accumulate=2), inputs=["x", "y"])
     with pytest.raises(ArgumentError, match=r"SGD: in a trainer, accumulate and loss_scale must"):
         trainer.init(0, x=(24, 6), y=(24,))
+
+
+def test_digits_are_learned_as_well_in_half_precision():
+    from sklearn.datasets import load_digits  # noqa: PLC0415  # many tests of this file need it not
+
+    images, labels = load_digits(return_X_y=True)
+    held = {"image": images[:397] / 16, "label": labels[:397]}
+    training = {"image": images[397:] / 16, "label": labels[397:]}
+    image, label = so.var("image"), so.var("label", dtype="int32")
+    hidden = so.relu(so.layer_norm(so.fully_connected(image, units=32, name="a"), name="norm"))
+    logits = so.fully_connected(hidden, units=10, name="b")
+    right = so.mean(so.equal(so.argmax(logits, axis=-1), label))
+    results = {}
+    for precision in (None, "bfloat16", "float16"):
+        trainer = train.Trainer(
+            so.mean(so.softmax_cross_entropy(logits, label)),
+            "adam",
+            inputs=["image", "label"],
+            metrics={"accuracy": right},
+            precision=precision,
+        )
+        state = trainer.init(0, image=(50, 64), label=(50,))
+        state, _ = trainer.fit(state, training, epochs=8, batch_size=50, progress=False)
+        results[precision] = trainer.evaluate(state, held)
+        assert results[precision]["accuracy"] > 0.88
+    for precision in ("bfloat16", "float16"):
+        for name, tolerance in (("loss", 0.02), ("accuracy", 0.02)):
+            assert results[precision][name] == pytest.approx(results[None][name], abs=tolerance)
