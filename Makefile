@@ -112,7 +112,7 @@ suite:
 docs: $(VENV)/.stamp-docs  ## build the site into build/site (STORED=1: without running notebooks)
 	@echo "==> mkdocs build --strict"
 	@SYMOP_DOCS_NOTEBOOKS=$(if $(STORED),stored) JAX_PLATFORMS=cpu NO_MKDOCS_2_WARNING=1 \
-	  $(BIN)/python -m mkdocs build --strict --quiet $(ARGS)
+	  $(BIN)/python -m mkdocs build --strict $(ARGS)
 	@echo "open it with: $(BIN)/python -m http.server --directory build/site"
 
 .PHONY: bench

@@ -139,11 +139,13 @@ def _about(page: Page) -> str:
 
 
 def _index() -> str:
-    lines = ["# API reference", "", "Every public name, with its signature and an example.", ""]
+    lines = ["# API reference", "", "Every public name, with its signature and what it does.", ""]
     lines += ["| page | names |", "|---|---|"]
     rows: dict[Page, list[str]] = {}
-    for page, name, _, _ in shown():
-        rows.setdefault(page, []).append(f"`{name}`")
+    for page, name, place, value in shown():
+        is_operator = isinstance(getattr(value, "operator", None), Operator)
+        link = f"`{name}`" if is_operator else f"[`{name}`][{_path(place, value)}]"
+        rows.setdefault(page, []).append(link)
     lines += [f"| [{page.title}]({_file(page)}) | {', '.join(row)} |" for page, row in rows.items()]
     return "\n".join(
         [

@@ -17,6 +17,14 @@ import operators  # noqa: E402
 import picture  # noqa: E402
 import tutorials  # noqa: E402
 
+_LISTS = (
+    "operators.md",
+    "names.md",
+    "speed.md",
+    "benchmarks.md",
+    "project/changelog.md",
+)
+"""Pages that mention almost everything."""
 _sources: dict[str, str] = {}
 """The path in the repository of each page that is made of a file outside of ``docs/``."""
 
@@ -59,6 +67,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Rewrite links to what lies elsewhere, and mark examples with prompts."""
     del config, files
     path = page.file.src_uri
+    page.meta.setdefault("search", {"boost": _boost(path)})
     if path.startswith("api/"):
         return markdown
     if path.startswith("operators/"):
@@ -66,6 +75,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if not path.startswith("families/"):
         markdown = links.rewritten(markdown, _sources.get(path, f"docs/{path}"), path)
     return links.with_pipes(links.with_prompts(markdown))
+
+
+def _boost(path: str) -> float:
+    """Returns how much the search prefers a page: what a name means before what mentions it."""
+    if path.startswith("operators/"):
+        # Of operators whose names have a word in common, the shortest name is meant.
+        return 6.0 / (1 + Path(path).stem.count("_"))
+    if path in _LISTS:
+        return 0.5
+    return 4.0 if path.startswith("api/") and path != "api/registry.md" else 1.0
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
