@@ -489,6 +489,9 @@ class TestRefusals:
     def test_a_family_that_there_is_not(self, capsys):
         assert "did you mean 'reduce'" in self.refused(capsys, "ops", "--family", "reduction")
 
+    def test_a_pattern_that_fits_nothing(self, capsys):
+        assert "must fit 'zzz*', none does" in self.refused(capsys, "ops", "zzz*")
+
     def test_a_message_of_several_lines_becomes_one(self, capsys, tmp_path):
         (tmp_path / "p.txt").write_text("(x: float32[2]) {\n  y = sin(z)\n} -> y\n")
         assert self.refused(capsys, "show", tmp_path / "p.txt").count("\n") == 1

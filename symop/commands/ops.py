@@ -10,7 +10,7 @@ import msgspec
 
 import registry
 from registry.desc import AttrProto, OpProto, VarProto
-from registry.errors import ArgumentError, nearest
+from registry.errors import ArgumentError, UnknownOperatorError, nearest
 from registry.operator.operator import Operator
 from symop.commands.files import as_json
 
@@ -40,12 +40,15 @@ def _chosen(pattern: str, family: str | None) -> list[Operator]:
             f"ops: the family must be one of {', '.join(families)}, got {family!r}"
             f"{nearest(family, families)}"
         )
-    return [
+    result = [
         one
         for one in everything
         if family in (None, family_of(one))
         and any(fnmatch.fnmatchcase(name, pattern) for name in (one.name, *one.aliases))
     ]
+    if not result:
+        raise UnknownOperatorError(f"ops: the name of an operator must fit {pattern!r}, none does")
+    return result
 
 
 def family_of(operator: Operator) -> str:
