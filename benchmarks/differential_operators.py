@@ -57,6 +57,10 @@ def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
         "XLA's fusions on the CPU allocate memory of their own, which memory_analysis does not "
         "count; temporary bytes compare what XLA itself allocates.",
         "A name in parentheses is the sparsity threshold of folx.",
+        "At D = 50, XLA counts 660 Mflops for symop and 1,396 for nested JAX, 0.47 of them. The "
+        "products of the first derivatives with the second and the third matrix are 629, which "
+        "leaves 31 to save; a forward Laplacian written by hand has the same 660. Transposed "
+        "operands, halves and quarters of the batch gained at most 5 %.",
     ]
     return figures, {"remarks": remarks}
 

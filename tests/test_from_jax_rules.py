@@ -277,3 +277,21 @@ def test_gradients_of_windows_of_minus_infinities_are_those_of_jax(padding: Any)
 
     x = jnp.array([[[-jnp.inf, -jnp.inf, -jnp.inf, 2.0, 2.0, 1.0]]])
     np.testing.assert_array_equal(jax.grad(so.transform(pooled))(x), jax.grad(pooled)(x))
+
+
+# Executors ---------------------------------------------------------------------------------------
+
+
+def test_an_executor_computes_the_values_of_a_loop_once() -> None:
+    """The gradient reads what the forward pass kept, and is not differentiated itself."""
+
+    def looped(x: Any, ws: Any) -> Any:
+        return jnp.sum(lax.scan(lambda c, w: (jnp.tanh(_rounded(c) * w) + c, None), x, ws)[0])
+
+    x, ws = jnp.array([0.4, 1.7]), jnp.ones((6, 2))
+    executor = so.from_jax(looped, x, ws, names=["x", "ws"]).simple_bind(x=(2,), ws=(6, 2))
+    executor.forward(is_train=True, x=x, ws=ws)
+    executor.backward()
+    wanted = jax.grad(looped, (0, 1))(x, ws)
+    got = executor.grad_dict["x"].asnumpy(), executor.grad_dict["ws"].asnumpy()
+    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5), got, wanted)

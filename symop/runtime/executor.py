@@ -467,7 +467,9 @@ class _Halves:
             raise GradientError("backward: an output must be of a floating dtype, got none")
         heads = [placeholder("head", y.type) for y in ys]
         xs = [settled.variables[name] for name in wanted]
-        gradients = [n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat) if n is not None]
+        gradients = [
+            n for n in typed_grad(ys, xs, heads, "zero", (), mode.remat, last=True) if n is not None
+        ]
         cut = _cut(gradients, heads)
         self.count = len(settled.outputs)
         crossing = set(cut)

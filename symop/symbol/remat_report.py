@@ -91,7 +91,7 @@ def estimate(
     names = loss.list_arguments() if wrt is None else wrt
     xs = [settled.variables[name] for name in names]
     moving = [x for x in xs if x.type.differentiable]
-    found = typed_grad(roots[-1:], moving, [None], "zero", (), policy)
+    found = typed_grad(roots[-1:], moving, [None], "zero", (), policy, last=True)
     return count_reads(roots, [one for one in found if one is not None])
 
 
