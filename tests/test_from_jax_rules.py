@@ -282,8 +282,8 @@ def test_gradients_of_windows_of_minus_infinities_are_those_of_jax(padding: Any)
 # Executors ---------------------------------------------------------------------------------------
 
 
-def test_an_executor_computes_the_values_of_a_loop_once() -> None:
-    """The gradient reads what the forward pass kept, and is not differentiated itself."""
+def test_executors_have_the_gradients_of_rules() -> None:
+    """Their gradients read what the forward pass kept, since they are not differentiated again."""
 
     def looped(x: Any, ws: Any) -> Any:
         return jnp.sum(lax.scan(lambda c, w: (jnp.tanh(_rounded(c) * w) + c, None), x, ws)[0])
@@ -293,5 +293,5 @@ def test_an_executor_computes_the_values_of_a_loop_once() -> None:
     executor.forward(is_train=True, x=x, ws=ws)
     executor.backward()
     wanted = jax.grad(looped, (0, 1))(x, ws)
-    got = executor.grad_dict["x"].asnumpy(), executor.grad_dict["ws"].asnumpy()
-    jax.tree.map(lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5), got, wanted)
+    for name, one in zip(("x", "ws"), wanted, strict=True):
+        np.testing.assert_allclose(executor.grad_dict[name], one, rtol=1e-5)
