@@ -20,6 +20,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -30,6 +31,7 @@ from registry.errors import ArgumentError, BusyError, FeedError
 from registry.tracebacks import api_boundary, api_class
 from registry.types import DType
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
+from symop.drawing.subject import Subject
 from symop.graph.inference import infer_variables
 from symop.graph.naming import require_known, variables_of
 from symop.graph.nodes import Node
@@ -46,10 +48,12 @@ from symop.runtime.donation import (
     pack,
     unpack,
 )
+from symop.runtime.function import specialize
 from symop.runtime.initial import initial_value
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
-from symop.symbol.building import Group, var
+from symop.symbol.building import Group, grad, var
+from symop.symbol.explaining import Computation, struct_of
 from symop.symbol.symbol import Symbol
 from symop.training.callbacks import Callback, EarlyStopping, Fit
 from symop.training.evaluation import batches_of, pieces_of, weighted_means
@@ -364,6 +368,41 @@ class Trainer:
         return [pack(new), values]
 
     # Evaluation
+
+    def _computation(self, types: Mapping[str, Any], is_train: bool) -> Computation:
+        """Returns what ``so.explain`` examines: a step."""
+        del is_train
+        subject = self._subject(types)
+        settled = specialize(subject.outputs, {}, training=True, rolling=False)
+        known = subject._replace(outputs=tuple(settled.outputs))
+        return Computation(known, lambda: self._lowered(types))
+
+    def _lowered(self, types: Mapping[str, Any]) -> Any:
+        """Lowers a step for a batch of ``types``, or of those that the inputs declare."""
+        if self.placement is not None:
+            raise ArgumentError(
+                "explain: only a step on one device can be compiled here, got one on a mesh; "
+                "so.plan tells its costs"
+            )
+        everything = Group([self._typed(self.loss, types), *self.metrics.values()])
+        variables = variables_of(everything.roots)
+        batch = {name: struct_of(variables[name].type) for name in self.inputs}
+        shapes = {name: one.shape for name, one in batch.items()}
+        state = jax.eval_shape(lambda: pack(self._initial(jax.random.key(0), shapes)))
+        return self._step.lower(state, batch)
+
+    def _typed(self, loss: Symbol, types: Mapping[str, Any]) -> Symbol:
+        return loss.with_types(**types) if types else loss
+
+    def _subject(self, types: Mapping[str, Any] = MappingProxyType({})) -> Subject:
+        """Returns what drawings show: the loss, the metrics, and the gradients of a step."""
+        loss = self._typed(self.loss, types)
+        needed = variables_of([loss.node])
+        moving = [name for name in self.parameters if name in needed]
+        whole = Group([loss, *self.metrics.values(), *(grad(loss, moving) if moving else [])])
+        names = ["loss", *self.metrics, *(f"gradient of {name}" for name in moving)]
+        roles = dict.fromkeys(self.parameters, "parameter")
+        return Subject(whole.nodes, tuple(names), roles, title="training step")
 
     def evaluate(
         self,

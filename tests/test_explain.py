@@ -39,8 +39,8 @@ def report() -> Any:
 
 def test_calls_in_a_loop_count_once_for_each_step(report: Any) -> None:
     rows = {one.name: one for one in report.operators}
-    assert rows["einsum"][1:] == (6, 6 * 2 * 3 * 4 * 4, 6 * 48, "gradient maker")
-    assert rows["tanh"][1:] == (6, 6 * 12, 6 * 48, "gradient maker")
+    assert rows["einsum"][1:5] == (6, 6 * 2 * 3 * 4 * 4, 6 * 48, "gradient maker")
+    assert rows["tanh"][1:5] == (6, 6 * 12, 6 * 48, "gradient maker")
     assert rows["scan"].calls == 1
     assert rows["jax_function"].derivative == rows["lax_primitive"].derivative == "JAX"
     assert report.bytes == sum(one.bytes for one in report.operators)
@@ -84,5 +84,7 @@ def test_lines_of_installed_packages_are_none_of_the_users() -> None:
 
 @pytest.mark.parametrize("value", [3, doubled, []])
 def test_what_is_no_symbol_is_refused(value: Any) -> None:
-    with pytest.raises(so.SymopError, match="explain: its argument must be a symbol, got"):
+    with pytest.raises(
+        so.SymopError, match="explain: its argument must be a symbol, a program or a trainer, got"
+    ):
         so.explain(value)

@@ -1,32 +1,32 @@
 """``symop cost``: reports where a graph spends time and memory."""
 
 import argparse
+from pathlib import Path
 
 from registry.errors import UnknownTypeError
-from symop.commands.files import as_json, read, types_of
-from symop.program.program import Program
+from symop.commands.files import as_json, read, types_of, write
+from symop.symbol.drawings import draw
 from symop.symbol.explaining import explain
-from symop.symbol.symbol import Symbol
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the report of ``so.explain``."""
+    """Print the report of ``so.explain``, or write it as an interactive drawing."""
+    graph = read(options.file)
     types = types_of("cost", options.shape)
     try:
-        report = explain(_whole(read(options.file)), is_train=options.training, **types)
+        report = explain(
+            graph,
+            is_train=options.training,
+            compiled=options.compiled,
+            profile=options.profile,
+            **types,
+        )
     except UnknownTypeError as error:
         raise UnknownTypeError(f"{error}; pass for example --shape x=8,3") from error
-    print(as_json(_record(report)) if options.json else report)
-
-
-def _whole(graph: Symbol | Program) -> Symbol:
-    """Returns a graph, or all values that a run of a program computes."""
-    if isinstance(graph, Symbol):
-        return graph
-    block = graph.desc().blocks[0]
-    read = {name for op in block.ops for names in op.inputs.values() for name in names}
-    computed = [name for op in block.ops for names in op.outputs.values() for name in names]
-    return graph.to_symbol([name for name in computed if name not in read])
+    if options.output is not None:
+        write(options.output, draw(report).in_format(Path(options.output).suffix))
+    else:
+        print(as_json(_record(report)) if options.json else report)
 
 
 def _record(value: object) -> object:
@@ -34,6 +34,6 @@ def _record(value: object) -> object:
     if isinstance(value, tuple):
         fields: dict[str, object] | None = getattr(value, "_asdict", dict)()
         if fields:
-            return {name: _record(one) for name, one in fields.items()}
+            return {name: _record(one) for name, one in fields.items() if name != "drawing"}
         return [_record(one) for one in value]
     return value

@@ -87,6 +87,21 @@ def _add_cost(commands: Any) -> None:
         "--training", action="store_true", help="as in training, where dropout drops entries"
     )
     cost.add_argument("--json", action="store_true", help="print the report as JSON")
+    cost.add_argument(
+        "--compiled", action="store_true", help="compile the function, and add what XLA says of it"
+    )
+    cost.add_argument(
+        "--profile",
+        metavar="FOLDER",
+        help="add the times of a profile, which jax.profiler.trace wrote to FOLDER",
+    )
+    _file(
+        cost,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write a drawing colored by cost, FILE.html, instead of the report",
+    )
 
 
 def _add_diff(commands: Any) -> None:

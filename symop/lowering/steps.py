@@ -5,6 +5,7 @@ The caller chooses for each node how its operator is called: as a bare kernel or
 rules.
 """
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ from symop.graph.nodes import (
     user_origin,
 )
 from symop.lowering.explicit_axes import call_on_explicit_axes, on_explicit_axes
+from symop.lowering.labels import label_of
 from symop.xla.chain_barriers import STRIDE, cuts
 
 __all__ = ["Call", "How", "Schedule", "bare", "bare_kernel", "is_native", "random_keys", "type_of"]
@@ -43,6 +45,7 @@ Call = Callable[..., Any]
 How = Callable[[Node], Call]
 """Returns the function that computes a node from the values of its inputs."""
 
+_UNNAMED = contextlib.nullcontext()
 _ABSENT = 0
 """The position that always holds None."""
 _KEY = 1
@@ -105,6 +108,7 @@ class Schedule:
         self._size = 3
         self._steps: list[tuple[Call, tuple[int, ...], int]] = []
         self._built: dict[int, tuple[str, Origin | None]] = {}
+        self._labels: dict[int, str] = {}
         self._variables = [self._place(node) for node in variables]
         ranks = {
             node: rank for rank, node in enumerate(random_keys(order) if keys is None else keys)
@@ -151,6 +155,7 @@ class Schedule:
                 _warn_of_superseded(node)
             step = (how(node), self._inputs(node))
             self._built[self._size] = _called(operator, node), node.origin
+            self._labels[self._size] = label_of(node)
         else:
             raise AssertionError(f"{node!r} cannot be lowered: {operator}")
         self._steps.append((*step, self._place(node)))
@@ -172,6 +177,8 @@ class Schedule:
         """Plans ``call`` on ``inputs`` behind a barrier, and returns the result's position."""
         place, barred = self._size, self._size + 1
         self._built[place] = node.op.name, node.origin
+        if isinstance(node.op, Operator):
+            self._labels[place] = label_of(node)
         self._size += 2
         self._steps += [(call, inputs, place), (barrier, (place,), barred)]
         return barred
@@ -195,7 +202,9 @@ class Schedule:
             explicit = on_explicit_axes(values)
             for call, inputs, place in self._steps:
                 given = [held[i] for i in inputs]
-                held[place] = call_on_explicit_axes(call, given) if explicit else call(*given)
+                label = self._labels.get(place)
+                with _UNNAMED if label is None else jax.named_scope(label):
+                    held[place] = call_on_explicit_axes(call, given) if explicit else call(*given)
         except Exception as error:
             name, origin = self._built.get(place, ("a value", None))
             error.add_note(f"  in {name}{self._turn(place)}{built_at(origin)}")

@@ -37,6 +37,7 @@ from symop.runtime.memory import copy_array
 from symop.runtime.placement import MeshRecord, Placement
 from symop.runtime.processes import Share, require_same
 from symop.symbol.calls import from_desc
+from symop.symbol.explaining import Computation
 from symop.symbol.symbol import Symbol
 
 _one_device: Any = jax.sharding.SingleDeviceSharding  # JAX declares no types for it
@@ -411,6 +412,16 @@ class Program:
     def to_svg(self, *, max_nodes: int = MAX_NODES, title: str | None = None) -> str:
         """Draws the program as SVG; parts are folded if it exceeds ``max_nodes`` boxes."""
         return draw_subject(self._subject()._replace(title=title), max_nodes=max_nodes)
+
+    def _computation(self, types: Mapping[str, Any], is_train: bool) -> Computation:
+        """Returns what ``so.explain`` examines: a run that fetches the outputs."""
+        del is_train  # a run is for training if it updates parameters
+        if types:
+            raise ArgumentError(
+                f"explain: a program declares its types, got some for {', '.join(types)}"
+            )
+        runner = self._runner(None, None)
+        return Computation(self._subject(), runner.lower)
 
     def _ends(self) -> list[str]:
         """Returns the names of the values that no call of the program reads."""

@@ -167,6 +167,18 @@ class Runner:
         new = constrained_by(self._placement, self._updated, results[: self._count])
         return [[_as_given(one) for one in part] for part in (new, found)]
 
+    def lower(self) -> Any:
+        """Lowers the run for values of the declared types, like ``jax.jit(...).lower``."""
+        struct: Any = jax.ShapeDtypeStruct
+        kept, fed = (
+            [struct(one.type.shape, one.type.dtype) for one in nodes]
+            for nodes in ((self._own[n] for n in self.kept), self._feeds.values())
+        )
+        count = len(self._written)
+        read = [kept[count:]] if self._read else []
+        draws = () if not self._draws else (jax.eval_shape(lambda: jax.random.key(0)),)
+        return self._compiled.lower(kept[:count], *fed, *read, *draws)
+
     def _require_type(self, name: Name, node: Node, value: Any) -> None:
         """Raises if a value is not of the declared type."""
         got = type_of(value) if _has_type(value) else value.__class__.__name__

@@ -1,13 +1,16 @@
 """``so.draw``: drawings of symbols, programs and training steps, as SVG or interactive pages."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from registry.errors import ArgumentError
+from registry.tracebacks import api_boundary
 from symop.drawing.draw import MAX_NODES, draw_subject, subject_html
-from symop.drawing.model import model_of
+from symop.drawing.model import Spent, model_of
 from symop.drawing.page import framed, has_viewer, page
 from symop.drawing.subject import Subject
+from symop.graph.nodes import Node
 from symop.io.files import PathLike, write_atomically
 from symop.symbol.operator_pages import page_of
 
@@ -19,21 +22,42 @@ class Drawable(Protocol):
         """Returns what drawings show."""
 
 
+class Drawn(Protocol):
+    """An object that has a drawing of its own: a report."""
+
+    def _drawing(self, roll: bool) -> "Drawing":
+        """Returns it."""
+
+
 class Drawing:
     """A drawing of a graph; a notebook displays it as an interactive page.
 
     Attributes:
         subject: what is drawn.
         roll: whether equal blocks are drawn once.
+        costs: what operators cost, from a report of ``so.explain``.
+        color: what colors of the page show at first: ``kind``, ``flops``, ``bytes`` or ``seconds``.
     """
 
-    def __init__(self, subject: Subject, *, roll: bool = True) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        roll: bool = True,
+        costs: Mapping[Node, Spent] | None = None,
+        color: str = "kind",
+    ) -> None:
         """Users call ``so.draw``."""
-        self.subject, self.roll = subject, roll
+        self.subject, self.roll, self.costs, self.color = subject, roll, costs or {}, color
+
+    def copy(self, *, roll: bool) -> "Drawing":
+        """Returns a drawing of the same graph."""
+        return Drawing(self.subject, roll=roll, costs=self.costs, color=self.color)
 
     def model(self) -> dict[str, Any]:
         """Returns what the interactive page shows, as plain data (``symop/drawing/model.py``)."""
-        return model_of(self.subject, rolled=self.roll, page_of=page_of)
+        made = model_of(self.subject, rolled=self.roll, costs=self.costs, page_of=page_of)
+        return {**made, "color": self.color}
 
     def to_html(self) -> str:
         """Returns one page that contains all that it needs, and works without a network.
@@ -76,7 +100,8 @@ class Drawing:
         return framed(self.model()) if has_viewer() else subject_html(self.subject)
 
 
-def draw(graph: Drawable, *, title: str | None = None, roll: bool = True) -> Drawing:
+@api_boundary
+def draw(graph: Drawable | Drawn, *, title: str | None = None, roll: bool = True) -> Drawing:
     """Returns a drawing of a graph, to be displayed or saved.
 
     Args:

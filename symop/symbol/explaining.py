@@ -1,9 +1,10 @@
 """What the operators of a graph cost, and which of them JAX differentiates."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 
@@ -14,15 +15,33 @@ from registry.operator.bodies import Body
 from registry.operator.operator import Derivative, Operator
 from registry.tracebacks import api_boundary
 from registry.types import VarType
+from symop.drawing.cards import Labels
+from symop.drawing.model import Spent
+from symop.drawing.outline import outline_of
+from symop.drawing.subject import Subject
+from symop.graph.naming import variables_of
 from symop.graph.nodes import Node, topological
+from symop.io.files import PathLike
+from symop.lowering.labels import kinds_of, label_of
 from symop.passes.remat.counting import shown
 from symop.passes.remat.runs import bytes_of
 from symop.regions.bodies import GraphBody, steps_of
 from symop.runtime.function import specialize
+from symop.symbol.compiled import (
+    Compiled,
+    analysis_of,
+    instructions_of,
+    module_of,
+    moved_by_label,
+    seconds_by_label,
+)
+from symop.symbol.drawings import Drawing
 from symop.symbol.symbol import Symbol
 
 _SHOWN = 12
 """The maximal number of rows of a table that are printed."""
+_MOST_SCOPES = 10_000
+"""The number of outermost blocks up to which scopes are not joined."""
 _RUN_FORWARD = ("body", "condition", "true_body", "false_body", "solve")
 """The attributes with bodies that run forward; others are rules for derivatives."""
 _DERIVATIVES = {
@@ -33,15 +52,17 @@ _DERIVATIVES = {
 
 
 class Cost(NamedTuple):
-    """The calls of one operator, or those built at one line.
+    """The calls of one operator, those built at one line, or those in one scope.
 
     Attributes:
-        name: the name of the operator, or the line.
+        name: the name of the operator, the line, or the title of the scope in a drawing.
         calls: how often they run; those in the body of a loop once for each step.
         flops: the estimated number of floating-point operations, None if one cannot be estimated.
         bytes: the size of the results.
         derivative: ``gradient maker``, ``JAX``, ``zero`` or ``none``; for a line, those of its
             operators.
+        moved: the bytes that the compiled instructions read and write; None if not compiled.
+        seconds: the measured time of one run; None without a profile.
     """
 
     name: str
@@ -49,6 +70,8 @@ class Cost(NamedTuple):
     flops: int | None
     bytes: int
     derivative: str
+    moved: int | None = None
+    seconds: float | None = None
 
 
 class ByJax(NamedTuple):
@@ -75,17 +98,26 @@ class ByJax(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The account of a graph; prints as tables.
+    """The account of a graph; prints as tables, and ``so.draw`` draws it colored by cost.
 
     Attributes:
         operators: a row for each operator, the costliest first.
         lines: a row for each line of the user at which operators were built, the costliest first.
         by_jax: what JAX differentiates; empty if all derivatives are those of gradient makers.
+        scopes: a row for each outermost block of the drawing, such as a name scope, repeated
+            layers, or the gradient of one of these; the costliest first.
+        compiled: what XLA says of the compiled function; None if it was not compiled.
+        rest: bytes and seconds of instructions of no operator, such as those of an optimizer.
+        drawing: the drawing of the graph with its costs.
     """
 
     operators: tuple[Cost, ...]
     lines: tuple[Cost, ...]
     by_jax: tuple[ByJax, ...]
+    scopes: tuple[Cost, ...]
+    compiled: Compiled | None
+    rest: tuple[int, float | None]
+    drawing: Drawing
 
     @property
     def flops(self) -> int | None:
@@ -99,6 +131,12 @@ class Explanation(NamedTuple):
         return sum(one.bytes for one in self.operators)
 
     @property
+    def seconds(self) -> float | None:
+        """The measured time of one run, of all instructions; None without a profile."""
+        known = [one.seconds for one in self.operators if one.seconds is not None]
+        return sum(known) + (self.rest[1] or 0.0) if known else None
+
+    @property
     def opaque(self) -> tuple[ByJax, ...]:
         """Those parts of ``by_jax`` that a file cannot hold, such as callbacks."""
         return tuple(one for one in self.by_jax if not one.saveable)
@@ -108,9 +146,12 @@ class Explanation(NamedTuple):
         lines = [
             f"{calls:,} calls of {len(self.operators)} operators, {_counted(self.flops)} flops, "
             f"{shown(self.bytes)} of results",
+            *self._compiled_lines(),
             "",
             *_table("operator", self.operators),
             "",
+            *(_table("scope", self.scopes) if len(self.scopes) > 1 else []),
+            *([""] if len(self.scopes) > 1 else []),
             *_table("line", self.lines),
             "",
             "differentiated by JAX:" if self.by_jax else "JAX differentiates none of them",
@@ -118,29 +159,97 @@ class Explanation(NamedTuple):
         ]
         return "\n".join(lines)
 
+    def _compiled_lines(self) -> list[str]:
+        made = self.compiled
+        if made is None:
+            return []
+        sizes = [
+            f"{shown(size)} of {name}"
+            for name, size in (
+                ("arguments", made.arguments),
+                ("results", made.outputs),
+                ("temporaries", made.temporaries),
+            )
+            if size is not None
+        ]
+        lines = [
+            f"compiled: {made.code:,} instructions, {_counted(made.flops)} flops, "
+            f"{_size(made.bytes)} read and written; {', '.join(sizes)}"
+        ]
+        moved, seconds = self.rest
+        if self.seconds is not None:
+            lines.append(
+                f"measured: {_time(self.seconds)} for each run, {_time(seconds or 0.0)} of it "
+                "outside of operators"
+            )
+        elif moved:
+            lines.append(f"outside of operators: {shown(moved)} read and written")
+        return lines
+
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
+    def _drawing(self, roll: bool) -> Drawing:
+        """Returns the drawing that ``so.draw`` shows."""
+        return self.drawing.copy(roll=roll)
+
+
+class Computation(NamedTuple):
+    """What ``explain`` examines.
+
+    Attributes:
+        subject: the graph, all types known.
+        lower: lowers the function that runs it, as ``jax.jit(...).lower`` does.
+    """
+
+    subject: Subject
+    lower: Callable[[], Any]
+
+
+class Explainable(Protocol):
+    """An object other than a symbol that ``explain`` accepts: a program or a trainer."""
+
+    def _computation(self, types: Mapping[str, Any], is_train: bool) -> Computation:
+        """Returns its graph, and how it is compiled."""
+
 
 @api_boundary
-def explain(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Explanation:
-    """Returns what the operators of ``symbol`` cost, and which of them JAX differentiates.
+def explain(
+    graph: Symbol | Explainable,
+    *,
+    is_train: bool = False,
+    compiled: bool = False,
+    profile: PathLike | None = None,
+    **types: Any,
+) -> Explanation:
+    """Returns where a graph spends operations, memory and time, and what JAX differentiates.
 
     The floating-point operations are those that XLA counts in each kernel before it optimizes. In a
     ``while_loop`` one step is counted, in a ``cond`` both branches. A rule of ``jax.custom_jvp`` or
     ``jax.custom_vjp`` runs in derivatives alone, and is not counted.
 
+    With ``compiled``, XLA's analysis of the optimized program is added, and the bytes that its
+    instructions read and write. An instruction that fuses operators counts for the last of them;
+    operators of one kind that one line built share theirs by what each computes.
+
     Args:
-        symbol: the graph, such as one of ``so.from_jax``.
-        is_train: whether operators behave as in training.
+        graph: a symbol, such as one of ``so.from_jax``; a program; or a ``Trainer``, whose step is
+            explained with its gradients.
+        is_train: whether operators of a symbol behave as in training. Programs and trainers do if
+            they update parameters.
+        compiled: whether to compile the function, which takes as long as its first call.
+        profile: a folder that ``jax.profiler.trace`` wrote while ``trainer.step``,
+            ``program.run(feed)`` or ``jax.jit(symbol.to_jax())`` ran, or its file
+            ``*.trace.json.gz``; the time of each run is added. It implies ``compiled``.
         **types: types of variables that declare none, as in ``Symbol.with_types``.
 
     Raises:
         UnknownTypeError: a shape is not known.
-        ArgumentError: ``symbol`` is no symbol.
+        ArgumentError: ``graph`` cannot be explained.
+        FormatError: ``profile`` contains no run of the function.
 
     Example:
         >>> import jax, jax.numpy as jnp, symop as so
@@ -151,14 +260,74 @@ def explain(symbol: Symbol, *, is_train: bool = False, **types: Any) -> Explanat
         >>> [one.primitive for one in report.by_jax]
         ['igamma']
     """
-    if not isinstance(symbol, Symbol):
-        raise ArgumentError(f"explain: its argument must be a symbol, got {type(symbol).__name__}")
+    subject, lower = _computation(graph, types, is_train)
+    calls = list(_calls(subject.outputs, 1))
+    made, moved, seconds = None, None, None
+    if compiled or profile is not None:
+        executable = lower().compile()
+        text = executable.as_text()
+        instructions = instructions_of(text)
+        made = analysis_of(executable, instructions)
+        moved = moved_by_label(instructions)
+        if profile is not None:
+            seconds = seconds_by_label(profile, instructions, module_of(text))
+    shares = _Shares(calls, moved, seconds)
+    return Explanation(
+        shares.rows([node.op.name for node, _ in calls]),
+        shares.rows([_place(node) or "unknown" for node, _ in calls]),
+        _by_jax(calls),
+        shares.rows(_scopes(subject, calls)),
+        made,
+        shares.rest,
+        Drawing(subject, costs=shares.spent(), color="flops" if seconds is None else "seconds"),
+    )
+
+
+def _computation(graph: Any, types: Mapping[str, Any], is_train: bool) -> Computation:
+    if isinstance(graph, Symbol):
+        return _of_symbol(graph, types, is_train)
+    found = getattr(graph, "_computation", None)
+    if found is None or isinstance(graph, type):
+        raise ArgumentError(
+            "explain: its argument must be a symbol, a program or a trainer, got "
+            f"{type(graph).__name__}"
+        )
+    result: Computation = found(types, is_train)
+    return result
+
+
+def _of_symbol(symbol: Symbol, types: Mapping[str, Any], is_train: bool) -> Computation:
     whole = symbol.with_types(**types) if types else symbol
     settled = specialize(whole.nodes, {}, training=is_train, rolling=False)
-    calls = list(_calls(settled.outputs, 1))
-    operators = _costs(calls, [node.op.name for node, _ in calls])
-    lines = _costs(calls, [_place(node) or "unknown" for node, _ in calls])
-    return Explanation(operators, lines, _by_jax(calls))
+    names = whole._subject().names
+    subject = Subject(tuple(settled.outputs), names)
+
+    def lower() -> Any:
+        variables = variables_of(whole.roots)
+        structs = {name: struct_of(node.type) for name, node in variables.items()}
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        return jax.jit(whole.to_jax(is_train=is_train)).lower(**structs, key=key)
+
+    return Computation(subject, lower)
+
+
+def struct_of(type: VarType) -> Any:
+    """Returns the shape and dtype of an array, as ``jax.jit(...).lower`` takes it."""
+    struct: Any = jax.ShapeDtypeStruct
+    return struct(type.shape, type.dtype)
+
+
+def _scopes(subject: Subject, calls: "_Calls") -> list[str]:
+    """Returns for each call the title of the outermost block of the drawing that contains it."""
+    outline = outline_of(subject.outputs, room=_MOST_SCOPES, updates=subject.updates)
+    labels = Labels(subject, outline.inside)
+    title = {
+        node: labels.title(top)
+        for top in outline.root.children
+        for box in top.boxes()
+        for node in box.nodes
+    }
+    return [title.get(node, "unknown") for node, _ in calls]
 
 
 _Calls = Sequence[tuple[Node, int]]
@@ -178,31 +347,80 @@ def _calls(outputs: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
                 yield from _calls(body.results, times * steps_of(node))
 
 
-def _costs(calls: _Calls, names: Sequence[str]) -> tuple[Cost, ...]:
-    """Returns a row for each of ``names``, which stand beside the calls."""
-    groups: dict[str, list[tuple[Node, int]]] = {}
-    for name, call in zip(names, calls, strict=True):
-        groups.setdefault(name, []).append(call)
-    rows = [_cost(name, group) for name, group in groups.items()]
-    return tuple(sorted(rows, key=_order))
+class _Shares:
+    """What each call costs: its own operations and results, and its share of what XLA made."""
+
+    def __init__(
+        self,
+        calls: _Calls,
+        moved: Mapping[str | None, int] | None,
+        seconds: Mapping[str | None, float] | None,
+    ) -> None:
+        self.calls = calls
+        self.flops = [_flops(node) for node, _ in calls]
+        work = [self._work(i) for i in range(len(calls))]
+        self.moved, moved_else = _shared(calls, work, moved)
+        self.seconds, seconds_else = _shared(calls, work, seconds)
+        self.rest = int(moved_else or 0), seconds_else
+
+    def _work(self, i: int) -> float:
+        """Returns a number by which calls of one label share what their instructions cost."""
+        node, times = self.calls[i]
+        return ((self.flops[i] or 0) + bytes_of(node) + 1) * times
+
+    def spent(self) -> dict[Node, Spent]:
+        """Returns what each call costs each time that it runs."""
+        return {
+            node: Spent(self.flops[i], None if self.seconds is None else self.seconds[i] / times)
+            for i, (node, times) in enumerate(self.calls)
+        }
+
+    def rows(self, names: Sequence[str]) -> tuple[Cost, ...]:
+        """Returns a row for each of ``names``, which stand beside the calls."""
+        groups: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            groups.setdefault(name, []).append(i)
+        rows = [self._row(name, group) for name, group in groups.items()]
+        return tuple(sorted(rows, key=_order))
+
+    def _row(self, name: str, group: Sequence[int]) -> Cost:
+        known = [(self.flops[i], self.calls[i][1]) for i in group]
+        counts = [flops * times for flops, times in known if flops is not None]
+        return Cost(
+            name,
+            sum(times for _, times in known),
+            sum(counts) if len(counts) == len(group) else None,
+            sum(bytes_of(self.calls[i][0]) * self.calls[i][1] for i in group),
+            ", ".join(dict.fromkeys(_derivative(self.calls[i][0]) for i in group)),
+            None if self.moved is None else round(sum(self.moved[i] for i in group)),
+            None if self.seconds is None else sum(self.seconds[i] for i in group),
+        )
 
 
-def _order(row: Cost) -> tuple[float, int]:
+def _shared(
+    calls: _Calls, work: Sequence[float], totals: Mapping[str | None, float] | None
+) -> tuple[list[float] | None, float | None]:
+    """Returns the share of each call in ``totals``, by label, and what belongs to no call."""
+    if totals is None:
+        return None, None
+    sharers: dict[str, list[int]] = defaultdict(list)
+    for i, (node, _) in enumerate(calls):
+        for kind in dict.fromkeys(kinds_of(label_of(node))):
+            sharers[kind].append(i)
+    result, rest = [0.0] * len(calls), 0.0
+    for name, total in totals.items():
+        kinds = () if name is None else kinds_of(name)
+        group = next((sharers[kind] for kind in kinds if kind in sharers), [])
+        whole = sum(work[i] for i in group)
+        for i in group:
+            result[i] += total * work[i] / whole
+        rest += 0.0 if group else total
+    return result, rest
+
+
+def _order(row: Cost) -> tuple[float, float, int]:
     """Returns a key that sorts the costliest row first; an unknown cost may be any."""
-    return -math.inf if row.flops is None else -row.flops, -row.bytes
-
-
-def _cost(name: str, calls: _Calls) -> Cost:
-    counts = [_flops(node) for node, _ in calls]
-    known = [one * times for one, (_, times) in zip(counts, calls, strict=True) if one is not None]
-    ways = dict.fromkeys(_derivative(node) for node, _ in calls)
-    return Cost(
-        name,
-        sum(times for _, times in calls),
-        sum(known) if len(known) == len(calls) else None,
-        sum(bytes_of(node) * times for node, times in calls),
-        ", ".join(ways),
-    )
+    return -(row.seconds or 0.0), -math.inf if row.flops is None else -row.flops, -row.bytes
 
 
 def _derivative(node: Node) -> str:
@@ -263,7 +481,7 @@ def _flops_of(
 # Tables ------------------------------------------------------------------------------------------
 
 
-def _counted(number: int | None) -> str:
+def _counted(number: float | None) -> str:
     """Returns a number with at most three digits and a prefix; a question mark if unknown."""
     if number is None:
         return "?"
@@ -275,16 +493,39 @@ def _counted(number: int | None) -> str:
     return f"{amount:.3g} {prefix}".rstrip()
 
 
+def _size(size: float | None) -> str:
+    return "?" if size is None else shown(int(size))
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1 or unit == "µs":
+            return f"{seconds * factor:.3g} {unit}"
+    raise AssertionError
+
+
 def _table(title: str, rows: Sequence[Cost]) -> list[str]:
-    cells = [(title, "calls", "flops", "results", "derivative")]
-    cells += [
-        (one.name, f"{one.calls:,}", _counted(one.flops), shown(one.bytes), one.derivative)
-        for one in rows[:_SHOWN]
-    ]
-    widths = [max(len(row[i]) for row in cells) for i in range(4)]
+    columns = [("calls", [f"{one.calls:,}" for one in rows])]
+    columns += [("flops", [_counted(one.flops) for one in rows])]
+    columns += [("results", [shown(one.bytes) for one in rows])]
+    if any(one.moved is not None for one in rows):
+        columns += [("read+written", [_size(one.moved) for one in rows])]
+    if any(one.seconds is not None for one in rows):
+        columns += [("time", [_time(one.seconds or 0.0) for one in rows])]
+    names = [title, *(one.name for one in rows[:_SHOWN])]
+    cells = [[head, *texts[:_SHOWN]] for head, texts in columns]
+    ways = ["derivative", *(one.derivative for one in rows[:_SHOWN])]
+    widths = [max(map(len, column)) for column in cells]
+    wide = max(map(len, names))
     lines = [
-        "  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:]), way]).rstrip()
-        for name, *numbers, way in cells
+        "  ".join(
+            [
+                name.ljust(wide),
+                *(c[i].rjust(w) for c, w in zip(cells, widths, strict=True)),
+                ways[i],
+            ]
+        ).rstrip()
+        for i, name in enumerate(names)
     ]
     left = len(rows) - _SHOWN
     return [*lines, f"and {left} more"] if left > 0 else lines

@@ -112,7 +112,7 @@ export class Renderer {
   #paint(rect, id) {
     const share = this.share(id);
     if (share === null) return;
-    rect.style.fill = `color-mix(in srgb, var(--heat) ${(85 * Math.sqrt(share)).toFixed(1)}%, var(--paper))`;
+    rect.style.fill = `color-mix(in srgb, var(--heat) ${(60 * Math.sqrt(share)).toFixed(1)}%, var(--paper))`;
   }
 
   // The share of a block in what the whole graph costs; null if colors show kinds.
@@ -149,6 +149,7 @@ export class Renderer {
     const block = this.model.blocks[spot.id], { width, height } = spot;
     const group = this.#group("box", spot.id, 1000);
     const corner = { rx: block.round ? Math.min(14, height / 2) : 5 };
+    if (this.color !== "kind") group.classList.add("heated");
     const shape = { class: block.paint, width, height, ...corner };
     if (block.stacked) group.append(make("rect", { ...shape, x: x + 4, y: y + 4 }));
     const front = make("rect", { ...shape, x, y });
