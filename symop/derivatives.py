@@ -1,14 +1,16 @@
 """``so.grad`` and ``so.jvp`` for symbols, variables of programs, and functions of arrays."""
 
 import functools
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 
 from registry.errors import ArgumentError
 from registry.tracebacks import api_boundary
+from registry.var import Value
 from symop import engine as _engine  # noqa: F401  # it completes the classes of values
 from symop.autodiff.gradients import Unreachable
 from symop.eager.ndarray import NDArray
@@ -20,6 +22,65 @@ from symop.symbol.symbol import Symbol
 
 _grad = also_on_variables(building.grad)
 _jvp = also_on_variables(building.jvp)
+
+
+@overload
+def grad(  # type: ignore[overload-overlap]  # a name is a sequence of strings, too
+    ys: Value | Sequence[Value],
+    xs: Value | str,
+    head_grads: Any = None,
+    *,
+    unreachable: Literal["error", "zero"] = "error",
+    remat: Policy | None = None,
+) -> Value: ...
+
+
+@overload
+def grad(
+    ys: Value | Sequence[Value],
+    xs: Sequence[Value | str],
+    head_grads: Any = None,
+    *,
+    unreachable: Literal["error", "zero"] = "error",
+    remat: Policy | None = None,
+) -> list[Value]: ...
+
+
+@overload
+def grad(
+    ys: Value | Sequence[Value],
+    xs: Value | str | Sequence[Value | str],
+    head_grads: Any = None,
+    *,
+    unreachable: Literal["none"],
+    remat: Policy | None = None,
+) -> Any: ...
+
+
+@overload
+def grad(  # of functions of arrays
+    ys: Callable[..., Any], xs: None = None, *, unreachable: Unreachable = "error"
+) -> Callable[..., NDArray]: ...
+
+
+@overload
+def grad(
+    ys: Callable[..., Any],
+    xs: list[Any] | tuple[Any, ...],
+    head_grads: Any = None,
+    *,
+    unreachable: Unreachable = "error",
+) -> list[NDArray]: ...
+
+
+@overload
+def grad(
+    ys: Callable[..., Any],
+    xs: NDArray | ArrayLike,
+    head_grads: Any = None,
+    *,
+    unreachable: Unreachable = "error",
+) -> NDArray: ...
 
 
 @api_boundary
@@ -110,6 +171,28 @@ def _refuse_arrays(owner: str, ys: Any, advice: str) -> None:
             f"{owner}: ys must be a symbol or a function of xs, got an eager array, which is "
             f"computed already; {advice}"
         )
+
+
+@overload
+def jvp(
+    ys: Value, xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error"
+) -> Value: ...
+
+
+@overload
+def jvp(
+    ys: Sequence[Value], xs: Any, tangents: Any, *, unreachable: Literal["error", "zero"] = "error"
+) -> list[Value]: ...
+
+
+@overload
+def jvp(
+    ys: Callable[..., Any],
+    xs: Any,
+    tangents: Any,
+    *,
+    unreachable: Literal["error", "zero"] = "error",
+) -> tuple[Any, Any]: ...
 
 
 @api_boundary

@@ -7,7 +7,7 @@ graph is polynomial in the order, whereas that of nested ``jax.grad`` is exponen
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from registry.errors import (
 )
 from registry.table import get
 from registry.tracebacks import api_boundary
+from registry.var import Value
 from symop import sym
 from symop.graph.nodes import Node, built_at, placeholder, topological
 from symop.graph.rewriting import substitute
@@ -33,6 +34,30 @@ from symop.vectorizing import vmap
 
 Mode = Literal["forward", "reverse"]
 Unreachable = Literal["error", "zero"]
+
+
+@overload
+def derivative(
+    y: Value,
+    x: Any,
+    order: int | None = None,
+    *,
+    direction: Any = None,
+    mode: Mode = "forward",
+    unreachable: Unreachable = "error",
+) -> Value: ...
+
+
+@overload
+def derivative(
+    y: Sequence[Value],
+    x: Any,
+    order: int | None = None,
+    *,
+    direction: Any = None,
+    mode: Mode = "forward",
+    unreachable: Unreachable = "error",
+) -> list[Value]: ...
 
 
 @api_boundary

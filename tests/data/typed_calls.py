@@ -70,6 +70,18 @@ s.sumx()  # error
 n.sumx()  # error
 s.softmax(axes=0)  # error
 
+# Derivatives.
+loss = so.sum(so.square(s))
+reveal_type(so.grad(loss, s))  # Symbol
+reveal_type(so.grad(loss, "s"))  # Symbol
+reveal_type(so.grad(loss, [s])[0])  # Symbol
+reveal_type(so.grad(so.sum(v), v))  # Variable
+reveal_type(so.grad(lambda x: x * x, 3.0))  # NDArray
+reveal_type(so.grad(lambda x: x * x)(3.0))  # NDArray
+reveal_type(so.jvp(loss, s, s))  # Symbol
+reveal_type(so.derivative(so.sin(s), s, 2))  # Symbol
+so.grad(loss, wrt=s)  # error
+
 # Namespaces.
 reveal_type(sym.softmax(s))  # Symbol
 reveal_type(sym.zeros((2,)))  # Symbol
