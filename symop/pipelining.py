@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import sharding
 
 from registry.errors import ArgumentError
@@ -101,7 +102,7 @@ class _Pipeline:
         def step(held: Any, entering: Any) -> tuple[Any, Any]:
             moved = shard(_freely(self._shifted, self._where, entering, held), sharding=self._where)
             results = shard(vmap(self._layers)(moved, parts), sharding=self._where)
-            return results, _freely(lambda held: held[-1], self._batch, results)
+            return results, _freely(self._leaving, self._batch, results)
 
         parts = jax.tree.map(lambda one: _freely(self._parts, self._stage, one), layers)
         entering = _freely(self._entering, (None, *self._batch), x)
@@ -110,10 +111,10 @@ class _Pipeline:
         first = _freely(lambda some: _repeated(some[:1], stages), self._where, entering)
         _, results = scan(step, shard(first, sharding=self._where), entering)
 
-        def leaving(results: Any) -> Any:
+        def examples(results: Any) -> Any:
             return get("reshape")(results[stages - 1 :], shape=x.shape)
 
-        return _freely(leaving, self._batch, results)
+        return _freely(examples, self._batch, results)
 
     def _layers(self, examples: Any, parameters: Any) -> Any:
         """Returns examples after the layers of one stage."""
@@ -135,10 +136,27 @@ class _Pipeline:
             return groups
         return get("concat")(groups, _repeated(groups[:1], self._stages - 1), axis=0)
 
+    # XLA compiles a slice that is padded, and its transpose, to one collective permutation each.
+    # For concatenations and lookups along an axis that is split, it exchanges more.
+
     def _shifted(self, entering: Any, held: Any) -> Any:
         """Returns what each stage computes next: the first what enters, others the stage before."""
         first = get("reshape")(entering, shape=(1, *entering.shape))
-        return get("concat")(first, held[:-1], axis=0) if self._stages > 1 else first
+        if self._stages == 1:
+            return first
+        widths = ((1, 0), *[(0, 0)] * len(entering.shape))
+        return get("where")(self._is(0, held), first, get("pad")(held[:-1], pad_width=widths))
+
+    def _leaving(self, held: Any) -> Any:
+        """Returns what the last stage holds."""
+        if self._stages == 1:
+            return held[0]
+        mine = get("where")(self._is(self._stages - 1, held), held, 0)
+        return get("cast")(get("sum")(mine, axis=0), dtype=held.dtype)
+
+    def _is(self, stage: int, held: Any) -> Any:
+        """Returns a mask of the values of one stage, which broadcasts to those of all."""
+        return (np.arange(self._stages) == stage).reshape(-1, *[1] * (len(held.shape) - 1))
 
 
 def _freely(function: Callable[..., Any], where: Sharding, *values: Any) -> Any:

@@ -93,6 +93,35 @@ def test_a_plan_tells_who_asks_for_what():
     assert adam.optimizer == 2 * sum(one.bytes for one in plan.parameters) + 4
 
 
+@pytest.mark.parametrize(
+    ("layers", "width", "examples", "microbatches", "sizes"),
+    [
+        (8, 16, 24, 3, (2, 4)),
+        pytest.param(4, 16, 32, 4, (2, 4), marks=pytest.mark.slow),
+        pytest.param(8, 16, 24, 3, (1, 4), marks=pytest.mark.slow),
+    ],
+)
+def test_a_plan_of_a_pipeline(layers, width, examples, microbatches, sizes):
+    """It tells the collective permutations that move values from stage to stage."""
+    x, w = so.var("x", (examples, width)), so.var("w", (layers, width, width), sharding=("stage",))
+    last = so.pipeline(
+        lambda x, w: so.tanh(so.matmul(x, w)), x, w, stages=4, microbatches=microbatches
+    )
+    loss, kinds = so.mean(so.square(last)), (jax.sharding.AxisType.Auto,) * 2
+    mesh = jax.make_mesh(sizes, ("data", "stage"), axis_types=kinds)
+    trainer = train.Trainer(loss, optax.adam(0.1), inputs=["x"], mesh=mesh)
+    batch = {"x": np.ones((examples, width), "float32")}
+    with trainer.placement.current():
+        lowered = jax.jit(trainer._run, donate_argnums=0).lower(
+            trainer.init(0).packed(), trainer.placement.put_feed("step", batch)
+        )
+    found = collectives(lowered.compile().as_text())
+    plan = so.plan(loss, mesh, inputs=["x"], optimizer=optax.adam(0.1))
+    told = sum(one.bytes for one in plan.exchanges if one.kind == "collective-permute")
+    assert told == found["collective-permute"]
+    np.testing.assert_allclose(plan.bytes, found.total(), rtol=0.1)
+
+
 OPTIMIZERS = {
     "norm of all": (optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3)), "sharded"),
     "norms of each": (optax.lamb(1e-3), "tensor"),

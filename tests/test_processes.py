@@ -2,6 +2,8 @@
 
 A test starts processes that run a function of this file, whose name begins with ``job_``, and ends
 all of them by their ids. Each is given what it is to do as JSON, and prints its answer as JSON.
+They print to files, so that no process waits for the test to read. One that takes too long prints
+where it stands and ends itself, and the failure shows what all of them have printed.
 """
 
 import contextlib
@@ -30,68 +32,107 @@ from symop.training import meeting
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 150
-"""Seconds after which a process that has not ended fails its test."""
+"""Seconds after which a process prints the stacks of its threads and ends."""
+GRACE = 15
+"""Seconds after that until it is killed."""
 
 
 # Processes ---------------------------------------------------------------------------------------
 
 
 class Process:
-    """A process that runs a function of this file with its place in the job, and facts."""
+    """A process that prints to files."""
 
-    def __init__(self, task, place, devices=1, hashes="random", **facts):
-        call = f"import {__name__} as own; own.child({task!r}, {json.dumps([place, facts])!r})"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", call],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env={
-                **{name: one for name, one in os.environ.items() if not name.startswith("JAX_")},
-                "JAX_PLATFORMS": "cpu",
-                "OMP_NUM_THREADS": "1",
-                "PYTHONHASHSEED": hashes,
-                "XLA_FLAGS": with_quick_compilation(
-                    f"--xla_force_host_platform_device_count={devices} "
-                    "--xla_cpu_multi_thread_eigen=false"
-                ),
-                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-            },
-        )
-        self.answers, self.errors = [], ""
+    def __init__(self, folder, command, environment):
+        self._output, self._errors = folder / "output", folder / "errors"
+        folder.mkdir()
+        with self._output.open("w") as output, self._errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=errors, cwd=ROOT, env=environment
+            )
+
+    @property
+    def lines(self):
+        """The lines that the process has printed."""
+        return self._output.read_text().splitlines()
+
+    @property
+    def errors(self):
+        """What it has printed to its standard error."""
+        return self._errors.read_text()
 
     def end(self):
         """Waits for the end; returns the exit code."""
-        lines, self.errors = self.process.communicate(timeout=PATIENCE)
-        self.answers = [json.loads(one) for one in lines.splitlines() if one[:1] == "{"]
-        return self.process.returncode
+        return self.process.wait(timeout=PATIENCE + GRACE)
+
+    def kill(self):
+        """Ends the process, if it has not ended, and reports it: pytest shows that of failures."""
+        self.process.kill()
+        code = self.process.wait(timeout=GRACE)
+        print(f"process {self.process.pid}, exit code {code}:\n{self.errors[-5000:]}")
 
     def answer(self):
         """The last answer of a process that has ended well."""
-        assert self.end() == 0, self.errors[-5000:]
-        return self.answers[-1]
+        assert self.end() == 0
+        return [json.loads(one) for one in self.lines if one[:1] == "{"][-1]
+
+
+def flags(devices):
+    return f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
+
+
+def of_job(folder, task, place, devices=1, hashes="random", **facts):
+    """A process that runs a function of this file with its place in the job, and facts."""
+    call = (
+        f"import faulthandler as f; f.dump_traceback_later({PATIENCE}, exit=True); "
+        f"import {__name__} as own; own.child({task!r}, {json.dumps([place, facts])!r})"
+    )
+    environment = {
+        **{name: one for name, one in os.environ.items() if not name.startswith("JAX_")},
+        "JAX_PLATFORMS": "cpu",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": hashes,
+        "XLA_FLAGS": with_quick_compilation(flags(devices)),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+    }
+    return Process(folder, [sys.executable, "-c", call], environment)
+
+
+def of_example(folder, devices, *arguments):
+    """A process that runs the example."""
+    command = [sys.executable, str(ROOT / "examples" / "many_devices.py"), "--epochs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags(devices)}
+    return Process(folder, [*command, *arguments], environment)
 
 
 @pytest.fixture
-def start():
+def run(tmp_path_factory):
+    """Starts a process, which ends with the test: ``run(of_example, 8)``."""
+    folder, running = tmp_path_factory.mktemp("processes"), []
+
+    def run(make, /, *given, **facts):
+        running.append(make(folder / str(len(running)), *given, **facts))
+        return running[-1]
+
+    yield run
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture
+def start(run):
     """Starts a job of so many processes, which end with the test."""
-    with contextlib.ExitStack() as stack:
 
-        def started(task, count, late=0, **facts):
-            found, coordinator = [], f"127.0.0.1:{free_port()}"
-            for process in range(count):
-                if process == count - 1:
-                    time.sleep(late)
-                place = [coordinator, count, process] if count > 1 else []
-                one = Process(task, place, **facts)
-                for close in (one.process.wait, one.process.stdout.close, one.process.stderr.close):
-                    stack.callback(close)
-                stack.callback(one.process.kill)
-                found.append(one)
-            return found
+    def start(task, count, late=0, **facts):
+        job, coordinator = [], f"127.0.0.1:{free_port()}"
+        for process in range(count):
+            if process == count - 1:
+                time.sleep(late)
+            place = [coordinator, count, process] if count > 1 else []
+            job.append(run(of_job, task, place, **facts))
+        return job
 
-        yield started
+    return start
 
 
 def free_port():
@@ -768,36 +809,21 @@ def test_addresses_that_are_refused(address):
 # The example -------------------------------------------------------------------------------------
 
 
-def run_example(devices, *arguments):
-    command = [sys.executable, str(ROOT / "examples" / "many_devices.py"), "--epochs", "2"]
-    flags = f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
-    return subprocess.Popen(
-        [*command, *arguments], stdout=subprocess.PIPE, text=True, env=environment
-    )
-
-
 def losses(processes):
     """The losses that the first process prints; the others print nothing."""
-    try:
-        outputs = [one.communicate(timeout=PATIENCE)[0] for one in processes]
-        assert [one.returncode for one in processes] == [0] * len(processes)
-    finally:
-        for one in processes:
-            one.kill()
-            one.wait()
-    assert not any("epoch" in one for one in outputs[1:])
-    lines = [one for one in outputs[0].splitlines() if one.startswith("epoch")]
-    return [float(one.rpartition(" ")[2]) for one in lines]
+    assert [one.end() for one in processes] == [0] * len(processes)
+    first, *others = [[line for line in one.lines if "epoch" in line] for one in processes]
+    assert not any(others)
+    return [float(one.rpartition(" ")[2]) for one in first]
 
 
 @pytest.mark.slow
 @pytest.mark.scale
-def test_the_example_is_the_same_with_devices_and_processes():
-    expected = losses([run_example(1)])
+def test_the_example_is_the_same_with_devices_and_processes(run):
+    expected = losses([run(of_example, 1)])
     assert len(expected) == 2
-    assert losses([run_example(8)]) == pytest.approx(expected, abs=2e-3)
+    assert losses([run(of_example, 8)]) == pytest.approx(expected, abs=2e-3)
     address = f"127.0.0.1:{free_port()}"
     place = ["--coordinator", address, "--processes", "2", "--process"]
-    together = [run_example(2, *place, str(process)) for process in range(2)]
+    together = [run(of_example, 2, *place, str(process)) for process in range(2)]
     assert losses(together) == pytest.approx(expected, abs=2e-3)

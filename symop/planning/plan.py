@@ -67,7 +67,7 @@ class Exchange(NamedTuple):
     """What devices exchange in a step at the request of one call.
 
     Attributes:
-        kind: ``all-reduce``, ``all-gather`` or ``all-to-all``.
+        kind: ``all-reduce``, ``all-gather``, ``all-to-all`` or ``collective-permute``.
         axes: the mesh axes over which they exchange it.
         times: how often in a step.
         bytes: the size of all results on each device.
@@ -364,6 +364,8 @@ def _grouped(seen: _Seen, sizes: Sizes) -> tuple[Exchange, ...]:
     """Returns a row for each kind of collective that a call asks for."""
     groups: dict[tuple[str, tuple[str, ...], str], list[Collective]] = {}
     for who, one in seen:
+        if all(sizes[axis] == 1 for axis in one.axes):
+            continue
         groups.setdefault((one.kind, one.axes, who), []).append(one)
     rows = [
         Exchange(

@@ -25,7 +25,7 @@ class Collective(NamedTuple):
     """Data that devices exchange.
 
     Attributes:
-        kind: ``all-reduce``, ``all-gather`` or ``all-to-all``.
+        kind: ``all-reduce``, ``all-gather``, ``all-to-all`` or ``collective-permute``.
         bytes: the size of the result on each device.
         axes: the mesh axes over which devices exchange it.
         times: how often in a step.
@@ -107,7 +107,7 @@ class Walk:
             inner = equation.params.get(name)
             if inner is not None:
                 return self.inside(inner, equation.invars, report)
-        return self._by_factors(equation, rule_of(equation), report)
+        return self.by_factors(equation, report)
 
     def inside(
         self,
@@ -125,8 +125,9 @@ class Walk:
         self.gathered = self.gathered or walk.gathered
         return list(map(walk.of, inner.outvars))
 
-    def _by_factors(self, equation: JaxprEqn, rule: Rule, report: Report) -> list[Sharding]:
-        values = equation.invars
+    def by_factors(self, equation: JaxprEqn, report: Report) -> list[Sharding]:
+        """Returns the shardings of the results of an equation that has no jaxpr inside."""
+        rule, values = rule_of(equation), equation.invars
         shardings = list(map(self.of, values))
         split = self._split_factors(rule, values, shardings)
         used = {axis for over in split.values() for axis in over}
@@ -175,6 +176,8 @@ class Walk:
 def sent(one: Collective, sizes: Sizes) -> int:
     """Returns the bytes that each device sends for a collective, by ring algorithms."""
     count = math.prod(sizes[axis] for axis in one.axes)
+    if one.kind == "collective-permute":
+        return one.bytes
     share = one.bytes * (count - 1) // count
     return 2 * share if one.kind == "all-reduce" else share
 
@@ -226,6 +229,46 @@ def _is_held(equation: JaxprEqn, readers: int) -> bool:
 
 def _sharding(axes: Axes, split: Mapping[int, tuple[str, ...]]) -> Sharding:
     return split_over(split.get(each[0], ()) if each else () for each in axes)
+
+
+# Shifts along axes that are split ----------------------------------------------------------------
+#
+# A slice that drops at most what one device holds stays split. Padding then moves parts from device
+# to device. So XLA does with the state of a pipeline.
+
+
+def _slice(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
+    (value,), (out,) = equation.invars, equation.outvars
+    stepped = any(step != 1 for step in equation.params["strides"] or ())
+    if stepped or not _shifted(walk, value, value.aval, out.aval):
+        return walk.by_factors(equation, report)
+    return [walk.of(value)]
+
+
+def _pad(walk: Walk, equation: JaxprEqn, report: Report) -> list[Sharding]:
+    value, (out,) = equation.invars[0], equation.outvars
+    inside = any(inner for _, _, inner in equation.params["padding_config"])
+    axes = () if inside else _shifted(walk, value, out.aval, out.aval)
+    if not axes:
+        return walk.by_factors(equation, report)
+    size = bytes_on_device(out.aval, walk.of(value), walk.sizes)
+    report(Collective("collective-permute", size, axes))
+    return [walk.of(value)]
+
+
+def _shifted(walk: Walk, value: Any, whole: Any, result: Any) -> tuple[str, ...]:
+    """Returns the mesh axes of a slice or padding by at most what one device holds of ``whole``."""
+    shifted: list[str] = []
+    lengths = zip(value.aval.shape, result.shape, strict=True)
+    for i, (n, m) in enumerate(lengths):
+        axes = axes_at(walk.of(value), i)
+        parts = math.prod(walk.sizes[axis] for axis in axes)
+        if n == m or not axes:
+            continue
+        if whole.shape[i] % parts or abs(n - m) > whole.shape[i] // parts:
+            return ()
+        shifted += axes
+    return tuple(shifted)
 
 
 # Loops and branches ------------------------------------------------------------------------------
@@ -295,4 +338,6 @@ _INSIDE: dict[str, Callable[..., Sequence[Sharding]]] = {
     "while": _while,
     "cond": _cond,
     "sharding_constraint": _constraint,
+    "slice": _slice,
+    "pad": _pad,
 }
