@@ -47,14 +47,14 @@ Arrays = dict[str, Any]
 def run(*, quick: bool) -> tuple[list[Figure], dict[str, Any]]:
     """All figures of training on a mesh, from a process of eight devices."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}".strip()
-    found = subprocess.run(
+    child = subprocess.run(
         [sys.executable, __file__, "3" if quick else "12"],
         env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
         check=True,
         capture_output=True,
         text=True,
     )
-    rows = json.loads(found.stdout.splitlines()[-1])
+    rows = json.loads(child.stdout.splitlines()[-1])
     return [Figure(**row) for row in rows], {"remarks": REMARKS}
 
 
@@ -203,15 +203,15 @@ def stacked(params: Arrays) -> Arrays:
 def main() -> None:
     """Measures in this process, which has eight devices; the last line is the result."""
     repeats = int(sys.argv[1])
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for name, model, by_hand in (
         ("perceptron", perceptron(8192), perceptron_by_hand),
         ("GPT", language_model(examples=32, times=8), language_model_by_hand),
     ):
         for layout in ("data", "sharded", "tensor", "both"):
             if (name, layout) != ("perceptron", "both"):
-                found += figures_of(name, model, by_hand, layout, repeats)
-    print(json.dumps([dataclasses.asdict(one) for one in found]))
+                figures += figures_of(name, model, by_hand, layout, repeats)
+    print(json.dumps([dataclasses.asdict(one) for one in figures]))
 
 
 if __name__ == "__main__":

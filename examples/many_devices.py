@@ -85,11 +85,13 @@ def main() -> None:
     parser.add_argument("--process", type=int, help="the index of this process")
     parser.add_argument("--cache", help="a folder for compiled programs")
     parser.add_argument("--epochs", type=int, default=5)
-    given = parser.parse_args()
-    job = train.distributed(given.coordinator, given.processes, given.process, cache=given.cache)
+    args = parser.parse_args()
+    job = train.distributed(
+        options.coordinator, options.processes, options.process, cache=options.cache
+    )
     if job.writes:
         print(f"{jax.device_count()} devices, processes: {job.processes}")
-    run(job, given.epochs)
+    run(job, args.epochs)
 
 
 if __name__ == "__main__":

@@ -290,8 +290,8 @@ class Folder:
             return None
         sign = 1 if self._mode == "min" else -1
         values = {step: sign * self._value_of(step, self.metric) for step in steps}
-        known = [step for step in steps if math.isfinite(values[step])]
-        return min(known, key=lambda step: (values[step], step), default=None)
+        finite = [step for step in steps if math.isfinite(values[step])]
+        return min(finite, key=lambda step: (values[step], step), default=None)
 
     def _value_of(self, step: int, metric: str) -> float:
         if step not in self._known:

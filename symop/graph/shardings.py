@@ -30,15 +30,15 @@ def sharding_attribute(what: str, sharding: Any, ndim: int | None = None) -> dic
 
 def _checked(what: str, sharding: Any, ndim: int | None) -> Sharding:
     try:
-        known = as_sharding(sharding)
+        result = as_sharding(sharding)
     except AttributeValueError as error:
         raise ArgumentError(f"{what}: the sharding {error}") from None
-    if ndim is not None and len(known) > ndim:
+    if ndim is not None and len(result) > ndim:
         raise ArgumentError(
             f"{what}: the sharding must have at most {ndim} entries, the number of axes, "
-            f"got {known}"
+            f"got {result}"
         )
-    return known
+    return result
 
 
 def declared_sharding(attributes: Mapping[str, str]) -> Sharding | None:
@@ -58,8 +58,8 @@ def sharding_of(node: Node) -> Sharding | None:
 
 def shardings_of(outputs: Sequence[Node]) -> dict[str, Sharding]:
     """Returns the declared shardings of the variables of a graph."""
-    found = {name: sharding_of(node) for name, node in variables_of(outputs).items()}
-    return {name: one for name, one in found.items() if one is not None}
+    declared = {name: sharding_of(node) for name, node in variables_of(outputs).items()}
+    return {name: one for name, one in declared.items() if one is not None}
 
 
 def ndims_of(outputs: Sequence[Node]) -> dict[str, int | None]:

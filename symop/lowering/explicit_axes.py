@@ -55,8 +55,8 @@ class _Split:
         self._places = [i for i, one in enumerate(self._leaves) if _is_array(one)]
         self.arrays = [self._leaves[i] for i in self._places]
         explicit = (one for one in map(jax.typeof, self.arrays) if is_explicit(one))
-        found: Any = next(explicit, None)
-        self.mesh: Any = None if found is None else found.sharding.mesh.abstract_mesh
+        first: Any = next(explicit, None)
+        self.mesh: Any = None if first is None else first.sharding.mesh.abstract_mesh
 
     def inputs(self, arrays: Sequence[Any]) -> list[Any]:
         """Returns all inputs, with ``arrays`` in place of the arrays."""
@@ -82,9 +82,9 @@ def _shardings_of_results(call: Call, split: _Split) -> Any:
     for axis in split.mesh.explicit_axes:
         part = _results(call, split, axis)
         fits = part is not None and tree == jax.tree.structure(part)
-        found = jax.tree.leaves(part) if fits else [None] * len(leaves)
+        lesser = jax.tree.leaves(part) if fits else [None] * len(leaves)
         size = split.mesh.shape[axis]
-        for entries, one, less in zip(divided, leaves, found, strict=True):
+        for entries, one, less in zip(divided, leaves, lesser, strict=True):
             place = _leading(split, axis, one) if less is None else _shorter(one, less, size)
             if place is not None:
                 entries[place] = (*entries[place], axis)
@@ -100,7 +100,7 @@ def _results(call: Call, split: _Split, axis: str | None) -> Any:
     size = 1 if axis is None else split.mesh.shape[axis]
     structs = [_shortened(jax.typeof(one), axis, size, split.mesh) for one in split.arrays]
     try:
-        return jax.eval_shape(lambda *given: call(*split.inputs(given)), *structs)
+        return jax.eval_shape(lambda *arrays: call(*split.inputs(arrays)), *structs)
     except Exception:  # of any kind: the lengths do not fit
         return None
 

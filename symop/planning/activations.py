@@ -49,10 +49,10 @@ class BatchFunction(GraphFunction):
         """Returns the graph with its constraints."""
         return nodes if self._batches is None else keep_batches(nodes, *self._batches)
 
-    def _gradients(self, found: Specialized) -> Sequence[Node]:
-        gradients = super()._gradients(found)
+    def _gradients(self, graph: Specialized) -> Sequence[Node]:
+        gradients = super()._gradients(graph)
         if jax.default_backend() == "cpu":
-            self._shared = shared_operands(topological([*found.outputs, *gradients]))
+            self._shared = shared_operands(topological([*graph.outputs, *gradients]))
         return gradients
 
     def call_of(self, node: Node) -> Call:

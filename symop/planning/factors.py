@@ -81,8 +81,8 @@ def _entrywise(equation: JaxprEqn) -> Rule:
         axes = maker.axes(shape)
         one = maker.new(1, whole=True)
 
-        def of(given: tuple[int, ...]) -> Axes:
-            pairs = zip(given, shape, axes, strict=False)
+        def of(own: tuple[int, ...]) -> Axes:
+            pairs = zip(own, shape, axes, strict=False)
             return tuple(each if n == m else (one,) for n, m, each in pairs)
 
         return maker.rule(list(map(of, inputs)), list(map(of, outputs)))
@@ -90,11 +90,11 @@ def _entrywise(equation: JaxprEqn) -> Rule:
     return maker.rule(every[: len(inputs)], every[len(inputs) :])
 
 
-def _fits(shape: tuple[int, ...], given: tuple[int, ...]) -> bool:
+def _fits(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether an array is a number, or has the axes of ``shape``, some of length 1."""
-    if len(given) != len(shape):
-        return not given
-    return all(n in (m, 1) for n, m in zip(given, shape, strict=True))
+    if len(other) != len(shape):
+        return not other
+    return all(n in (m, 1) for n, m in zip(other, shape, strict=True))
 
 
 # Shapes ------------------------------------------------------------------------------------------
@@ -154,17 +154,17 @@ def _groups(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int]
 
 def _common(left: list[int], right: list[int]) -> list[tuple[int, int, int]]:
     """Returns common factors of two lists of lengths: their places and sizes."""
-    found, i, j = [], 0, 0
+    factors, i, j = [], 0, 0
     left, right = list(left), list(right)
     while i < len(left) and j < len(right):
         size = math.gcd(left[i], right[j])
         if size == 1 and left[i] != 1 and right[j] != 1:
             break
-        found.append((i, j, size))
+        factors.append((i, j, size))
         left[i] //= size
         right[j] //= size
         i, j = i + (left[i] == 1), j + (right[j] == 1)
-    return found
+    return factors
 
 
 def _squeeze(maker: _Maker, equation: JaxprEqn) -> Rule:
@@ -317,14 +317,14 @@ def _scatter(maker: _Maker, equation: JaxprEqn) -> Rule:
         if i not in (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     ]
     window, around = iter(kept), iter(places)
-    given = []
+    update = []
     for i, n in enumerate(updates):
         if i in numbers.update_window_dims:
             place = next(window)
-            given.append(axes[place] if operand[place] == n else (maker.new(n, whole=True),))
+            update.append(axes[place] if operand[place] == n else (maker.new(n, whole=True),))
         else:
-            given.append(next(around))
-    return maker.rule([axes, tuple(places), tuple(given)], [axes])
+            update.append(next(around))
+    return maker.rule([axes, tuple(places), tuple(update)], [axes])
 
 
 def _nothing(maker: _Maker, equation: JaxprEqn) -> Rule:

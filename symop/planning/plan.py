@@ -191,8 +191,8 @@ def plan(
         >>> import jax, symop as so
         >>> x = so.var("x", (64, 8))
         >>> loss = so.mean(so.square(so.fully_connected(x, units=4, name="layer")))
-        >>> found = so.plan(loss, jax.sharding.AbstractMesh((8,), ("data",)), inputs=["x"])
-        >>> [(one.kind, one.axes, one.bytes) for one in found.exchanges][0]
+        >>> plan = so.plan(loss, jax.sharding.AbstractMesh((8,), ("data",)), inputs=["x"])
+        >>> [(one.kind, one.axes, one.bytes) for one in plan.exchanges][0]
         ('all-reduce', ('data',), 128)
     """
     step = TracedStep("plan", loss, inputs, optimizer, shapes)
@@ -297,7 +297,7 @@ class TracedStep:
             kinds = (_Auto,) * len(sizes)
             with _use_mesh(_AbstractMesh(tuple(sizes.values()), tuple(sizes), axis_types=kinds)):
                 traced, shapes = jax.make_jaxpr(
-                    lambda given: function(**given, key=seed), return_shape=True
+                    lambda arrays: function(**arrays, key=seed), return_shape=True
                 )(structs)
             self._traced[key] = traced.jaxpr, jax.tree.structure(shapes)
         return self._traced[key]
@@ -321,8 +321,8 @@ class TracedStep:
 
 
 def _typed(loss: Symbol, shapes: Mapping[str, Sequence[int]]) -> Symbol:
-    given = {name: (tuple(shape), None) for name, shape in shapes.items()}
-    nodes = infer_variables(loss.roots, given)
+    types = {name: (tuple(shape), None) for name, shape in shapes.items()}
+    nodes = infer_variables(loss.roots, types)
     count = len(loss.also)
     return Symbol(nodes[count:], tuple(nodes[:count]))
 

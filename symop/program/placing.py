@@ -49,8 +49,8 @@ def _of_states(
 def _owner(name: str, parameters: Mapping[str, VarDesc]) -> str:
     """Returns the parameter after which an optimizer named a state, or an empty string."""
     starts = {f"{start}.": one for one in parameters for start in (one, grad_name(one))}
-    found = [start for start in starts if name.startswith(start)]
-    return starts[max(found, key=len)] if found else ""
+    matches = [start for start in starts if name.startswith(start)]
+    return starts[max(matches, key=len)] if matches else ""
 
 
 def made_on(placement: Placement | None, name: str, make: Any, key: Any) -> Any:

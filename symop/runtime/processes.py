@@ -91,8 +91,8 @@ def told(mesh: Any, facts: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
     note = json.dumps(dict(facts)).encode()
     assert len(note) <= _NOTE
     notes = _received(mesh, _sent(mesh, note))
-    known = {one: json.loads(note.rstrip(b"\0")) for one, note in notes.items()}
-    return {name: {one: given[name] for one, given in known.items()} for name in facts}
+    facts_of = {one: json.loads(note.rstrip(b"\0")) for one, note in notes.items()}
+    return {name: {one: own[name] for one, own in facts_of.items()} for name in facts}
 
 
 def require_same(owner: str, mesh: Any, facts: Mapping[str, Any]) -> None:
@@ -139,14 +139,14 @@ class Agreement:
         self._answers: Any = None
 
     def expect(
-        self, what: str, arrays: Mapping[str, Any], given: Mapping[str, Any], placed: Any
+        self, what: str, arrays: Mapping[str, Any], own: Mapping[str, Any], placed: Any
     ) -> None:
         """Checks that all processes feed the same types, and the same values where they must.
 
         Args:
             what: the caller, for messages.
             arrays: the arrays of all processes together.
-            given: what this process has given for them.
+            own: what this process has given for them.
             placed: the places of the parts of this process.
 
         Raises:
@@ -154,22 +154,22 @@ class Agreement:
         """
         self._read(what)
         types = [(name, one.shape, str(one.dtype)) for name, one in sorted(arrays.items())]
-        known = repr(types)
-        is_new = known not in self._known
-        marks = [_mark(known.encode())]
-        marks += self._values(given, placed) if is_new else [b"\0" * 4] * 3
-        parts = ", ".join(f"{name} {one.dtype!s}{list(one.shape)}" for name, one in given.items())
+        key = repr(types)
+        is_new = key not in self._known
+        marks = [_mark(key.encode())]
+        marks += self._values(own, placed) if is_new else [b"\0" * 4] * 3
+        parts = ", ".join(f"{name} {one.dtype!s}{list(one.shape)}" for name, one in own.items())
         self._answers = _sent(self._mesh, b"".join(marks) + parts.encode())
         if is_new:
             self._read(what)
-            self._known.add(known)
+            self._known.add(key)
 
-    def _values(self, given: Mapping[str, Any], placed: Mapping[str, Any]) -> list[bytes]:
+    def _values(self, own: Mapping[str, Any], placed: Mapping[str, Any]) -> list[bytes]:
         """Returns marks of what is fed: of the places, of all of it, and of what all feed."""
-        own = {name: np.asarray(one[...]).tobytes() for name, one in sorted(given.items())}
-        shared = [own[name] for name in own if placed[name] is None]
-        places = repr([(name, placed[name]) for name in own]).encode()
-        return [_mark(places), _mark(*own.values()), _mark(*shared)]
+        values = {name: np.asarray(one[...]).tobytes() for name, one in sorted(own.items())}
+        shared = [values[name] for name in values if placed[name] is None]
+        places = repr([(name, placed[name]) for name in values]).encode()
+        return [_mark(places), _mark(*values.values()), _mark(*shared)]
 
     def _read(self, what: str) -> None:
         answers, self._answers = self._answers, None

@@ -126,13 +126,13 @@ def feeding(
     return Feeding(placement, data, length, size, min(lengths.values()) // size)
 
 
-def _checked(found: Feeding) -> Feeding:
-    if found.steps == 0:
+def _checked(plan: Feeding) -> Feeding:
+    if plan.steps == 0:
         raise ArgumentError(
-            f"fit: the batch size must be at most {found.length}, the number of examples, "
-            f"got {found.size}"
+            f"fit: the batch size must be at most {plan.length}, the number of examples, "
+            f"got {plan.size}"
         )
-    return found
+    return plan
 
 
 def require_joined(placement: Placement | None) -> None:
