@@ -86,9 +86,7 @@ def main() -> None:
     parser.add_argument("--cache", help="a folder for compiled programs")
     parser.add_argument("--epochs", type=int, default=5)
     args = parser.parse_args()
-    job = train.distributed(
-        options.coordinator, options.processes, options.process, cache=options.cache
-    )
+    job = train.distributed(args.coordinator, args.processes, args.process, cache=args.cache)
     if job.writes:
         print(f"{jax.device_count()} devices, processes: {job.processes}")
     run(job, args.epochs)
