@@ -213,6 +213,9 @@ def test_errors():
     ):
         with pytest.raises(ArgumentError, match=message):
             so.plan(loss, inputs=["x"], **given)
+    for memory in (0, "1 GB"):
+        with pytest.raises(ArgumentError, match="memory must be a positive number of bytes, got"):
+            so.propose_rules(loss, mesh, inputs=["x"], memory=memory)
     unknown = so.sum(so.fully_connected(so.var("x"), units=6))
     with pytest.raises(UnknownTypeError):
         so.plan(unknown, mesh, inputs=["x"])

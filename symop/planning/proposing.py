@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from registry.errors import ArgumentError
 from registry.shardings import MeshAxes, Sharding, as_sharding, axes_of, mesh_axes
 from registry.tracebacks import api_boundary
 from symop.planning.plan import Plan, TracedStep
@@ -59,6 +60,10 @@ def propose_rules(
         >>> so.propose_rules(loss, mesh, inputs=["x"], memory=150_000)
         {'layer_weight': (None, 'data'), 'layer_bias': ('data',)}
     """
+    if memory is not None and (not isinstance(memory, int) or memory < 1):
+        raise ArgumentError(
+            f"propose_rules: memory must be a positive number of bytes, got {memory!r}"
+        )
     step = TracedStep("propose_rules", loss, inputs, optimizer, shapes)
     fixed = loss.shardings()
     groups = _groups([name for name in step.parameters if name not in fixed], list(step.types))

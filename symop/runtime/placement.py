@@ -119,10 +119,17 @@ class Placement:
         The devices that a CPU plays share a pool of threads. If one step starts before the last has
         ended, threads that wait for a collective of one may take those that the other needs, and
         XLA ends the process after some time.
+
+        Raises:
+            FeedError: the step failed because another process has given another part of a batch.
         """
         traced = any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(values))
         if not traced and self.mesh.devices.flat[0].platform == "cpu":
-            _wait(values)
+            try:
+                _wait(values)
+            except jax.errors.JaxRuntimeError as error:
+                self._agreement.explain(error)
+                raise
         return values
 
     def put_all(self, values: Mapping[N, Any]) -> dict[N, Any]:

@@ -171,6 +171,21 @@ class Agreement:
         places = repr([(name, placed[name]) for name in values]).encode()
         return [_mark(places), _mark(*values.values()), _mark(*shared)]
 
+    def explain(self, error: Exception) -> None:
+        """Raises the reason why a step failed, if it is that a process has fed another type.
+
+        That process ends before its part of the step, in which the others then fail.
+
+        Raises:
+            FeedError: The latest answers differ.
+        """
+        try:
+            self._read("step")
+        except FeedError as reason:
+            raise reason from error
+        except jax.errors.JaxRuntimeError:
+            return  # the answers have not come
+
     def _read(self, what: str) -> None:
         answers, self._answers = self._answers, None
         if answers is None:
