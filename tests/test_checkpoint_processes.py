@@ -21,14 +21,18 @@ from symop import checkpoint
 from symop.train import Trainer
 
 PATIENCE = 120
-"""Seconds within which a process must say or do what it is to."""
+"""Seconds within which a process must say or do what it is to; after twice as many it prints the
+stacks of its threads and ends itself."""
 
 
 class Child:
     """A process that runs a function of this file, and is ended with the test."""
 
     def __init__(self, function, *args, devices=8):
-        call = f"import sys; from {__name__} import {function}; {function}(*sys.argv[1:])"
+        call = (
+            f"import sys, faulthandler; faulthandler.dump_traceback_later({2 * PATIENCE}, exit=True); "
+            f"from {__name__} import {function}; {function}(*sys.argv[1:])"
+        )
         source, sink = os.pipe()
         self.process = subprocess.Popen(
             [sys.executable, "-c", call, *map(str, args)],
@@ -76,7 +80,7 @@ def start():
 
         def started(*args, **options):
             child = Child(*args, **options)
-            stack.callback(child.process.wait)
+            stack.callback(child.process.wait, PATIENCE)
             stack.callback(child.process.kill)
             stack.callback(child.source.close)
             return child
