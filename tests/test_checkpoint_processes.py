@@ -30,7 +30,8 @@ class Child:
 
     def __init__(self, function, *args, devices=8):
         call = (
-            f"import sys, faulthandler; faulthandler.dump_traceback_later({2 * PATIENCE}, exit=True); "
+            "import sys, faulthandler as f; "
+            f"f.dump_traceback_later({2 * PATIENCE}, exit=True); "
             f"from {__name__} import {function}; {function}(*sys.argv[1:])"
         )
         source, sink = os.pipe()

@@ -76,6 +76,22 @@ def test_parameters_split_like_the_batch_are_gathered_and_not_the_values():
     assert gathered <= 2 * weights + 64
 
 
+@pytest.mark.parametrize("where", [(), ("model",), (("data", "model"),)])
+def test_a_plan_of_a_table_split_by_rows(where):
+    """Its dense gradient is added where its parts are."""
+    ids, table = so.var("ids", (32, 4), "int32"), so.var("table", (4096, 16))
+    loss, mesh = so.mean(so.square(so.lookup_table(table, ids))), mesh_of()
+    plan = so.plan(loss, mesh, {"table": where}, inputs=["ids"])
+    trainer = train.Trainer(loss, optax.sgd(0.1), inputs=["ids"], mesh=mesh, rules={"table": where})
+    batch = {"ids": np.zeros((32, 4), "int32")}
+    with trainer.placement.current():
+        lowered = jax.jit(trainer._run, donate_argnums=0).lower(
+            trainer.init(0).packed(), trainer.placement.put_feed("step", batch)
+        )
+    found = collectives(lowered.compile().as_text())
+    np.testing.assert_allclose(plan.bytes, found.total(), rtol=0.1)
+
+
 def test_a_plan_tells_who_asks_for_what():
     model = MODELS["perceptron"]
     plan = so.plan(model.loss, AbstractMesh((64,), ("data",)), inputs=list(model.batch))

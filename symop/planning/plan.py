@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import sharding
+from jax.extend.core import Var
 
 from registry.errors import ArgumentError
 from registry.shardings import Sharding, on_mesh, require_divisible, sharding_text
@@ -311,10 +312,21 @@ class TracedStep:
         inputs = [held[name].sharding for name in order]
         flags = [name in self._inputs for name in order]
         seen: _Seen = []
-        shardings, values = followed(jaxpr, inputs, sizes, lambda *one: seen.append(one), flags)
-        results = jax.tree.unflatten(tree, shardings)
-        outputs = results[0] if function.states else results
-        for name, split in zip(self._moving, outputs[1:], strict=True):
+
+        def gradients(leaves: Sequence[Any]) -> Sequence[Any]:
+            results: Any = jax.tree.unflatten(tree, leaves)
+            outputs: Sequence[Any] = results[0] if function.states else results
+            return outputs[1:]
+
+        wanted = {
+            value: held[name].sharding
+            for name, value in zip(self._moving, gradients(jaxpr.outvars), strict=True)
+            if isinstance(value, Var)
+        }
+        shardings, values = followed(
+            jaxpr, inputs, sizes, lambda *one: seen.append(one), flags, wanted
+        )
+        for name, split in zip(self._moving, gradients(shardings), strict=True):
             if isinstance(split, tuple):  # not of rows
                 _onto(held[name], split, sizes, seen)
         return seen, values

@@ -93,6 +93,10 @@ class Walk:
             self._batch.update(equation.outvars)
         return results
 
+    def assign(self, shardings: Mapping[Any, Sharding]) -> None:
+        """Sets the shardings of values that each device makes by itself."""
+        self._shardings.update(shardings)
+
     def exchange(self, value: Any, before: Sharding, after: Sharding, report: Report) -> None:
         """Reports what devices exchange for a value, unless they have such a copy of it."""
         if (id(value), after) not in self._copies:
@@ -129,7 +133,8 @@ class Walk:
         """Returns the shardings of the results of an equation that has no jaxpr inside."""
         rule, values = rule_of(equation), equation.invars
         shardings = list(map(self.of, values))
-        split = self._split_factors(rule, values, shardings)
+        by_size = _reads_few(equation)
+        split = self._split_factors(rule, values, shardings, by_size=by_size)
         used = {axis for over in split.values() for axis in over}
         for one, axes, before in zip(values, rule.operands, shardings, strict=True):
             if axes:
@@ -146,18 +151,25 @@ class Walk:
             for one, sharding in zip(equation.outvars, results, strict=True):
                 size = bytes_on_device(one.aval, sharding, self.sizes)
                 report(Collective("all-reduce", size, over))
+        if (
+            by_size and equation.primitive.name == "gather"
+        ):  # each device takes its part of what all of them have now
+            split = self._split_factors(rule, values, shardings, by_size=False)
+            results = [_sharding(axes, split) for axes in rule.results]
         return results
 
     def _split_factors(
-        self, rule: Rule, values: Sequence[Any], shardings: Sequence[Sharding]
+        self, rule: Rule, values: Sequence[Any], shardings: Sequence[Sharding], *, by_size: bool
     ) -> dict[int, tuple[str, ...]]:
         """Returns the mesh axes over which each factor is split.
 
-        Where operands disagree, those that depend on a batch stay as they are, or the largest one.
+        Where operands disagree, those that depend on a batch stay as they are, or the largest one;
+        if ``by_size``, the largest one.
         """
 
         def rank(i: int) -> tuple[bool, int]:
-            return not self.in_batch(values[i]), -math.prod(getattr(values[i].aval, "shape", ()))
+            waits = not by_size and not self.in_batch(values[i])
+            return waits, -math.prod(getattr(values[i].aval, "shape", ()))
 
         split: dict[int, tuple[str, ...]] = {}
         used: set[str] = set()
@@ -171,6 +183,17 @@ class Walk:
                     split[factor] = free
                     used.update(free)
         return split
+
+
+def _reads_few(equation: JaxprEqn) -> bool:
+    """Whether the rows that are looked up or added are smaller than the table, which then stays."""
+    name = equation.primitive.name
+    if name not in ("gather", "scatter-add"):
+        return False
+    rows = equation.outvars[0] if name == "gather" else equation.invars[2]
+    values: list[Any] = [*equation.invars[:2], rows]
+    table, ids, few = [int(math.prod(one.aval.shape)) for one in values]
+    return table > ids + few
 
 
 def sent(one: Collective, sizes: Sizes) -> int:
@@ -188,11 +211,13 @@ def followed(
     sizes: Sizes,
     report: Callable[[str, Collective], None],
     batch: Sequence[bool],
+    wanted: Mapping[Any, Sharding] | None = None,
 ) -> tuple[list[Sharding], int]:
     """Returns the shardings of the results of ``jaxpr``, and the bytes of values held at once.
 
     The reported collectives come with the scope of the equation that needs them. A value that is
-    computed entry by entry for one reader is not counted: XLA fuses it into the reader.
+    computed entry by entry for one reader is not counted: XLA fuses it into the reader. Rows that
+    are added into zeros are added where the result is ``wanted``.
     """
     walk, last, readers = Walk(jaxpr, inputs, sizes, batch), dict[Any, int](), Counter[Any]()
     for i, equation in enumerate(jaxpr.eqns):
@@ -200,10 +225,12 @@ def followed(
             if not isinstance(one, Literal):
                 last[one] = i
                 readers[one] += 1
+    fills = _fills(jaxpr, wanted or {})
     size = most = 0
     ends: Counter[int] = Counter()
     for i, equation in enumerate(jaxpr.eqns):
         results = walk.follow(equation, partial(report, str(equation.source_info.name_stack)))
+        walk.assign({one: fills[one] for one in equation.outvars if one in fills})
         for one, split in zip(equation.outvars, results, strict=True):
             if _is_held(equation, readers[one]):
                 own = bytes_on_device(one.aval, split, sizes)
@@ -212,6 +239,20 @@ def followed(
         most = max(most, size)
         size -= ends.pop(i, 0)
     return list(map(walk.of, jaxpr.outvars)), most
+
+
+def _fills(jaxpr: Jaxpr, wanted: Mapping[Any, Sharding]) -> dict[Any, Sharding]:
+    """Returns the shardings of the fills to which updates are added for ``wanted`` results."""
+    makers = {out: one for one in jaxpr.eqns for out in one.outvars}
+    result = {}
+    for value, sharding in wanted.items():
+        adding = makers.get(value)
+        if adding is not None and adding.primitive.name == "scatter-add":
+            start = adding.invars[0]
+            filling = None if isinstance(start, Literal) else makers.get(start)
+            if filling is not None and isinstance(filling.invars[0], Literal):
+                result[start] = sharding
+    return result
 
 
 _COMPUTED = frozenset({"dot_general", "conv_general_dilated", "gather", "scatter-add", "sort",
