@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import signal
 import sys
 import types
 from typing import ClassVar
@@ -417,3 +419,25 @@ def test_an_interrupt_leaves_the_state_of_the_last_step():
     assert int(state.step) == 5
     expected, _ = fitted(epochs=1)
     assert same(state, expected)
+
+
+def test_a_preempted_training_saves_and_goes_on(tmp_path):
+    expected, history = fitted()
+
+    def fit(**options):
+        folder = so.checkpoint.Folder(tmp_path)
+        with folder, so.checkpoint.on_preemption(folder):
+            return fitted(checkpoints=folder, **options)
+
+    class Terminate(train.Callback):
+        def on_step(self, fit):
+            if fit.step == 8:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit) as end:
+        fit(callbacks=[Terminate()])
+    assert end.value.code == so.checkpoint.EXIT_CODE
+    assert so.checkpoint.Folder(tmp_path).steps() == [5, 8]
+    state, again = fit(callbacks=[lambda fit: None])
+    assert same(state, expected)
+    assert again == history

@@ -315,7 +315,8 @@ def test_a_line_search_draws_the_same_and_leaves_states_alone():
 
 def test_a_trainer_is_pickled_with_its_optimizer():
     loss, batch = quadratic()
-    own = train.Trainer(loss, Scaled(0.25), inputs=["t"], metrics={"one": loss})
+    options = {"metrics": {"one": loss}, "accumulate": 1, "precision": "float16", "ema": 0.5}
+    own = train.Trainer(loss, Scaled(0.25), inputs=["t"], **options)
     state, _ = own.step(own.init(0), batch)
     again, kept = pickle.loads(pickle.dumps((own, state)))
     for _ in range(3):
@@ -323,4 +324,6 @@ def test_a_trainer_is_pickled_with_its_optimizer():
         kept, others = again.step(kept, batch)
     assert float(values["one"]) == float(others["one"])
     assert np.array_equal(state.params["w"], kept.params["w"])
+    assert np.array_equal(state.average["w"], kept.average["w"])
+    assert float(kept.scale.factor) == 2.0**15
     assert np.array_equal(jax.random.key_data(state.key), jax.random.key_data(kept.key))

@@ -9,7 +9,7 @@ import optax
 import pytest
 
 import symop as so
-from registry.errors import ArgumentError, FeedError
+from registry.errors import ArgumentError, FeedError, ShapeError
 from registry.values import SelectedRows
 from symop import train
 from symop.graph.nodes import topological
@@ -235,6 +235,16 @@ def test_a_graph_with_a_gradient_takes_its_own_lengths_only():
     with pytest.raises(FeedError, match=r"x: an array of shape \(4, 3\) must be fed"):
         trainer.step(state, {"x": np.ones((6, 3), np.float32)})
     trainer.step(state, {"x": np.ones((4, 3), np.float32)})
+
+
+def test_an_attribute_that_holds_the_length_is_named():
+    x, w = so.var("x", (8, 6)), so.var("w", (3,))
+    loss = so.mean(so.matmul(so.reshape(x, shape=(8, 2, 3)), w))
+    trainer = train.Trainer(loss, "sgd", inputs=["x"], accumulate=2)
+    with pytest.raises(
+        ShapeError, match=r"reshape: (.|\n)*\(x \(4, 6\) for \(8, 6\)\); an attribute"
+    ):
+        trainer.step(trainer.init(0), {"x": np.ones((8, 6), np.float32)})
 
 
 # Accumulation ------------------------------------------------------------------------------------

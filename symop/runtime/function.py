@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from registry.errors import ArgumentError, FeedError
+from registry.errors import ArgumentError, FeedError, SymopError
 from registry.shardings import constrained
 from registry.symbolic import Symbolic
 from registry.types import (
@@ -333,9 +333,8 @@ class GraphFunction:
         given: Mapping[str, tuple[Shape, DType | None]],
         apart: frozenset[Node] = frozenset(),
     ) -> Specialized:
-        shapes = {name: given[name][0] for name in self._open if name in given}
         found = specialize(
-            with_shapes(self._roots, shapes) if shapes else self._roots,
+            self._reopened(given) if self._open and given else self._roots,
             given,
             training=self._training,
             rolling=self._rolling,
@@ -346,6 +345,27 @@ class GraphFunction:
         if self._seals:
             return _over(found, recomputing.seal(_ends(found), self._remat))
         return remembering(found, self._remat)
+
+    def _reopened(self, given: Mapping[str, tuple[Shape, DType | None]]) -> Sequence[Node]:
+        """Returns the graph for the lengths of open variables in ``given``.
+
+        Raises:
+            ShapeError, DTypeError: An operator does not take the lengths.
+        """
+        declared = {
+            n: one.type.shape for n, one in zip(self.names, self._nodes, strict=True) if one.types
+        }
+        shapes = {n: given[n][0] for n in sorted(self._open) if n in given and n in declared}
+        other = [f"{n} {one} for {declared[n]}" for n, one in shapes.items() if one != declared[n]]
+        if not other:
+            return self._roots
+        try:
+            return with_shapes(self._roots, shapes)
+        except SymopError as error:
+            raise type(error)(
+                f"{error}\n  the lengths fed are others than declared ({', '.join(other)}); an "
+                "attribute that holds a length must leave it open, as reshape(shape=(-1, 4)) does"
+            ) from error.__cause__
 
     def _gradients(self, found: Specialized) -> Sequence[Node]:
         if not self.wrt:
