@@ -63,10 +63,11 @@ from symop.training.joining import Job, distributed
 from symop.training.logs import JsonLines, TensorBoard
 from symop.training.loop import Checkpoints, Loop, checkpoints_of
 from symop.training.loss_scaling import LossScale
-from symop.training.optimizers import calling_optimizer, extra_arguments, optimizer
+from symop.training.optimizers import optimizer
 from symop.training.placing import StatePlacement, on_automatic_axes, shardings_of_state
 from symop.training.precision import Precision, precision_of
 from symop.training.progress import progress_bar
+from symop.training.protocol import calling_optimizer, extra_arguments
 from symop.training.state import Arrays, Parts, ScaleState, TrainState
 from symop.training.step import (
     FACTOR,

@@ -14,8 +14,8 @@ from jax.tree_util import tree_leaves_with_path
 
 from registry.shardings import Sharding
 from symop.planning.propagation import Collective, Sizes, bytes_on_device, exchange, followed
-from symop.training.optimizers import calling_optimizer, extra_arguments
 from symop.training.placing import parameter_in
+from symop.training.protocol import calling_optimizer, extra_arguments
 
 Arrays = dict[str, Any]
 Evaluate = Callable[[Arrays], tuple[Any, Arrays]]

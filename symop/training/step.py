@@ -11,8 +11,8 @@ from registry.values import SelectedRows
 from symop.runtime.placement import Placement
 from symop.training.accumulation import accumulated
 from symop.training.loss_scaling import adapted
-from symop.training.optimizers import applies, calling_optimizer, require_dense
 from symop.training.precision import Precision
+from symop.training.protocol import applies, calling_optimizer, require_dense
 from symop.training.state import Arrays, Parts, ScaleState
 
 FACTOR = "loss_scale"
