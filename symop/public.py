@@ -19,10 +19,12 @@ from symop.differential_operators.sampling import random_directions
 from symop.differential_operators.sums import biharmonic, curl, divergence, laplacian
 from symop.differential_operators.taylor import taylor
 from symop.eager.ndarray import NDArray
+from symop.generation import Generator
 from symop.graph.naming import name_scope
 from symop.io.files import load_parameters, save_parameters
 from symop.jaxprs.functions import from_jax
 from symop.jaxprs.transforming import transform
+from symop.layers import multi_head_attention
 from symop.orders import derivative, hessian, hvp, jacobian
 from symop.passes.roll_loops.switch import rolling
 from symop.pipelining import pipeline
@@ -43,6 +45,7 @@ from symop.vectorizing import vmap
 
 __all__ = [
     "Executor",
+    "Generator",
     "Group",
     "LoDTensor",
     "NDArray",
@@ -77,6 +80,7 @@ __all__ = [
     "load_json",
     "load_parameters",
     "loops",
+    "multi_head_attention",
     "name_scope",
     "nd",
     "optim",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from registry.foreign_names import foreign
-from registry.operator.binding import LEFT_OUT
+from registry.operator.binding import is_new
 from registry.operator.operator import Operator
 from registry.table import get, names
 from symop.control_flow import in_order_of_mxnet
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 def _source(operator: Operator, *args: Any, **kwargs: Any) -> Any:
     """Calls ``operator``; if its inputs are numbers or left out, the result is a symbol."""
     inputs, attributes, name = operator.bind(args, kwargs)
-    if not all(value is LEFT_OUT or isinstance(value, _NUMBERS) for value in inputs):
+    if not all(is_new(value) or isinstance(value, _NUMBERS) for value in inputs):
         return operator(*args, **kwargs)
     member = operator.resolved(inputs, attributes)
     result: Symbol = Symbol.emitter.emit(member, inputs, attributes, name)

@@ -49,7 +49,7 @@ from symop.runtime.donation import (
     unpack,
 )
 from symop.runtime.function import specialize
-from symop.runtime.initial import initial_value
+from symop.runtime.initial import initial_values
 from symop.runtime.placement import MeshRecord, Placement, placement_of
 from symop.runtime.processes import Share, require_same
 from symop.symbol.building import Group, grad, var
@@ -706,22 +706,18 @@ def share(data: Mapping[str, Any]) -> Share:
 def initialize(symbol: Symbol, key: Any, **shapes: Sequence[int]) -> Arrays:
     """Returns initial arrays for every variable of ``symbol``.
 
-    A variable with the attribute ``initial`` starts at that number or distribution. Others are
-    normal with variance 2 / fan-in, where fan-in is the product of all axes but the first
-    (He et al., "Delving Deep into Rectifiers", 2015); integer variables start at zero.
+    A variable starts at its ``initial``, which ``so.var`` and layers take; by default, what is only
+    added to data starts at zero, what only scales data at one, integers at zero, and others are
+    normal with variance 2 / fan-in (He et al., "Delving Deep into Rectifiers", 2015). The fan-in
+    follows from the use of the variable in the graph: it is the number of terms in a sum of the
+    product that it is a factor of.
+
+    Raises:
+        ArgumentError: an initializer does not fit its variable; the message names both.
     """
     require_known("init", shapes, symbol.list_inputs())
     nodes = infer_variables(
         symbol.roots, {name: (tuple(shape), None) for name, shape in shapes.items()}
     )
     variables = variables_of(nodes)
-    keys = jax.random.split(key, max(len(variables), 1))
-    return {
-        name: _initial(node, own)
-        for (name, node), own in zip(variables.items(), keys, strict=False)
-    }
-
-
-def _initial(node: Node, key: Any) -> Any:
-    declared = dict(node.attributes[3]).get("initial")
-    return initial_value(declared, node.type, key)
+    return initial_values(variables, nodes, jax.random.split(key, max(len(variables), 1)))

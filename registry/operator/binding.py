@@ -1,7 +1,7 @@
 """Signature: the slots and attributes of an operator, and the binding of a call's arguments."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from registry.errors import ArgumentError, DeclarationError, nearest
 from registry.foreign_names import KEYWORDS
@@ -18,6 +18,21 @@ class _Left:
 
 
 LEFT_OUT = _Left()
+
+
+class NewVariable(NamedTuple):
+    """The placeholder in an input slot that a call leaves to a new variable with an initializer."""
+
+    initial: Any
+
+
+def is_new(value: Any) -> bool:
+    """Whether a call leaves a slot to a new variable, if the slot is one of a parameter."""
+    return value is LEFT_OUT or type(value) is NewVariable
+
+
+INITIAL = "_initial"
+"""The end of keywords that give the initializer of a new variable."""
 
 
 class Signature:
@@ -58,6 +73,9 @@ class Signature:
             for slot in slots
             if f"use_{slot.name}" in self.attribute_index
         }
+        self._required = tuple(
+            one for one in self.positional if not (one.optional or one.created or one.variadic)
+        )
         roles = [slot.role for slot in slots]
         self.training_index = roles.index("training") if "training" in roles else None
         self.creates = any(slot.created for slot in slots)
@@ -92,6 +110,8 @@ class Signature:
         rest: tuple[Any, ...] = ()
         attrs, args = self._led(args, kwargs)
         fixed = self.positional[: len(self.positional) - self.spreads]
+        if len(args) == len(self._required) < len(fixed) and not kwargs.keys() & self.slot_index:
+            fixed = self._required  # the others are left to new variables
         for slot, value in zip(fixed, args, strict=False):
             if slot.variadic:
                 rest = self._listed(slot, value)
@@ -112,7 +132,9 @@ class Signature:
         attributes = self._canonical(attrs, filled)
         fixed_values = self._fixed(filled, attributes)
         if self.variadic and not rest and not self.slots[-1].optional:
-            raise ArgumentError(f"{self.name}: at least one input must be given, got none")
+            if not self.slots[-1].created:
+                raise ArgumentError(f"{self.name}: at least one input must be given, got none")
+            rest = (filled.get(self.slots[-1].name, LEFT_OUT),)
         if any(value is None for value in rest):
             raise ArgumentError(f"{self.name}: every input must be filled, got None")
         return (*fixed_values, *rest), attributes, name
@@ -143,14 +165,27 @@ class Signature:
             if key in attrs:
                 raise ArgumentError(f"{self.name}: attribute {key!r} must be given once")
             attrs[key] = value
+        elif self._initializes(key):
+            slot = key.removesuffix(INITIAL)
+            if slot in filled or (rest and self.slots[self.slot_index[slot]].variadic):
+                raise ArgumentError(
+                    f"{self.name}: {key} must come without {slot!r}, whose new variable it is for"
+                )
+            filled[slot] = NewVariable(value)
         else:
-            legal = [*self.slot_names, *self.attribute_index]
+            initials = [slot.name + INITIAL for slot in self.slots if slot.created]
+            legal = [*self.slot_names, *self.attribute_index, *initials]
             raise ArgumentError(
                 f"{self.name}: slots must be among {', '.join(self._listed_slots()) or 'none'}, "
                 f"attributes among {', '.join(self.attribute_index) or 'none'}, got {key!r}"
                 f"{_nearest_keyword(key, legal)}"
             )
         return rest
+
+    def _initializes(self, key: str) -> bool:
+        """Whether a keyword gives the initializer of a parameter."""
+        index = self.slot_index.get(key.removesuffix(INITIAL))
+        return key.endswith(INITIAL) and index is not None and self.slots[index].created
 
     def _listed_slots(self) -> list[str]:
         """Returns the slots as a call fills them: by position, then the implicit ones."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from registry.operator.attributes import Attribute
-from registry.operator.binding import LEFT_OUT, Signature
+from registry.operator.binding import INITIAL, LEFT_OUT, Signature
 from registry.operator.signature import Slot
 
 _Kind = inspect.Parameter
@@ -38,18 +38,28 @@ def call_signature(operator: Signature, *, eager: bool = False) -> inspect.Signa
     names = [one.name for one in operator.attributes if one.name not in operator.leading]
     attributes = [_of_attribute(operator, name) for name in names]
     supplied = [_keyword(slot.name, LEFT_OUT) for slot in operator.slots if slot.implicit]
+    created = [] if eager else [slot for slot in operator.slots if slot.created]
+    initials = [_keyword(slot.name + INITIAL, None, Any) for slot in created]
     own = {*operator.slot_index, *operator.attribute_index}
     named = [] if eager or "name" in own else [_keyword("name", None, str | None)]
     ordered = with_keywords([*before, *slots, *attributes])
-    return inspect.Signature([*ordered, *supplied, *named])
+    return inspect.Signature([*ordered, *supplied, *initials, *named])
 
 
 def _of_slot(operator: Signature, slot: Slot, eager: bool) -> inspect.Parameter:
     if slot.variadic and operator.spreads:
         return _Kind(slot.name, _Kind.VAR_POSITIONAL)
-    filled = (slot.created and not eager) or operator.slot_index[slot.name] in operator.use_flags
+    left = slot.created and not eager and not leads(operator, slot)
+    filled = left or operator.slot_index[slot.name] in operator.use_flags
     default = LEFT_OUT if filled else None if slot.optional else _Kind.empty
     return _Kind(slot.name, _Kind.POSITIONAL_OR_KEYWORD, default=default)
+
+
+def leads(operator: Signature, slot: Slot) -> bool:
+    """Whether a slot precedes one that each call must fill."""
+    place = operator.positional.index(slot)
+    return any(not (one.optional or one.created or one.variadic)
+               for one in operator.positional[place + 1 :])  # fmt: skip
 
 
 def _of_attribute(operator: Signature, name: str) -> inspect.Parameter:

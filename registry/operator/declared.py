@@ -60,6 +60,8 @@ class Declared(Signature):
         self.simplify_rule: Rule | None = None
         self.value_rule: Rule | None = None
         self.derivation_rule: Callable[..., dict[str, Any]] | None = None
+        self.parameters_rule: Rule | None = None
+        self.stepwise_rule: Rule | None = None
         self.inplace: Mapping[str, str] = {}
         self._desc_maker: GradOpMaker | None = None
         self.var_type_inferer: InferVarType | None = None
@@ -241,6 +243,30 @@ class Declared(Signature):
             self.outputs,
             variadic_output=self.variadic_output,
         )
+        self._forget_copies()
+        return rule
+
+    def stepwise(self, rule: Function) -> Function:
+        """Declares how a call computes a few positions of a sequence at a time, for generation.
+
+        The rule names slots and attributes, and ``before``, the number of positions before the
+        first one of each example, and ``cache``, a function from a name and a value of shape
+        ``(batch, ..., positions, width)`` to that value of all positions so far, in a cache of
+        fixed length. It returns the result of the first output, or None if the call has none that
+        is computed so.
+        """
+        supplied = ("before", "cache")
+        self.stepwise_rule = Rule(self.name, rule, self.slots, self.attributes, supplied)
+        self._forget_copies()
+        return rule
+
+    def parameters(self, rule: Function) -> Function:
+        """Declares the parameters that a symbolic call creates for a variadic slot.
+
+        The rule names slots and attributes, receives shapes or None where unknown, and returns a
+        ``NewParameter`` for each value of the slot.
+        """
+        self.parameters_rule = Rule(self.name, rule, self.slots, self.attributes)
         self._forget_copies()
         return rule
 

@@ -10,6 +10,7 @@ from registry.desc import AttrProto, BlockDesc, OpDesc, OpProto, VarProto
 from registry.errors import ArgumentError, DeclarationError, SymopError
 from registry.naming import COTANGENT
 from registry.operator import infer
+from registry.operator.binding import NewVariable
 from registry.operator.call_signature import CallSignature
 from registry.operator.declared import Declared, Derivative, GradOpMaker, Grads
 from registry.operator.gradient_descs import recorded_gradient
@@ -284,12 +285,24 @@ class Operator(Declared):
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs, attributes, name = self.bind(args, kwargs)
         emitter = var.emitter_of(inputs)
+        if self.creates:
+            self._refuse_initials(emitter, inputs)
         if self.count_rule is None:
             return emitter.emit(self, inputs, attributes, name)
         member = self.resolved(inputs, attributes)
         result = emitter.emit(member, inputs, attributes, name)
         # The caller does not know the number of outputs: a single visible one is a tuple, too.
         return (result,) if len(member.visible) == 1 else result
+
+    def _refuse_initials(self, emitter: var.Emitter, inputs: Inputs) -> None:
+        """Rejects initializers in a call that creates no variables."""
+        for i, value in enumerate(inputs):
+            if type(value) is NewVariable and not getattr(emitter, "creates", False):
+                slot = self.slot_of(i).name
+                raise ArgumentError(
+                    f"{self.name}: {slot}_initial is for a call on symbols, which creates a "
+                    f"variable, got arrays; pass {slot!r}"
+                )
 
     # Semantics ---------------------------------------------------------------------------------
 

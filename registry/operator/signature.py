@@ -5,12 +5,13 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import jax
 
 from registry.errors import DeclarationError
 from registry.operator.attributes import REQUIRED, Attribute, Comment, make_attribute
+from registry.types import Shape
 
 Array = jax.Array
 
@@ -24,9 +25,9 @@ class Role:
 
 @dataclasses.dataclass(frozen=True)
 class Initial:
-    """The initial value of a new variable for a slot; random without it."""
+    """The initial value of a new variable for a slot, or the name of its initializer."""
 
-    value: float
+    value: float | str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Slot:
         role: ``input``, ``parameter``, ``state``, ``key`` or ``training``.
         optional: the slot may be absent; the kernel then sees None.
         variadic: the slot takes any number of values; it is the last.
-        initial: initial value of a new variable for the slot, or None for random numbers.
+        initial: initial value of a new variable for the slot, or the name of its initializer; None
+            for the default.
         comment: description of the slot.
     """
 
@@ -83,7 +85,7 @@ class Slot:
     role: str = "input"
     optional: bool = False
     variadic: bool = False
-    initial: float | None = None
+    initial: float | str | None = None
     comment: str = ""
 
     @property
@@ -92,9 +94,29 @@ class Slot:
         return self.role in ("key", "training")
 
     @property
+    def initial_text(self) -> str | None:
+        """The initializer as text, as a variable declares it."""
+        one = self.initial
+        return one if one is None or isinstance(one, str) else repr(one)
+
+    @property
     def created(self) -> bool:
         """Whether a symbolic call that leaves the slot out creates a new variable for it."""
         return self.role in ("parameter", "state")
+
+
+class NewParameter(NamedTuple):
+    """A parameter that a call creates for a variadic slot.
+
+    Attributes:
+        name: its name after that of the call.
+        shape: its shape, or None where it does not follow yet.
+        initial: its initializer, or None for the default.
+    """
+
+    name: str
+    shape: Shape | None
+    initial: str | None = None
 
 
 def read_signature(kernel: Callable[..., Any]) -> tuple[tuple[Slot, ...], tuple[Attribute, ...]]:

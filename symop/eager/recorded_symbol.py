@@ -117,8 +117,8 @@ class _Graph:
         if key not in self._variables:
             name, slot = f"var{len(self._variables)}", self._states.get(key)
             role = "argument" if slot is None else "state"
-            initial = None if slot is None else slot.initial
-            extra = () if initial is None else (("initial", repr(initial)),)
+            initial = None if slot is None else slot.initial_text
+            extra = () if initial is None else (("initial", initial),)
             self._variables[key] = variable(name, type.shape, type.dtype, role, extra)
         return self._variables[key]
 

@@ -54,8 +54,10 @@ def _given(order: Sequence[Node]) -> dict[str, Node]:
 def _claim(taken: dict[str, Node], name: str, node: Node) -> None:
     other = taken.setdefault(name, node)
     if other is not node:
+        layers = all(isinstance(one.op, Operator) and one.op.creates for one in (other, node))
+        hint = "; so.name_scope(..., reuse=True) shares parameters" if layers else ""
         raise NameConflictError(
-            f"{name}: two nodes of one graph must not have the same name"
+            f"{name}: two nodes of one graph must not have the same name{hint}"
             f"{built_at(other.origin)}{built_at(node.origin)}"
         )
 
@@ -146,31 +148,59 @@ _lock = threading.Lock()
 
 
 class _NameScope(NamedTuple):
-    """A name scope: a prefix and a counter for each operator name."""
+    """A name scope: a prefix, a counter for each operator name, and whether parameters are shared.
+
+    The calls in a scope that shares parameters have no names of their own.
+    """
 
     prefix: str
     counters: _Counters
+    reuse: bool = False
 
 
 _scopes = Scopes("name_scope", _NameScope("", _outside))
 
 
 @contextlib.contextmanager
-def name_scope(prefix: str = "") -> Iterator[None]:
+def name_scope(prefix: str = "", *, reuse: bool = False) -> Iterator[None]:
     """Prefixes names made inside with ``prefix``, and counts layers from zero.
 
-    Names given by users and names generated for layers are both prefixed. Scopes nest. Entering a
-    scope again deliberately gives the same names again; one graph cannot hold two layers of the
-    same name.
+    Names given by users and names generated for layers are both prefixed; an underscore follows a
+    prefix that ends in a letter or a digit. Scopes nest. Entering a scope again gives the same
+    names again, and one graph cannot hold two layers of the same name: with ``reuse``, the layers
+    inside, and in scopes inside, share the parameters of the layers of the same names, and their
+    calls have generated names.
 
     Example:
+        >>> import symop as so
+        >>> x, y = so.var("x", shape=(2, 3)), so.var("y", shape=(2, 3))
+        >>> with so.name_scope("encoder"):
+        ...     a = so.fully_connected(x, units=4)
+        >>> with so.name_scope("encoder", reuse=True):
+        ...     b = so.fully_connected(y, units=4)
+        >>> (a + b).list_arguments()[1:3]
+        ['encoder_fully_connected0_weight', 'encoder_fully_connected0_bias']
+
         >>> import symop as so
         >>> with so.name_scope("encoder_"):
         ...     so.var("x").list_arguments()
         ['encoder_x']
     """
-    with _scopes.entered(_NameScope(_scopes.current().prefix + prefix, {})):
+    if prefix and prefix[-1].isalnum():
+        prefix += "_"
+    outer = _scopes.current()
+    with _scopes.entered(_NameScope(outer.prefix + prefix, {}, reuse or outer.reuse)):
         yield
+
+
+def current_prefix() -> str:
+    """Returns the prefix of the current scope."""
+    return _scopes.current().prefix
+
+
+def shares_parameters() -> bool:
+    """Whether the current scope shares the parameters of layers of the same names."""
+    return _scopes.current().reuse
 
 
 def scoped_name(name: str, owner: str) -> str:
@@ -195,11 +225,20 @@ def layer_name(stem: str) -> str:
 
     Outside all scopes, no name is given twice in a process, nor is one that a loaded graph uses.
     """
-    prefix, counters = _scopes.current()
+    return _scopes.current().prefix + next_name(stem)
+
+
+def next_name(stem: str) -> str:
+    """Returns the next generated name of the current scope, without the prefix of the scope."""
+    counters = _scopes.current().counters
     with _lock:
         number = counters.get(stem, 0)
         counters[stem] = number + 1
-    return f"{prefix}{stem}{number}"
+    return f"{stem}{number}"
+
+
+composed: set[str] = set()
+"""The stems of the generated names of layers that are compositions of operators."""
 
 
 _AUTOMATIC = re.compile(r"(.*?[^0-9])([0-9]{1,9})(_.*)?", re.DOTALL)
@@ -214,7 +253,7 @@ def reserve(names: Iterable[str]) -> None:
         if found is None:
             continue
         if layers is None:
-            layers = {one for one in operator_names() if get(one).creates}
+            layers = composed | {one for one in operator_names() if get(one).creates}
         stem = found[1]
         if stem in layers:
             with _lock:

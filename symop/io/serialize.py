@@ -13,6 +13,7 @@ from symop.io.contents import JSON, contents_of
 from symop.io.leaf_records import deferred_factories
 from symop.io.rebuilding import check_version, from_desc
 from symop.io.records import to_desc
+from symop.runtime.initial import require_named_initials
 
 __all__ = [
     "LIMIT",
@@ -50,7 +51,12 @@ def loads(text: str | bytes, *, limit: int = LIMIT) -> list[Node]:
 
 
 def encode(desc: ProgramDesc) -> str:
-    """Returns ``desc`` as JSON, with each variable and each operator on one line."""
+    """Returns ``desc`` as JSON, with each variable and each operator on one line.
+
+    Raises:
+        FormatError: a variable has an initializer that a file cannot hold.
+    """
+    require_named_initials(desc)
     blocks = ",\n".join([_block(block) for block in desc.blocks])
     return (
         f'{{\n "format": {_line(desc.format)},\n "version": {desc.version},\n'

@@ -11,7 +11,7 @@ from jax.extend.core import Jaxpr, JaxprEqn, Literal
 from jax.sharding import PartitionSpec
 
 from registry.shardings import Sharding, axes_at, axes_of, mesh_axes, only_over, split_over, stacked
-from symop.planning.factors import Axes, Rule, rule_of
+from symop.passes.axis_factors import Axes, Rule, rule_of
 
 Sizes = Mapping[str, int]
 """The sizes of mesh axes."""
@@ -66,13 +66,14 @@ class Walk:
     Attributes:
         sizes: the sizes of the mesh axes.
         gathered: whether an operand was gathered because one of a batch is split alike.
+        mixed: whether an entry may depend on entries at other places along an axis that is split.
     """
 
     def __init__(
         self, jaxpr: Jaxpr, inputs: Sequence[Sharding], sizes: Sizes, batch: Sequence[bool] = ()
     ) -> None:
         """Starts with the shardings of the inputs, and which of them depend on a batch."""
-        self.sizes, self.gathered = sizes, False
+        self.sizes, self.gathered, self.mixed = sizes, False, False
         self._shardings: dict[Any, Sharding] = dict(zip(jaxpr.invars, inputs, strict=True))
         self._batch = {one for one, flag in zip(jaxpr.invars, batch, strict=False) if flag}
         self._copies: set[tuple[int, Sharding]] = set()
@@ -127,6 +128,7 @@ class Walk:
         for equation in inner.eqns:
             walk.follow(equation, report)
         self.gathered = self.gathered or walk.gathered
+        self.mixed = self.mixed or walk.mixed
         return list(map(walk.of, inner.outvars))
 
     def by_factors(self, equation: JaxprEqn, report: Report) -> list[Sharding]:
@@ -135,6 +137,7 @@ class Walk:
         shardings = list(map(self.of, values))
         by_size = _reads_few(equation)
         split = self._split_factors(rule, values, shardings, by_size=by_size)
+        self.mixed = self.mixed or not rule.mixed.isdisjoint(split)
         used = {axis for over in split.values() for axis in over}
         for one, axes, before in zip(values, rule.operands, shardings, strict=True):
             if axes:

@@ -21,14 +21,14 @@ from registry.errors import (
 )
 from registry.hooks import define
 from registry.naming import differentiated
-from registry.operator.binding import LEFT_OUT
+from registry.operator.binding import LEFT_OUT, is_new
 from registry.operator.bodies import Body
 from registry.operator.operator import Operator
 from registry.symbolic import Symbolic
 from registry.tracebacks import api_boundary
 from registry.types import VarType
 from registry.var import Attributes, Inputs, Var, infix
-from symop.graph.naming import scoped_name
+from symop.graph.naming import current_prefix, layer_name, scoped_name, shares_parameters
 from symop.graph.nodes import (
     KEY,
     Node,
@@ -43,6 +43,7 @@ from symop.io.definitions import Allowance, Definitions, Place
 from symop.io.listing import excerpt
 from symop.io.records import LEAVES, SubBlocks, Writer, plain_attributes
 from symop.program.declaring import variable_record
+from symop.runtime.creation import New, new_variables, require_shape
 from symop.symbol.symbol import Incomparable
 
 
@@ -270,6 +271,10 @@ class Block:
             if not self._is_taken(name):
                 return name
 
+    def _layer_name(self, stem: str) -> str:
+        """Returns a name for a call that creates parameters, in the current name scope."""
+        return layer_name(stem) if current_prefix() else self.fresh(stem)
+
     def _is_taken(self, name: str) -> bool:
         return name in self.values or name in self._definitions.given
 
@@ -387,10 +392,13 @@ class Block:
         with self.atomically():
             if name is not None:
                 name = scoped_name(name, operator.name)
-                self.require_free(operator.name, name)
-            if operator.creates and any(one is LEFT_OUT for one in inputs):
-                name = name or self.fresh(operator.name)
+                if not shares_parameters():
+                    self.require_free(operator.name, name)
+            if operator.creates and any(map(is_new, inputs)):
+                name = name or self._layer_name(operator.name)
                 inputs = self._with_parameters(operator, inputs, attributes, name)
+            if shares_parameters():
+                name = None
             names = [self._operand(operator, i, one) for i, one in enumerate(inputs)]
             desc = self._recorded(operator, names, attributes, name)
             return [self.variable(desc.outputs[operator.outputs[i]][0]) for i in operator.visible]
@@ -528,24 +536,22 @@ class Block:
     ) -> Inputs:
         """Returns ``inputs`` with a new parameter or state in each omitted slot of a layer."""
         types = tuple([_type_of(one) for one in inputs])
-        dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
-        unknown = (None,) * len(operator.outputs)
-        shapes = operator.inference.complete(types, attributes, unknown)
-        made = list(inputs)
-        for i, slot in enumerate(operator.slots[: operator.n_fixed]):
-            if made[i] is not LEFT_OUT or not slot.created:
-                continue
-            if i not in shapes or dtype is None:
-                raise ArgumentError(
-                    f"{operator.name}: the shape of {slot.name!r} must follow from the other "
-                    "inputs, and does not; pass it"
-                )
-            role = "state" if slot.role == "state" else "parameter"
-            attrs = {} if slot.initial is None else {"initial": repr(slot.initial)}
-            full = f"{name}_{slot.name}"
-            var = VarDesc(full, list(shapes[i]), dtype.name, role=role, attrs=attrs)
-            made[i] = self.add_variable(var)
-        return tuple(made)
+        declared = new_variables(operator, inputs, types, attributes)
+        result: list[Any] = []
+        for i, value in enumerate(inputs):
+            new = [self._new_parameter(operator, name, one) for one in declared.get(i, ())]
+            result += new or [value]
+        return tuple(result)
+
+    def _new_parameter(self, operator: Operator, name: str, new: New) -> Variable:
+        shape, dtype = require_shape(operator, new), new.dtype
+        assert dtype is not None
+        role = "state" if new.role == "state" else "parameter"
+        full, attrs = f"{name}_{new.name}", dict(new.extra)
+        shared = self.variables.get(full) if shares_parameters() else None
+        if shared is not None and shared.shape == list(shape) and shared.dtype == dtype.name:
+            return Variable(self, full)
+        return self.add_variable(VarDesc(full, list(shape), dtype.name, role=role, attrs=attrs))
 
     def append(self, desc: OpDesc) -> None:
         """Appends the record of a call and defines its outputs.
@@ -567,7 +573,7 @@ def _outputs(op: OpDesc) -> list[str]:
 
 
 def _type_of(value: Any) -> VarType | None:
-    if value is None or value is LEFT_OUT:
+    if value is None or is_new(value):
         return None
     return value.type if isinstance(value, Var) else as_node(value).type
 
@@ -577,6 +583,8 @@ def _type_of(value: Any) -> VarType | None:
 
 class VariableEmitter:
     """Appends operator calls on variables to their program."""
+
+    creates = True
 
     def emit(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None

@@ -11,7 +11,7 @@ from registry.shapes import canonical, default_float
 from registry.shardings import MeshAxes
 from registry.types import DType, VarKind, as_dtype
 from symop.graph.shardings import sharding_attribute
-from symop.runtime.initial import require_initial
+from symop.runtime.initial import initial_attribute
 
 
 def variable_record(
@@ -20,7 +20,7 @@ def variable_record(
     shape: Sequence[int] | int,
     dtype: Any = None,
     *,
-    initial: float | str | None = None,
+    initial: Any = None,
     stops: bool = False,
     kind: str = VarKind.LOD_TENSOR.value,
     sharding: Sequence[MeshAxes] | None = None,
@@ -31,8 +31,8 @@ def variable_record(
         ArgumentError: the shape, the dtype, the initial value or the sharding is invalid.
     """
     known = default_float() if dtype is None else canonical(_dtype(name, dtype))
-    attrs = {} if initial is None else {"initial": _spec(initial, known)}
     lengths = _lengths(name, shape)
+    attrs = initial_attribute(f"program: {name!r}", initial, tuple(lengths), known)
     attrs |= sharding_attribute(f"program: {name!r}", sharding, len(lengths))
     return VarDesc(name, lengths, known.name, str(kind), role, stops, attrs)
 
@@ -57,9 +57,3 @@ def _dtype(name: str, dtype: Any) -> DType:
         return as_dtype(dtype)
     except TypeError:
         raise ArgumentError(f"program: {name!r} must have a dtype, got {dtype!r}") from None
-
-
-def _spec(initial: float | str, dtype: DType) -> str:
-    spec = initial if isinstance(initial, str) else repr(np.asarray(initial).item())
-    require_initial(spec, dtype)
-    return spec

@@ -26,13 +26,14 @@ from symop.io.files import PathLike, read_bounded, write_atomically
 from symop.io.parsing import parse_records
 from symop.io.serialize import LIMIT, decode, encode
 from symop.io.text import program_text
+from symop.passes.uses import Uses
 from symop.program.block import Block, Variable
 from symop.program.placing import made_on, placement_of_block
 from symop.program.run import Runner
 from symop.program.scope import Scope
 from symop.program.symbols import from_symbol_desc, to_symbol_desc
 from symop.program.verifying import checked_block
-from symop.runtime.initial import initial_value
+from symop.runtime.initial import variable_value
 from symop.runtime.memory import copy_array
 from symop.runtime.placement import MeshRecord, Placement
 from symop.runtime.processes import Share, require_same
@@ -164,7 +165,7 @@ class Program:
         shape: Sequence[int] | int,
         dtype: Any = None,
         *,
-        initial: float | str | None = None,
+        initial: Any = None,
         trainable: bool = True,
         sharding: Sequence[MeshAxes] | None = None,
     ) -> Variable:
@@ -176,8 +177,7 @@ class Program:
             name: its name.
             shape: its shape.
             dtype: its dtype; defaults to JAX's default float.
-            initial: a number, or a distribution such as ``"normal(0.01)"``, ``"uniform(-1, 1)"``,
-                ``"glorot_uniform"``, ``"he_normal"``; defaults to ``"he_normal"``.
+            initial: its initializer, as in ``so.var``.
             trainable: whether gradients are taken with respect to it when no list is given.
             sharding: for each axis the mesh axis that it is split over; see ``so.shard``.
         """
@@ -197,7 +197,7 @@ class Program:
         shape: Sequence[int] | int,
         dtype: Any = None,
         *,
-        initial: float | str = 0,
+        initial: Any = 0,
         sharding: Sequence[MeshAxes] | None = None,
     ) -> Variable:
         """Declares a variable that persists between runs but gets no gradient.
@@ -536,9 +536,10 @@ class Program:
         else:
             key = jax.random.key(seed)
         found, placement = {}, self._placement
+        uses = Uses(list(self._block.values.values()))
         for i, name in enumerate(names):
-            type, attrs = self._block.values[name].type, self._block.variables[name].attrs
-            make = partial(initial_value, attrs.get("initial"), type)
+            node, attrs = self._block.values[name], self._block.variables[name].attrs
+            make = partial(variable_value, name, node, attrs.get("initial"), uses=uses)
             found[name] = made_on(placement, name, make, jax.random.fold_in(key, i))
         self.scope.update(found)
 

@@ -18,6 +18,7 @@ from symop.io.definitions import Definitions
 from symop.io.files import PathLike, read_bounded
 from symop.io.serialize import LIMIT, decode
 from symop.runtime.function import GraphFunction, owners_of
+from symop.runtime.initial import initial_attribute
 from symop.symbol.calls import from_desc, union
 from symop.symbol.symbol import Symbol, to_node
 
@@ -32,6 +33,7 @@ def var(
     attr: Mapping[str, str] | None = None,
     kind: str | VarKind = VarKind.LOD_TENSOR,
     sharding: Sequence[MeshAxes] | None = None,
+    initial: Any = None,
 ) -> Symbol:
     """Creates a variable: an input of a graph, fed when the graph runs.
 
@@ -45,10 +47,14 @@ def var(
             must be given.
         sharding: for each axis the mesh axis that it is split over on many devices, a tuple of mesh
             axes, or None; see ``so.shard``.
+        initial: where training starts: a number; an array; the name of an initializer of
+            ``jax.nn.initializers``, with its arguments if it has any, as in ``"normal(0.01)"``; or
+            a function from key, shape and dtype to an array, which a file cannot hold. Fan-in and
+            fan-out follow from the use of the variable. See ``train.initialize`` for the default.
 
     Raises:
-        ArgumentError: the kind, dtype, shape or sharding is invalid, or values of the kind cannot
-            be fed.
+        ArgumentError: the kind, dtype, shape, sharding or initializer is invalid, or values of the
+            kind cannot be fed.
 
     Example:
         >>> import symop as so
@@ -61,9 +67,13 @@ def var(
             raise ArgumentError(f"var {name!r}: attr must map str to str, got {attr!r}")
     lengths, known = _lengths(name, shape), _kind(name, kind)
     ndim = None if lengths is None else len(lengths)
-    strings = {**(attr or {}), **sharding_attribute(f"var {name!r}", sharding, ndim)}
-    extra = tuple(sorted(strings.items()))
     declared = None if dtype is None else _declared_dtype(name, dtype)
+    strings = {
+        **(attr or {}),
+        **sharding_attribute(f"var {name!r}", sharding, ndim),
+        **initial_attribute(f"var {name!r}", initial, lengths, declared),
+    }
+    extra = tuple(sorted(strings.items()))
     role = "state" if state else "argument"
     if lengths is None and known is not VarKind.LOD_TENSOR:
         raise ArgumentError(f"var {name!r}: the shape of {known.value} must be given, got none")

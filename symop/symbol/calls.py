@@ -10,17 +10,18 @@ import msgspec
 from registry.desc import ProgramDesc
 from registry.errors import SymopError
 from registry.hooks import define
-from registry.operator.binding import LEFT_OUT
+from registry.operator.binding import is_new
 from registry.operator.operator import Operator
 from registry.tracebacks import api_boundary
 from registry.types import VarType
 from registry.var import Attributes, Inputs
 from symop.graph import nodes as graph
-from symop.graph.naming import layer_name, scoped_name
+from symop.graph.naming import layer_name, scoped_name, shares_parameters
 from symop.graph.nodes import CONSTANT, Node, as_node, built_at, user_origin
 from symop.io.parsing import parse_graph
 from symop.io.rebuilding import graph_of
 from symop.io.serialize import decode
+from symop.runtime.creation import new_variables
 from symop.runtime.executor import Executor
 from symop.runtime.placement import MeshRecord
 from symop.symbol.symbol import Symbol
@@ -28,6 +29,8 @@ from symop.symbol.symbol import Symbol
 
 class SymbolEmitter:
     """Makes symbols from operator calls on symbols; layers create their missing variables."""
+
+    creates = True
 
     def emit(
         self, operator: Operator, inputs: Inputs, attributes: Attributes, name: str | None
@@ -46,9 +49,11 @@ class SymbolEmitter:
         also = union(extended) if extended else ()
         if name is not None:
             name = scoped_name(name, operator.name)
-        if operator.creates and any(one is LEFT_OUT for one in nodes):
+        if operator.creates and any(map(is_new, nodes)):
             name = name or layer_name(operator.name)
             nodes = _with_parameters(operator, nodes, attributes, name)
+        if name is not None and shares_parameters():
+            name = None
         result = Node.emitter.emit(operator, tuple(nodes), attributes, name)
         values = result if type(result) is tuple else (result,)
         if values[0].op is CONSTANT:
@@ -71,26 +76,20 @@ def union(symbols: Sequence[Symbol]) -> tuple[Node, ...]:
 def _with_parameters(
     operator: Operator, nodes: Sequence[Any], attributes: Attributes, name: str
 ) -> list[Any]:
-    """Returns ``nodes`` with a new variable in each omitted parameter slot.
-
-    Their shapes are declared at once if they follow from typed inputs; if no input is typed yet,
-    shape and dtype stay unknown until arrays are fed.
-    """
-    present = [None if v is None or v is LEFT_OUT else as_node(v) for v in nodes]
+    """Returns ``nodes`` with new variables in each omitted parameter slot."""
+    present = [None if v is None or is_new(v) else as_node(v) for v in nodes]
     types = tuple(None if n is None or n.types is None else n.types[0] for n in present)
-    unknown = (None,) * len(operator.outputs)
-    dtype = next((t.dtype for t in types if t is not None and t.differentiable), None)
-    known = dtype is not None
     try:
-        shapes = operator.inference.complete(types, attributes, unknown) if known else {}
+        declared = new_variables(operator, nodes, types, attributes)
     except SymopError as error:
         raise type(error)(f"{error}{built_at(user_origin())}") from error.__cause__
-    result: list[Any] = list(nodes)
-    for i, slot in enumerate(operator.slots[: operator.n_fixed]):
-        if result[i] is LEFT_OUT and slot.created:
-            role = "state" if slot.role == "state" else "argument"
-            extra = () if slot.initial is None else (("initial", repr(slot.initial)),)
-            result[i] = graph.variable(f"{name}_{slot.name}", shapes.get(i), dtype, role, extra)
+    result: list[Any] = []
+    for i, value in enumerate(nodes):
+        new = [
+            graph.variable(f"{name}_{one.name}", one.shape, one.dtype, one.role, one.extra)
+            for one in declared.get(i, ())
+        ]
+        result += new or [value]
     return result
 
 

@@ -47,6 +47,7 @@ from symop.io.text import text
 from symop.passes import remat as recomputing
 from symop.runtime.executor import Executor, Settings
 from symop.runtime.function import GraphFunction, evaluate
+from symop.runtime.initial import initial_values
 from symop.runtime.placement import placement_of
 from symop.symbol.interface import Interface, as_shape
 
@@ -462,11 +463,13 @@ class Symbol(Interface):
         stacked: bool = False,
         mesh: Any = None,
         rules: Rules | None = None,
+        seed: int | None = None,
         **shapes: Sequence[int],
     ) -> Executor:
-        """Creates an executor over zeros; omitted shapes are inferred.
+        """Creates an executor over zeros, or over initial values; omitted shapes are inferred.
 
-        ``stacked``, ``mesh`` and ``rules`` are as in ``bind``.
+        ``stacked``, ``mesh`` and ``rules`` are as in ``bind``. With a ``seed``, variables that
+        ``shapes`` does not list start as ``train.initialize`` says.
 
         Raises:
             UnknownTypeError: some shapes cannot be inferred; the message names them.
@@ -477,10 +480,15 @@ class Symbol(Interface):
             for name, shape in shapes.items()
         }
         require_known("simple_bind", {**given, **dtypes}, self.list_inputs())
+        roots = infer_variables(self.roots, given)
+        variables = variables_of(roots)
         zeros = {
-            name: jnp.zeros(node.type.shape, node.type.dtype)
-            for name, node in variables_of(infer_variables(self.roots, given)).items()
+            name: jnp.zeros(node.type.shape, node.type.dtype) for name, node in variables.items()
         }
+        if seed is not None:
+            drawn = {name: node for name, node in variables.items() if name not in given}
+            keys = jax.random.split(jax.random.key(seed), max(len(drawn), 1))
+            zeros.update(initial_values(drawn, roots, keys))
         states = self.list_auxiliary_states()
         return self.bind(
             {name: array for name, array in zeros.items() if name not in states},

@@ -232,6 +232,10 @@ def _slot_name(slot: Slot) -> str:
     return slot.name + "..." * slot.variadic
 
 
+def _start(slot: Slot) -> str:
+    return slot.initial if isinstance(slot.initial, str) else f"{slot.initial:g}"
+
+
 def _slot_kind(slot: Slot) -> str:
     roles = {
         "input": "array",
@@ -240,7 +244,7 @@ def _slot_kind(slot: Slot) -> str:
         "key": "random key; supplied",
         "training": "whether for training; supplied",
     }
-    starts = "" if slot.initial is None else f", starts at {slot.initial:g}"
+    starts = "" if slot.initial is None else f", starts at {_start(slot)}"
     return roles[slot.role] + starts + (", may be absent" if slot.optional else "")
 
 

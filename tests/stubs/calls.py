@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 from inspect import Parameter
+from typing import Any
 
 import jax
 
@@ -107,6 +108,8 @@ def name_of_call(call, kind):
 def forms(operator, parameters):
     """The ways to write a call: with separate values for a variadic slot or with a list."""
     yield parameters
+    if f"{parameters[0].name}_initial" in [one.name for one in parameters]:
+        yield parameters[1:]  # the first slot is that of a parameter, which the call creates
     if operator.variadic and operator.spreads:
         yield with_keywords(map(as_list, parameters))
     if operator.leading:
@@ -161,7 +164,7 @@ class Shown:
         elif name in operator.attribute_index:
             shown = accepted(operator.attributes[operator.attribute_index[name]].annotation)
         else:
-            shown = "str | None"
+            shown = "Any" if parameter.annotation is Any else "str | None"
         absent = parameter.default is Parameter.empty
         return cls(
             parameter.kind, f"{name}: {shown}{'' if absent else f' = {default(parameter.default)}'}"

@@ -1,6 +1,7 @@
 """Scaled dot-product attention."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,9 +13,11 @@ from registry.errors import DTypeError, ShapeError
 from registry.operator.operator import Grads
 from registry.operator.signature import Array
 from registry.ops.core.broadcasting import unbroadcast
+from registry.ops.core.comparison import less_equal
 from registry.ops.core.reductions import statistics_dtype
 from registry.ops.core.reductions import sum as sum_over
 from registry.ops.core.reshaping import reshape, swapped
+from registry.ops.nn.heads import position_ids
 from registry.ops.nn.masked_softmax import exponentials_over_sum
 from registry.shapes import inexact, real
 from registry.table import op
@@ -238,3 +241,27 @@ def _attention_gradient(
         "values": unbroadcast(swapped(shares) @ d, values),
         "mask": None if mask is None else unbroadcast(d_scores, mask),
     }
+
+
+@scaled_dot_product_attention.stepwise
+def _attention_by_steps(
+    query: Var,
+    keys: Var,
+    values: Var,
+    mask: Var | None,
+    before: Var,
+    cache: Callable[[str, Var], Var],
+    *,
+    scale: float | None,
+    causal: bool,
+) -> Any:
+    if not causal:
+        return None
+    if mask is not None:
+        raise ShapeError("a causal call with a mask cannot run by steps; the mask covers all keys")
+    keys, values = cache("keys", keys), cache("values", values)
+    ones = (1,) * (len(query.shape) - 2)
+    place = position_ids(query, before, axis=-2)
+    place = reshape(place, shape=(place.shape[0], *ones[1:], place.shape[1], 1))
+    sees = less_equal(position_ids(keys, axis=-2), place)
+    return scaled_dot_product_attention(query, keys, values, sees, scale=scale)

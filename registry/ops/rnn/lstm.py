@@ -9,7 +9,7 @@ import numpy as np
 
 from registry.cases import case, misuse, workload
 from registry.operator.operator import Grads
-from registry.operator.signature import Array
+from registry.operator.signature import Array, NewParameter, Parameter
 from registry.ops.core.elementwise import tanh
 from registry.ops.core.slicing import concat
 from registry.ops.elementwise.powers import square
@@ -20,10 +20,12 @@ from registry.ops.rnn.recurrent_layers import (
     Place,
     Weights,
     affine,
+    completed,
     layer_dtype,
     layer_shapes,
     logistic,
     looped,
+    new_weights,
     places,
     recurrent_sums,
     run_layers,
@@ -44,6 +46,7 @@ def _lstm_shape(
     lengths: Shape | None,
     weights: Sequence[Shape],
     *,
+    hidden_size: int | None,
     num_layers: int,
     bidirectional: bool,
 ) -> tuple[Shape, ...]:
@@ -54,6 +57,7 @@ def _lstm_shape(
         weights,
         gates=4,
         num_layers=num_layers,
+        hidden_size=hidden_size,
         bidirectional=bidirectional,
         projects=True,
     )
@@ -155,7 +159,8 @@ def lstm(
     hidden: Array | None = None,
     cell: Array | None = None,
     lengths: Array | None = None,
-    *weights: Array,
+    *weights: Parameter,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[Array, ...]:
@@ -169,14 +174,14 @@ def lstm(
 
     ``h[t] = o * tanh(cell[t])``, or with a projection ``P (o * tanh(cell[t]))``
 
-    Data, lengths, layers, directions and ``out`` are as in ``rnn``. ``weights`` lists, for each
-    layer and each of its directions: ``W`` of shape ``(4 * units, features)``; ``R`` of shape
-    ``(4 * units, width)``; ``b`` and ``c`` of shape ``(4 * units,)``, or neither in all of them;
-    and ``P`` of shape ``(width, units)``, or no ``P`` in all of them, in which case ``width`` is
-    ``units``. ``hidden``, of shape ``(layers * directions, batch, width)``, and ``cell``, of shape
-    ``(layers * directions, batch, units)``, are the initial values of ``h`` and ``cell``, by
-    default zero. ``last_hidden`` and ``last_cell`` are their values after the last step of each
-    direction. States are carried from step to step in at least float32.
+    Data, lengths, layers, directions, ``out`` and created weights are as in ``rnn``. ``weights``
+    lists, for each layer and each of its directions: ``W`` of shape ``(4 * units, features)``;
+    ``R`` of shape ``(4 * units, width)``; ``b`` and ``c`` of shape ``(4 * units,)``, or neither in
+    all of them; and ``P`` of shape ``(width, units)``, or no ``P`` in all of them, in which case
+    ``width`` is ``units``. ``hidden``, of shape ``(layers * directions, batch, width)``, and
+    ``cell``, of shape ``(layers * directions, batch, units)``, are the initial values of ``h`` and
+    ``cell``, by default zero. ``last_hidden`` and ``last_cell`` are their values after the last
+    step of each direction. States are carried from step to step in at least float32.
 
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997, with the forget gate of Gers,
     Schmidhuber and Cummins, 2000, and the projection of Sak, Senior and Beaufays, 2014.
@@ -210,6 +215,28 @@ def _lstm_step(weights: Weights, state: tuple[Array, Array], sums: Array) -> Any
     h = o * jnp.tanh(c)
     h = h if weights.projection is None else h @ weights.projection.T
     return (h, c), (h, jnp.concatenate([i, f, g, o], axis=1), c)
+
+
+@lstm.parameters
+def _lstm_parameters(
+    data: Shape | None, *, hidden_size: int | None, num_layers: int, bidirectional: bool
+) -> list[NewParameter]:
+    return new_weights(
+        data, hidden_size, gates=4, num_layers=num_layers, bidirectional=bidirectional
+    )
+
+
+@lstm.complete
+def _lstm_complete(
+    data: Shape | None,
+    weights: Sequence[Shape | None],
+    *,
+    hidden_size: int | None,
+    num_layers: int,
+    bidirectional: bool,
+) -> dict[str, Any]:
+    how = {"num_layers": num_layers, "bidirectional": bidirectional}
+    return completed(data, weights, hidden_size, gates=4, **how)
 
 
 @lstm.gradient

@@ -9,7 +9,7 @@ import numpy as np
 
 from registry.cases import case, integers, misuse, workload
 from registry.operator.operator import Grads
-from registry.operator.signature import Array
+from registry.operator.signature import Array, NewParameter, Parameter
 from registry.ops.core.broadcasting import cast
 from registry.ops.core.comparison import greater
 from registry.ops.core.slicing import concat
@@ -21,10 +21,12 @@ from registry.ops.rnn.recurrent_layers import (
     Place,
     Weights,
     affine,
+    completed,
     layer_dtype,
     layer_shapes,
     logistic,
     looped,
+    new_weights,
     places,
     recurrent_sums,
     run_layers,
@@ -46,6 +48,7 @@ def _rnn_shape(
     lengths: Shape | None,
     weights: Sequence[Shape],
     *,
+    hidden_size: int | None,
     num_layers: int,
     bidirectional: bool,
 ) -> tuple[Shape, ...]:
@@ -56,6 +59,7 @@ def _rnn_shape(
         weights,
         gates=1,
         num_layers=num_layers,
+        hidden_size=hidden_size,
         bidirectional=bidirectional,
     )
     return out, last_hidden, between, taken
@@ -159,7 +163,8 @@ def rnn(
     data: Array,
     hidden: Array | None = None,
     lengths: Array | None = None,
-    *weights: Array,
+    *weights: Parameter,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal["tanh", "relu"] = "tanh",
@@ -175,6 +180,10 @@ def rnn(
     ``(units, features)``; ``R`` of shape ``(units, units)``; and ``b`` and ``c`` of shape
     ``(units,)``, or neither in all of them. ``hidden``, of shape
     ``(layers * directions, batch, units)``, is the initial value of ``h``, by default zero.
+
+    A symbolic call may leave the weights out: ``hidden_size`` is then the number of units, and the
+    call creates ``W``, which starts as ``glorot_uniform``, ``R``, which starts as ``orthogonal``,
+    and biases at zero.
 
     ``lengths`` are the numbers of steps of the sequences in a batch, by default all. Entries of
     ``data`` beyond a sequence's end, if finite, have no effect: ``out`` is zero there, the state is
@@ -213,6 +222,28 @@ def rnn(
         bidirectional=bidirectional,
     )
     return run.out, *run.last, run.between, run.taken
+
+
+@rnn.parameters
+def _rnn_parameters(
+    data: Shape | None, *, hidden_size: int | None, num_layers: int, bidirectional: bool
+) -> list[NewParameter]:
+    return new_weights(
+        data, hidden_size, gates=1, num_layers=num_layers, bidirectional=bidirectional
+    )
+
+
+@rnn.complete
+def _rnn_complete(
+    data: Shape | None,
+    weights: Sequence[Shape | None],
+    *,
+    hidden_size: int | None,
+    num_layers: int,
+    bidirectional: bool,
+) -> dict[str, Any]:
+    how = {"num_layers": num_layers, "bidirectional": bidirectional}
+    return completed(data, weights, hidden_size, gates=1, **how)
 
 
 @rnn.gradient
@@ -254,6 +285,7 @@ def _gru_shape(
     lengths: Shape | None,
     weights: Sequence[Shape],
     *,
+    hidden_size: int | None,
     num_layers: int,
     bidirectional: bool,
 ) -> tuple[Shape, ...]:
@@ -264,6 +296,7 @@ def _gru_shape(
         weights,
         gates=3,
         num_layers=num_layers,
+        hidden_size=hidden_size,
         bidirectional=bidirectional,
     )
     return out, last_hidden, (whole, data[0], batch, 4 * length), between, taken
@@ -335,7 +368,8 @@ def gru(
     data: Array,
     hidden: Array | None = None,
     lengths: Array | None = None,
-    *weights: Array,
+    *weights: Parameter,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[Array, ...]:
@@ -383,6 +417,28 @@ def _gru_step(weights: Weights, state: tuple[Array], sums: Array) -> Any:
     n = jnp.tanh(x_n + r * m)
     h = (1 - z) * n + z * h
     return (h,), (h, jnp.concatenate([r, z, n, m], axis=1))
+
+
+@gru.parameters
+def _gru_parameters(
+    data: Shape | None, *, hidden_size: int | None, num_layers: int, bidirectional: bool
+) -> list[NewParameter]:
+    return new_weights(
+        data, hidden_size, gates=3, num_layers=num_layers, bidirectional=bidirectional
+    )
+
+
+@gru.complete
+def _gru_complete(
+    data: Shape | None,
+    weights: Sequence[Shape | None],
+    *,
+    hidden_size: int | None,
+    num_layers: int,
+    bidirectional: bool,
+) -> dict[str, Any]:
+    how = {"num_layers": num_layers, "bidirectional": bidirectional}
+    return completed(data, weights, hidden_size, gates=3, **how)
 
 
 @gru.gradient

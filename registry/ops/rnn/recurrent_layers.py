@@ -9,7 +9,7 @@ import numpy as np
 
 from registry.cases import Sample, uniform
 from registry.errors import AttributeValueError, DTypeError, ShapeError
-from registry.operator.signature import Array
+from registry.operator.signature import Array, NewParameter
 from registry.ops.rnn.recurrence import product, scanned
 from registry.shapes import at_least_single, inexact, real
 from registry.types import DType, Shape, VarType, is_integer
@@ -91,6 +91,7 @@ def layer_shapes(
     gates: int,
     num_layers: int,
     bidirectional: bool,
+    hidden_size: int | None = None,
     projects: bool = False,
 ) -> tuple[Shape, Shape, Shape, Shape, Shape]:
     """Shapes of the result, last hidden states, last cells, results between layers, and mask.
@@ -109,6 +110,8 @@ def layer_shapes(
     whole = num_layers * each
     _refuse_count(len(weights), whole, projects=projects)
     length, width = weights[1][0] // gates if weights[1] else 0, weights[1][-1:]
+    if hidden_size not in (None, length):
+        raise ShapeError(f"hidden_size must be that of the weights, {length}, got {hidden_size}")
     projected = len(weights) // whole % 2 == 1
     hidden = width[0] if projected and width else length
     features = data[2]
@@ -125,6 +128,57 @@ def layer_shapes(
     out = (steps, batch, each * hidden)
     taken = (0 if lengths is None else steps, batch, 1)
     return out, last_hidden, last_cell, (num_layers - 1, *out), taken
+
+
+def new_weights(
+    data: Shape | None,
+    hidden_size: int | None,
+    *,
+    gates: int,
+    num_layers: int,
+    bidirectional: bool,
+) -> list[NewParameter]:
+    """The weights that a symbolic call creates: matrices and biases of all layers and directions.
+
+    Matrices of the data start as Glorot and Bengio propose, those of the state orthogonal (Saxe,
+    McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear
+    neural networks", 2014), biases at zero.
+
+    Raises:
+        AttributeValueError: hidden_size is absent or not positive.
+    """
+    if hidden_size is None or hidden_size < 1:
+        raise AttributeValueError(
+            f"hidden_size must be positive where weights are left out, got {hidden_size}"
+        )
+    each, rows = directions(bidirectional=bidirectional), gates * hidden_size
+    result = []
+    for i in range(num_layers * each):
+        below = None if data is None else data[-1]
+        features = below if i < each else each * hidden_size
+        start = f"layer{i // each}_" if num_layers > 1 else ""
+        start += "reverse_" if i % each else ""
+        result += [
+            NewParameter(
+                f"{start}input_weight",
+                None if features is None else (rows, features),
+                "glorot_uniform",
+            ),
+            NewParameter(f"{start}recurrent_weight", (rows, hidden_size), "orthogonal"),
+            NewParameter(f"{start}input_bias", (rows,), "0.0"),
+            NewParameter(f"{start}recurrent_bias", (rows,), "0.0"),
+        ]
+    return result
+
+
+def completed(
+    data: Shape | None, weights: Sequence[Shape | None], hidden_size: int | None, **how: Any
+) -> dict[str, Any]:
+    """The shapes of the weights that a call with ``hidden_size`` has created."""
+    if hidden_size is None or data is None:
+        return {}
+    shapes = [one.shape for one in new_weights(data, hidden_size, **how)]
+    return {"weights": shapes} if len(shapes) == len(weights) else {}
 
 
 def _refuse_count(count: int, whole: int, *, projects: bool) -> None:
@@ -291,6 +345,8 @@ def looped(
     states: Sequence[np.ndarray | None],
     lengths: np.ndarray | None,
     weights: Sequence[np.ndarray],
+    *,
+    hidden_size: int | None = None,
     **how: Any,
 ) -> list[np.ndarray]:
     """Reference: the last layer's result and last states, by plain loops.
@@ -298,6 +354,7 @@ def looped(
     The loops run over layers, directions and steps. ``step`` takes the input, the state and the
     list of weights, and returns the new state. With ``lengths`` each sequence runs separately.
     """
+    del hidden_size
     if lengths is None:
         return _looped(step, gates, data, states, weights, **how)
     outs, lasts = [], []

@@ -1,12 +1,14 @@
 """Embedding lookup: rows of a table by id, with an optionally row-sparse gradient."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from registry.cases import case, integers, misuse, workload
 from registry.errors import ArgumentError, AttributeValueError, ShapeError
 from registry.operator.operator import Grads
-from registry.operator.signature import Array
+from registry.operator.signature import Array, Parameter
 from registry.ops.core.broadcasting import cast
 from registry.ops.core.comparison import equal, less, logical_or
 from registry.ops.core.elementwise import where
@@ -17,9 +19,14 @@ from registry.values import known
 from registry.var import Var
 
 
-def _lookup_table_shape(table: Shape, ids: Shape, *, padding_idx: int | None) -> Shape:
+def _lookup_table_shape(
+    table: Shape, ids: Shape, *, padding_idx: int | None, rows: int | None, width: int | None
+) -> Shape:
     if len(table) != 2:
         raise ShapeError(f"table must have two axes, got shape {table}")
+    for name, said, length in (("rows", rows, table[0]), ("width", width, table[1])):
+        if said not in (None, length):
+            raise ShapeError(f"{name} must be that of the table, {length}, got {said}")
     if padding_idx is not None and not -table[0] <= padding_idx < table[0]:
         raise AttributeValueError(
             f"padding_idx must be in [{-table[0]}, {table[0]}), got {padding_idx}"
@@ -33,9 +40,9 @@ def _lookup_table_dtype(table: VarType, ids: VarType) -> tuple[DType, bool]:
 
 
 def _lookup_table_reference(
-    table: np.ndarray, ids: np.ndarray, *, padding_idx: int | None = None, sparse: bool = False
+    table: np.ndarray, ids: np.ndarray, *, padding_idx: int | None = None, **how: Any
 ) -> np.ndarray:
-    del sparse
+    del how
     rows = table[ids].copy()
     if padding_idx is not None:
         rows[ids == padding_idx % len(table)] = 0
@@ -57,6 +64,12 @@ def _lookup_table_reference(
         case(table=(300, 2), ids=integers(4, high=128, dtype="int8"), padding_idx=-44, order=1),
         case(table=(5, 3), ids=integers(2, 4, high=5), padding_idx=1, sparse=True),
         workload(table=(100000, 64), ids=integers(20000, high=100000), padding_idx=0),
+        misuse(
+            "rows must be that of the table, 5, got 4",
+            table=(5, 3),
+            ids=integers(4, high=5),
+            rows=4,
+        ),
         misuse("table must have two axes, got shape (5,)", table=(5,), ids=integers(4, high=5)),
         misuse("ids must be integers, got float", table=(5, 3), ids=(4,)),
         misuse(
@@ -68,7 +81,13 @@ def _lookup_table_reference(
     ],
 )
 def lookup_table(
-    table: Array, ids: Array, *, padding_idx: int | None = None, sparse: bool = False
+    table: Parameter,
+    ids: Array,
+    *,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
 ) -> Array:
     """Rows ``ids`` of ``table``: the embedding of each id.
 
@@ -76,6 +95,8 @@ def lookup_table(
     gradient reaches the table. Ids must be in ``range(table.shape[0])``: a call on eager arrays
     raises an error for others; in a compiled program such an id is dropped: its row is zero, and it
     contributes no gradient.
+
+    A symbolic call may leave the table out: ``lookup_table(ids, rows=..., width=...)`` creates it.
 
     With ``sparse`` the gradient of the table is a ``SelectedRows``, which names the rows that were
     looked up; its cost does not depend on the height of the table. (``jax.grad`` returns a dense
@@ -90,7 +111,7 @@ def lookup_table(
         Array([[3., 4.],
                [0., 0.]], dtype=float32)
     """
-    del sparse
+    del sparse, rows, width
     table, ids = jnp.asarray(table), wide_index(ids)
     height = table.shape[0]
     if height == 0:
@@ -110,6 +131,11 @@ def _require_rows(table: Var, ids: Var) -> None:
     if least < 0 or most >= height:
         wrong = least if least < 0 else most
         raise ArgumentError(f"ids must be in [0, {height}), the rows of the table, got {wrong}")
+
+
+@lookup_table.complete
+def _lookup_table_complete(*, rows: int | None, width: int | None) -> dict[str, Shape]:
+    return {} if rows is None or width is None else {"table": (rows, width)}
 
 
 @lookup_table.gradient

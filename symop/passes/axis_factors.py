@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from jax.extend.core import JaxprEqn
 
+from registry.primitives import ENTRYWISE
+
 Factors = tuple[int, ...]
 Axes = tuple[Factors, ...]
 """The factors of each axis of an array."""
@@ -27,12 +29,14 @@ class Rule(NamedTuple):
         results: those of the axes of each result.
         sizes: the lengths of the factors, by number.
         whole: the factors that cannot be split, because an entry depends on others along them.
+        mixed: other factors along which an entry may depend on entries at other places.
     """
 
     operands: list[Axes]
     results: list[Axes]
     sizes: dict[int, int]
     whole: frozenset[int]
+    mixed: frozenset[int] = frozenset()
 
 
 class _Maker:
@@ -41,6 +45,7 @@ class _Maker:
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
         self.whole: set[int] = set()
+        self.mixed: set[int] = set()
 
     def new(self, size: int, *, whole: bool = False) -> int:
         """Returns a new factor."""
@@ -56,7 +61,8 @@ class _Maker:
 
     def rule(self, operands: Sequence[Axes], results: Sequence[Axes]) -> Rule:
         """Returns the rule of these factors."""
-        return Rule(list(operands), list(results), self.sizes, frozenset(self.whole))
+        whole, mixed = frozenset(self.whole), frozenset(self.mixed)
+        return Rule(list(operands), list(results), self.sizes, whole, mixed)
 
 
 def rule_of(equation: JaxprEqn) -> Rule:
@@ -79,6 +85,8 @@ def _entrywise(equation: JaxprEqn) -> Rule:
     shape = max([*inputs, *outputs], key=lambda one: (len(one), math.prod(one)))
     if all(map(functools.partial(_fits, shape), (*inputs, *outputs))):
         axes = maker.axes(shape)
+        if equation.primitive not in ENTRYWISE:
+            maker.mixed.update(maker.sizes)
         one = maker.new(1, whole=True)
 
         def of(own: tuple[int, ...]) -> Axes:
@@ -117,13 +125,16 @@ def _transpose(maker: _Maker, equation: JaxprEqn) -> Rule:
 
 
 def _reshape(maker: _Maker, equation: JaxprEqn) -> Rule:
-    before, (after,) = _shapes(equation.invars)[0], _shapes(equation.outvars)
+    (after,) = _shapes(equation.outvars)
+    shape = _shapes(equation.invars)[0]
+    order = equation.params.get("dimensions") or range(len(shape))  # transposed first
+    before = [shape[i] for i in order]
     operand: list[Factors] = [() for _ in before]
     result: list[Factors] = [() for _ in after]
     for left, right in _groups(before, after):
         for i, j, size in _common([before[i] for i in left], [after[j] for j in right]):
             number = maker.new(size)
-            operand[left[i]] += (number,)
+            operand[order[left[i]]] += (number,)
             result[right[j]] += (number,)
     return maker.rule([tuple(operand)], [tuple(result)])
 
@@ -203,9 +214,20 @@ def _resized(maker: _Maker, equation: JaxprEqn) -> Rule:
         (maker.new(n),) if n == m else (maker.new(n, whole=True),)
         for n, m in zip(first, out, strict=True)
     )
+    maker.mixed.update(factor for i in _moved_along(equation) for factor in axes[i])
     return maker.rule(
         [axes if len(one) == len(first) else () for one in inputs], [axes] * len(outputs)
     )
+
+
+def _moved_along(equation: JaxprEqn) -> list[int]:
+    """Returns the axes along which a padding, a window or a reversal moves entries."""
+    params = equation.params
+    if "padding_config" in params:
+        return [i for i, one in enumerate(params["padding_config"]) if any(one)]
+    if "window_dimensions" in params:
+        return [i for i, n in enumerate(params["window_dimensions"]) if n > 1]
+    return list(params.get("dimensions", ()))
 
 
 def _slice(maker: _Maker, equation: JaxprEqn) -> Rule:
@@ -306,6 +328,7 @@ def _scatter(maker: _Maker, equation: JaxprEqn) -> Rule:
     numbers = equation.params["dimension_numbers"]
     operand, indices, updates = _shapes(equation.invars)
     axes = maker.axes(operand)
+    maker.mixed.update(factor for i in numbers.inserted_window_dims for factor in axes[i])
     places = [*maker.axes(indices[:-1]), (maker.new(indices[-1], whole=True),)]
     for i, j in zip(
         numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True
