@@ -328,6 +328,10 @@ class OperatorMethods:
         momentum: float = 0.9,
         *,
         training: bool = ...,
+        gamma_initial: Any = None,
+        beta_initial: Any = None,
+        moving_mean_initial: Any = None,
+        moving_var_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Batch normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
@@ -527,6 +531,8 @@ class OperatorMethods:
         groups: int = 1,
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
         use_bias: bool = True,
+        weight_initial: Any = None,
+        bias_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Convolution (cross-correlation) of ``data`` with ``weight`` over spatial axes, plus ``bias``."""
@@ -725,6 +731,8 @@ class OperatorMethods:
         groups: int = 1,
         deformable_groups: int = 1,
         use_bias: bool = True,
+        weight_initial: Any = None,
+        bias_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Deformable convolution: ``convolution`` plus ``bias`` with taps displaced by ``offset``."""
@@ -929,6 +937,8 @@ class OperatorMethods:
         units: int,
         use_bias: bool = True,
         flatten: bool = True,
+        weight_initial: Any = None,
+        bias_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Fully connected (dense) layer: ``out = data @ weight.T + bias``."""
@@ -1025,6 +1035,8 @@ class OperatorMethods:
         eps: float = 1e-05,
         use_gamma: bool = True,
         use_beta: bool = True,
+        gamma_initial: Any = None,
+        beta_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Group normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per group."""
@@ -1033,8 +1045,10 @@ class OperatorMethods:
         hidden: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> tuple[Self, Self]:
         """Gated recurrent unit (GRU) layers over whole sequences."""
@@ -1183,6 +1197,8 @@ class OperatorMethods:
         use_gamma: bool = True,
         use_beta: bool = True,
         *,
+        gamma_initial: Any = None,
+        beta_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Instance normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` per channel."""
@@ -1307,6 +1323,8 @@ class OperatorMethods:
         use_gamma: bool = True,
         use_beta: bool = True,
         *,
+        gamma_initial: Any = None,
+        beta_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Layer normalization: ``gamma * (data - mean) / sqrt(variance + eps) + beta`` over ``axis``."""
@@ -1495,7 +1513,10 @@ class OperatorMethods:
         ids: Var | ArrayInput,
         padding_idx: int | None = None,
         sparse: bool = False,
+        rows: int | None = None,
+        width: int | None = None,
         *,
+        table_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Rows ``ids`` of ``table``: the embedding of each id."""
@@ -1523,8 +1544,10 @@ class OperatorMethods:
         cell: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> tuple[Self, Self, Self]:
         """Long short-term memory (LSTM) layers over whole sequences."""
@@ -1663,6 +1686,8 @@ class OperatorMethods:
     ) -> Self:
         """Mean squared error ``mean((predictions - targets)^2)`` over ``axis``, by default all axes."""
     mse_loss = mean_squared_error
+    def merge_heads(self, *, name: str | None = None) -> Self:
+        """Joins the features of attention heads; the inverse of ``split_heads``."""
     def merge_selected_rows(self, *, name: str | None = None) -> Self:
         """The same array with each row named once, in ascending order; dense arrays are unchanged."""
     def meshgrid(
@@ -1883,6 +1908,14 @@ class OperatorMethods:
     ) -> Self:
         """From ``init_value`` to ``end_value`` in ``transition_steps``, linearly or by a power law."""
     linear_schedule = polynomial_schedule
+    def position_ids(
+        self,
+        start: Var | ArrayInput | None = None,
+        axis: int = 1,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """The number of each position of ``x`` along an axis: ``0, 1, ...``, of shape ``(length,)``."""
     def potri(self, lower: bool = True, *, name: str | None = None) -> Self:
         """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``."""
     linalg_potri = potri
@@ -1897,6 +1930,7 @@ class OperatorMethods:
         slope: Var | ArrayInput = ...,
         axis: int = 1,
         *,
+        slope_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Parametric ReLU: ``x`` where positive, else ``slope x``, with one slope or one per channel."""
@@ -2120,6 +2154,7 @@ class OperatorMethods:
         eps: float = 1e-06,
         use_gamma: bool = True,
         *,
+        gamma_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Root mean square normalization: ``gamma * data / sqrt(mean(data^2) + eps)`` over ``axis``."""
@@ -2174,9 +2209,11 @@ class OperatorMethods:
         hidden: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
         activation: Literal['tanh', 'relu'] = 'tanh',
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> tuple[Self, Self]:
         """Elman recurrent layers over whole sequences."""
@@ -2210,6 +2247,15 @@ class OperatorMethods:
         name: str | None = None,
     ) -> Self:
         """Rolls ``x`` by ``shift`` places; entries that leave at one end reappear at the other."""
+    def rotary_embedding(
+        self,
+        start: Var | ArrayInput | None = None,
+        base: float = 10000.0,
+        inverse: bool = False,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Rotates pairs of features by angles that grow with the position."""
     def round(self, decimals: int = 0, *, name: str | None = None) -> Self:
         """Rounds to the given number of ``decimals``, with halves to even."""
     around = round
@@ -2326,6 +2372,7 @@ class OperatorMethods:
         channels: int,
         context_length: int = 3,
         context_start: int | None = None,
+        weight_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Convolution over the steps of each sequence: ``out = context @ weight``."""
@@ -2589,6 +2636,8 @@ class OperatorMethods:
         name: str | None = None,
     ) -> tuple[Self, ...]:
         """Splits ``x`` along ``axis`` into ``sections`` equal parts or at the given positions."""
+    def split_heads(self, heads: int, *, name: str | None = None) -> Self:
+        """Splits the features of each position into attention heads."""
     def split_selected_rows(
         self,
         height_sections: Sequence[int],
@@ -2756,6 +2805,8 @@ class OperatorMethods:
         groups: int = 1,
         layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
         use_bias: bool = True,
+        weight_initial: Any = None,
+        bias_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Transposed convolution: the adjoint of ``convolution`` with respect to data, plus ``bias``."""
@@ -2857,6 +2908,14 @@ class OperatorMethods:
         name: str | None = None,
     ) -> tuple[Self, ...]:
         """Applies ``body`` to the carries while ``condition`` holds, at most ``max_steps`` times."""
+    def write_steps(
+        self,
+        steps: Var | ArrayInput,
+        start: Var | ArrayInput,
+        *,
+        name: str | None = None,
+    ) -> Self:
+        """Writes consecutive steps into a cache, for each example at its own place."""
     def xlog1py(self, y: Var | ArrayInput, *, name: str | None = None) -> Self:
         """Element-wise ``x log(1 + y)``; zero where ``x`` is zero, even at ``y = -1``."""
     def xlogy(self, y: Var | ArrayInput, *, name: str | None = None) -> Self:

@@ -49,11 +49,13 @@ from symop.differential_operators.sums import divergence as divergence
 from symop.differential_operators.sums import laplacian as laplacian
 from symop.differential_operators.taylor import taylor as taylor
 from symop.eager.ndarray import NDArray as NDArray
+from symop.generation import Generator as Generator
 from symop.graph.naming import name_scope as name_scope
 from symop.io.files import load_parameters as load_parameters
 from symop.io.files import save_parameters as save_parameters
 from symop.jaxprs.functions import from_jax as from_jax
 from symop.jaxprs.transforming import transform as transform
+from symop.layers import multi_head_attention as multi_head_attention
 from symop.orders import derivative as derivative
 from symop.orders import hessian as hessian
 from symop.orders import hvp as hvp
@@ -1272,6 +1274,10 @@ def batch_norm(
     momentum: float = 0.9,
     *,
     training: bool = ...,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
+    moving_mean_initial: Any = None,
+    moving_var_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -1286,6 +1292,10 @@ def batch_norm(
     momentum: float = 0.9,
     *,
     training: bool = ...,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
+    moving_mean_initial: Any = None,
+    moving_var_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -2315,6 +2325,8 @@ def convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -2331,6 +2343,8 @@ def convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -3146,6 +3160,8 @@ def deformable_convolution(
     groups: int = 1,
     deformable_groups: int = 1,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -3163,6 +3179,8 @@ def deformable_convolution(
     groups: int = 1,
     deformable_groups: int = 1,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -4105,6 +4123,8 @@ def fully_connected(
     units: int,
     use_bias: bool = True,
     flatten: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -4116,6 +4136,8 @@ def fully_connected(
     units: int,
     use_bias: bool = True,
     flatten: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -4528,6 +4550,8 @@ def group_norm(
     eps: float = 1e-05,
     use_gamma: bool = True,
     use_beta: bool = True,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -4541,6 +4565,8 @@ def group_norm(
     eps: float = 1e-05,
     use_gamma: bool = True,
     use_beta: bool = True,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -4562,6 +4588,7 @@ def gru(
     hidden: ArrayLike | None = None,
     lengths: ArrayLike | None = None,
     *weights: ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[jax.Array, jax.Array]:
@@ -4595,6 +4622,7 @@ def gru(
     lengths: ArrayLike | None = None,
     *,
     weights: Sequence[ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[jax.Array, jax.Array]: ...
@@ -4604,6 +4632,7 @@ def gru(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[NDArray, NDArray]: ...
@@ -4614,6 +4643,7 @@ def gru(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[NDArray, NDArray]: ...
@@ -4623,8 +4653,10 @@ def gru(
     hidden: Symbol | ArrayLike | None = None,
     lengths: Symbol | ArrayLike | None = None,
     *weights: Symbol | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -4634,8 +4666,10 @@ def gru(
     lengths: Symbol | ArrayLike | None = None,
     *,
     weights: Sequence[Symbol | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -4644,8 +4678,10 @@ def gru(
     hidden: Variable | ArrayLike | None = None,
     lengths: Variable | ArrayLike | None = None,
     *weights: Variable | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]: ...
 @overload
@@ -4655,8 +4691,10 @@ def gru(
     lengths: Variable | ArrayLike | None = None,
     *,
     weights: Sequence[Variable | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]: ...
 @overload
@@ -4665,6 +4703,7 @@ def gru(
     hidden: Var | ArrayLike | None = None,
     lengths: Var | ArrayLike | None = None,
     *weights: Var | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
@@ -4676,6 +4715,7 @@ def gru(
     lengths: Var | ArrayLike | None = None,
     *,
     weights: Sequence[Var | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
@@ -5163,6 +5203,8 @@ def instance_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     *,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -5175,6 +5217,8 @@ def instance_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     *,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -5894,6 +5938,8 @@ def layer_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     *,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -5906,6 +5952,8 @@ def layer_norm(
     use_gamma: bool = True,
     use_beta: bool = True,
     *,
+    gamma_initial: Any = None,
+    beta_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -6752,6 +6800,8 @@ def lookup_table(
     ids: ArrayInput,
     padding_idx: int | None = None,
     sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
 ) -> jax.Array:
     """Rows ``ids`` of ``table``: the embedding of each id.
 
@@ -6759,6 +6809,8 @@ def lookup_table(
     gradient reaches the table. Ids must be in ``range(table.shape[0])``: a call on eager arrays
     raises an error for others; in a compiled program such an id is dropped: its row is zero, and it
     contributes no gradient.
+
+    A symbolic call may leave the table out: ``lookup_table(ids, rows=..., width=...)`` creates it.
 
     With ``sparse`` the gradient of the table is a ``SelectedRows``, which names the rows that were
     looked up; its cost does not depend on the height of the table. (``jax.grad`` returns a dense
@@ -6775,10 +6827,67 @@ def lookup_table(
     """
 @overload
 def lookup_table(
+    table: NDArray | ArrayInput,
+    ids: NDArray | ArrayInput,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
+) -> NDArray: ...
+@overload
+def lookup_table(
+    table: Symbol | ArrayInput,
+    ids: Symbol | ArrayInput,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
+    *,
+    table_initial: Any = None,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def lookup_table(
+    ids: Symbol | ArrayInput,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
+    *,
+    table_initial: Any = None,
+    name: str | None = None,
+) -> Symbol: ...
+@overload
+def lookup_table(
+    table: Variable | ArrayInput,
+    ids: Variable | ArrayInput,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
+    *,
+    table_initial: Any = None,
+    name: str | None = None,
+) -> Variable: ...
+@overload
+def lookup_table(
+    ids: Variable | ArrayInput,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
+    *,
+    table_initial: Any = None,
+    name: str | None = None,
+) -> Variable: ...
+@overload
+def lookup_table(
     table: Value | ArrayInput,
     ids: Value | ArrayInput,
     padding_idx: int | None = None,
     sparse: bool = False,
+    rows: int | None = None,
+    width: int | None = None,
     *,
     name: str | None = None,
 ) -> Value: ...
@@ -6849,6 +6958,7 @@ def lstm(
     cell: ArrayLike | None = None,
     lengths: ArrayLike | None = None,
     *weights: ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -6862,14 +6972,14 @@ def lstm(
 
     ``h[t] = o * tanh(cell[t])``, or with a projection ``P (o * tanh(cell[t]))``
 
-    Data, lengths, layers, directions and ``out`` are as in ``rnn``. ``weights`` lists, for each
-    layer and each of its directions: ``W`` of shape ``(4 * units, features)``; ``R`` of shape
-    ``(4 * units, width)``; ``b`` and ``c`` of shape ``(4 * units,)``, or neither in all of them;
-    and ``P`` of shape ``(width, units)``, or no ``P`` in all of them, in which case ``width`` is
-    ``units``. ``hidden``, of shape ``(layers * directions, batch, width)``, and ``cell``, of shape
-    ``(layers * directions, batch, units)``, are the initial values of ``h`` and ``cell``, by
-    default zero. ``last_hidden`` and ``last_cell`` are their values after the last step of each
-    direction. States are carried from step to step in at least float32.
+    Data, lengths, layers, directions, ``out`` and created weights are as in ``rnn``. ``weights``
+    lists, for each layer and each of its directions: ``W`` of shape ``(4 * units, features)``;
+    ``R`` of shape ``(4 * units, width)``; ``b`` and ``c`` of shape ``(4 * units,)``, or neither in
+    all of them; and ``P`` of shape ``(width, units)``, or no ``P`` in all of them, in which case
+    ``width`` is ``units``. ``hidden``, of shape ``(layers * directions, batch, width)``, and
+    ``cell``, of shape ``(layers * directions, batch, units)``, are the initial values of ``h`` and
+    ``cell``, by default zero. ``last_hidden`` and ``last_cell`` are their values after the last
+    step of each direction. States are carried from step to step in at least float32.
 
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997, with the forget gate of Gers,
     Schmidhuber and Cummins, 2000, and the projection of Sak, Senior and Beaufays, 2014.
@@ -6890,6 +7000,7 @@ def lstm(
     lengths: ArrayLike | None = None,
     *,
     weights: Sequence[ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[jax.Array, jax.Array, jax.Array]: ...
@@ -6900,6 +7011,7 @@ def lstm(
     cell: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[NDArray, NDArray, NDArray]: ...
@@ -6911,6 +7023,7 @@ def lstm(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
 ) -> tuple[NDArray, NDArray, NDArray]: ...
@@ -6921,8 +7034,10 @@ def lstm(
     cell: Symbol | ArrayLike | None = None,
     lengths: Symbol | ArrayLike | None = None,
     *weights: Symbol | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -6933,8 +7048,10 @@ def lstm(
     lengths: Symbol | ArrayLike | None = None,
     *,
     weights: Sequence[Symbol | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -6944,8 +7061,10 @@ def lstm(
     cell: Variable | ArrayLike | None = None,
     lengths: Variable | ArrayLike | None = None,
     *weights: Variable | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable, Variable]: ...
 @overload
@@ -6956,8 +7075,10 @@ def lstm(
     lengths: Variable | ArrayLike | None = None,
     *,
     weights: Sequence[Variable | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable, Variable]: ...
 @overload
@@ -6967,6 +7088,7 @@ def lstm(
     cell: Var | ArrayLike | None = None,
     lengths: Var | ArrayLike | None = None,
     *weights: Var | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
@@ -6979,6 +7101,7 @@ def lstm(
     lengths: Var | ArrayLike | None = None,
     *,
     weights: Sequence[Var | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     name: str | None = None,
@@ -7364,6 +7487,17 @@ def mean_squared_error(
     name: str | None = None,
 ) -> Value: ...
 mse_loss = mean_squared_error
+@overload
+def merge_heads(x: ArrayInput) -> jax.Array:
+    """Joins the features of attention heads; the inverse of ``split_heads``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> merge_heads(jnp.asarray([[[1, 2]], [[3, 4]]]))
+        Array([[1, 2, 3, 4]], dtype=int32)
+    """
+@overload
+def merge_heads(x: Value, *, name: str | None = None) -> Value: ...
 @overload
 def merge_selected_rows(x: ArrayInput) -> jax.Array:
     """The same array with each row named once, in ascending order; dense arrays are unchanged.
@@ -8242,6 +8376,26 @@ def polynomial_schedule(
 ) -> Value: ...
 linear_schedule = polynomial_schedule
 @overload
+def position_ids(x: ArrayInput, start: ArrayInput | None = None, axis: int = 1) -> jax.Array:
+    """The number of each position of ``x`` along an axis: ``0, 1, ...``, of shape ``(length,)``.
+
+    With ``start``, the number of positions before the first one of each example, it has shape
+    ``(batch, length)``. ``so.Generator`` supplies ``start``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> position_ids(jnp.zeros((2, 3)))
+        Array([0, 1, 2], dtype=int32)
+    """
+@overload
+def position_ids(
+    x: Value | ArrayInput,
+    start: Value | ArrayInput | None = None,
+    axis: int = 1,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
 def potri(a: ArrayInput, lower: bool = True) -> jax.Array:
     """Inverse of a matrix from its Cholesky factor ``a``: ``out = (a @ a^H)^-1``.
 
@@ -8304,6 +8458,7 @@ def prelu(
     slope: Symbol | ArrayInput = ...,
     axis: int = 1,
     *,
+    slope_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -8312,6 +8467,7 @@ def prelu(
     slope: Variable | ArrayInput = ...,
     axis: int = 1,
     *,
+    slope_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -9270,6 +9426,7 @@ def rms_norm(
     eps: float = 1e-06,
     use_gamma: bool = True,
     *,
+    gamma_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -9280,6 +9437,7 @@ def rms_norm(
     eps: float = 1e-06,
     use_gamma: bool = True,
     *,
+    gamma_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -9508,6 +9666,7 @@ def rnn(
     hidden: ArrayLike | None = None,
     lengths: ArrayLike | None = None,
     *weights: ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9523,6 +9682,10 @@ def rnn(
     ``(units, features)``; ``R`` of shape ``(units, units)``; and ``b`` and ``c`` of shape
     ``(units,)``, or neither in all of them. ``hidden``, of shape
     ``(layers * directions, batch, units)``, is the initial value of ``h``, by default zero.
+
+    A symbolic call may leave the weights out: ``hidden_size`` is then the number of units, and the
+    call creates ``W``, which starts as ``glorot_uniform``, ``R``, which starts as ``orthogonal``,
+    and biases at zero.
 
     ``lengths`` are the numbers of steps of the sequences in a batch, by default all. Entries of
     ``data`` beyond a sequence's end, if finite, have no effect: ``out`` is zero there, the state is
@@ -9551,6 +9714,7 @@ def rnn(
     lengths: ArrayLike | None = None,
     *,
     weights: Sequence[ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9561,6 +9725,7 @@ def rnn(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9572,6 +9737,7 @@ def rnn(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9582,9 +9748,11 @@ def rnn(
     hidden: Symbol | ArrayLike | None = None,
     lengths: Symbol | ArrayLike | None = None,
     *weights: Symbol | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -9594,9 +9762,11 @@ def rnn(
     lengths: Symbol | ArrayLike | None = None,
     *,
     weights: Sequence[Symbol | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -9605,9 +9775,11 @@ def rnn(
     hidden: Variable | ArrayLike | None = None,
     lengths: Variable | ArrayLike | None = None,
     *weights: Variable | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]: ...
 @overload
@@ -9617,9 +9789,11 @@ def rnn(
     lengths: Variable | ArrayLike | None = None,
     *,
     weights: Sequence[Variable | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
+    weights_initial: Any = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]: ...
 @overload
@@ -9628,6 +9802,7 @@ def rnn(
     hidden: Var | ArrayLike | None = None,
     lengths: Var | ArrayLike | None = None,
     *weights: Var | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9640,6 +9815,7 @@ def rnn(
     lengths: Var | ArrayLike | None = None,
     *,
     weights: Sequence[Var | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -9755,6 +9931,38 @@ def roll(
     x: Value,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def rotary_embedding(
+    x: ArrayInput,
+    start: ArrayInput | None = None,
+    base: float = 10000.0,
+    inverse: bool = False,
+) -> jax.Array:
+    """Rotates pairs of features by angles that grow with the position.
+
+    Feature ``i`` of the first half and feature ``i`` of the second half are a point in the plane,
+    which position ``p`` rotates by ``p / base ** (2 i / width)``, or backwards with ``inverse``.
+    ``x`` has shape ``(..., positions, width)``; ``start`` is as in ``position_ids``. Products of
+    rotated queries and keys then depend on the difference of their positions. The angles are
+    computed in at least float32.
+
+    Source: Su et al., "RoFormer: Enhanced transformer with rotary position embedding", 2021.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> rotary_embedding(jnp.ones((2, 2))).round(2)
+        Array([[ 1.  ,  1.  ],
+               [-0.3 ,  1.38]], dtype=float32)
+    """
+@overload
+def rotary_embedding(
+    x: Value | ArrayInput,
+    start: Value | ArrayInput | None = None,
+    base: float = 10000.0,
+    inverse: bool = False,
     *,
     name: str | None = None,
 ) -> Value: ...
@@ -10433,6 +10641,7 @@ def sequence_conv(
     channels: int,
     context_length: int = 3,
     context_start: int | None = None,
+    weight_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -10444,6 +10653,7 @@ def sequence_conv(
     channels: int,
     context_length: int = 3,
     context_start: int | None = None,
+    weight_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -11461,6 +11671,22 @@ def split(
     name: str | None = None,
 ) -> tuple[Value, ...]: ...
 @overload
+def split_heads(x: ArrayInput, heads: int) -> jax.Array:
+    """Splits the features of each position into attention heads.
+
+    The result has shape ``(..., heads, positions, features / heads)`` for ``x`` of shape
+    ``(..., positions, features)``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> split_heads(jnp.asarray([[1, 2, 3, 4]]), heads=2)
+        Array([[[1, 2]],
+        <BLANKLINE>
+               [[3, 4]]], dtype=int32)
+    """
+@overload
+def split_heads(x: Value, heads: int, *, name: str | None = None) -> Value: ...
+@overload
 def split_selected_rows(x: ArrayInput, height_sections: Sequence[int]) -> tuple[jax.Array, ...]:
     """Consecutive parts of ``x`` of the given heights, as for tables stored in several places.
 
@@ -12117,6 +12343,8 @@ def transposed_convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Symbol: ...
 @overload
@@ -12134,6 +12362,8 @@ def transposed_convolution(
     groups: int = 1,
     layout: Literal['NCW', 'NWC', 'NCHW', 'NHWC', 'NCDHW', 'NDHWC'] | None = None,
     use_bias: bool = True,
+    weight_initial: Any = None,
+    bias_initial: Any = None,
     name: str | None = None,
 ) -> Variable: ...
 @overload
@@ -12409,6 +12639,29 @@ def where(
     condition: Value | ArrayInput,
     x: Value | ArrayInput,
     y: Value | ArrayInput,
+    *,
+    name: str | None = None,
+) -> Value: ...
+@overload
+def write_steps(cache: ArrayInput, steps: ArrayInput, start: ArrayInput) -> jax.Array:
+    """Writes consecutive steps into a cache, for each example at its own place.
+
+    ``cache`` has shape ``(batch, ..., length, width)`` and ``steps``
+    ``(batch, ..., count, width)``: ``out[b, ..., start[b] + i, :] = steps[b, ..., i, :]``. A place
+    beyond an end is moved to it, as by ``jax.lax.dynamic_update_slice``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> cache, steps = jnp.zeros((2, 3, 1)), jnp.ones((2, 1, 1))
+        >>> write_steps(cache, steps, jnp.asarray([0, 2]))[..., 0]
+        Array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
+    """
+@overload
+def write_steps(
+    cache: Value | ArrayInput,
+    steps: Value | ArrayInput,
+    start: Value | ArrayInput,
     *,
     name: str | None = None,
 ) -> Value: ...

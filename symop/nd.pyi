@@ -4343,6 +4343,7 @@ def gru(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: _Out,
@@ -4356,6 +4357,7 @@ def gru(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: _Out,
@@ -4367,6 +4369,7 @@ def gru(
     hidden: jax.Array | np.ndarray | complex | None = None,
     lengths: jax.Array | np.ndarray | complex | None = None,
     *weights: jax.Array | np.ndarray | complex,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -4379,6 +4382,7 @@ def gru(
     lengths: jax.Array | np.ndarray | complex | None = None,
     *,
     weights: Sequence[jax.Array | np.ndarray | complex],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -4390,6 +4394,7 @@ def gru(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -4402,6 +4407,7 @@ def gru(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -6317,6 +6323,8 @@ def lookup_table(
     ids: NDArray | ArrayInput,
     padding_idx: int | None = None,
     sparse: _bool = False,
+    rows: int | None = None,
+    width: int | None = None,
     *,
     out: _Out,
     req: _Request = None,
@@ -6328,6 +6336,8 @@ def lookup_table(
     ids: jax.Array | np.ndarray | complex,
     padding_idx: int | None = None,
     sparse: _bool = False,
+    rows: int | None = None,
+    width: int | None = None,
     *,
     out: None = None,
     req: _Request = None,
@@ -6338,6 +6348,8 @@ def lookup_table(
     ids: NDArray | ArrayInput,
     padding_idx: int | None = None,
     sparse: _bool = False,
+    rows: int | None = None,
+    width: int | None = None,
     *,
     out: None = None,
     req: _Request = None,
@@ -6412,6 +6424,7 @@ def lstm(
     cell: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: _Out,
@@ -6426,6 +6439,7 @@ def lstm(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: _Out,
@@ -6438,6 +6452,7 @@ def lstm(
     cell: jax.Array | np.ndarray | complex | None = None,
     lengths: jax.Array | np.ndarray | complex | None = None,
     *weights: jax.Array | np.ndarray | complex,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -6451,6 +6466,7 @@ def lstm(
     lengths: jax.Array | np.ndarray | complex | None = None,
     *,
     weights: Sequence[jax.Array | np.ndarray | complex],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -6463,6 +6479,7 @@ def lstm(
     cell: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -6476,6 +6493,7 @@ def lstm(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     out: None = None,
@@ -6942,6 +6960,18 @@ def mean_squared_error(
     req: _Request = None,
 ) -> NDArray: ...
 mse_loss = mean_squared_error
+@overload
+def merge_heads(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
+    """Joins the features of attention heads; the inverse of ``split_heads``."""
+@overload
+def merge_heads(
+    x: jax.Array | np.ndarray,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def merge_heads(x: NDArray | ArrayInput, *, out: None = None, req: _Request = None) -> NDArray: ...
 @overload
 def merge_selected_rows(x: NDArray | ArrayInput, *, out: _Out, req: _Request = None) -> _Out:
     """The same array with each row named once, in ascending order; dense arrays are unchanged."""
@@ -7767,6 +7797,34 @@ def polynomial_schedule(
     req: _Request = None,
 ) -> NDArray: ...
 linear_schedule = polynomial_schedule
+@overload
+def position_ids(
+    x: NDArray | ArrayInput,
+    start: NDArray | ArrayInput | None = None,
+    axis: int = 1,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """The number of each position of ``x`` along an axis: ``0, 1, ...``, of shape ``(length,)``."""
+@overload
+def position_ids(
+    x: jax.Array | np.ndarray,
+    start: jax.Array | np.ndarray | complex | None = None,
+    axis: int = 1,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def position_ids(
+    x: NDArray | ArrayInput,
+    start: NDArray | ArrayInput | None = None,
+    axis: int = 1,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
 @overload
 def potri(
     a: NDArray | ArrayInput,
@@ -8823,6 +8881,7 @@ def rnn(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8837,6 +8896,7 @@ def rnn(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8849,6 +8909,7 @@ def rnn(
     hidden: jax.Array | np.ndarray | complex | None = None,
     lengths: jax.Array | np.ndarray | complex | None = None,
     *weights: jax.Array | np.ndarray | complex,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8862,6 +8923,7 @@ def rnn(
     lengths: jax.Array | np.ndarray | complex | None = None,
     *,
     weights: Sequence[jax.Array | np.ndarray | complex],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8874,6 +8936,7 @@ def rnn(
     hidden: NDArray | ArrayLike | None = None,
     lengths: NDArray | ArrayLike | None = None,
     *weights: NDArray | ArrayLike,
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8887,6 +8950,7 @@ def rnn(
     lengths: NDArray | ArrayLike | None = None,
     *,
     weights: Sequence[NDArray | ArrayLike],
+    hidden_size: int | None = None,
     num_layers: int = 1,
     bidirectional: _bool = False,
     activation: Literal['tanh', 'relu'] = 'tanh',
@@ -8989,6 +9053,37 @@ def roll(
     x: NDArray | ArrayInput,
     shift: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def rotary_embedding(
+    x: NDArray | ArrayInput,
+    start: NDArray | ArrayInput | None = None,
+    base: float = 10000.0,
+    inverse: _bool = False,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Rotates pairs of features by angles that grow with the position."""
+@overload
+def rotary_embedding(
+    x: jax.Array | np.ndarray,
+    start: jax.Array | np.ndarray | complex | None = None,
+    base: float = 10000.0,
+    inverse: _bool = False,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def rotary_embedding(
+    x: NDArray | ArrayInput,
+    start: NDArray | ArrayInput | None = None,
+    base: float = 10000.0,
+    inverse: _bool = False,
     *,
     out: None = None,
     req: _Request = None,
@@ -10506,6 +10601,31 @@ def split(
     req: _Request = None,
 ) -> tuple[NDArray, ...]: ...
 @overload
+def split_heads(
+    x: NDArray | ArrayInput,
+    heads: int,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Splits the features of each position into attention heads."""
+@overload
+def split_heads(
+    x: jax.Array | np.ndarray,
+    heads: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def split_heads(
+    x: NDArray | ArrayInput,
+    heads: int,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
 def split_selected_rows(
     x: NDArray | ArrayInput,
     height_sections: Sequence[int],
@@ -11493,6 +11613,34 @@ def where(
     condition: NDArray | ArrayInput,
     x: NDArray | ArrayInput,
     y: NDArray | ArrayInput,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> NDArray: ...
+@overload
+def write_steps(
+    cache: NDArray | ArrayInput,
+    steps: NDArray | ArrayInput,
+    start: NDArray | ArrayInput,
+    *,
+    out: _Out,
+    req: _Request = None,
+) -> _Out:
+    """Writes consecutive steps into a cache, for each example at its own place."""
+@overload
+def write_steps(
+    cache: jax.Array | np.ndarray,
+    steps: jax.Array | np.ndarray | complex,
+    start: jax.Array | np.ndarray | complex,
+    *,
+    out: None = None,
+    req: _Request = None,
+) -> jax.Array: ...
+@overload
+def write_steps(
+    cache: NDArray | ArrayInput,
+    steps: NDArray | ArrayInput,
+    start: NDArray | ArrayInput,
     *,
     out: None = None,
     req: _Request = None,

@@ -371,6 +371,7 @@ from symop import mean as mean
 from symop import reduce_mean as reduce_mean
 from symop import mean_squared_error as mean_squared_error
 from symop import mse_loss as mse_loss
+from symop import merge_heads as merge_heads
 from symop import merge_selected_rows as merge_selected_rows
 from symop import meshgrid as meshgrid
 from symop import min as min
@@ -421,6 +422,7 @@ from symop import poisson_log_density as poisson_log_density
 from symop import polygamma as polygamma
 from symop import polynomial_schedule as polynomial_schedule
 from symop import linear_schedule as linear_schedule
+from symop import position_ids as position_ids
 from symop import potri as potri
 from symop import linalg_potri as linalg_potri
 from symop import power as power
@@ -472,6 +474,7 @@ from symop import roi_align as roi_align
 from symop import roi_pooling as roi_pooling
 from symop import ROIPooling as ROIPooling
 from symop import roll as roll
+from symop import rotary_embedding as rotary_embedding
 from symop import round as round
 from symop import around as around
 from symop import rint as rint
@@ -543,6 +546,7 @@ from symop import sort as sort
 from symop import space_to_depth as space_to_depth
 from symop import spatial_transformer as spatial_transformer
 from symop import split as split
+from symop import split_heads as split_heads
 from symop import split_selected_rows as split_selected_rows
 from symop import sqrt as sqrt
 from symop import square as square
@@ -603,6 +607,7 @@ from symop import variance as variance
 from symop import vecdot as vecdot
 from symop import warmup_cosine_decay_schedule as warmup_cosine_decay_schedule
 from symop import where as where
+from symop import write_steps as write_steps
 from symop import xlog1py as xlog1py
 from symop import xlogy as xlogy
 from symop import zeros_like as zeros_like

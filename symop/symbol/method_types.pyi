@@ -171,8 +171,10 @@ class SymbolMethods(Var):
         hidden: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Gated recurrent unit (GRU) layers over whole sequences."""
@@ -261,8 +263,10 @@ class SymbolMethods(Var):
         cell: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Long short-term memory (LSTM) layers over whole sequences."""
@@ -363,9 +367,11 @@ class SymbolMethods(Var):
         hidden: Var | ArrayLike | None = None,
         lengths: Var | ArrayLike | None = None,
         *weights: Var | ArrayLike,
+        hidden_size: int | None = None,
         num_layers: int = 1,
         bidirectional: bool = False,
         activation: Literal['tanh', 'relu'] = 'tanh',
+        weights_initial: Any = None,
         name: str | None = None,
     ) -> Self:
         """Elman recurrent layers over whole sequences."""
