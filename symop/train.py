@@ -267,7 +267,7 @@ class Trainer:
         if self.placement is None:
             return TrainState(*self._initial(key, shapes))
         facts = {
-            "the seed": np.asarray(jax.random.key_data(key)).tolist(),
+            "the seed": seed if isinstance(seed, int) else jax.random.key_data(key).tolist(),
             "shapes": {name: list(one) for name, one in shapes.items()},
         }
         require_same("init", self.placement.mesh, facts)

@@ -81,7 +81,7 @@ def flags(devices):
     return f"--xla_force_host_platform_device_count={devices} --xla_cpu_multi_thread_eigen=false"
 
 
-def of_job(folder, task, place, devices=1, hashes="random", **facts):
+def of_job(folder, task, place, /, devices=1, hashes="random", **facts):
     """A process that runs a function of this file with its place in the job, and facts."""
     call = (
         f"import faulthandler as f; f.dump_traceback_later({PATIENCE}, exit=True); "
