@@ -46,7 +46,7 @@ def rewritten(markdown: str, source: str, page: str) -> str:
         target = posixpath.relpath(place, posixpath.dirname(page) or ".")
         return f"[{match['text']}]({target}{sign}{anchor})"
 
-    return _outside_of_code(markdown, lambda prose: _LINK.sub(link, prose))
+    return outside_of_code(markdown, lambda prose: _LINK.sub(link, prose))
 
 
 def with_prompts(markdown: str) -> str:
@@ -69,7 +69,8 @@ def without_search(markdown: str) -> str:
     return re.sub(r"^(## \w+)$", r"\1 { data-search-exclude }", markdown, flags=re.MULTILINE)
 
 
-def _outside_of_code(markdown: str, change: Callable[[str], str]) -> str:
+def outside_of_code(markdown: str, change: Callable[[str], str]) -> str:
+    """Returns a page with its prose changed, and its code as it is."""
     # A link's text may hold code, so that code is put aside and back rather than skipped.
     kept: list[str] = []
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -10,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from latex2mathml.converter import convert
+from links import outside_of_code
 from nbclient import NotebookClient
 from nbconvert import MarkdownExporter
 
 _SECONDS = 600
+_FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
 _STORED = "SYMOP_DOCS_NOTEBOOKS"
 """The environment variable that is ``stored`` for a quick build."""
 
@@ -27,7 +32,18 @@ def page_of(path: Path, root: Path) -> tuple[str, Mapping[str, bytes]]:
     body, resources = exporter.from_notebook_node(
         notebook, {"unique_key": path.stem, "output_files_dir": path.stem}
     )
-    return body, resources.get("outputs", {})
+    return outside_of_code(body, _with_formulas), resources.get("outputs", {})
+
+
+def _with_formulas(prose: str) -> str:
+    """Returns text whose formulas are MathML, which browsers show without a library."""
+
+    def mathml(match: re.Match[str]) -> str:
+        if match["display"] is None:
+            return str(convert(match["inline"]))
+        return str(convert(match["display"].strip(), display="block"))
+
+    return _FORMULA.sub(mathml, prose)
 
 
 def _executed(notebook: Any, root: Path) -> Any:
@@ -41,7 +57,7 @@ def _executed(notebook: Any, root: Path) -> Any:
         resources = {"metadata": {"path": folder}}
         NotebookClient(
             notebook, kernel_name="python3", timeout=_SECONDS, resources=resources
-        ).execute()
+        ).execute(stderr=subprocess.DEVNULL)
     kept.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, kept)
     return notebook
