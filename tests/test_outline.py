@@ -126,6 +126,16 @@ def test_an_unrolled_lstm_is_one_step():
     assert sum(edge.over is step for edge in made.edges) == 2
 
 
+def test_different_variables_of_one_step_are_apart():
+    h = so.var("x", (2,))
+    for i in range(20):
+        h = so.add_n(h, *(so.var(f"v{i}_{j}", (2,)) for j in range(4)))
+    made = outline(h)
+    leaves = [box for box in made.root.boxes() if not box.node.inputs]
+    assert leaves[0].nodes[0].name == "x"
+    assert all(box.times == 1 for box in leaves)
+
+
 def test_an_irregular_graph_is_cut_into_parts():
     made = outline(models.tangle())
     assert 4 <= len(tops(made)) <= 30

@@ -326,6 +326,36 @@ class TestInABrowser:
         )
         assert page.evaluate(fill) > 5
 
+    def test_a_program_has_a_color_for_each_kind(self, opened):
+        page = opened(models.program())
+        page.evaluate("drawing.fit()")
+        settle(page)
+        kinds = ("forward", "gradient", "update", "argument", "parameter", "state")
+        fills = [
+            page.evaluate(f"getComputedStyle(document.querySelector('rect.{kind}')).fill")
+            for kind in kinds
+        ]
+        assert len(set(fills)) == len(kinds)
+
+    def test_a_notebook_shows_the_page_in_a_frame(self, browser, tmp_path):
+        path = tmp_path / "notebook.html"
+        path.write_text(f"<!doctype html>{so.draw(models.flow())._repr_html_()}")
+        browser.problems.clear()
+        browser.open(path)
+        settle(browser)
+        assert browser.problems == []
+        area = browser.evaluate("document.querySelector('iframe').getBoundingClientRect().toJSON()")
+        assert area["width"] > 1000
+        assert area["height"] > 600
+
+    def test_the_drawing_follows_the_size_of_the_window(self, opened, browser):
+        page = opened(models.flow())
+        before = page.evaluate("drawing.camera.x")
+        browser.resize(900, 700)
+        settle(page)
+        assert page.evaluate("drawing.camera.x") < before - 100
+        browser.resize(1400, 900)
+
     def test_hostile_names_stay_text(self, opened):
         page = opened(hostile())
         assert page.evaluate("window.hacked") is None

@@ -245,12 +245,20 @@ class _Builder:
             if box.node not in self.home:
                 read = [one for one in readers[box.node] if one not in self.owners]
                 alone = self.rolled and len(read) == 1 and not box.outputs
-                many = alone and len(self.home[read[0]].box.nodes) > 1  # type: ignore[union-attr]
-                groups[(self.home[read[0]], box.node.types) if many else box.node].append(box)
+                groups[self._alike(box.node, read[0]) if alone else box.node].append(box)
         tops: list[Block] = []
         for key, group in groups.items():
             self._place_group(key, group, parents, tops)
         root.children = [*_few(tops, room), *root.children]
+
+    def _alike(self, leaf: Node, reader: Node) -> object:
+        """Returns a key that leaves share if the steps of a repeat read them in one place."""
+        home = self.home[reader]
+        assert home.box is not None
+        place = next(
+            i for i, one in enumerate(reader.inputs) if one is not None and one.source is leaf
+        )
+        return (home, leaf.types, place) if len(home.box.nodes) > 1 else leaf
 
     def _place_group(
         self, key: object, group: list[Box], parents: dict[Block, Block], tops: list[Block]

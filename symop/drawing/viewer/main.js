@@ -31,7 +31,7 @@ class Page {
     this.home = [this.camera.x, this.camera.y, this.camera.scale].join();
   }
 
-  // A drawing that has not been moved follows the size of the window.
+  // A drawing that has not been touched follows the size of the window.
   resized() {
     if (this.home === [this.camera.x, this.camera.y, this.camera.scale].join()) this.start();
     else this.renderer.draw();
@@ -96,6 +96,7 @@ class Page {
 
   choose(id) {
     this.chosen = id;
+    this.home = null;
     document.getElementById("side").hidden = id === null;
     if (id !== null) fill(document.getElementById("details"), this.model, id, (one) => this.go(one));
     this.#mark();
@@ -159,7 +160,7 @@ class Page {
     });
     canvas.addEventListener("pointermove", (event) => this.#hover(event));
     canvas.addEventListener("pointerleave", () => { document.getElementById("tip").hidden = true; });
-    window.addEventListener("resize", () => this.resized());
+    new ResizeObserver(() => this.resized()).observe(canvas);
     window.addEventListener("keydown", (event) => this.#key(event));
   }
 
