@@ -84,7 +84,10 @@ def _boost(path: str) -> float:
         return 6.0 / (1 + Path(path).stem.count("_"))
     if path in _LISTS:
         return 0.5
-    return 4.0 if path.startswith("api/") and path != "api/registry.md" else 1.0
+    page = api.PAGES.get(Path(path).stem) if path.startswith("api/") else None
+    if page is None or page.module == "registry":
+        return 1.0
+    return 8.0 if page.module == "symop" else 4.0
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
