@@ -136,6 +136,21 @@ def test_different_variables_of_one_step_are_apart():
     assert all(box.times == 1 for box in leaves)
 
 
+def test_name_scopes_hold_operators_without_names():
+    x, y = so.var("x", (4,)), so.var("y", (4,))
+    with so.name_scope("encoder"):
+        h = so.exp(so.sin(x))
+    with so.name_scope("loss"):
+        with so.name_scope("distance"):
+            d = so.square(h - y)
+        loss = so.sum(d) + 1.0
+    made = outline(so.Group([loss, so.grad(loss, x)]))
+    assert tops(made) == [("scope", "encoder", 1), ("scope", "loss", 1)]
+    assert tops(made, backward=True) == [("scope", "loss", 1), ("scope", "encoder", 1)]
+    (block,) = [one for one in made.root.children if one.name == "loss" and not one.backward]
+    assert [one.name for one in block.children] == ["distance", "", ""]
+
+
 def test_an_irregular_graph_is_cut_into_parts():
     made = outline(models.tangle())
     assert 4 <= len(tops(made)) <= 30

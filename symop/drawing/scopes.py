@@ -2,7 +2,7 @@
 
 ``block0_norm`` and ``block0_up_weight`` belong to the scope ``block0``. An operator without a name
 follows what it reads: it belongs to the layer of its operands if they agree, and otherwise to the
-scope of the operand that was built last.
+scope of the operand that was built last. ``so.name_scope`` around its call comes first.
 """
 
 import re
@@ -29,9 +29,6 @@ class Place(NamedTuple):
 
     scope: tuple[str, ...]
     layer: str = ""
-
-
-_TOP = Place(())
 
 
 def scoped(boxes: Sequence[Box]) -> list[Block]:
@@ -71,11 +68,14 @@ def local_name(name: str, node: Node) -> str:
 
 def _followed(node: Node, places: dict[Node, Place], age: dict[Node, int], *, alone: bool) -> Place:
     """Returns the place of an operator without a name; ``alone`` if no other reads its leaves."""
+    prefix = node.origin.prefix if node.origin is not None else ""
+    around = tuple(one for one in _SEPARATORS.split(prefix) if one)
     read = [one.source for one in node.operands if one.source in places]
     if not read:
-        return _TOP
+        return Place(around)
     last = places[max(read, key=age.__getitem__)]
-    return last if alone and all(places[one] == last for one in read) else Place(last.scope)
+    found = last if alone and all(places[one] == last for one in read) else Place(last.scope)
+    return found if not around or found.scope == around else Place(around)
 
 
 # The tree of scopes ----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from registry.operator.operator import Operator
 from registry.table import get
 from registry.table import names as operator_names
 from symop.graph.nodes import VARIABLE, Node, built_at, topological
+from symop.graph.origins import name_prefix
 from symop.graph.scoping import Scopes
 
 
@@ -189,7 +190,8 @@ def name_scope(prefix: str = "", *, reuse: bool = False) -> Iterator[None]:
     if prefix and prefix[-1].isalnum():
         prefix += "_"
     outer = _scopes.current()
-    with _scopes.entered(_NameScope(outer.prefix + prefix, {}, reuse or outer.reuse)):
+    scope = _NameScope(outer.prefix + prefix, {}, reuse or outer.reuse)
+    with _scopes.entered(scope), name_prefix.entered(scope.prefix):
         yield
 
 

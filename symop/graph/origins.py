@@ -17,13 +17,14 @@ class Origin(NamedTuple):
     """The origin of a node: the user's line and, in a gradient, the operator it belongs to.
 
     ``scope`` is the rematerialization scope the node was built in, if any; it decides what a
-    gradient keeps.
+    gradient keeps. ``prefix`` is that of the name scope around the call.
     """
 
     file: str
     line: int
     forward: str | None = None
     scope: Any = None
+    prefix: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}"
@@ -33,6 +34,9 @@ class Origin(NamedTuple):
 scopes: Scopes[Any] = Scopes("remat", None)
 """The rematerialization scopes entered by ``so.remat.scope``."""
 _present = scopes.present
+name_prefix: Scopes[str] = Scopes("name_prefix", "")
+"""The prefix of names in the scopes entered by ``so.name_scope``."""
+_present_prefix = name_prefix.present
 
 
 class _Ambient(threading.local):
@@ -147,20 +151,21 @@ def user_origin(own_frames: int = 1) -> Origin:
         if not own:
             break
         frame = frame.f_back
-    return _origin(frame.f_code.co_filename, frame.f_lineno, _present()[-1].value)
+    scope, prefix = _present()[-1].value, _present_prefix()[-1].value
+    return _origin(frame.f_code.co_filename, frame.f_lineno, scope, prefix)
 
 
 def defined_at(function: Callable[..., Any]) -> Origin | None:
     """Returns the line at which ``function`` is defined, if it is a function of Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return None if code is None else _origin(code.co_filename, code.co_firstlineno, None)
+    return None if code is None else _origin(code.co_filename, code.co_firstlineno, None, "")
 
 
 @memoized(1024)
-def _origin(file: str, line: int, scope: Any) -> Origin:
+def _origin(file: str, line: int, scope: Any, prefix: str) -> Origin:
     """Returns one shared object per line, since a loop builds many nodes on the same line.
 
     The temporary file of a notebook cell has a meaningless name, so it is shown as ``<cell>``.
     """
     in_notebook = os.path.basename(os.path.dirname(file)).startswith("ipykernel_")
-    return Origin("<cell>" if in_notebook else file, line, None, scope)
+    return Origin("<cell>" if in_notebook else file, line, None, scope, prefix)
