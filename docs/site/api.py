@@ -43,6 +43,7 @@ PAGES = {
         "Programs", "Program", "Variable", "program_guard", "data", "parameter", "append_backward",
         "LoDTensor",
     ),
+    "layers": _of_symop("Layers and generation", "multi_head_attention", "Generator"),
     "control-flow": _of_symop(
         "Control flow and vectorization", "cond", "while_loop", "scan", "foreach", "body", "vmap",
     ),
