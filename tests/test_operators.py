@@ -141,7 +141,7 @@ def changed_calls(trial):
     for name, value in given.items():
         for one in changed(value):
             with contextlib.suppress(SymopError):
-                attributes = trial.operator._canonical({**given, name: one})
+                attributes = trial.operator._canonical({**given, name: one}, {})
                 called = (trial.operator.family or trial.operator).resolved(
                     trial.inputs, attributes
                 )

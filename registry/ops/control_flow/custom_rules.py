@@ -53,6 +53,8 @@ def _sine_gradients(x: Any, y: Any, d: Any) -> Any:
              vjp=body(_sine_gradients, (3,), (3,), (3,))),
         case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,)), value=body(_sine, (3,), (3,)),
              jvp=body(_sine_tangents, (3,), (3,), (3,), (3,))),
+        case(operands=[(3,), (3,)], body=body(_sine, (3,), (3,)), value=body(_sine, (3,), (3,)),
+             jvp=body(_sine_tangents, (3,), (3,), (3,), (3,)), differentiated=True),
         workload(operands=[(512, 512), (512, 512)], body=body(_sine, (512, 512), (512, 512)),
                  vjp=body(_sine_gradients, (512, 512), (512, 512), (512, 512))),
         misuse("operand 1 of the body must be", operands=[(3,), (2,)],

@@ -160,6 +160,7 @@ def _dtype_of_cotangent(data: VarType, cotangent: VarType) -> DType:
         case(
             data=distinct(1, 2, 6), cotangent=(1, 2, 3), kernel=3, stride=2, ceil_mode=True, order=1
         ),
+        case(data=distinct(1, 2, 6), cotangent=(1, 2, 3), kernel=2, drops_infinite=True, order=1),
         workload(data=(16, 32, 64, 64), cotangent=(16, 32, 32, 32), kernel=3, stride=2, padding=1),
         misuse(
             "cotangent must have shape (1, 2, 3), got (1, 2, 4)",
@@ -251,6 +252,7 @@ def _dtype_of_tangent(data: VarType, tangent: VarType) -> DType:
         case(
             data=distinct(1, 2, 6), tangent=(1, 2, 6), kernel=3, stride=2, ceil_mode=True, order=1
         ),
+        case(data=distinct(1, 2, 6), tangent=(1, 2, 6), kernel=2, drops_infinite=True, order=1),
         workload(data=(4, 32, 64, 64), tangent=(4, 32, 64, 64), kernel=3, stride=2, padding=1),
         misuse(
             "tangent must have the shape of data, got (1, 2, 4) and (1, 2, 7)",
