@@ -142,7 +142,7 @@ class TestBuilding:
             program.data("x", (2,))
         with pytest.raises(ArgumentError, match="all known when a program"):
             program.data("z", (None, 3))
-        with pytest.raises(ArgumentError, match="a number or one of"):
+        with pytest.raises(ArgumentError, match="a number, an array or one of"):
             program.parameter("z", (2,), initial="glorot")
         with pytest.raises(ProgramError, match="must be a parameter or a state"):
             program.update("x", program["x"])
