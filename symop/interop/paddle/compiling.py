@@ -1,0 +1,189 @@
+"""A Paddle program, for feeds of given types, as a ``so.Program`` that keeps its variables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import symop as so
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind
+from symop.interop.paddle.translating import Translation
+from symop.interop.paddle.values import data_of
+from symop.symbol.symbol import Symbol
+
+
+class Type(NamedTuple):
+    """The type of a value that is fed or kept.
+
+    Attributes:
+        shape: its shape.
+        dtype: its dtype.
+        counts: for ragged sequences the number of sequences of each level.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    counts: tuple[int, ...] = ()
+
+
+class Translated(NamedTuple):
+    """A program as a graph.
+
+    Attributes:
+        fetched: the values that were asked for; ragged ones are ``LoDTensor`` values.
+        updates: the values of persistable variables after the run, where they change.
+        variables: the persistable variables that the graph reads.
+    """
+
+    fetched: list[Any]
+    updates: dict[str, Any]
+    variables: list[str]
+
+
+_KEPT = (VarKind.LOD_TENSOR, VarKind.SELECTED_ROWS)
+
+
+def persistables(desc: ProgramDesc) -> list[VarDesc]:
+    """Returns the variables whose values outlive a run."""
+    variables = desc.blocks[0].vars.values()
+    return [one for one in variables if one.persistable and one.kind in _KEPT]
+
+
+def translate(
+    desc: ProgramDesc,
+    feed: Mapping[str, Type],
+    kept: Mapping[str, Type],
+    fetch: Sequence[str],
+    max_steps: int | None = None,
+) -> Translated:
+    """Translates a program for feeds of given types.
+
+    Args:
+        desc: the program.
+        feed: the types of the values that are fed.
+        kept: the types of the persistable variables that have values.
+        fetch: names of variables whose values are wanted.
+        max_steps: the largest number of steps of loops whose number of steps is not known.
+
+    Raises:
+        PaddleError: a call cannot be translated, or a fetched variable has no value.
+    """
+    before = {name: _variable(name, one) for name, one in {**kept, **feed}.items()}
+    environment: dict[str, Any] = dict(before)
+    Translation(desc, max_steps).run(0, environment)
+    lacking = [name for name in fetch if environment.get(name) is None]
+    if lacking:
+        raise PaddleError(f"fetch_list: variables must have values, got none for {lacking[0]!r}")
+    updates = {
+        one.name: data_of(environment[one.name])
+        for one in persistables(desc)
+        if one.name not in feed
+        and environment.get(one.name) is not None
+        and environment[one.name] is not before.get(one.name)
+    }
+    return Translated([environment[name] for name in fetch], updates, [*kept])
+
+
+def _variable(name: str, type_: Type) -> Any:
+    symbol = so.var(name, type_.shape, type_.dtype)
+    if not type_.counts:
+        return symbol
+    offsets = [so.var(f"{name}@LOD{i}", (n + 1,), "int32") for i, n in enumerate(type_.counts)]
+    return so.LoDTensor(symbol, offsets)
+
+
+class Compiled:
+    """A program that runs for feeds of given types.
+
+    Attributes:
+        program: the program, which keeps the persistable variables that it reads.
+    """
+
+    def __init__(self, translated: Translated, scope: Any) -> None:
+        """Makes a program of a graph; its values are those of ``scope``."""
+        self._forms = [_form(one) for one in translated.fetched]
+        fetched = [leaf for one in translated.fetched for leaf in _leaves(one)]
+        updates = [_symbolic(one) for one in translated.updates.values()]
+        group = so.Group([*map(_symbolic, fetched), *updates])
+        read = set(group.list_inputs())
+        self.program = group.to_program([name for name in translated.variables if name in read])
+        outputs = self.program.outputs
+        self._created = []
+        for name, output in zip(translated.updates, outputs[len(fetched) :], strict=True):
+            if name in read:
+                self.program.update(name, output)
+            else:
+                self._created.append((name, output))
+        self.program.outputs = [*outputs[: len(fetched)], *(one for _, one in self._created)]
+        self.program.scope = scope
+        self._fed = [one.name for one in self.program.inputs]
+
+    def __call__(self, feed: Mapping[str, Any]) -> list[Any]:
+        """Runs the program and returns the fetched values."""
+        given = {name: feed[name] for name in self._fed}
+        results = list(self.program.run(given))
+        for (name, _), value in zip(self._created, results[len(results) - len(self._created) :], strict=True):
+            self.program.scope[name] = value
+        leaves = iter(results)
+        return [_assembled(levels, leaves) for levels in self._forms]
+
+
+def _symbolic(value: Any) -> Symbol:
+    return value if isinstance(value, Symbol) else so.sym.identity(value)
+
+
+def _form(value: Any) -> int:
+    return len(value.lod) if isinstance(value, so.LoDTensor) else 0
+
+
+def _leaves(value: Any) -> Iterable[Any]:
+    return (value.data, *value.lod) if isinstance(value, so.LoDTensor) else (value,)
+
+
+def _assembled(levels: int, leaves: Any) -> Any:
+    data = next(leaves)
+    return so.LoDTensor(data, [next(leaves) for _ in range(levels)]) if levels else data
+
+
+def fed(name: str, value: Any) -> dict[str, Any]:
+    """Returns the arrays of one fed value: itself, and the offsets of its sequences.
+
+    Args:
+        name: the variable.
+        value: an array, a ``LoDTensor``, or a pair of an array and a list of lengths for each level.
+
+    Raises:
+        PaddleError: an integer does not fit into the integers of JAX.
+    """
+    if isinstance(value, tuple):
+        value = so.LoDTensor.from_lengths(value[0], value[1])
+    if not isinstance(value, so.LoDTensor):
+        return {name: _array(name, value)}
+    offsets = {f"{name}@LOD{i}": np.asarray(one, np.int32) for i, one in enumerate(value.lod)}
+    return {name: _array(name, value.data), **offsets}
+
+
+def _array(name: str, value: Any) -> Any:
+    if isinstance(value, jax.Array):
+        return value
+    array = np.asarray(value)
+    kind = jax.dtypes.canonicalize_dtype(array.dtype)
+    if np.issubdtype(kind, np.integer) and array.size:
+        limits = np.iinfo(kind)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise PaddleError(
+                f"feed: {name} must be within {limits.min} and {limits.max}, got {array.max()}; "
+                "jax_enable_x64 allows wider integers"
+            )
+    return array.astype(kind)
+
+
+def types_of(arrays: Mapping[str, Any], ragged: Mapping[str, Sequence[int]]) -> dict[str, Type]:
+    """Returns the types of fed arrays, without those of offsets."""
+    return {
+        name: Type(tuple(one.shape), np.dtype(one.dtype), tuple(ragged.get(name, ())))
+        for name, one in arrays.items()
+        if "@LOD" not in name
+    }

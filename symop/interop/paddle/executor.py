@@ -1,0 +1,142 @@
+"""Scopes and the executor: programs run on arrays, compiled once for each combination of types."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import symop as so
+from symop.interop.paddle.compiling import Compiled, Type, fed, persistables, translate, types_of
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.framework import ProgramDesc
+from symop.interop.paddle.programs import Program
+from symop.program.scope import Scope
+
+_scopes = [Scope()]
+
+
+def global_scope() -> Scope:
+    """Returns the scope in which programs keep their variables: a mapping from names to arrays."""
+    return _scopes[-1]
+
+
+@contextlib.contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Makes ``scope`` the global scope inside of a ``with`` statement."""
+    _scopes.append(scope)
+    try:
+        yield
+    finally:
+        _scopes.remove(scope)
+
+
+class Executor:
+    """Runs programs, as ``paddle.static.Executor`` does.
+
+    A program is compiled once for each combination of shapes, dtypes and fetched variables.
+
+    Example:
+        >>> from symop.interop import paddle
+        >>> program, feeds, fetches = paddle.load_inference_model(folder)  # doctest: +SKIP
+        >>> paddle.Executor().run(program, {feeds[0]: x}, fetches)  # doctest: +SKIP
+    """
+
+    def __init__(self, place: Any = None) -> None:
+        """Creates an executor. ``place`` is accepted as in Paddle; JAX chooses the device."""
+        self.place = place
+        self._compiled: dict[Any, Compiled] = {}
+
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Any] | None = None,
+        *,
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+    ) -> list[Any]:
+        """Runs a program once, updates included, and returns the fetched values.
+
+        Args:
+            program: the program.
+            feed: arrays by name; ragged sequences are ``LoDTensor`` values or pairs of an array
+                and lists of lengths.
+            fetch_list: variables or their names.
+            scope: the values of persistable variables, by default the global scope.
+            return_numpy: whether arrays are NumPy's, and ragged values their data alone.
+
+        Raises:
+            PaddleError: a variable is missing or unknown, or an operator is not defined.
+        """
+        values = feed or {}
+        arrays = {key: one for name, value in values.items() for key, one in fed(name, value).items()}
+        names = [getattr(one, "name", one) for one in fetch_list or ()]
+        compiled = self._of(program, arrays, names, global_scope() if scope is None else scope)
+        results = compiled(arrays)
+        return [_plain(one) for one in results] if return_numpy else results
+
+    def _of(
+        self, program: Program, arrays: Mapping[str, Any], names: Sequence[str], scope: Scope
+    ) -> Compiled:
+        kept = _kept(program.desc, scope, arrays)
+        feed = types_of(arrays, _counts(arrays))
+        key = (
+            id(scope),
+            program.fingerprint(),
+            tuple(sorted(feed.items())),
+            tuple(kept.items()),
+            tuple(names),
+        )
+        if key not in self._compiled:
+            _require_declared(program.desc, feed)
+            translated = translate(program.desc, feed, kept, names, program.max_steps)
+            self._compiled[key] = Compiled(translated, scope)
+        return self._compiled[key]
+
+
+def _kept(desc: ProgramDesc, scope: Scope, arrays: Mapping[str, Any]) -> dict[str, Type]:
+    """Returns the types of the persistable variables that have values."""
+    names = [one.name for one in persistables(desc) if one.name not in arrays]
+    return {
+        name: Type(tuple(np.shape(scope[name])), np.dtype(scope[name].dtype))
+        for name in names
+        if name in scope
+    }
+
+
+def _counts(arrays: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Returns the number of sequences of each level of ragged values."""
+    counts: dict[str, list[int]] = {}
+    for name, one in arrays.items():
+        owner, at, _ = name.partition("@LOD")
+        if at:
+            counts.setdefault(owner, []).append(len(one) - 1)
+    return counts
+
+
+def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
+    """Rejects feeds that the program does not declare, or whose shapes differ.
+
+    Raises:
+        PaddleError: the first of them.
+    """
+    for name, type_ in feed.items():
+        variable = desc.blocks[0].vars.get(name)
+        if variable is None:
+            raise PaddleError(f"feed: names must be those of variables, got {name!r}")
+        shape = variable.shape
+        if shape is not None and not _fits(type_.shape, shape):
+            raise PaddleError(f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}")
+
+
+def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
+    return len(shape) == len(declared) and all(
+        one in (-1, length) for one, length in zip(declared, shape, strict=True)
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, so.LoDTensor):
+        return np.asarray(value.data)
+    return np.asarray(value) if hasattr(value, "__array__") else value

@@ -1,0 +1,117 @@
+"""Entrywise functions of two tensors, sums, scaling, comparisons and casts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import symop as so
+from symop.interop.paddle.operators import Values, operator
+from symop.interop.paddle.ops.dtypes import dtype_of
+
+
+def aligned(x: Any, y: Any, axis: int) -> Any:
+    """Returns ``y`` with axes of length one, so that its first axis meets ``axis`` of ``x``.
+
+    Paddle broadcasts ``y`` of shape (3, 4) to ``x`` of shape (2, 3, 4, 5) with ``axis=1``; -1 aligns
+    the last axes, as NumPy does. Trailing axes of ``y`` of length one are left out first.
+    """
+    if axis == -1 or y.ndim > x.ndim:
+        return y
+    shape = list(y.shape)
+    while len(shape) > 1 and shape[-1] == 1 and axis + len(shape) > x.ndim:
+        shape.pop()
+    lengths = [*shape, *(1 for _ in range(x.ndim - axis - len(shape)))]
+    return so.reshape(y, shape=tuple(lengths))
+
+
+_BINARY: dict[str, Callable[..., Any]] = {
+    "elementwise_add": so.add,
+    "elementwise_sub": so.subtract,
+    "elementwise_mul": so.multiply,
+    "elementwise_div": so.divide,
+    "elementwise_max": so.maximum,
+    "elementwise_min": so.minimum,
+    "elementwise_pow": so.power,
+    "elementwise_mod": so.mod,
+    "elementwise_floordiv": so.floor_divide,
+}
+
+
+def _binary(name: str, function: Callable[..., Any]) -> None:
+    @operator(name)
+    def composed(X: Any, Y: Any, *, axis: int = -1) -> Any:
+        return function(X, aligned(X, Y, axis))
+
+
+for _name, _function in _BINARY.items():
+    _binary(_name, _function)
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "equal": so.equal,
+    "not_equal": so.not_equal,
+    "less_than": so.less,
+    "less_equal": so.less_equal,
+    "greater_than": so.greater,
+    "greater_equal": so.greater_equal,
+}
+
+
+def _comparison(name: str, function: Callable[..., Any]) -> None:
+    @operator(name)
+    def composed(X: Any, Y: Any, *, axis: int = -1) -> Any:
+        return function(X, aligned(X, Y, axis))
+
+
+for _name, _function in _COMPARISONS.items():
+    _comparison(_name, _function)
+
+
+@operator()
+def logical_and(X: Any, Y: Any) -> Any:
+    return so.logical_and(X, Y)
+
+
+@operator()
+def logical_or(X: Any, Y: Any) -> Any:
+    return so.logical_or(X, Y)
+
+
+@operator()
+def logical_xor(X: Any, Y: Any) -> Any:
+    return so.logical_xor(X, Y)
+
+
+@operator()
+def logical_not(X: Any) -> Any:
+    return so.logical_not(X)
+
+
+@operator("sum")
+def sum_(X: Values) -> Any:
+    return X[0] if len(X) == 1 else so.add_n(*X)
+
+
+@operator()
+def scale(
+    X: Any, ScaleTensor: Any = None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
+) -> Any:
+    factor = scale if ScaleTensor is None else so.reshape(ScaleTensor, shape=())
+    if bias == 0:
+        return so.multiply(X, factor) if ScaleTensor is not None or scale != 1 else so.identity(X)
+    if bias_after_scale:
+        return so.add(so.multiply(X, factor), bias)
+    return so.multiply(so.add(X, bias), factor)
+
+
+@operator()
+def cast(X: Any, *, in_dtype: int = 5, out_dtype: int = 5) -> Any:
+    return so.cast(X, dtype=dtype_of(out_dtype))
+
+
+@operator()
+def assign(X: Any) -> Any:
+    return so.identity(X)
+
+
+@operator()
+def increment(X: Any, *, step: float = 1.0) -> Any:
+    return so.cast(so.add(X, step), dtype=X.dtype)

@@ -1,0 +1,305 @@
+"""Translation of blocks: calls of Paddle's operators become a graph of the catalogue.
+
+A block is interpreted over an environment, from names to the symbols that they hold at that moment.
+A name that is written twice thereby becomes two values, as in single assignment form.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import symop as so
+from registry.errors import SymopError
+from symop.interop.paddle.errors import PaddleError
+from symop.interop.paddle.framework import OpDesc, ProgramDesc
+from symop.interop.paddle.gradients import (
+    Place,
+    Placeholders,
+    Slots,
+    by_outputs,
+    cotangents,
+    forward_type,
+    output_slot,
+)
+from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of
+from symop.interop.paddle.values import data_of, is_floating
+from symop.symbol.symbol import Symbol
+
+Environment = MutableMapping[str, Any]
+
+
+@dataclass
+class Call:
+    """One call in a block, with the values of its slots.
+
+    Attributes:
+        op: the record of the call.
+        inputs: the values of its input slots.
+        outputs: the values of its output slots, after it was translated.
+        translation: the translation that it belongs to.
+        environment: the values that its block can read; bodies of control flow read them.
+    """
+
+    op: OpDesc
+    inputs: Slots
+    outputs: Slots
+    translation: "Translation"
+    environment: Environment
+
+
+class Translation:
+    """A program under translation.
+
+    Attributes:
+        program: the records.
+        max_steps: the largest number of steps of loops whose number of steps is not known.
+    """
+
+    def __init__(self, program: ProgramDesc, max_steps: int | None = None) -> None:
+        """Starts a translation of ``program``."""
+        self.program = program
+        self.max_steps = max_steps
+        self._calls: dict[tuple[str, str, int], list[Call]] = defaultdict(list)
+        self._count = 0
+
+    def run(self, block: int, environment: Environment) -> None:
+        """Interprets a block; the environment then holds the values of what it writes.
+
+        Raises:
+            PaddleError: a call cannot be translated; the message names it and its block.
+        """
+        for i, op in enumerate(self.program.blocks[block].ops):
+            try:
+                self._step(op, environment)
+            except PaddleError as error:
+                raise PaddleError(f"{error} (operator {i} of block {block})") from None
+            except SymopError as error:
+                raise PaddleError(f"{op.type}: {error} (operator {i} of block {block})") from error
+
+    def _step(self, op: OpDesc, environment: Environment) -> None:
+        if op.type in ("feed", "fetch"):
+            return
+        inputs = {
+            slot: [self._read(op, name, environment) for name in names]
+            for slot, names in op.inputs.items()
+            if names
+        }
+        call = Call(op, inputs, {}, self, environment)
+        call.outputs = self.composed(call)
+        self._note(call)
+        for slot, names in op.outputs.items():
+            for name, value in zip(names, call.outputs.get(slot, ()), strict=False):
+                if name != EMPTY and value is not None:
+                    environment[name] = value
+
+    def _read(self, op: OpDesc, name: str, environment: Environment) -> Any:
+        if name == EMPTY:
+            return None
+        value = environment.get(name)
+        if value is None and not name.endswith(GRAD) and op.type not in ("conditional_block", "while"):
+            raise PaddleError(f"{op.type}: inputs must have values, got none for {name!r}")
+        return value
+
+    # Calls ---------------------------------------------------------------------------------------
+
+    def composed(self, call: Call) -> Slots:
+        """Returns the outputs of a call.
+
+        Raises:
+            PaddleError: no operator has this type, or the call does not fit it.
+        """
+        definition = find(call.op.type)
+        if definition is not None:
+            return _called(definition, call)
+        forward = forward_type(call.op.type)
+        if not forward:
+            raise PaddleError(
+                f"{call.op.type}: no operator of Paddle has this name here; "
+                "symop.interop.paddle.names() lists those that are there"
+            )
+        return self._gradient(forward, call)
+
+    def _note(self, call: Call) -> None:
+        """Keeps a call for the gradient calls that follow."""
+        for slots in (call.inputs, call.outputs):
+            for slot, values in slots.items():
+                if values and values[0] is not None:
+                    self._calls[call.op.type, slot, _identity(values[0])].append(call)
+
+    def _forward_call(self, forward: str, slots: Slots) -> Call | None:
+        """Returns the latest call of ``forward`` with the same values in the slots that both have."""
+        for slot, values in slots.items():
+            if not values or values[0] is None:
+                continue
+            for one in reversed(self._calls.get((forward, slot, _identity(values[0])), ())):
+                if _agree({**one.inputs, **one.outputs}, slots):
+                    return one
+        return None
+
+    # Gradients -----------------------------------------------------------------------------------
+
+    def _gradient(self, forward: str, call: Call) -> Slots:
+        """Returns the outputs of a gradient call, derived from the forward composition."""
+        base = find(_base(forward))
+        if base is None:
+            raise PaddleError(f"{call.op.type}: no operator {_base(forward)!r} is defined here")
+        known = {*base.slots, *base.outputs}
+        slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
+        before = self._forward_call(forward, slots)
+        inner = self._forward_inputs(forward, base, slots, before)
+        # A gradient of this call needs inputs of the forward call that this one does not declare.
+        call.inputs = {**inner, **call.inputs}
+        self._count += 1
+        places = Placeholders(f"{forward}{self._count}.")
+        inputs = places.stand_for(inner)
+        computed = self._recomputed(forward, call, before, inputs)
+        wanted = [
+            (slot, i, Place(target, i))
+            for slot, names in call.op.outputs.items()
+            for target in [output_slot(slot, known).removesuffix(GRAD)]
+            for i, name in enumerate(names)
+            if name != EMPTY and target in inputs and is_floating(inputs[target][i])
+        ]
+        heads = places.stand_for(
+            {s: v for s, v in slots.items() if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner}
+        )
+        declared = places.stand_for({s: v for s, v in slots.items() if s in computed})
+        given = {
+            Place(slot.removesuffix(GRAD), i): value
+            for slot, values in heads.items()
+            for i, value in enumerate(values)
+            if value is not None
+        }
+        slopes = cotangents(computed, inputs, given, [place for _, _, place in wanted])
+        results = by_outputs([slopes[place] for _, _, place in wanted], computed, declared)
+        outputs: Slots = {slot: [None] * len(names) for slot, names in call.op.outputs.items()}
+        for (slot, i, place), result in zip(wanted, results, strict=True):
+            like = inner[place.slot][place.index]
+            value = places.filled(result)
+            outputs[slot][i] = so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+        return outputs
+
+    def _forward_inputs(
+        self, forward: str, base: Definition, slots: Slots, before: Call | None
+    ) -> Slots:
+        """Returns the inputs of the forward call: those that the gradient call declares, or else those it had."""
+        if before is not None:
+            return {slot: slots.get(slot, values) for slot, values in before.inputs.items()}
+        if forward == base.type:
+            lacking = base.required - slots.keys()
+            if lacking:
+                raise PaddleError(
+                    f"{forward}_grad: the program must contain the call of {forward} whose "
+                    f"{', '.join(sorted(lacking))} it reads, got none"
+                )
+            return {slot: values for slot, values in slots.items() if slot in base.slots}
+        return {slot: values for slot, values in slots.items() if not slot.endswith(GRAD + GRAD)}
+
+    def _recomputed(
+        self, forward: str, call: Call, before: Call | None, inputs: Slots
+    ) -> Slots:
+        """Returns the outputs of the forward call on other inputs."""
+        op = before.op if before is not None else _as_forward(forward, call.op)
+        environment = before.environment if before is not None else call.environment
+        return self.composed(Call(op, inputs, {}, self, environment))
+
+
+def _as_forward(forward: str, op: OpDesc) -> OpDesc:
+    """Returns the record of a forward call that a gradient call stands for."""
+    outputs = {
+        slot.removesuffix(GRAD): list(names)
+        for slot, names in op.inputs.items()
+        if slot.endswith(GRAD)
+    }
+    return OpDesc(forward, dict(op.inputs), outputs, dict(op.attrs), dict(op.attr_types))
+
+
+def _base(name: str) -> str:
+    """Returns the operator that a gradient of any order belongs to."""
+    while find(name) is None and forward_type(name):
+        name = forward_type(name)
+    return name
+
+
+def _identity(value: Any) -> int:
+    data = data_of(value)
+    return id(data.node) if isinstance(data, Symbol) else id(data)
+
+
+def _agree(slots: Slots, others: Slots) -> bool:
+    return all(
+        len(values) == len(slots[slot])
+        and all(
+            one is None or other is None or _identity(one) == _identity(other)
+            for one, other in zip(values, slots[slot], strict=True)
+        )
+        for slot, values in others.items()
+        if slot in slots
+    )
+
+
+def _called(definition: Definition, call: Call) -> Slots:
+    """Returns the outputs of a call by its definition."""
+    attributes = definition.values_of(call.op.attrs)
+    unknown = sorted(call.inputs.keys() - definition.slots.keys())
+    if unknown:
+        raise PaddleError(
+            f"{definition.type}: slots must be among {', '.join(definition.slots)}, got {unknown[0]!r}"
+        )
+    lacking = sorted(one for one in definition.required if not call.inputs.get(one))
+    if lacking:
+        raise PaddleError(f"{definition.type}: the slot {lacking[0]} must be filled, got nothing")
+    arguments = {
+        parameter_of(slot): _argument(definition, slot, values)
+        for slot, values in call.inputs.items()
+        if values
+    }
+    if definition.needs_call:
+        arguments["call"] = call
+    results = _by_slot(definition, definition.function(**arguments, **attributes))
+    return results if definition.ragged else _with_offsets(call.inputs, results)
+
+
+def _argument(definition: Definition, slot: str, values: Sequence[Any]) -> Any:
+    passed = [one if definition.ragged else data_of(one) for one in values]
+    if definition.slots[slot]:
+        return passed
+    if len(passed) != 1:
+        raise PaddleError(f"{definition.type}: {slot} must be one variable, got {len(passed)}")
+    return passed[0]
+
+
+def _by_slot(definition: Definition, results: Any) -> Slots:
+    if isinstance(results, Mapping):
+        named = dict(results)
+    else:
+        together = results if isinstance(results, tuple) else (results,)
+        named = dict(zip(definition.outputs, together, strict=False))
+    return {
+        slot: list(value) if slot in definition.several else [value]
+        for slot, value in named.items()
+        if value is not None
+    }
+
+
+def _with_offsets(inputs: Slots, outputs: Slots) -> Slots:
+    """Returns outputs with the offsets of the first ragged input, where they have as many rows."""
+    ragged = next(_ragged(inputs), None)
+    if ragged is None:
+        return outputs
+    rows = ragged.data.shape[0]
+    return {
+        slot: [
+            so.LoDTensor(one, ragged.lod)
+            if isinstance(one, Symbol) and one.ndim and one.shape[0] == rows
+            else one
+            for one in values
+        ]
+        for slot, values in outputs.items()
+    }
+
+
+def _ragged(inputs: Slots) -> Iterator[Any]:
+    for values in inputs.values():
+        yield from (one for one in values if isinstance(one, so.LoDTensor))
