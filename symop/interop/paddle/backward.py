@@ -275,8 +275,6 @@ class _Backward:
         ]
         # A gradient operator reads a gradient that is missing as zero.
         zeros = [] if forward_type(op.type) else [_zeros(heads[name], name) for name in missing]
-        if forward_type(op.type):
-            _leave_out(made, missing)
         found = [*zeros, *made] if made else []
         self._available.update(name for one in found for name in one.output_arg_names)
         return found
@@ -324,14 +322,6 @@ def _like(variable: VarDesc, name: str) -> VarDesc:
 
 def _zeros(variable: str, name: str) -> OpDesc:
     return OpDesc("fill_zeros_like", {"X": [variable]}, {"Out": [name]})
-
-
-def _leave_out(ops: Iterable[OpDesc], names: Collection[str]) -> None:
-    """Removes inputs under the names that Paddle's gradients of gradients do not have."""
-    for op in ops:
-        for slot in [one for one in op.inputs if one.endswith(GRAD + GRAD)]:
-            if set(op.inputs[slot]) <= set(names):
-                del op.inputs[slot]
 
 
 def _require_no_block(op: OpDesc) -> None:

@@ -9,6 +9,7 @@ All others read every input, every output and the gradient of every output.
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, OpDesc
 from symop.interop.paddle.gradients import forward_type
 from symop.interop.paddle.operators import EMPTY, GRAD, find
@@ -164,13 +165,40 @@ def _source(op: OpDesc, source: str, head: Head) -> list[str]:
 
 def _default(op: OpDesc) -> Maker:
     """Returns the maker of an operator without a line: it reads everything."""
+    if forward_type(op.type) and find(op.type) is None:
+        return _default_of_gradient(op)
     definition = find(op.type)
     given = [slot for slot in op.inputs if definition is None or slot in definition.differentiable]
-    # The outputs of a gradient operator are not read: their names are those of its inputs' gradients.
-    outputs = () if definition is None else tuple(op.outputs)
-    values = [(slot, slot) for slot in (*op.inputs, *outputs)]
+    values = [(slot, slot) for slot in (*op.inputs, *op.outputs)]
     heads = [(slot + GRAD, f"^{slot}") for slot in op.outputs]
     return Maker((*values, *heads), tuple((slot + GRAD, slot) for slot in given))
+
+
+def _default_of_gradient(op: OpDesc) -> Maker:
+    """Returns the maker of a gradient operator, with the names that Paddle gives to its slots.
+
+    ``DOut`` stands for ``Out@GRAD``, ``DDX`` for the gradient of ``X@GRAD``.
+
+    Raises:
+        PaddleError: the operator is the gradient of a gradient; Paddle's are wrong, or missing.
+    """
+    if forward_type(forward_type(op.type)):
+        raise PaddleError(
+            "gradients: records must be of first or second order; so.grad(program.to_symbol(...)) "
+            f"differentiates a program to any order, got the gradient of {op.type}"
+        )
+    values = [(_short(slot), slot) for slot in op.inputs]
+    heads = [(_double(slot), f"^{slot}") for slot in op.outputs]
+    given = [(_double(slot) if slot.endswith(GRAD) else f"D{slot}", slot) for slot in op.inputs]
+    return Maker((*values, *heads), tuple(given))
+
+
+def _short(slot: str) -> str:
+    return "D" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot
+
+
+def _double(slot: str) -> str:
+    return "DD" + slot.removesuffix(GRAD)
 
 
 def _without(op: OpDesc, names: Collection[str]) -> None:
