@@ -1,0 +1,1 @@
+"""Paddle's saved programs: read, written, run and differentiated."""
