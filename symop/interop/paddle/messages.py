@@ -119,7 +119,7 @@ def has_unknown(message: Message) -> bool:
 # Damaged files ---------------------------------------------------------------------------------
 
 
-class Fault(PaddleFormatError):
+class Fault(PaddleFormatError):  # noqa: N818  # it becomes the error that names the file
     """A violated requirement somewhere in a message.
 
     Attributes:

@@ -274,7 +274,8 @@ def _by_slot(definition: Definition, results: Any) -> Slots:
     if isinstance(results, Mapping):
         named = dict(results)
     else:
-        together = results if isinstance(results, tuple) else (results,)
+        several = isinstance(results, Symbol) and len(results.nodes) > 1
+        together = tuple(results) if several or isinstance(results, tuple) else (results,)
         named = dict(zip(definition.outputs, together, strict=False))
     return {
         slot: list(value) if slot in definition.several else [value]
