@@ -36,6 +36,16 @@ def _average(old: Any, new: Any, weight: Any) -> Any:
     return weight * old + (1 - weight) * new
 
 
+def _is_in_place(call: Any) -> bool:
+    """Returns whether Adam writes the powers of its averages where it reads them.
+
+    With a gradient that holds rows, Paddle then corrects by the powers of the next step: its kernel
+    advances them first.
+    """
+    slots = (("Beta1Pow", "Beta1PowOut"), ("Beta2Pow", "Beta2PowOut"))
+    return all(call.op.inputs.get(one) == call.op.outputs.get(other) for one, other in slots)
+
+
 def _named_rows(grad: Any, like: Any) -> Any:
     """Returns where a gradient that holds rows has rows."""
     ones = so.ones_like(like)
@@ -141,7 +151,12 @@ def adam(
     eps = epsilon if EpsilonTensor is None else _rate(EpsilonTensor)
     grad = _dense(Grad)
     moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
-    left, root = 1 - _rate(Beta1Pow), so.sqrt(1 - _rate(Beta2Pow))
+    powers = Beta1Pow * b1, Beta2Pow * b2
+    if _holds_rows(Grad) and _is_in_place(call):
+        used = powers
+    else:
+        used = Beta1Pow, Beta2Pow
+    left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
     eps = eps * root if scales_epsilon(call) else eps
     step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)
     results = [_moved(Param, step), moment1, moment2]
@@ -151,7 +166,7 @@ def adam(
             so.where(named, new, old)
             for new, old in zip(results, (Param, Moment1, Moment2), strict=True)
         ]
-    results += [Beta1Pow * b1, Beta2Pow * b2]
+    results += powers
     if SkipUpdate is not None:
         skips = so.reshape(SkipUpdate, shape=())
         old = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
