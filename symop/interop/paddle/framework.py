@@ -114,6 +114,7 @@ _KINDS = frozenset(VarKind)
 _FLAGS = ("persistable", "need_check_feed", "is_parameter", "stop_gradient")
 MAX_LEVELS = 64
 """The maximal number of levels of sequences of a variable."""
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 _T = TypeVar("_T")
 
 
@@ -533,7 +534,7 @@ def _raw_float(value: Any) -> float:
 
 def _raw_single(value: Any) -> float:
     number = _raw_float(value)
-    if math.isfinite(number) and abs(number) > np.finfo(np.float32).max:
+    if math.isfinite(number) and abs(number) > _LARGEST_SINGLE:
         raise ValueError("too large for float32")
     return number
 
