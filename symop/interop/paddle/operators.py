@@ -134,7 +134,7 @@ def _definition(
     return Definition(
         name,
         function,
-        slots={key: one.annotation in (Values, "Values") for key, one in inputs.items()},
+        slots={key: one.annotation in (Values, Values | None) for key, one in inputs.items()},
         required=frozenset(key for key, one in inputs.items() if one.default is one.empty),
         outputs=tuple(outputs),
         several=frozenset(several),

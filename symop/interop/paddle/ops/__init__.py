@@ -5,24 +5,36 @@ Importing the package fills the table of ``symop.interop.paddle.operators``.
 
 from symop.interop.paddle.ops import (
     activations,
+    convolutions,
     creation,
     elementwise,
     losses,
     matrices,
+    measures,
+    normalizations,
     optimizers,
+    pooling,
+    randomness,
     reductions,
+    sequences,
     shapes,
     tables,
 )
 
 __all__ = [
     "activations",
+    "convolutions",
     "creation",
     "elementwise",
     "losses",
     "matrices",
+    "measures",
+    "normalizations",
     "optimizers",
+    "pooling",
+    "randomness",
     "reductions",
+    "sequences",
     "shapes",
     "tables",
 ]
