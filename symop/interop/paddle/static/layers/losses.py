@@ -1,6 +1,6 @@
 """Losses, labels and measures."""
 
-from symop.interop.paddle.programs import Variable, code_of
+from symop.interop.paddle.programs import Variable, code_of, dtype_of
 from symop.interop.paddle.static.helper import Layer, unary
 
 _IGNORED = -100
@@ -124,13 +124,25 @@ def one_hot(input: Variable, depth: int, allow_out_of_range: bool = False) -> Va
     return Layer("one_hot").call("one_hot", {"X": input}, attrs=attrs, stop_gradient=True)
 
 
+def one_hot_v2(input: Variable, depth: int, allow_out_of_range: bool = False) -> Variable:
+    """Returns vectors with a one at each label, as ``fluid.one_hot`` does."""
+    attrs = {"depth": depth, "allow_out_of_range": allow_out_of_range, "dtype": code_of("float32")}
+    return Layer("one_hot_v2").call("one_hot_v2", {"X": input}, attrs=attrs, stop_gradient=True)
+
+
 def topk(
     input: Variable, k: int, name: str | None = None
 ) -> tuple[Variable, Variable]:
     """Returns the largest entries along the last axis, and their indices."""
     values, indices = Layer("top_k", name).calls("top_k", {"X": input}, "Out Indices", {"k": k})
-    indices.stop_gradient = True
-    return values, indices
+    return values, _integers(indices)
+
+
+def _integers(variable: Variable, dtype: str = "int64") -> Variable:
+    """Returns a variable of Paddle's integers, whose operator here has those of JAX."""
+    variable.desc.dtype = dtype_of(dtype)
+    variable.stop_gradient = True
+    return variable
 
 
 def accuracy(
@@ -144,18 +156,21 @@ def accuracy(
     del correct, total
     values, indices = topk(input, k)
     inputs = {"Out": values, "Indices": indices, "Label": label}
-    layer = Layer("accuracy")
-    return layer.call("accuracy", inputs, "Accuracy Correct Total", stop_gradient=True)
+    outputs = "Accuracy Correct Total"
+    found, right, count = Layer("accuracy").calls("accuracy", inputs, outputs, stop_gradient=True)
+    _integers(right, "int32")
+    _integers(count, "int32")
+    return found
 
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
     """Returns the indices of the largest entries along an axis."""
-    return Layer("arg_max").call("arg_max", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
+    return _integers(Layer("arg_max").call("arg_max", {"X": x}, attrs={"axis": axis}))
 
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
     """Returns the indices of the smallest entries along an axis."""
-    return Layer("arg_min").call("arg_min", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
+    return _integers(Layer("arg_min").call("arg_min", {"X": x}, attrs={"axis": axis}))
 
 
 def argsort(
@@ -164,8 +179,7 @@ def argsort(
     """Returns sorted entries along an axis, and their indices."""
     attrs = {"axis": axis, "descending": descending}
     found, indices = Layer("argsort", name).calls("argsort", {"X": input}, "Out Indices", attrs)
-    indices.stop_gradient = True
-    return found, indices
+    return found, _integers(indices)
 
 
 def isfinite(x: Variable) -> Variable:
