@@ -130,7 +130,7 @@ class Executor:
         arrays = {key: one for name, value in values.items() for key, one in fed(name, value).items()}
         names = [name_of(one) for one in fetch_list or ()]
         compiled = self._of(chosen, arrays, names, global_scope() if scope is None else scope)
-        with _seeded(chosen.random_seed):
+        with _seeded(chosen.random_seed if chosen.draws else 0):
             results = compiled(arrays)
         return [_plain(one) for one in results] if return_numpy else results
 

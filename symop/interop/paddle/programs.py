@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -32,6 +33,9 @@ from symop.interop.paddle.roles import FORWARD, Role
 
 VERSION = 1_008_005
 """The version of Paddle whose operators new programs have."""
+
+_RANDOM = frozenset({"dropout", "sampling_id", "randint", "randperm", "bernoulli", "multinomial", "dpsgd"})
+"""Operators that draw random numbers, besides those with ``random`` in their names."""
 
 Slots: TypeAlias = Mapping[str, "Variable | str | Sequence[Variable | str] | None"]
 """Variables, or their names, by slot."""
@@ -182,8 +186,26 @@ class Program:
         return serialize(self.desc)
 
     def fingerprint(self) -> bytes:
-        """Returns a digest of the records, by which compiled programs are found again."""
-        return hashlib.sha256(serialize(self.desc)).digest()
+        """Returns a digest of the records, by which compiled programs are found again.
+
+        It is taken in each run, so it is not that of the file, which takes a hundred times as long.
+        """
+        parts = [
+            (
+                block.parent_idx,
+                [(one.type, one.inputs, one.outputs, one.attrs) for one in block.ops],
+                [_key(one) for one in block.vars.values()],
+            )
+            for block in self.desc.blocks
+        ]
+        return hashlib.sha256(pickle.dumps(parts)).digest()
+
+    @property
+    def draws(self) -> bool:
+        """Whether operators draw random numbers."""
+        return any(
+            "random" in op.type or op.type in _RANDOM for one in self.desc.blocks for op in one.ops
+        )
 
     # Text --------------------------------------------------------------------------------------
 
@@ -419,6 +441,11 @@ class Block:
         if with_details:
             lines += [f"  {one}" for one in self.vars.values()]
         return "\n".join([*lines, *(f"  {_line(op)}" for op in self.ops)])
+
+
+def _key(variable: VarDesc) -> tuple[Any, ...]:
+    kind = (int(variable.kind), hash(variable.dtype), variable.lod_level)
+    return variable.name, variable.shape, variable.persistable, kind
 
 
 def _line(op: OpDesc) -> str:
