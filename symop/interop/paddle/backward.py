@@ -134,7 +134,9 @@ def _trained(root: Block, path: Iterable[OpDesc]) -> list[Variable]:
 
 
 def _is_floating(variable: VarDesc | None) -> bool:
-    return variable is None or variable.dtype is None or not np.issubdtype(variable.dtype, np.integer)
+    return (
+        variable is None or variable.dtype is None or not np.issubdtype(variable.dtype, np.integer)
+    )
 
 
 class _Backward:
@@ -212,7 +214,9 @@ class _Backward:
             "fill_constant", {"ShapeTensor": [shape]}, {"Out": [name]}, {**attrs, NAME: BACKWARD}
         )
         ones.attr_types["shape"] = AttrType.LONGS
-        self._desc.vars[shape] = VarDesc(shape, dtype=np.dtype(np.int32), shape=(len(target.shape),))
+        self._desc.vars[shape] = VarDesc(
+            shape, dtype=np.dtype(np.int32), shape=(len(target.shape),)
+        )
         self._declare([ones])
         self.block.ops.extend([lengths, ones])
 

@@ -70,8 +70,24 @@ _NONE = frozenset(
         *("fill_any_like", "uniform_random", "gaussian_random", "truncated_gaussian_random"),
         *("uniform_random_batch_size_like", "gaussian_random_batch_size_like", "assign_value"),
         *("shape", "size", "rank", "range", "linspace", "eye", "one_hot", "one_hot_v2", "accuracy"),
-        *("auc", "arg_max", "arg_min", "argsort_ids", "equal", "not_equal", "less_than", "less_equal"),
-        *("greater_than", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not"),
+        *(
+            "auc",
+            "arg_max",
+            "arg_min",
+            "argsort_ids",
+            "equal",
+            "not_equal",
+            "less_than",
+            "less_equal",
+        ),
+        *(
+            "greater_than",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "logical_not",
+        ),
         *("isfinite", "increment", "is_empty", "reduce_all", "reduce_any", "unique", "where_index"),
         *("sequence_mask", "sequence_enumerate", "lod_reset_ids", "lod_array_length", "print"),
         *("sgd", "momentum", "adam", "adamw", "adamax", "adagrad", "decayed_adagrad", "adadelta"),
@@ -312,4 +328,3 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "slice_grad": _again,
     "concat_grad": _again,
 }
-

@@ -34,7 +34,9 @@ from symop.interop.paddle.roles import FORWARD, Role
 VERSION = 1_008_005
 """The version of Paddle whose operators new programs have."""
 
-_RANDOM = frozenset({"dropout", "sampling_id", "randint", "randperm", "bernoulli", "multinomial", "dpsgd"})
+_RANDOM = frozenset(
+    {"dropout", "sampling_id", "randint", "randperm", "bernoulli", "multinomial", "dpsgd"}
+)
 """Operators that draw random numbers, besides those with ``random`` in their names."""
 
 Slots: TypeAlias = Mapping[str, "Variable | str | Sequence[Variable | str] | None"]
@@ -410,9 +412,7 @@ class Block:
         self.append_op(type, inputs, {output: [label]}, attrs)
         return self.var(label)
 
-    def _record(
-        self, name: str, inputs: Slots, outputs: Slots, attrs: Mapping[str, Any]
-    ) -> OpDesc:
+    def _record(self, name: str, inputs: Slots, outputs: Slots, attrs: Mapping[str, Any]) -> OpDesc:
         values, kinds = _attributes(name, attrs)
         op = OpDesc(name, _names(inputs), _names(outputs), values, kinds)
         self.program.role.mark(op)
@@ -468,9 +468,7 @@ def _names(slots: Slots) -> dict[str, list[str]]:
     }
 
 
-def _attributes(
-    name: str, given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, AttrType]]:
+def _attributes(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, AttrType]]:
     """Returns attributes with Paddle's defaults, and their types.
 
     Raises:
@@ -513,7 +511,11 @@ def _coerced(what: str, value: Any, default: Any) -> Any:
         return bool(value)
     if isinstance(default, float) and isinstance(value, (int, float)):
         return float(value)
-    if default is not None and not isinstance(value, type(default)) and not isinstance(default, (tuple, list)):
+    if (
+        default is not None
+        and not isinstance(value, type(default))
+        and not isinstance(default, (tuple, list))
+    ):
         raise PaddleError(f"{what} must be of type {type(default).__name__}, got {value!r}")
     return value
 

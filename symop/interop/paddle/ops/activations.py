@@ -127,7 +127,11 @@ def _kept_scale(probability: float, implementation: str) -> float:
 
 
 @operator(
-    "dropout_grad", "dropout_nd_grad", outputs="X@GRAD", ignored="fix_seed seed axis", no_gradient="Mask"
+    "dropout_grad",
+    "dropout_nd_grad",
+    outputs="X@GRAD",
+    ignored="fix_seed seed axis",
+    no_gradient="Mask",
 )
 def dropout_gradient(
     Mask: Any,

@@ -76,7 +76,12 @@ def _same(length: int, window: int, stride: int) -> tuple[int, int]:
 
 
 @operator(
-    "conv2d", "depthwise_conv2d", "conv3d", outputs="Output", ignored=_FUSED, no_gradient="ResidualData"
+    "conv2d",
+    "depthwise_conv2d",
+    "conv3d",
+    outputs="Output",
+    ignored=_FUSED,
+    no_gradient="ResidualData",
 )
 def convolution(
     Input: Any,

@@ -23,7 +23,9 @@ def _lengths(X: Any, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 @operator("reshape2", "reshape", outputs="Out XShape")
-def reshape2(X: Any, Shape: Any = None, ShapeTensor: Values | None = None, *, shape: Sequence[int] = ()) -> Any:
+def reshape2(
+    X: Any, Shape: Any = None, ShapeTensor: Values | None = None, *, shape: Sequence[int] = ()
+) -> Any:
     if ShapeTensor:
         shape = [numbers("reshape2: ShapeTensor", one)[0] for one in ShapeTensor]
     elif Shape is not None:
@@ -99,7 +101,7 @@ def _filled(values: Values, axis: int, sections: Sequence[int]) -> Values:
 def split(
     X: Any,
     AxisTensor: Any = None,
-    SectionsTensorList: Values| None = None,
+    SectionsTensorList: Values | None = None,
     *,
     axis: int = 0,
     num: int = 0,
@@ -110,12 +112,17 @@ def split(
     if SectionsTensorList:
         parts = [numbers("split: SectionsTensorList", one)[0] for one in SectionsTensorList]
     if not parts:
-        return [so.split(X, sections=num, axis=at)] if num == 1 else list(so.split(X, sections=num, axis=at))
+        return (
+            [so.split(X, sections=num, axis=at)]
+            if num == 1
+            else list(so.split(X, sections=num, axis=at))
+        )
     rest = X.shape[at] - sum(one for one in parts if one >= 0)
     parts = [rest if one < 0 else one for one in parts]
     ends = [sum(parts[: i + 1]) for i in range(len(parts))]
     return [
-        so.slice_axis(X, axis=at, begin=end - n, end=end) for n, end in zip(parts, ends, strict=True)
+        so.slice_axis(X, axis=at, begin=end - n, end=end)
+        for n, end in zip(parts, ends, strict=True)
     ]
 
 

@@ -18,7 +18,9 @@ def version_of(call: Any) -> int:
 
 def scalar(call: Any, value: Any) -> Any:
     """Returns a scalar, with shape (1,) in releases before 2.5."""
-    return so.reshape(value, shape=(1,)) if version_of(call) < _SCALARS and not value.ndim else value
+    return (
+        so.reshape(value, shape=(1,)) if version_of(call) < _SCALARS and not value.ndim else value
+    )
 
 
 def scales_epsilon(call: Any) -> bool:

@@ -214,6 +214,34 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
     global_scope().update({key: one for key, one in state_dict.items() if key in names})
 
 
+# Programs ----------------------------------------------------------------------------------------
+
+
+def load_program(path: PathLike, *, max_steps: int | None = None) -> Program:
+    """Loads a program from a file ``__model__`` or ``.pdmodel``, without values of variables.
+
+    Args:
+        path: the file.
+        max_steps: the largest number of steps of loops whose number of steps is not known when the
+            program is compiled; such loops need it for their gradients.
+
+    Raises:
+        PaddleFormatError: the file is damaged, too large, or contradicts itself.
+        OSError: the file cannot be read.
+    """
+    return Program(files.read_program(path), max_steps=max_steps)
+
+
+def save_program(program: Program, path: PathLike) -> None:
+    """Saves a program without values of variables; the file is replaced atomically.
+
+    Raises:
+        PaddleError: the program contradicts itself; nothing is written.
+        OSError: the file cannot be written; the old file is unchanged.
+    """
+    files.write_program(path, program.desc)
+
+
 # Models of inference -----------------------------------------------------------------------------
 
 
@@ -274,7 +302,9 @@ def _inference(program: Program, feeds: Sequence[str], targets: Sequence[str]) -
     with program_guard(found):
         for i, name in enumerate(targets):
             layer = Layer("scale", f"save_infer_model/scale_{i}")
-            output = layer.call("scale", {"X": found.global_block().var(name)}, attrs={"scale": 1.0})
+            output = layer.call(
+                "scale", {"X": found.global_block().var(name)}, attrs={"scale": 1.0}
+            )
             names.append(output.name)
     return with_feeds(found, feeds, names)
 

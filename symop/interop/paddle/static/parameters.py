@@ -48,7 +48,11 @@ class ParamAttr:
             return ParamAttr()
         if given is False:
             return None
-        for kind, key in ((str, "name"), (Initializer, "initializer"), (Regularizer, "regularizer")):
+        for kind, key in (
+            (str, "name"),
+            (Initializer, "initializer"),
+            (Regularizer, "regularizer"),
+        ):
             if isinstance(given, kind):
                 return ParamAttr(**{key: given})
         if not isinstance(given, ParamAttr):
@@ -147,6 +151,8 @@ def create_global_var(
     """
     label = name or unique_name.generate("global_var_0.tmp")
     block = default_main_program().global_block()
-    found = block.create_var(label, shape, dtype_of(dtype), persistable=persistable, stop_gradient=True)
+    found = block.create_var(
+        label, shape, dtype_of(dtype), persistable=persistable, stop_gradient=True
+    )
     initialize(found, Constant(value, force_cpu))
     return found

@@ -34,7 +34,9 @@ def fc(
     """
     layer = Layer("fc", name)
     inputs = list(input) if isinstance(input, (list, tuple)) else [input]
-    attrs = list(param_attr) if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+    attrs = (
+        list(param_attr) if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+    )
     columns = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
     parts = []
     for one, attr in zip(inputs, attrs, strict=True):
@@ -291,9 +293,7 @@ def layer_norm(
     return layer.activated(found, act)
 
 
-def prelu(
-    x: Variable, mode: str, param_attr: Any = None, name: str | None = None
-) -> Variable:
+def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
     """Returns the rectifier whose slope for negative entries is learned.
 
     Args:

@@ -44,9 +44,7 @@ def _step(begin: int = 0) -> Variable:
     return cast(autoincreased_step_counter(COUNTER, begin), "float32")
 
 
-def noam_decay(
-    d_model: float, warmup_steps: float, learning_rate: float = 1.0
-) -> Variable:
+def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
     """Returns the rate of the transformer: linear, then by the inverse square root of the step."""
     with role_guard(default_main_program(), SCHEDULE):
         step = _step(1)
