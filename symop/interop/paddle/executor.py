@@ -127,7 +127,9 @@ class Executor:
         del use_program_cache
         chosen = _program_of(program)
         values = feed or {}
-        arrays = {key: one for name, value in values.items() for key, one in fed(name, value).items()}
+        arrays = {
+            key: one for name, value in values.items() for key, one in fed(name, value).items()
+        }
         names = [name_of(one) for one in fetch_list or ()]
         compiled = self._of(chosen, arrays, names, global_scope() if scope is None else scope)
         with _seeded(chosen.random_seed if chosen.draws else 0):
@@ -213,7 +215,9 @@ def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
             raise PaddleError(f"feed: names must be those of variables, got {name!r}")
         shape = variable.shape
         if shape is not None and not _fits(type_.shape, shape):
-            raise PaddleError(f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}")
+            raise PaddleError(
+                f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}"
+            )
 
 
 def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:

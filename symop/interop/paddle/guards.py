@@ -21,9 +21,7 @@ def default_startup_program() -> Program:
 
 
 @contextlib.contextmanager
-def program_guard(
-    main_program: Program, startup_program: Program | None = None
-) -> Iterator[None]:
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Makes programs those that layers append to, inside of a ``with`` statement.
 
     Args:

@@ -30,7 +30,9 @@ def slicing(name: str, shape: Sequence[int], index: Any) -> tuple[str, dict[str,
         bounds.append(_bounds(name, one))
         if not isinstance(one, slice):
             dropped.append(axis)
-    starts, ends, strides = (list(each) for each in zip(*bounds, strict=True)) if bounds else ([], [], [])
+    starts, ends, strides = (
+        (list(each) for each in zip(*bounds, strict=True)) if bounds else ([], [], [])
+    )
     attrs = {"axes": axes, "starts": starts, "ends": ends}
     if any(one != 1 for one in strides):
         return "strided_slice", {**attrs, "strides": strides, "decrease_axis": dropped}

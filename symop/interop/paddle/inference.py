@@ -55,19 +55,34 @@ def infer(program: ProgramDesc, op: OpDesc, variable: Lookup) -> dict[str, Infer
         PaddleError: the inputs do not fit the operator.
     """
     op = _known_lengths_alone(op)
-    inputs = {slot: [variable(name) for name in names] for slot, names in op.inputs.items() if names}
+    inputs = {
+        slot: [variable(name) for name in names] for slot, names in op.inputs.items() if names
+    }
     lengths = _sample_lengths(op)
     samples = [_sample(program, op, inputs, i, length) for i, length in enumerate(lengths)]
     return {name: _merged(*(one[name] for one in samples)) for name in samples[0]}
 
 
-_TENSORS_OF_LENGTHS = ("ShapeTensor", "ShapeTensorList", "Shape", "StartsTensor", "EndsTensor",
-                       "StartsTensorList", "EndsTensorList", "expand_times_tensor", "ExpandTimes",
-                       "AxisTensor", "SectionsTensorList", "K", "OutSize", "SizeTensor")
+_TENSORS_OF_LENGTHS = (
+    "ShapeTensor",
+    "ShapeTensorList",
+    "Shape",
+    "StartsTensor",
+    "EndsTensor",
+    "StartsTensorList",
+    "EndsTensorList",
+    "expand_times_tensor",
+    "ExpandTimes",
+    "AxisTensor",
+    "SectionsTensorList",
+    "K",
+    "OutSize",
+    "SizeTensor",
+)
 
 
 def _known_lengths_alone(op: OpDesc) -> OpDesc:
-    """Returns a call without lengths that are values: the attribute has -1 where one is not known."""
+    """Returns a call without lengths that are values: the attribute has -1 for those."""
     inputs = {slot: names for slot, names in op.inputs.items() if slot not in _TENSORS_OF_LENGTHS}
     return OpDesc(op.type, inputs, op.outputs, op.attrs, op.attr_types)
 
@@ -126,5 +141,3 @@ def _type_of(value: Any) -> Inferred:
 def _merged(one: Inferred, other: Inferred) -> Inferred:
     shape = tuple(a if a == b else -1 for a, b in zip(one.shape, other.shape, strict=True))
     return one._replace(shape=shape)
-
-

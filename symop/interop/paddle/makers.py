@@ -20,8 +20,10 @@ Named = Callable[[str], str]
 """Returns the name of the gradient of an input."""
 
 _LINES = {
-    "relu tanh sigmoid exp sqrt rsqrt reciprocal softmax leaky_relu relu6 hard_sigmoid": "Out ^Out -> X",
-    "square log log1p cos sin tan acos asin atan cosh sinh abs erf gelu elu logsigmoid softplus": "X ^Out -> X",
+    "relu tanh sigmoid exp sqrt rsqrt reciprocal softmax": "Out ^Out -> X",
+    "leaky_relu relu6 hard_sigmoid": "Out ^Out -> X",
+    "square log log1p cos sin tan acos asin atan cosh sinh abs": "X ^Out -> X",
+    "erf gelu elu logsigmoid softplus": "X ^Out -> X",
     "softsign swish hard_swish stanh soft_relu brelu thresholded_relu hard_shrink": "X ^Out -> X",
     "softshrink tanh_shrink mean reduce_sum reduce_mean clip pad pad2d": "X ^Out -> X",
     "pow": "X FactorTensor ^Out -> X",
@@ -57,7 +59,8 @@ _LINES = {
     "mul_grad": "X Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> DX=X DY=Y DDOut=Out@GRAD",
     "elementwise_mul_grad": "X Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> X Y DDOut=Out@GRAD",
     "elementwise_div_grad": "Y Out DX=X@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> Y DOut=Out DDOut=Out@GRAD",
-    "elementwise_add_grad elementwise_sub_grad": "Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> DDOut=Out@GRAD",
+    "elementwise_add_grad elementwise_sub_grad": "Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD "
+    "-> DDOut=Out@GRAD",
     "conv2d_grad": "Input Filter DOutput=Output@GRAD DDInput=^Input@GRAD DDFilter=^Filter@GRAD "
     "-> DInput=Input DFilter=Filter DDOutput=Output@GRAD",
     "reshape2_grad": "DOut=Out@GRAD DDX=^X@GRAD -> DDOut=Out@GRAD",
@@ -70,8 +73,24 @@ _NONE = frozenset(
         *("fill_any_like", "uniform_random", "gaussian_random", "truncated_gaussian_random"),
         *("uniform_random_batch_size_like", "gaussian_random_batch_size_like", "assign_value"),
         *("shape", "size", "rank", "range", "linspace", "eye", "one_hot", "one_hot_v2", "accuracy"),
-        *("auc", "arg_max", "arg_min", "argsort_ids", "equal", "not_equal", "less_than", "less_equal"),
-        *("greater_than", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not"),
+        *(
+            "auc",
+            "arg_max",
+            "arg_min",
+            "argsort_ids",
+            "equal",
+            "not_equal",
+            "less_than",
+            "less_equal",
+        ),
+        *(
+            "greater_than",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "logical_not",
+        ),
         *("isfinite", "increment", "is_empty", "reduce_all", "reduce_any", "unique", "where_index"),
         *("sequence_mask", "sequence_enumerate", "lod_reset_ids", "lod_array_length", "print"),
         *("sgd", "momentum", "adam", "adamw", "adamax", "adagrad", "decayed_adagrad", "adadelta"),
@@ -202,7 +221,7 @@ def _double(slot: str) -> str:
 
 
 def _without(op: OpDesc, names: Collection[str]) -> None:
-    """Leaves gradients out; a place among several stays, as the name of an output that nothing reads."""
+    """Leaves gradients out; a place among several stays, under the name that nothing reads."""
     for slot, found in op.outputs.items():
         kept = [EMPTY if one in names else one for one in found]
         op.outputs[slot] = [] if kept == [EMPTY] else kept
@@ -312,4 +331,3 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "slice_grad": _again,
     "concat_grad": _again,
 }
-

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,9 @@ from symop.interop.paddle.roles import FORWARD, Role
 VERSION = 1_008_005
 """The version of Paddle whose operators new programs have."""
 
-_RANDOM = frozenset({"dropout", "sampling_id", "randint", "randperm", "bernoulli", "multinomial", "dpsgd"})
+_RANDOM = frozenset(
+    {"dropout", "sampling_id", "randint", "randperm", "bernoulli", "multinomial", "dpsgd"}
+)
 """Operators that draw random numbers, besides those with ``random`` in their names."""
 
 Slots: TypeAlias = Mapping[str, "Variable | str | Sequence[Variable | str] | None"]
@@ -48,7 +51,7 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
         PaddleError: there is no such dtype in Paddle.
     """
     found = DTYPES.get(dtype) if isinstance(dtype, int) else np.dtype(jnp.dtype(dtype))
-    if found not in CODES:
+    if found is None or found not in CODES:
         raise PaddleError(f"dtype: it must be one of {', '.join(map(str, CODES))}, got {dtype!r}")
     return found
 
@@ -410,9 +413,7 @@ class Block:
         self.append_op(type, inputs, {output: [label]}, attrs)
         return self.var(label)
 
-    def _record(
-        self, name: str, inputs: Slots, outputs: Slots, attrs: Mapping[str, Any]
-    ) -> OpDesc:
+    def _record(self, name: str, inputs: Slots, outputs: Slots, attrs: Mapping[str, Any]) -> OpDesc:
         values, kinds = _attributes(name, attrs)
         op = OpDesc(name, _names(inputs), _names(outputs), values, kinds)
         self.program.role.mark(op)
@@ -468,16 +469,15 @@ def _names(slots: Slots) -> dict[str, list[str]]:
     }
 
 
-def _attributes(
-    name: str, given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, AttrType]]:
+def _attributes(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, AttrType]]:
     """Returns attributes with Paddle's defaults, and their types.
 
     Raises:
         PaddleError: the operator is not defined, or a value has the wrong type.
     """
     definition = find(name)
-    defaults = {} if definition is None else definition.attributes
+    declared = {} if definition is None else definition.attributes
+    defaults = {key: one for key, one in declared.items() if one is not inspect.Parameter.empty}
     filled = {key: value for key, value in defaults.items() if value is not None}
     values = {
         key: _coerced(f"{name}: {key}", value, defaults.get(key))
@@ -513,7 +513,11 @@ def _coerced(what: str, value: Any, default: Any) -> Any:
         return bool(value)
     if isinstance(default, float) and isinstance(value, (int, float)):
         return float(value)
-    if default is not None and not isinstance(value, type(default)) and not isinstance(default, (tuple, list)):
+    if (
+        default is not None
+        and not isinstance(value, type(default))
+        and not isinstance(default, (tuple, list))
+    ):
         raise PaddleError(f"{what} must be of type {type(default).__name__}, got {value!r}")
     return value
 
@@ -706,7 +710,8 @@ class Variable:
             PaddleError: always.
         """
         raise PaddleError(
-            f"if: a variable has a value only when a program runs; use layers.cond, got {self.name!r}"
+            "if: the condition must be known while a program is built; a variable has a value when "
+            f"the program runs, layers.cond branches then, got {self.name!r}"
         )
 
     def __getitem__(self, index: Any) -> "Variable":

@@ -150,9 +150,7 @@ def _random(
     return _normal(variable, 0.0, math.sqrt(variance), seed)
 
 
-def _uniform(
-    variable: Variable, low: float, high: float, seed: int
-) -> tuple[str, dict[str, Any]]:
+def _uniform(variable: Variable, low: float, high: float, seed: int) -> tuple[str, dict[str, Any]]:
     return "uniform_random", _typed(variable, min=float(low), max=float(high), seed=seed)
 
 

@@ -70,7 +70,7 @@ def _values(variables: Sequence[VarDesc]) -> dict[str, Any]:
 
 
 def _declared(variable: VarDesc, value: Any) -> Any:
-    """Returns a value in its variable's dtype: integers have 32 bits in JAX unless told otherwise."""
+    """Returns a value in its variable's dtype; JAX keeps integers of 64 bits in 32."""
     if not hasattr(value, "__array__") or variable.dtype is None:
         return value
     return np.asarray(value).astype(variable.dtype, copy=False)
@@ -274,7 +274,9 @@ def _inference(program: Program, feeds: Sequence[str], targets: Sequence[str]) -
     with program_guard(found):
         for i, name in enumerate(targets):
             layer = Layer("scale", f"save_infer_model/scale_{i}")
-            output = layer.call("scale", {"X": found.global_block().var(name)}, attrs={"scale": 1.0})
+            output = layer.call(
+                "scale", {"X": found.global_block().var(name)}, attrs={"scale": 1.0}
+            )
             names.append(output.name)
     return with_feeds(found, feeds, names)
 

@@ -48,12 +48,15 @@ class ParamAttr:
             return ParamAttr()
         if given is False:
             return None
-        for kind, key in ((str, "name"), (Initializer, "initializer"), (Regularizer, "regularizer")):
-            if isinstance(given, kind):
-                return ParamAttr(**{key: given})
+        if isinstance(given, str):
+            return ParamAttr(name=given)
+        if isinstance(given, Initializer):
+            return ParamAttr(initializer=given)
+        if isinstance(given, Regularizer):
+            return ParamAttr(regularizer=given)
         if not isinstance(given, ParamAttr):
             raise PaddleError(
-                f"ParamAttr: attributes must be a ParamAttr, a name or an initializer, got {given!r}"
+                f"ParamAttr: it must be a ParamAttr, a name or an initializer, got {given!r}"
             )
         return given
 
@@ -147,6 +150,8 @@ def create_global_var(
     """
     label = name or unique_name.generate("global_var_0.tmp")
     block = default_main_program().global_block()
-    found = block.create_var(label, shape, dtype_of(dtype), persistable=persistable, stop_gradient=True)
+    found = block.create_var(
+        label, shape, dtype_of(dtype), persistable=persistable, stop_gradient=True
+    )
     initialize(found, Constant(value, force_cpu))
     return found

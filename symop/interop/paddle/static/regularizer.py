@@ -32,7 +32,9 @@ class L1Decay(Regularizer):
 
     def __call__(self, parameter: Variable, block: Block) -> Variable:
         """See ``Regularizer``."""
-        return _scaled(block.call("sign", {"X": parameter}, name="_generated_var"), self.coeff, block)
+        return _scaled(
+            block.call("sign", {"X": parameter}, name="_generated_var"), self.coeff, block
+        )
 
 
 def _scaled(variable: Variable, factor: float, block: Block) -> Variable:

@@ -95,7 +95,9 @@ def gelu(x: Variable, approximate: bool = False) -> Variable:
     return unary("gelu", x, approximate=approximate)
 
 
-def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
+def brelu(
+    x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None
+) -> Variable:
     """Returns the entries, clipped to an interval."""
     return unary("brelu", x, name, t_min=t_min, t_max=t_max)
 
@@ -142,7 +144,9 @@ def scale(
     layer = Layer("scale", name)
     attrs = {"bias": bias, "bias_after_scale": bias_after_scale}
     if isinstance(scale, Variable):
-        return layer.activated(layer.call("scale", {"X": x, "ScaleTensor": scale}, attrs=attrs), act)
+        return layer.activated(
+            layer.call("scale", {"X": x, "ScaleTensor": scale}, attrs=attrs), act
+        )
     return layer.activated(layer.call("scale", {"X": x}, attrs={**attrs, "scale": scale}), act)
 
 

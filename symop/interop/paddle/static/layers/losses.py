@@ -130,9 +130,7 @@ def one_hot_v2(input: Variable, depth: int, allow_out_of_range: bool = False) ->
     return Layer("one_hot_v2").call("one_hot_v2", {"X": input}, attrs=attrs, stop_gradient=True)
 
 
-def topk(
-    input: Variable, k: int, name: str | None = None
-) -> tuple[Variable, Variable]:
+def topk(input: Variable, k: int, name: str | None = None) -> tuple[Variable, Variable]:
     """Returns the largest entries along the last axis, and their indices."""
     values, indices = Layer("top_k", name).calls("top_k", {"X": input}, "Out Indices", {"k": k})
     return values, _integers(indices)

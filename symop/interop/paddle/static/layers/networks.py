@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from symop.interop.paddle import unique_name
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.programs import Variable
 from symop.interop.paddle.static.helper import Layer
 from symop.interop.paddle.static.initializer import Constant, Normal
 from symop.interop.paddle.static.parameters import ParamAttr, declare
-from symop.interop.paddle import unique_name
 
 
 def fc(
@@ -33,8 +33,10 @@ def fc(
         name: the name of the layer.
     """
     layer = Layer("fc", name)
-    inputs = list(input) if isinstance(input, (list, tuple)) else [input]
-    attrs = list(param_attr) if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+    inputs = [input] if isinstance(input, Variable) else list(input)
+    attrs = (
+        list(param_attr) if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+    )
     columns = {"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1}
     parts = []
     for one, attr in zip(inputs, attrs, strict=True):
@@ -291,9 +293,7 @@ def layer_norm(
     return layer.activated(found, act)
 
 
-def prelu(
-    x: Variable, mode: str, param_attr: Any = None, name: str | None = None
-) -> Variable:
+def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
     """Returns the rectifier whose slope for negative entries is learned.
 
     Args:

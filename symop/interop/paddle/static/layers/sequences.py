@@ -103,7 +103,9 @@ def sequence_mask(
 ) -> Variable:
     """Returns ones up to each length, and zeros behind."""
     attrs = {"maxlen": -1 if maxlen is None else maxlen, "out_dtype": code_of(dtype)}
-    return Layer("sequence_mask", name).call("sequence_mask", {"X": x}, "Y", attrs, stop_gradient=True)
+    return Layer("sequence_mask", name).call(
+        "sequence_mask", {"X": x}, "Y", attrs, stop_gradient=True
+    )
 
 
 def dynamic_lstm(

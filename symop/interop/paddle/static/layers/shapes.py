@@ -111,7 +111,9 @@ def strided_slice(
 
 def expand(x: Variable, expand_times: Sequence[int], name: str | None = None) -> Variable:
     """Repeats a variable along each axis."""
-    return Layer("expand", name).call("expand", {"X": x}, attrs={"expand_times": list(expand_times)})
+    return Layer("expand", name).call(
+        "expand", {"X": x}, attrs={"expand_times": list(expand_times)}
+    )
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:

@@ -26,8 +26,10 @@ def data(
         lod_level: the number of levels of sequences that its rows belong to.
     """
     lengths = [-1 if one is None else one for one in shape]
-    return default_main_program().global_block().create_var(
-        name, lengths, dtype, lod_level=lod_level, stop_gradient=True, is_data=True
+    return (
+        default_main_program()
+        .global_block()
+        .create_var(name, lengths, dtype, lod_level=lod_level, stop_gradient=True, is_data=True)
     )
 
 
