@@ -6,9 +6,10 @@ name ``Out@GRAD``, and gives the gradient of ``X`` as ``X@GRAD``. ``DDX=^X@GRAD`
 All others read every input, every output and the gradient of every output.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
+from registry.hooks import define
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, OpDesc
 from symop.interop.paddle.gradients import forward_type
@@ -331,3 +332,20 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "slice_grad": _again,
     "concat_grad": _again,
 }
+
+
+def _of_call(op: OpDesc, no_grad_set: Iterable[str] = ()) -> list[OpDesc]:
+    """Returns the gradient operators of a call, under Paddle's names.
+
+    Args:
+        op: the call.
+        no_grad_set: variables whose gradients are not wanted.
+    """
+
+    def named(name: str) -> str:
+        return name + GRAD
+
+    return gradient_ops(op, named, named, frozenset(no_grad_set))
+
+
+define(OpDesc, gradient_ops=_of_call)
