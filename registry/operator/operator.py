@@ -1,5 +1,6 @@
 """Operator: one declaration that defines calls, inference, gradients, tests and pages."""
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -370,6 +371,9 @@ class Operator(Declared):
         definition; ``derivative`` distinguishes the two. A maker that reads shapes needs ``block``,
         whose variables have them. None if no gradient is implemented.
 
+        A record of another system, whose class has a method ``gradient_ops(no_grad_set)``, yields
+        that system's records.
+
         Example:
             >>> from registry import OpDesc, get
             >>> square = OpDesc("square", {"x": ["a"]}, {"out": ["b"]})
@@ -378,7 +382,7 @@ class Operator(Declared):
         """
         if self.derivative is Derivative.MISSING:
             return None
-        return self._desc_maker or self._recorded
+        return _of_any_record(self._desc_maker or self._recorded)
 
     @property
     def derives_by_kernel(self) -> bool:
@@ -439,3 +443,16 @@ class Operator(Declared):
     def __repr__(self) -> str:
         stale = self.site is not None and self.site.superseded
         return f"<operator {self.signature()}{', declared again since' if stale else ''}>"
+
+
+def _of_any_record(maker: GradOpMaker) -> GradOpMaker:
+    """Returns a maker that leaves records of other systems to their own makers."""
+
+    @functools.wraps(maker)
+    def grad_op_maker(
+        op_desc: Any, no_grad_set: Iterable[str] = (), block: Any = None
+    ) -> list[Any]:
+        foreign = None if isinstance(op_desc, OpDesc) else getattr(op_desc, "gradient_ops", None)
+        return maker(op_desc, no_grad_set, block) if foreign is None else foreign(no_grad_set)
+
+    return grad_op_maker

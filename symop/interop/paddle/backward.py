@@ -106,14 +106,14 @@ def _mark_loss(block: Block, loss: str) -> None:
 def _mark_gradient(block: Block, parameter: str, gradient: str) -> None:
     for op in reversed(block.ops):
         if gradient in op.output_arg_names:
-            op.attrs[VARIABLES] = [*op.attrs.get(VARIABLES, ()), parameter, gradient]
+            op.attrs[VARIABLES] = [parameter, gradient, *op.attrs.get(VARIABLES, ())]
             return
 
 
 def _parameters(
     block: Block, path: Iterable[OpDesc], given: Sequence[Any] | None
 ) -> list[Variable]:
-    """Returns the parameters that are asked for; a file of Paddle 1.8 does not say which they are."""
+    """Returns the parameters that are asked for; a file of Paddle 1.8 does not mark them."""
     root = block.program.global_block()
     if given is not None:
         return [root.var(name_of(one)) for one in given]
@@ -264,7 +264,7 @@ class _Backward:
         self.block.ops.extend(found)
 
     def _of(self, op: OpDesc) -> list[OpDesc]:
-        """Returns the gradient operators of one call, those that fill in missing gradients first."""
+        """Returns the gradient operators of one call, after those of missing gradients."""
         heads = {name: one for one in op.output_arg_names if (name := self._head(one)) is not None}
         if not self._available.intersection(heads):
             return []
@@ -331,8 +331,8 @@ def _zeros(variable: str, name: str) -> OpDesc:
 def _require_no_block(op: OpDesc) -> None:
     if op.blocks() or any(one in op.attrs for one in _CONTROL):
         raise PaddleError(
-            f"{op.type}: append_backward must not meet control flow; differentiate the program as a "
-            "whole, so.grad(program.to_symbol(...)), got a loss that depends on it"
+            f"{op.type}: append_backward must not meet control flow; differentiate the program "
+            "as a whole, so.grad(program.to_symbol(...)), got a loss that depends on it"
         )
 
 

@@ -15,8 +15,8 @@ from symop.interop.paddle.guards import (
 from symop.interop.paddle.programs import Program, Variable
 from symop.interop.paddle.static import clip, initializer, io, layers, optimizer, regularizer
 from symop.interop.paddle.static.io import load, save
-from symop.interop.paddle.static.layers.networks import embedding_v2 as embedding
 from symop.interop.paddle.static.layers.losses import one_hot_v2 as one_hot
+from symop.interop.paddle.static.layers.networks import embedding_v2 as embedding
 from symop.interop.paddle.static.layers.tensors import data
 from symop.interop.paddle.static.missing import raise_missing
 from symop.interop.paddle.static.parameters import ParamAttr, WeightNormParamAttr

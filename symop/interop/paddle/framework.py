@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -135,6 +135,9 @@ class OpDesc:
         is_target: whether pruning keeps the operator.
         rest: encoded fields that are not represented above, by the part that they belong to.
     """
+
+    HOOKS: ClassVar[frozenset[str]] = frozenset({"gradient_ops"})
+    """Members that higher layers define: the gradient operators of the call."""
 
     type: str
     inputs: dict[str, list[str]] = field(default_factory=dict)

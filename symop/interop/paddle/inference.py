@@ -82,7 +82,7 @@ _TENSORS_OF_LENGTHS = (
 
 
 def _known_lengths_alone(op: OpDesc) -> OpDesc:
-    """Returns a call without lengths that are values: the attribute has -1 where one is not known."""
+    """Returns a call without lengths that are values: the attribute has -1 for those."""
     inputs = {slot: names for slot, names in op.inputs.items() if slot not in _TENSORS_OF_LENGTHS}
     return OpDesc(op.type, inputs, op.outputs, op.attrs, op.attr_types)
 

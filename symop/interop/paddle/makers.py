@@ -6,9 +6,10 @@ name ``Out@GRAD``, and gives the gradient of ``X`` as ``X@GRAD``. ``DDX=^X@GRAD`
 All others read every input, every output and the gradient of every output.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
+from registry.hooks import define
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import AttrType, OpDesc
 from symop.interop.paddle.gradients import forward_type
@@ -20,8 +21,10 @@ Named = Callable[[str], str]
 """Returns the name of the gradient of an input."""
 
 _LINES = {
-    "relu tanh sigmoid exp sqrt rsqrt reciprocal softmax leaky_relu relu6 hard_sigmoid": "Out ^Out -> X",
-    "square log log1p cos sin tan acos asin atan cosh sinh abs erf gelu elu logsigmoid softplus": "X ^Out -> X",
+    "relu tanh sigmoid exp sqrt rsqrt reciprocal softmax": "Out ^Out -> X",
+    "leaky_relu relu6 hard_sigmoid": "Out ^Out -> X",
+    "square log log1p cos sin tan acos asin atan cosh sinh abs": "X ^Out -> X",
+    "erf gelu elu logsigmoid softplus": "X ^Out -> X",
     "softsign swish hard_swish stanh soft_relu brelu thresholded_relu hard_shrink": "X ^Out -> X",
     "softshrink tanh_shrink mean reduce_sum reduce_mean clip pad pad2d": "X ^Out -> X",
     "pow": "X FactorTensor ^Out -> X",
@@ -57,7 +60,8 @@ _LINES = {
     "mul_grad": "X Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> DX=X DY=Y DDOut=Out@GRAD",
     "elementwise_mul_grad": "X Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> X Y DDOut=Out@GRAD",
     "elementwise_div_grad": "Y Out DX=X@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> Y DOut=Out DDOut=Out@GRAD",
-    "elementwise_add_grad elementwise_sub_grad": "Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD -> DDOut=Out@GRAD",
+    "elementwise_add_grad elementwise_sub_grad": "Y DOut=Out@GRAD DDX=^X@GRAD DDY=^Y@GRAD "
+    "-> DDOut=Out@GRAD",
     "conv2d_grad": "Input Filter DOutput=Output@GRAD DDInput=^Input@GRAD DDFilter=^Filter@GRAD "
     "-> DInput=Input DFilter=Filter DDOutput=Output@GRAD",
     "reshape2_grad": "DOut=Out@GRAD DDX=^X@GRAD -> DDOut=Out@GRAD",
@@ -218,7 +222,7 @@ def _double(slot: str) -> str:
 
 
 def _without(op: OpDesc, names: Collection[str]) -> None:
-    """Leaves gradients out; a place among several stays, as the name of an output that nothing reads."""
+    """Leaves gradients out; a place among several stays, under the name that nothing reads."""
     for slot, found in op.outputs.items():
         kept = [EMPTY if one in names else one for one in found]
         op.outputs[slot] = [] if kept == [EMPTY] else kept
@@ -328,3 +332,20 @@ _WRITTEN: dict[str, Callable[[OpDesc, Head, Named], list[OpDesc]]] = {
     "slice_grad": _again,
     "concat_grad": _again,
 }
+
+
+def _of_call(op: OpDesc, no_grad_set: Iterable[str] = ()) -> list[OpDesc]:
+    """Returns the gradient operators of a call, under Paddle's names.
+
+    Args:
+        op: the call.
+        no_grad_set: variables whose gradients are not wanted.
+    """
+
+    def named(name: str) -> str:
+        return name + GRAD
+
+    return gradient_ops(op, named, named, frozenset(no_grad_set))
+
+
+define(OpDesc, gradient_ops=_of_call)

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import inspect
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
         PaddleError: there is no such dtype in Paddle.
     """
     found = DTYPES.get(dtype) if isinstance(dtype, int) else np.dtype(jnp.dtype(dtype))
-    if found not in CODES:
+    if found is None or found not in CODES:
         raise PaddleError(f"dtype: it must be one of {', '.join(map(str, CODES))}, got {dtype!r}")
     return found
 
@@ -475,7 +476,8 @@ def _attributes(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], di
         PaddleError: the operator is not defined, or a value has the wrong type.
     """
     definition = find(name)
-    defaults = {} if definition is None else definition.attributes
+    declared = {} if definition is None else definition.attributes
+    defaults = {key: one for key, one in declared.items() if one is not inspect.Parameter.empty}
     filled = {key: value for key, value in defaults.items() if value is not None}
     values = {
         key: _coerced(f"{name}: {key}", value, defaults.get(key))
@@ -708,7 +710,8 @@ class Variable:
             PaddleError: always.
         """
         raise PaddleError(
-            f"if: a variable has a value only when a program runs; use layers.cond, got {self.name!r}"
+            "if: the condition must be known while a program is built; a variable has a value when "
+            f"the program runs, layers.cond branches then, got {self.name!r}"
         )
 
     def __getitem__(self, index: Any) -> "Variable":

@@ -70,7 +70,7 @@ def _values(variables: Sequence[VarDesc]) -> dict[str, Any]:
 
 
 def _declared(variable: VarDesc, value: Any) -> Any:
-    """Returns a value in its variable's dtype: integers have 32 bits in JAX unless told otherwise."""
+    """Returns a value in its variable's dtype; JAX keeps integers of 64 bits in 32."""
     if not hasattr(value, "__array__") or variable.dtype is None:
         return value
     return np.asarray(value).astype(variable.dtype, copy=False)

@@ -32,6 +32,7 @@ class State(NamedTuple):
         output: the output slot, if its name is another.
         value: the initial value.
         scalar: whether it has one entry, not the shape of the parameter.
+        written: whether the operator writes it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class State(NamedTuple):
     output: str = ""
     value: float = 0.0
     scalar: bool = False
+    written: bool = True
 
 
 class Optimizer:
@@ -141,10 +143,12 @@ class Optimizer:
             if self.grad_clip is not None:
                 pairs = self.grad_clip(pairs)
             pairs = [self._regularized(one, grad, block) for one, grad in pairs]
+            kept = [self._states_of(one, block) for one, _ in pairs]
             rate = self._rate(block.program) if self.takes_rate else None
-            updates = [self._update(one, grad, rate, block) for one, grad in pairs]
-            self._finish(pairs, block)
-            return updates
+            return [
+                self._update(one, grad, states, rate, block)
+                for (one, grad), states in zip(pairs, kept, strict=True)
+            ]
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program, params_grads: Pairs
@@ -152,9 +156,6 @@ class Optimizer:
         """Appends updates by gradients; see ``apply_gradients``."""
         with program_guard(loss.program, startup_program):
             return self.apply_gradients(params_grads)
-
-    def _finish(self, pairs: Pairs, block: Block) -> None:
-        """Appends what follows the updates."""
 
     # Parts ---------------------------------------------------------------------------------------
 
@@ -194,17 +195,28 @@ class Optimizer:
         initialize(made, Constant(state.value))
         return made
 
+    def _states_of(self, parameter: Variable, block: Block) -> dict[str, Variable]:
+        return {one.slot: self._state(parameter, one, block) for one in self.states}
+
     def _update(
-        self, parameter: Variable, gradient: Variable, rate: Variable | None, block: Block
+        self,
+        parameter: Variable,
+        gradient: Variable,
+        kept: Mapping[str, Variable],
+        rate: Variable | None,
+        block: Block,
     ) -> OpDesc:
-        kept = {one.slot: self._state(parameter, one, block) for one in self.states}
         with role_guard(block.program, OPTIMIZE, (parameter.name, gradient.name)):
             inputs: dict[str, Any] = {"Param": parameter, "Grad": gradient, **kept}
             if rate is not None:
                 inputs["LearningRate"] = self._rate_of(parameter, rate)
             outputs: Slots = {
                 "ParamOut": parameter,
-                **{one.output or f"{one.slot}Out": kept[one.slot] for one in self.states},
+                **{
+                    one.output or f"{one.slot}Out": kept[one.slot]
+                    for one in self.states
+                    if one.written
+                },
             }
             return block.append_op(self.type, inputs, outputs, self.attributes(parameter))
 
@@ -355,27 +367,24 @@ class Adamax(Optimizer):
         """Takes the factors of the means; see ``Optimizer``."""
         super().__init__(learning_rate, **known)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        power = State("beta1_pow_acc", "Beta1Pow", value=beta1, scalar=True, written=False)
+        self.states = (State("moment", "Moment"), State("inf_norm", "InfNorm"), power)
 
     def attributes(self, parameter: Variable) -> Mapping[str, Any]:
         """See ``Optimizer.attributes``."""
         return {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
 
     def _update(
-        self, parameter: Variable, gradient: Variable, rate: Variable | None, block: Block
+        self,
+        parameter: Variable,
+        gradient: Variable,
+        kept: Mapping[str, Variable],
+        rate: Variable | None,
+        block: Block,
     ) -> OpDesc:
-        moment = self._state(parameter, State("moment", "Moment"), block)
-        largest = self._state(parameter, State("inf_norm", "InfNorm"), block)
-        power = self._state(
-            parameter, State("beta1_pow_acc", "Beta1Pow", value=self.beta1, scalar=True), block
-        )
+        found = super()._update(parameter, gradient, kept, rate, block)
+        power = kept["Beta1Pow"]
         with role_guard(block.program, OPTIMIZE, (parameter.name, gradient.name)):
-            inputs: dict[str, Any] = {"Param": parameter, "Grad": gradient, "Moment": moment}
-            inputs |= {"InfNorm": largest, "Beta1Pow": power}
-            if rate is not None:
-                inputs["LearningRate"] = self._rate_of(parameter, rate)
-            outputs = {"ParamOut": parameter, "MomentOut": moment, "InfNormOut": largest}
-            found = block.append_op(self.type, inputs, outputs, self.attributes(parameter))
-            # The operator leaves the power as it is.
             block.append_op("scale", {"X": power}, {"Out": power}, {"scale": self.beta1})
         return found
 

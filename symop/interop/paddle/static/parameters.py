@@ -48,16 +48,15 @@ class ParamAttr:
             return ParamAttr()
         if given is False:
             return None
-        for kind, key in (
-            (str, "name"),
-            (Initializer, "initializer"),
-            (Regularizer, "regularizer"),
-        ):
-            if isinstance(given, kind):
-                return ParamAttr(**{key: given})
+        if isinstance(given, str):
+            return ParamAttr(name=given)
+        if isinstance(given, Initializer):
+            return ParamAttr(initializer=given)
+        if isinstance(given, Regularizer):
+            return ParamAttr(regularizer=given)
         if not isinstance(given, ParamAttr):
             raise PaddleError(
-                f"ParamAttr: attributes must be a ParamAttr, a name or an initializer, got {given!r}"
+                f"ParamAttr: it must be a ParamAttr, a name or an initializer, got {given!r}"
             )
         return given
 

@@ -118,7 +118,7 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 def sums(input: Sequence[Variable] | Variable, out: Variable | None = None) -> Variable:
     """Returns the sum of variables, or writes it to ``out``."""
     layer = Layer("sum")
-    given = list(input) if isinstance(input, (list, tuple)) else [input]
+    given = [input] if isinstance(input, Variable) else list(input)
     if out is None:
         return layer.call("sum", {"X": given})
     layer.block.append_op("sum", {"X": given}, {"Out": out})

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from symop.interop.paddle import unique_name
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.programs import Variable
 from symop.interop.paddle.static.helper import Layer
 from symop.interop.paddle.static.initializer import Constant, Normal
 from symop.interop.paddle.static.parameters import ParamAttr, declare
-from symop.interop.paddle import unique_name
 
 
 def fc(
@@ -33,7 +33,7 @@ def fc(
         name: the name of the layer.
     """
     layer = Layer("fc", name)
-    inputs = list(input) if isinstance(input, (list, tuple)) else [input]
+    inputs = [input] if isinstance(input, Variable) else list(input)
     attrs = (
         list(param_attr) if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
     )

@@ -48,8 +48,8 @@ def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) 
     """Returns the rate of the transformer: linear, then by the inverse square root of the step."""
     with role_guard(default_main_program(), SCHEDULE):
         step = _step(1)
-        rate = elementwise_min(step**-0.5, step * (warmup_steps**-1.5))
-        return rate * (learning_rate * d_model**-0.5)
+        rate: Variable = elementwise_min(step**-0.5, step * float(warmup_steps**-1.5))
+        return rate * float(learning_rate * d_model**-0.5)
 
 
 def exponential_decay(
