@@ -29,6 +29,7 @@ _ENGINE = frozenset(
         *("workspace_size_MB", "exhaustive_search", "force_fp32_output", "with_quant_attr"),
         *("x_data_format", "y_data_format", "data_layout_", "fuse_relu_before_depthwise_conv"),
         *("Scale_x", "Scale_y", "Scale_out", "scale_x", "scale_y", "scale_out", "use_addto"),
+        *("@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",),
         *("grad_inplace", "op_name", "skip_eager_deletion_vars", "force_cpu", "is_test_", "use_global_device"),
     }
 )

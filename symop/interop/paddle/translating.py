@@ -127,13 +127,17 @@ class Translation:
                 if values and values[0] is not None:
                     self._calls[call.op.type, slot, _identity(values[0])].append(call)
 
-    def _forward_call(self, forward: str, slots: Slots) -> Call | None:
-        """Returns the latest call of ``forward`` with the same values in the slots that both have."""
+    def _forward_call(self, forward: str, slots: Slots, op: OpDesc) -> Call | None:
+        """Returns the latest call of ``forward`` that a gradient call ``op`` belongs to.
+
+        Both have the same values in the slots that both have, and the same attributes.
+        """
         for slot, values in slots.items():
             if not values or values[0] is None:
                 continue
             for one in reversed(self._calls.get((forward, slot, _identity(values[0])), ())):
-                if _agree({**one.inputs, **one.outputs}, slots):
+                same = _agree({**one.inputs, **one.outputs}, slots)
+                if same and _have_equal_attributes(one.op, op):
                     return one
         return None
 
@@ -146,7 +150,7 @@ class Translation:
             raise PaddleError(f"{call.op.type}: no operator {_base(forward)!r} is defined here")
         known = {*base.slots, *base.outputs}
         slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
-        before = self._forward_call(forward, slots)
+        before = self._forward_call(forward, slots, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
@@ -225,6 +229,17 @@ def _base(name: str) -> str:
 def _identity(value: Any) -> int:
     data = data_of(value)
     return id(data.node) if isinstance(data, Symbol) else id(data)
+
+
+def _have_equal_attributes(one: OpDesc, other: OpDesc) -> bool:
+    """Returns whether two calls have equal attributes, of those that both have."""
+    definition = find(one.type)
+    names = definition.attributes if definition is not None else ()
+    return all(
+        one.attrs[name] == other.attrs[name]
+        for name in names
+        if name in one.attrs and name in other.attrs
+    )
 
 
 def _agree(slots: Slots, others: Slots) -> bool:

@@ -21,7 +21,7 @@ def _channel_axis(x: Any, layout: str) -> int:
 @operator(
     "batch_norm",
     "sync_batch_norm",
-    outputs="Y MeanOut VarianceOut SavedMean SavedVariance",
+    outputs="Y MeanOut VarianceOut SavedMean SavedVariance ReserveSpace",
     ignored=_ENGINE,
     no_gradient="Mean Variance MomentumTensor",
 )
@@ -54,7 +54,8 @@ def batch_norm(
     slope = so.rsqrt(variance + epsilon)
     centered = X - _along(mean, axis, X.ndim)
     result = centered * _along(slope * Scale, axis, X.ndim) + _along(Bias, axis, X.ndim)
-    return so.cast(result, dtype=X.dtype), *new, mean, slope
+    reserve = so.zeros(shape=(0,), dtype=X.dtype)
+    return so.cast(result, dtype=X.dtype), *new, mean, slope, reserve
 
 
 @operator(outputs="Y Mean Variance", ignored=_ENGINE + " is_test")
