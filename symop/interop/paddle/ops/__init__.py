@@ -15,10 +15,12 @@ from symop.interop.paddle.ops import (
     optimizers,
     pooling,
     randomness,
+    recurrent,
     reductions,
     sequences,
     shapes,
     tables,
+    trees,
 )
 
 __all__ = [
@@ -33,8 +35,10 @@ __all__ = [
     "optimizers",
     "pooling",
     "randomness",
+    "recurrent",
     "reductions",
     "sequences",
     "shapes",
     "tables",
+    "trees",
 ]
