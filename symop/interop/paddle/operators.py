@@ -9,6 +9,7 @@ call may omit have the default None, slots of several values are annotated ``Val
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, TypeAlias, TypeVar
 
 from symop.interop.paddle.errors import PaddleError
@@ -140,13 +141,20 @@ def _definition(
         outputs=tuple(outputs),
         several=frozenset(several),
         attributes={
-            key: one.default for key, one in parameters.items() if one.kind is one.KEYWORD_ONLY
+            key.removesuffix("_"): one.default
+            for key, one in parameters.items()
+            if one.kind is one.KEYWORD_ONLY
         },
         ignored=frozenset(ignored),
         needs_call=needs_call,
         ragged=ragged,
         differentiable=frozenset(inputs) - frozenset(no_gradient.split()),
     )
+
+
+def keywords_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes under the names of parameters: ``lambda`` is ``lambda_`` in Python."""
+    return {f"{key}_" if iskeyword(key) else key: one for key, one in attributes.items()}
 
 
 def _slot(parameter: str) -> str:

@@ -22,7 +22,14 @@ from symop.interop.paddle.gradients import (
     forward_type,
     output_slot,
 )
-from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of
+from symop.interop.paddle.operators import (
+    EMPTY,
+    GRAD,
+    Definition,
+    find,
+    keywords_of,
+    parameter_of,
+)
 from symop.interop.paddle.values import data_of, is_floating
 from symop.symbol.symbol import Symbol
 
@@ -272,7 +279,7 @@ def _called(definition: Definition, call: Call) -> Slots:
     }
     if definition.needs_call:
         arguments["call"] = call
-    results = _by_slot(definition, definition.function(**arguments, **attributes))
+    results = _by_slot(definition, definition.function(**arguments, **keywords_of(attributes)))
     return results if definition.ragged else _with_offsets(call.inputs, results)
 
 

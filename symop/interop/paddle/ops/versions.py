@@ -16,9 +16,14 @@ def version_of(call: Any) -> int:
     return int(written) or 2_006_002
 
 
+def keeps_axis(call: Any) -> bool:
+    """Returns whether a reduction of the last axis leaves an axis of length one: before 2.5."""
+    return version_of(call) < _SCALARS
+
+
 def scalar(call: Any, value: Any) -> Any:
     """Returns a scalar, with shape (1,) in releases before 2.5."""
-    return so.reshape(value, shape=(1,)) if version_of(call) < _SCALARS and not value.ndim else value
+    return so.reshape(value, shape=(1,)) if keeps_axis(call) and not value.ndim else value
 
 
 def scales_epsilon(call: Any) -> bool:
