@@ -110,9 +110,7 @@ class Compiled:
             name: one for name, one in translated.updates.items() if not isinstance(one, Symbol)
         }
         symbols = [one for one in fetched if isinstance(one, Symbol)]
-        updates = {
-            name: one for name, one in translated.updates.items() if isinstance(one, Symbol)
-        }
+        updates = {name: one for name, one in translated.updates.items() if isinstance(one, Symbol)}
         self._created: list[str] = []
         self._fed: list[str] = []
         self.program = self._of(symbols, updates, translated.variables, scope)
@@ -155,7 +153,9 @@ class Compiled:
             self._scope[name] = value
         computed = iter(results)
         count = sum(levels + 1 for levels in self._forms)
-        leaves = iter([self._fixed[i] if i in self._fixed else next(computed) for i in range(count)])
+        leaves = iter(
+            [self._fixed[i] if i in self._fixed else next(computed) for i in range(count)]
+        )
         return [_assembled(levels, leaves) for levels in self._forms]
 
 

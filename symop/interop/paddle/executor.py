@@ -70,7 +70,9 @@ class Executor:
             PaddleError: a variable is missing or unknown, or an operator is not defined.
         """
         values = feed or {}
-        arrays = {key: one for name, value in values.items() for key, one in fed(name, value).items()}
+        arrays = {
+            key: one for name, value in values.items() for key, one in fed(name, value).items()
+        }
         names = [getattr(one, "name", one) for one in fetch_list or ()]
         compiled = self._of(program, arrays, names, global_scope() if scope is None else scope)
         results = compiled(arrays)
@@ -127,7 +129,9 @@ def _require_declared(desc: ProgramDesc, feed: Mapping[str, Type]) -> None:
             raise PaddleError(f"feed: names must be those of variables, got {name!r}")
         shape = variable.shape
         if shape is not None and not _fits(type_.shape, shape):
-            raise PaddleError(f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}")
+            raise PaddleError(
+                f"feed: {name} must have shape {list(shape)}, got {list(type_.shape)}"
+            )
 
 
 def _fits(shape: Sequence[int], declared: Sequence[int]) -> bool:

@@ -31,7 +31,14 @@ _ENGINE = frozenset(
         *("x_data_format", "y_data_format", "data_layout_", "fuse_relu_before_depthwise_conv"),
         *("Scale_x", "Scale_y", "Scale_out", "scale_x", "scale_y", "scale_out", "use_addto"),
         *("@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",),
-        *("grad_inplace", "op_name", "skip_eager_deletion_vars", "force_cpu", "is_test_", "use_global_device"),
+        *(
+            "grad_inplace",
+            "op_name",
+            "skip_eager_deletion_vars",
+            "force_cpu",
+            "is_test_",
+            "use_global_device",
+        ),
     }
 )
 """Attributes that choose Paddle's engine; they do not change values."""
@@ -112,7 +119,13 @@ def operator(
     def define(function: F) -> F:
         for one in types or (function.__name__.rstrip("_"),):
             _TABLE[one] = _definition(
-                one, function, outputs.split(), several.split(), ignored.split(), no_gradient, ragged
+                one,
+                function,
+                outputs.split(),
+                several.split(),
+                ignored.split(),
+                no_gradient,
+                ragged,
             )
         return function
 

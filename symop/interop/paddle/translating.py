@@ -104,7 +104,11 @@ class Translation:
         if name == EMPTY:
             return None
         value = environment.get(name)
-        if value is None and not name.endswith(GRAD) and op.type not in ("conditional_block", "while"):
+        if (
+            value is None
+            and not name.endswith(GRAD)
+            and op.type not in ("conditional_block", "while")
+        ):
             raise PaddleError(f"{op.type}: inputs must have values, got none for {name!r}")
         return value
 
@@ -173,7 +177,11 @@ class Translation:
             if name != EMPTY and target in inputs and is_floating(inputs[target][i])
         ]
         heads = places.stand_for(
-            {s: v for s, v in slots.items() if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner}
+            {
+                s: v
+                for s, v in slots.items()
+                if s.removesuffix(GRAD) in computed and s.endswith(GRAD) and s not in inner
+            }
         )
         declared = places.stand_for({s: v for s, v in slots.items() if s in computed})
         given = {
@@ -188,7 +196,9 @@ class Translation:
         for (slot, i, place), result in zip(wanted, results, strict=True):
             like = inner[place.slot][place.index]
             value = places.filled(result)
-            outputs[slot][i] = so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+            outputs[slot][i] = (
+                so.LoDTensor(value, like.lod) if isinstance(like, so.LoDTensor) else value
+            )
         return outputs
 
     def _forward_inputs(
@@ -207,9 +217,7 @@ class Translation:
             return {slot: values for slot, values in slots.items() if slot in base.slots}
         return {slot: values for slot, values in slots.items() if not slot.endswith(GRAD + GRAD)}
 
-    def _recomputed(
-        self, forward: str, call: Call, before: Call | None, inputs: Slots
-    ) -> Slots:
+    def _recomputed(self, forward: str, call: Call, before: Call | None, inputs: Slots) -> Slots:
         """Returns the outputs of the forward call on other inputs."""
         op = before.op if before is not None else _as_forward(forward, call.op)
         environment = before.environment if before is not None else call.environment

@@ -85,9 +85,7 @@ def soft_relu(X: Any, *, threshold: float = 40.0) -> Any:
 
 
 @operator()
-def selu(
-    X: Any, *, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772
-) -> Any:
+def selu(X: Any, *, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Any:
     return scale * so.elu(X, alpha=alpha)
 
 
@@ -98,7 +96,7 @@ def celu(X: Any, *, alpha: float = 1.0) -> Any:
 
 @operator()
 def thresholded_relu(X: Any, *, threshold: float = 1.0, value: float = 0.0) -> Any:
-    return so.where(X > threshold, X, value)
+    return so.where(threshold < X, X, value)
 
 
 @operator()
@@ -233,7 +231,11 @@ def _kept_scale(probability: float, implementation: str) -> float:
 
 
 @operator(
-    "dropout_grad", "dropout_nd_grad", outputs="X@GRAD", ignored="fix_seed seed axis", no_gradient="Mask"
+    "dropout_grad",
+    "dropout_nd_grad",
+    outputs="X@GRAD",
+    ignored="fix_seed seed axis",
+    no_gradient="Mask",
 )
 def dropout_gradient(
     Mask: Any,

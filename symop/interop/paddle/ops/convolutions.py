@@ -21,7 +21,7 @@ def channels_last(data_format: str) -> bool:
     return data_format.endswith("C")
 
 
-def layout_of(data_format: str, ndim: int) -> str:
+def layout_of(data_format: str, ndim: int) -> Any:
     """Returns the catalogue's name of the order of axes."""
     spatial = "DHW"[5 - ndim :]
     return f"N{spatial}C" if channels_last(data_format) else f"NC{spatial}"
@@ -76,7 +76,12 @@ def _same(length: int, window: int, stride: int) -> tuple[int, int]:
 
 
 @operator(
-    "conv2d", "depthwise_conv2d", "conv3d", outputs="Output", ignored=_FUSED, no_gradient="ResidualData"
+    "conv2d",
+    "depthwise_conv2d",
+    "conv3d",
+    outputs="Output",
+    ignored=_FUSED,
+    no_gradient="ResidualData",
 )
 def convolution(
     Input: Any,

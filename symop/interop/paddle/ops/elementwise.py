@@ -93,7 +93,12 @@ def sum_(X: Values) -> Any:
 
 @operator()
 def scale(
-    X: Any, ScaleTensor: Any = None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
+    X: Any,
+    ScaleTensor: Any = None,
+    *,
+    scale: float = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
 ) -> Any:
     factor = scale if ScaleTensor is None else so.reshape(ScaleTensor, shape=())
     if bias == 0:
@@ -182,7 +187,11 @@ def lerp(X: Any, Y: Any, Weight: Any) -> Any:
 
 @operator(no_gradient="X Y", ignored="axis")
 def equal_all(X: Any, Y: Any, *, call: Any) -> Any:
-    same = so.all(so.equal(X, Y)) if X.shape == Y.shape else so.full(shape=(), fill_value=False, dtype="bool")
+    same = (
+        so.all(so.equal(X, Y))
+        if X.shape == Y.shape
+        else so.full(shape=(), fill_value=False, dtype="bool")
+    )
     return scalar(call, same)
 
 

@@ -140,7 +140,9 @@ def temporal_shift(
     padded = so.pad(clips, pad_width=((0, 0), (1, 1), (0, 0), (0, 0), (0, 0)))
     pieces = [
         so.slice(
-            padded, begin=(None, start, low, None, None), end=(None, start + seg_num, high, None, None)
+            padded,
+            begin=(None, start, low, None, None),
+            end=(None, start + seg_num, high, None, None),
         )
         for start, low, high in ((0, 0, first), (2, first, second), (1, second, c))
         if high > low
@@ -202,13 +204,19 @@ def grid_sampler(
     if mode not in ("bilinear", "nearest"):
         raise PaddleError(f"grid_sampler: mode must be bilinear or nearest, got {mode!r}")
     if padding_mode not in ("zeros", "border"):
-        raise PaddleError(f"grid_sampler: padding_mode must be zeros or border, got {padding_mode!r}")
+        raise PaddleError(
+            f"grid_sampler: padding_mode must be zeros or border, got {padding_mode!r}"
+        )
     lengths = X.shape[3], X.shape[2]
     places = []
     for i, length in enumerate(lengths):
         unit = so.squeeze(so.slice_axis(Grid, axis=3, begin=i, end=i + 1), axis=3)
-        place = (unit + 1) * (0.5 * (length - 1)) if align_corners else ((unit + 1) * length - 1) * 0.5
-        places.append(so.clip(place, low=0.0, high=length - 1.0) if padding_mode == "border" else place)
+        place = (
+            (unit + 1) * (0.5 * (length - 1)) if align_corners else ((unit + 1) * length - 1) * 0.5
+        )
+        places.append(
+            so.clip(place, low=0.0, high=length - 1.0) if padding_mode == "border" else place
+        )
     xs, ys = places
     if mode == "nearest":
         return _sampled(X, so.round(xs), so.round(ys))

@@ -64,7 +64,12 @@ def masked_select(X: Any, Mask: Any) -> Any:
     raise _shapes("masked_select", "multiply by the mask, or use where")
 
 
-@operator("unique", outputs="Out Index", no_gradient="X", ignored="dtype return_index return_inverse return_counts axis is_sorted")
+@operator(
+    "unique",
+    outputs="Out Index",
+    no_gradient="X",
+    ignored="dtype return_index return_inverse return_counts axis is_sorted",
+)
 def unique(X: Any) -> Any:
     raise _shapes("unique", "find distinct values before they are fed")
 

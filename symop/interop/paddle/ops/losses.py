@@ -46,9 +46,7 @@ def cross_entropy2(X: Any, Label: Any, *, ignore_index: int = -100) -> Any:
 
 
 @operator(outputs="Y", no_gradient="Label")
-def cross_entropy(
-    X: Any, Label: Any, *, soft_label: bool = False, ignore_index: int = -100
-) -> Any:
+def cross_entropy(X: Any, Label: Any, *, soft_label: bool = False, ignore_index: int = -100) -> Any:
     if soft_label:
         return so.negative(so.sum(so.log(X) * Label, axis=-1, keepdims=True))
     return _picked(so.log(X), Label, -1, ignore_index)
@@ -91,9 +89,7 @@ def smooth_l1_loss(
 ) -> Any:
     difference = X - Y if InsideWeight is None else (X - Y) * InsideWeight
     size, square = so.abs(difference), sigma * sigma
-    loss = so.where(
-        size < 1 / square, 0.5 * square * so.square(difference), size - 0.5 / square
-    )
+    loss = so.where(size < 1 / square, 0.5 * square * so.square(difference), size - 0.5 / square)
     loss = loss if OutsideWeight is None else loss * OutsideWeight
     flat = so.reshape(loss, shape=(loss.shape[0], -1))
     return so.sum(flat, axis=1, keepdims=True), difference
@@ -114,7 +110,9 @@ def _reduced(name: str, loss: Any, reduction: str, call: Any) -> Any:
     if reduction == "none":
         return loss
     if reduction not in ("mean", "sum", "batchmean"):
-        raise PaddleError(f"{name}: reduction must be none, mean, sum or batchmean, got {reduction!r}")
+        raise PaddleError(
+            f"{name}: reduction must be none, mean, sum or batchmean, got {reduction!r}"
+        )
     if reduction == "mean":
         return scalar(call, so.mean(loss))
     total = so.sum(loss)

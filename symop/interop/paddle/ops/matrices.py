@@ -16,8 +16,10 @@ def mul(X: Any, Y: Any, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1) -> 
     return so.reshape(so.matmul(x, y), shape=(*rows, *columns))
 
 
-@operator(ignored="head_number fused_reshape_Out fused_transpose_Out fused_reshape_X "
-          "fused_transpose_X fused_reshape_Y fused_transpose_Y")
+@operator(
+    ignored="head_number fused_reshape_Out fused_transpose_Out fused_reshape_X "
+    "fused_transpose_X fused_reshape_Y fused_transpose_Y"
+)
 def matmul(
     X: Any, Y: Any, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0
 ) -> Any:
@@ -27,8 +29,10 @@ def matmul(
     return product if alpha == 1 else so.multiply(product, alpha)
 
 
-@operator(ignored="fused_reshape_Out fused_transpose_Out fused_reshape_X fused_transpose_X "
-          "fused_reshape_Y fused_transpose_Y")
+@operator(
+    ignored="fused_reshape_Out fused_transpose_Out fused_reshape_X fused_transpose_X "
+    "fused_reshape_Y fused_transpose_Y"
+)
 def matmul_v2(X: Any, Y: Any, *, trans_x: bool = False, trans_y: bool = False) -> Any:
     return _product(X, Y, trans_x, trans_y)
 
@@ -56,7 +60,12 @@ def dot(X: Any, Y: Any, *, call: Any) -> Any:
 
 @operator()
 def addmm(
-    Input: Any, X: Any, Y: Any, *, Alpha: float = 1.0, Beta: float = 1.0  # noqa: N803
+    Input: Any,
+    X: Any,
+    Y: Any,
+    *,
+    Alpha: float = 1.0,
+    Beta: float = 1.0,  # noqa: N803
 ) -> Any:
     return Beta * Input + Alpha * so.matmul(X, Y)
 
@@ -80,7 +89,7 @@ def bilinear_tensor_product(X: Any, Y: Any, Weight: Any, Bias: Any = None) -> An
 
 @operator()
 def trace(Input: Any, *, offset: int = 0, axis1: int = 0, axis2: int = 1, call: Any) -> Any:
-    diagonal = so.diagonal(Input, k=offset, axis1=axis1, axis2=axis2)
+    diagonal = so.diagonal(Input, offset=offset, axis1=axis1, axis2=axis2)
     return scalar(call, so.sum(diagonal, axis=-1))
 
 

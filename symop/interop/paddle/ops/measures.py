@@ -51,7 +51,10 @@ def argsort(X: Any, *, axis: int = -1, descending: bool = False, stable: bool = 
     return so.take_along_axis(X, order, axis=axis), order
 
 
-@operator(outputs="OutMeanIou OutWrong OutCorrect", no_gradient="Predictions Labels InWrongs InCorrects InMeanIou")
+@operator(
+    outputs="OutMeanIou OutWrong OutCorrect",
+    no_gradient="Predictions Labels InWrongs InCorrects InMeanIou",
+)
 def mean_iou(Predictions: Any, Labels: Any, *, num_classes: int) -> Any:
     found, given = (
         so.one_hot(so.reshape(one, shape=(-1,)), num_classes=num_classes, dtype="float32")

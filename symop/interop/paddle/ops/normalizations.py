@@ -15,7 +15,8 @@ def _along(value: Any, axis: int, ndim: int) -> Any:
 
 
 def _channel_axis(x: Any, layout: str) -> int:
-    return x.ndim - 1 if layout.endswith("C") and x.ndim > 2 else min(1, x.ndim - 1)
+    ndim = int(x.ndim)
+    return ndim - 1 if layout.endswith("C") and ndim > 2 else min(1, ndim - 1)
 
 
 @operator(
@@ -107,8 +108,11 @@ def instance_norm(X: Any, Scale: Any = None, Bias: Any = None, *, epsilon: float
     return result, so.reshape(mean, shape=flat), so.reshape(slope, shape=flat)
 
 
-@operator(outputs="Y Means Scales", no_gradient="BatchSize BatchSum BatchSquareSum",
-          ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon summary_decay_rate data_layout")
+@operator(
+    outputs="Y Means Scales",
+    no_gradient="BatchSize BatchSum BatchSquareSum",
+    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon summary_decay_rate data_layout",
+)
 def data_norm(X: Any, BatchSize: Any, BatchSum: Any, BatchSquareSum: Any) -> Any:
     means, scales = BatchSum / BatchSize, so.sqrt(BatchSize / BatchSquareSum)
     return (X - means) * scales, means, scales
@@ -130,9 +134,7 @@ def lrn(
     widths[2 * axis : 2 * axis + 2] = [before, n - 1 - before]
     squares = so.pad(so.square(X), pad_width=_pairs(widths))
     count = X.shape[axis]
-    total = so.add_n(
-        *(so.slice_axis(squares, axis=axis, begin=i, end=i + count) for i in range(n))
-    )
+    total = so.add_n(*(so.slice_axis(squares, axis=axis, begin=i, end=i + count) for i in range(n)))
     middle = k + alpha * total
     return X * so.power(middle, -beta), middle
 

@@ -95,7 +95,9 @@ def lars_momentum(
     epsilon: float = 0.0,
     rescale_grad: float = 1.0,
 ) -> Any:
-    decays = [lars_weight_decay] if isinstance(lars_weight_decay, float) else list(lars_weight_decay)
+    decays = (
+        [lars_weight_decay] if isinstance(lars_weight_decay, float) else list(lars_weight_decay)
+    )
     steps = [
         _lars(*each, mu, lars_coeff, decays[i if len(decays) > 1 else 0], epsilon, rescale_grad)
         for i, each in enumerate(zip(Param, Grad, Velocity, LearningRate, strict=True))
@@ -248,9 +250,7 @@ def adamax(
 
 
 @operator(outputs="ParamOut MomentOut", ignored="multi_precision")
-def adagrad(
-    Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6
-) -> Any:
+def adagrad(Param: Any, Grad: Any, Moment: Any, LearningRate: Any, *, epsilon: float = 1e-6) -> Any:
     grad = _dense(Grad)
     moment = Moment + so.square(grad)
     return _moved(Param, _rate(LearningRate) * grad / (so.sqrt(moment) + epsilon)), moment

@@ -102,7 +102,9 @@ def _counts(
         starts = np.arange((n + before + reach - k) // stride + 1) * stride - before
         low, high = (0, n) if exclusive else (-before, n + after)
         inside = np.minimum(starts + k, high) - np.maximum(starts, low)
-        counts = np.multiply.outer(counts, np.full_like(starts, k) if whole else np.maximum(inside, 1))
+        counts = np.multiply.outer(
+            counts, np.full_like(starts, k) if whole else np.maximum(inside, 1)
+        )
     return counts
 
 
@@ -138,9 +140,7 @@ def _places(
     padded = np.pad(ids, widths, constant_values=-1)
     outer = np.indices(shape[2:])
     inner = np.indices(kernel).reshape(len(kernel), -1)
-    at = [
-        outer[i][..., None] * strides[i] + inner[i] for i in range(len(kernel))
-    ]
+    at = [outer[i][..., None] * strides[i] + inner[i] for i in range(len(kernel))]
     windows = padded[(0, 0, *at)]
     flat = so.reshape(x, shape=(*x.shape[:2], -1))
     taken = so.take(flat, np.maximum(windows, 0), axis=2)

@@ -23,9 +23,7 @@ _NUMBERED = ("identity", "sigmoid", "tanh", "relu")
 def _function(name: str | int) -> Callable[..., Any]:
     chosen = _NUMBERED[name] if isinstance(name, int) else name
     if chosen not in _FUNCTIONS:
-        raise PaddleError(
-            f"activation: it must be one of {', '.join(_FUNCTIONS)}, got {chosen!r}"
-        )
+        raise PaddleError(f"activation: it must be one of {', '.join(_FUNCTIONS)}, got {chosen!r}")
     return _FUNCTIONS[chosen]
 
 
@@ -94,7 +92,11 @@ def lstm(
     x, weight = ragged("lstm", Input), data_of(Weight)
     width = weight.shape[0]
     bias = so.reshape(data_of(Bias), shape=(-1,))
-    peepholes = _parts(so.slice_axis(bias, axis=0, begin=4 * width, end=7 * width), 3) if use_peepholes else None
+    peepholes = (
+        _parts(so.slice_axis(bias, axis=0, begin=4 * width, end=7 * width), 3)
+        if use_peepholes
+        else None
+    )
     gated = like(x, x.data + so.slice_axis(bias, axis=0, begin=0, end=4 * width))
     cell_of = _lstm_cell(peepholes, gate_activation, cell_activation, candidate_activation)
 
@@ -129,7 +131,10 @@ def _lstm_cell(
 
 
 @operator(
-    "lstmp", outputs="Projection Cell BatchGate BatchCellPreAct BatchHidden", ragged=True, ignored="is_test"
+    "lstmp",
+    outputs="Projection Cell BatchGate BatchCellPreAct BatchHidden",
+    ragged=True,
+    ignored="is_test",
 )
 def lstmp(
     Input: Any,
@@ -151,7 +156,11 @@ def lstmp(
     x, weight, projection = ragged("lstmp", Input), data_of(Weight), data_of(ProjWeight)
     width, shown = projection.shape
     bias = so.reshape(data_of(Bias), shape=(-1,))
-    peepholes = _parts(so.slice_axis(bias, axis=0, begin=4 * width, end=7 * width), 3) if use_peepholes else None
+    peepholes = (
+        _parts(so.slice_axis(bias, axis=0, begin=4 * width, end=7 * width), 3)
+        if use_peepholes
+        else None
+    )
     gated = like(x, x.data + so.slice_axis(bias, axis=0, begin=0, end=4 * width))
     cell_of = _lstm_cell(peepholes, gate_activation, cell_activation, candidate_activation)
     if cell_clip > 0:
@@ -171,7 +180,10 @@ def lstmp(
 
 
 @operator(
-    "gru", outputs="Hidden BatchGate BatchResetHiddenPrev BatchHidden", ragged=True, ignored="is_test"
+    "gru",
+    outputs="Hidden BatchGate BatchResetHiddenPrev BatchHidden",
+    ragged=True,
+    ignored="is_test",
 )
 def gru(
     Input: Any,
@@ -253,8 +265,13 @@ def lstm_unit(X: Any, C_prev: Any, *, forget_bias: float = 0.0) -> Any:
 # Padded sequences ----------------------------------------------------------------------------
 
 
-@operator("rnn", outputs="Out State DropoutState Reserve", several="State",
-          no_gradient="SequenceLength", ignored="seed input_size")
+@operator(
+    "rnn",
+    outputs="Out State DropoutState Reserve",
+    several="State",
+    no_gradient="SequenceLength",
+    ignored="seed input_size",
+)
 def rnn(
     Input: Any,
     PreState: Values,

@@ -57,7 +57,12 @@ for _name, _function in _REDUCTIONS.items():
 
 @operator()
 def logsumexp(
-    X: Any, *, axis: Sequence[int] = (0,), keepdim: bool = False, reduce_all: bool = False, call: Any
+    X: Any,
+    *,
+    axis: Sequence[int] = (0,),
+    keepdim: bool = False,
+    reduce_all: bool = False,
+    call: Any,
 ) -> Any:
     return scalar(call, so.logsumexp(X, axis=_axes(X, axis, reduce_all), keepdims=keepdim))
 

@@ -44,7 +44,7 @@ def last_offsets(x: Any) -> Any:
     return _symbolic(x.lod[-1])
 
 
-_POOLS = {
+_POOLS: dict[str, Any] = {
     "AVERAGE": "mean",
     "SUM": "sum",
     "SQRT": "sqrt",
@@ -55,7 +55,9 @@ _POOLS = {
 
 
 @operator(outputs="Out MaxIndex", ragged=True, ignored=_FUSED)
-def sequence_pool(X: Any, *, pooltype: str = "AVERAGE", pad_value: float = 0.0, is_test: bool = False) -> Any:
+def sequence_pool(
+    X: Any, *, pooltype: str = "AVERAGE", pad_value: float = 0.0, is_test: bool = False
+) -> Any:
     x = ragged("sequence_pool", X)
     if pooltype not in _POOLS:
         raise PaddleError(
@@ -94,11 +96,12 @@ def sequence_concat(X: Values) -> Any:
 def sequence_slice(X: Any, Offset: Any, Length: Any) -> Any:
     x = ragged("sequence_slice", X)
     total = sum(numbers("sequence_slice: Length", Length))
-    begin, length = (
-        so.reshape(data_of(one), shape=(-1,)) for one in (Offset, Length)
-    )
+    begin, length = (so.reshape(data_of(one), shape=(-1,)) for one in (Offset, Length))
     data, offsets = so.sequence_slice(
-        x.data, last_offsets(x), so.cast(begin, dtype="int32"), so.cast(length, dtype="int32"),
+        x.data,
+        last_offsets(x),
+        so.cast(begin, dtype="int32"),
+        so.cast(length, dtype="int32"),
         total_length=total,
     )
     return so.LoDTensor(data, [offsets])
@@ -216,7 +219,9 @@ def sequence_unpad(X: Any, Length: Any) -> Any:
 
 
 @operator(ragged=True, no_gradient="Y")
-def lod_reset(X: Any, Y: Any = None, *, target_lod: Sequence[int] = (), append: bool = False) -> Any:
+def lod_reset(
+    X: Any, Y: Any = None, *, target_lod: Sequence[int] = (), append: bool = False
+) -> Any:
     if isinstance(Y, so.LoDTensor):
         lod = Y.lod
     elif Y is not None:
@@ -258,7 +263,9 @@ def sequence_scatter(X: Any, Ids: Any, Updates: Any) -> Any:
 
 @operator(outputs="Y", no_gradient="X MaxLenTensor")
 def sequence_mask(X: Any, MaxLenTensor: Any = None, *, maxlen: int = -1, out_dtype: int = 3) -> Any:
-    size = maxlen if MaxLenTensor is None else numbers("sequence_mask: MaxLenTensor", MaxLenTensor)[0]
+    size = (
+        maxlen if MaxLenTensor is None else numbers("sequence_mask: MaxLenTensor", MaxLenTensor)[0]
+    )
     if size < 0:
         size = int(known("sequence_mask: without maxlen, X", X).max(initial=0))
     return so.cast(so.length_mask(X, size=size), dtype=dtype_of(out_dtype))

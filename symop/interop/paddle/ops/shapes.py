@@ -24,7 +24,9 @@ def _lengths(X: Any, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 @operator("reshape2", "reshape", outputs="Out XShape")
-def reshape2(X: Any, Shape: Any = None, ShapeTensor: Values | None = None, *, shape: Sequence[int] = ()) -> Any:
+def reshape2(
+    X: Any, Shape: Any = None, ShapeTensor: Values | None = None, *, shape: Sequence[int] = ()
+) -> Any:
     if ShapeTensor:
         shape = [numbers("reshape2: ShapeTensor", one)[0] for one in ShapeTensor]
     elif Shape is not None:
@@ -100,7 +102,7 @@ def _filled(values: Values, axis: int, sections: Sequence[int]) -> Values:
 def split(
     X: Any,
     AxisTensor: Any = None,
-    SectionsTensorList: Values| None = None,
+    SectionsTensorList: Values | None = None,
     *,
     axis: int = 0,
     num: int = 0,
@@ -111,12 +113,17 @@ def split(
     if SectionsTensorList:
         parts = [numbers("split: SectionsTensorList", one)[0] for one in SectionsTensorList]
     if not parts:
-        return [so.split(X, sections=num, axis=at)] if num == 1 else list(so.split(X, sections=num, axis=at))
+        return (
+            [so.split(X, sections=num, axis=at)]
+            if num == 1
+            else list(so.split(X, sections=num, axis=at))
+        )
     rest = X.shape[at] - sum(one for one in parts if one >= 0)
     parts = [rest if one < 0 else one for one in parts]
     ends = [sum(parts[: i + 1]) for i in range(len(parts))]
     return [
-        so.slice_axis(X, axis=at, begin=end - n, end=end) for n, end in zip(parts, ends, strict=True)
+        so.slice_axis(X, axis=at, begin=end - n, end=end)
+        for n, end in zip(parts, ends, strict=True)
     ]
 
 
@@ -276,7 +283,12 @@ def strided_slice(
 
 @operator(no_gradient="Y Offsets")
 def crop(
-    X: Any, Y: Any = None, Offsets: Any = None, *, offsets: Sequence[int] = (), shape: Sequence[int] = ()
+    X: Any,
+    Y: Any = None,
+    Offsets: Any = None,
+    *,
+    offsets: Sequence[int] = (),
+    shape: Sequence[int] = (),
 ) -> Any:
     lengths = shape if Y is None else Y.shape
     return _cropped(X, _given("crop", offsets, Offsets, None), lengths)
@@ -315,7 +327,13 @@ def _width_pairs(widths: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(widths[::2], widths[1::2], strict=True))
 
 
-_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "replicate": "edge", "circular": "wrap"}
+_MODES: dict[str, Any] = {
+    "constant": "constant",
+    "reflect": "reflect",
+    "edge": "edge",
+    "replicate": "edge",
+    "circular": "wrap",
+}
 
 
 @operator(no_gradient="Paddings")
@@ -353,7 +371,7 @@ def _padded(
         raise PaddleError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")
     none = ((0, 0),)
     widths = (*none, *pairs, *none) if data_format.endswith("C") else (*none, *none, *pairs)
-    filling = {"constant_value": value} if mode == "constant" else {}
+    filling: dict[str, Any] = {"constant_value": value} if mode == "constant" else {}
     return so.pad(x, pad_width=widths, mode=_MODES[mode], **filling)
 
 
