@@ -1,5 +1,7 @@
 """Every operator of Paddle's table against its definition in NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.special
@@ -1112,7 +1114,7 @@ case(
 def lstm_rows(x, weight, bias, starts, reverse):
     out, width = np.zeros((len(x), weight.shape[0])), weight.shape[0]
     i_c, f_c, o_c = np.split(bias[4 * width :], 3)
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in itertools.pairwise(starts):
         h, c = np.zeros(width), np.zeros(width)
         for t in reversed(range(start, stop)) if reverse else range(start, stop):
             g, i, f, o = np.split(x[t] + bias[: 4 * width] + h @ weight, 4)
@@ -1149,7 +1151,7 @@ def gru_step(x, h, weight):
 
 def gru_rows(x, weight, starts):
     out = np.zeros((len(x), weight.shape[0]))
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in itertools.pairwise(starts):
         h = np.zeros(weight.shape[0])
         for t in range(start, stop):
             h = out[t] = gru_step(x[t], h, weight)

@@ -31,7 +31,7 @@ def index_sample(X: Any, Index: Any) -> Any:
 
 
 @operator("take_along_axis", outputs="Result", no_gradient="Index")
-def take_along_axis(Input: Any, Index: Any, *, Axis: int = 0) -> Any:  # noqa: N803
+def take_along_axis(Input: Any, Index: Any, *, Axis: int = 0) -> Any:
     return so.take_along_axis(Input, Index, axis=Axis)
 
 

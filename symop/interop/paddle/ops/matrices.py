@@ -65,7 +65,7 @@ def addmm(
     Y: Any,
     *,
     Alpha: float = 1.0,
-    Beta: float = 1.0,  # noqa: N803
+    Beta: float = 1.0,
 ) -> Any:
     return Beta * Input + Alpha * so.matmul(X, Y)
 

@@ -154,10 +154,7 @@ def adam(
     grad = _dense(Grad)
     moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
     powers = Beta1Pow * b1, Beta2Pow * b2
-    if _holds_rows(Grad) and _is_in_place(call):
-        used = powers
-    else:
-        used = Beta1Pow, Beta2Pow
+    used = powers if _holds_rows(Grad) and _is_in_place(call) else (Beta1Pow, Beta2Pow)
     left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
     eps = eps * root if scales_epsilon(call) else eps
     step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)
