@@ -204,7 +204,7 @@ class Translation:
     def _forward_inputs(
         self, forward: str, base: Definition, slots: Slots, before: Call | None
     ) -> Slots:
-        """Returns the inputs of the forward call: those that the gradient call declares, or else those it had."""
+        """Returns the inputs of the forward call: as the gradient call declares, or as it had."""
         if before is not None:
             return {slot: slots.get(slot, values) for slot, values in before.inputs.items()}
         if forward == base.type:

@@ -66,7 +66,8 @@ def padding_pairs(
     if len(paddings) == 2 * len(lengths):
         return tuple(zip(paddings[::2], paddings[1::2], strict=True))
     raise PaddleError(
-        f"{name}: paddings must be {len(lengths)} or {2 * len(lengths)} numbers, got {list(paddings)}"
+        f"{name}: paddings must be {len(lengths)} or {2 * len(lengths)} numbers, "
+        f"got {list(paddings)}"
     )
 
 

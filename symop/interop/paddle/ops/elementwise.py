@@ -12,8 +12,8 @@ from symop.interop.paddle.ops.versions import scalar
 def aligned(x: Any, y: Any, axis: int) -> Any:
     """Returns ``y`` with axes of length one, so that its first axis meets ``axis`` of ``x``.
 
-    Paddle broadcasts ``y`` of shape (3, 4) to ``x`` of shape (2, 3, 4, 5) with ``axis=1``; -1 aligns
-    the last axes, as NumPy does. Trailing axes of ``y`` of length one are left out first.
+    Paddle broadcasts ``y`` of shape (3, 4) to ``x`` of shape (2, 3, 4, 5) with ``axis=1``; -1
+    aligns the last axes, as NumPy does. Trailing axes of ``y`` of length one are left out first.
     """
     if axis == -1 or y.ndim > x.ndim:
         return y

@@ -111,7 +111,8 @@ def instance_norm(X: Any, Scale: Any = None, Bias: Any = None, *, epsilon: float
 @operator(
     outputs="Y Means Scales",
     no_gradient="BatchSize BatchSum BatchSquareSum",
-    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon summary_decay_rate data_layout",
+    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon "
+    "summary_decay_rate data_layout",
 )
 def data_norm(X: Any, BatchSize: Any, BatchSum: Any, BatchSquareSum: Any) -> Any:
     means, scales = BatchSum / BatchSize, so.sqrt(BatchSize / BatchSquareSum)

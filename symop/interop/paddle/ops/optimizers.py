@@ -1,7 +1,7 @@
 """Updates of parameters; learning rates have shape (1,).
 
-A gradient that holds rows alone updates the whole table like the dense gradient, unless the operator
-is lazy.
+A gradient that holds rows alone updates the whole table like the dense gradient, unless the
+operator is lazy.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,8 @@ def momentum(
 ) -> Any:
     if regularization_method not in ("", "l2_decay"):
         raise PaddleError(
-            f"momentum: regularization_method must be '' or 'l2_decay', got {regularization_method!r}"
+            "momentum: regularization_method must be '' or 'l2_decay', "
+            f"got {regularization_method!r}"
         )
     grad = Grad if rescale_grad == 1 else so.multiply(Grad, rescale_grad)
     if regularization_method:
