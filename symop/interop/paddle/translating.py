@@ -275,7 +275,8 @@ def _called(definition: Definition, call: Call) -> Slots:
     unknown = sorted(call.inputs.keys() - definition.slots.keys())
     if unknown:
         raise PaddleError(
-            f"{definition.type}: slots must be among {', '.join(definition.slots)}, got {unknown[0]!r}"
+            f"{definition.type}: slots must be among {', '.join(definition.slots)}, "
+            f"got {unknown[0]!r}"
         )
     lacking = sorted(one for one in definition.required if not call.inputs.get(one))
     if lacking:
