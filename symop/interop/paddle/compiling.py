@@ -177,7 +177,7 @@ def fed(name: str, value: Any) -> dict[str, Any]:
 
     Args:
         name: the variable.
-        value: an array, a ``LoDTensor``, or a pair of an array and a list of lengths for each level.
+        value: an array, a ``LoDTensor``, or an array and a list of lengths for each level.
 
     Raises:
         PaddleError: an integer does not fit into the integers of JAX.

@@ -9,6 +9,7 @@ call may omit have the default None, slots of several values are annotated ``Val
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, TypeAlias, TypeVar
 
 from symop.interop.paddle.errors import PaddleError
@@ -29,6 +30,7 @@ _ENGINE = frozenset(
         *("workspace_size_MB", "exhaustive_search", "force_fp32_output", "with_quant_attr"),
         *("x_data_format", "y_data_format", "data_layout_", "fuse_relu_before_depthwise_conv"),
         *("Scale_x", "Scale_y", "Scale_out", "scale_x", "scale_y", "scale_out", "use_addto"),
+        *("@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@",),
         *(
             "grad_inplace",
             "op_name",
@@ -152,13 +154,20 @@ def _definition(
         outputs=tuple(outputs),
         several=frozenset(several),
         attributes={
-            key: one.default for key, one in parameters.items() if one.kind is one.KEYWORD_ONLY
+            key.removesuffix("_"): one.default
+            for key, one in parameters.items()
+            if one.kind is one.KEYWORD_ONLY
         },
         ignored=frozenset(ignored),
         needs_call=needs_call,
         ragged=ragged,
         differentiable=frozenset(inputs) - frozenset(no_gradient.split()),
     )
+
+
+def keywords_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns attributes under the names of parameters: ``lambda`` is ``lambda_`` in Python."""
+    return {f"{key}_" if iskeyword(key) else key: one for key, one in attributes.items()}
 
 
 def _slot(parameter: str) -> str:

@@ -22,7 +22,14 @@ from symop.interop.paddle.gradients import (
     forward_type,
     output_slot,
 )
-from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of
+from symop.interop.paddle.operators import (
+    EMPTY,
+    GRAD,
+    Definition,
+    find,
+    keywords_of,
+    parameter_of,
+)
 from symop.interop.paddle.values import data_of, is_floating
 from symop.symbol.symbol import Symbol
 
@@ -131,13 +138,17 @@ class Translation:
                 if values and values[0] is not None:
                     self._calls[call.op.type, slot, _identity(values[0])].append(call)
 
-    def _forward_call(self, forward: str, slots: Slots) -> Call | None:
-        """Returns the latest call of ``forward`` with the same values in the slots that both have."""
+    def _forward_call(self, forward: str, slots: Slots, op: OpDesc) -> Call | None:
+        """Returns the latest call of ``forward`` that a gradient call ``op`` belongs to.
+
+        Both have the same values in the slots that both have, and the same attributes.
+        """
         for slot, values in slots.items():
             if not values or values[0] is None:
                 continue
             for one in reversed(self._calls.get((forward, slot, _identity(values[0])), ())):
-                if _agree({**one.inputs, **one.outputs}, slots):
+                same = _agree({**one.inputs, **one.outputs}, slots)
+                if same and _have_equal_attributes(one.op, op):
                     return one
         return None
 
@@ -150,7 +161,7 @@ class Translation:
             raise PaddleError(f"{call.op.type}: no operator {_base(forward)!r} is defined here")
         known = {*base.slots, *base.outputs}
         slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
-        before = self._forward_call(forward, slots)
+        before = self._forward_call(forward, slots, call.op)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
@@ -193,7 +204,7 @@ class Translation:
     def _forward_inputs(
         self, forward: str, base: Definition, slots: Slots, before: Call | None
     ) -> Slots:
-        """Returns the inputs of the forward call: those that the gradient call declares, or else those it had."""
+        """Returns the inputs of the forward call: as the gradient call declares, or as it had."""
         if before is not None:
             return {slot: slots.get(slot, values) for slot, values in before.inputs.items()}
         if forward == base.type:
@@ -235,6 +246,17 @@ def _identity(value: Any) -> int:
     return id(data.node) if isinstance(data, Symbol) else id(data)
 
 
+def _have_equal_attributes(one: OpDesc, other: OpDesc) -> bool:
+    """Returns whether two calls have equal attributes, of those that both have."""
+    definition = find(one.type)
+    names = definition.attributes if definition is not None else ()
+    return all(
+        one.attrs[name] == other.attrs[name]
+        for name in names
+        if name in one.attrs and name in other.attrs
+    )
+
+
 def _agree(slots: Slots, others: Slots) -> bool:
     return all(
         len(values) == len(slots[slot])
@@ -253,7 +275,8 @@ def _called(definition: Definition, call: Call) -> Slots:
     unknown = sorted(call.inputs.keys() - definition.slots.keys())
     if unknown:
         raise PaddleError(
-            f"{definition.type}: slots must be among {', '.join(definition.slots)}, got {unknown[0]!r}"
+            f"{definition.type}: slots must be among {', '.join(definition.slots)}, "
+            f"got {unknown[0]!r}"
         )
     lacking = sorted(one for one in definition.required if not call.inputs.get(one))
     if lacking:
@@ -265,7 +288,7 @@ def _called(definition: Definition, call: Call) -> Slots:
     }
     if definition.needs_call:
         arguments["call"] = call
-    results = _by_slot(definition, definition.function(**arguments, **attributes))
+    results = _by_slot(definition, definition.function(**arguments, **keywords_of(attributes)))
     return results if definition.ragged else _with_offsets(call.inputs, results)
 
 

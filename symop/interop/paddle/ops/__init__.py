@@ -8,6 +8,8 @@ from symop.interop.paddle.ops import (
     convolutions,
     creation,
     elementwise,
+    images,
+    indexing,
     losses,
     matrices,
     measures,
@@ -15,10 +17,12 @@ from symop.interop.paddle.ops import (
     optimizers,
     pooling,
     randomness,
+    recurrent,
     reductions,
     sequences,
     shapes,
     tables,
+    trees,
 )
 
 __all__ = [
@@ -26,6 +30,8 @@ __all__ = [
     "convolutions",
     "creation",
     "elementwise",
+    "images",
+    "indexing",
     "losses",
     "matrices",
     "measures",
@@ -33,8 +39,10 @@ __all__ = [
     "optimizers",
     "pooling",
     "randomness",
+    "recurrent",
     "reductions",
     "sequences",
     "shapes",
     "tables",
+    "trees",
 ]

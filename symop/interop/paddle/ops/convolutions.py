@@ -21,7 +21,7 @@ def channels_last(data_format: str) -> bool:
     return data_format.endswith("C")
 
 
-def layout_of(data_format: str, ndim: int) -> str:
+def layout_of(data_format: str, ndim: int) -> Any:
     """Returns the catalogue's name of the order of axes."""
     spatial = "DHW"[5 - ndim :]
     return f"N{spatial}C" if channels_last(data_format) else f"NC{spatial}"
@@ -66,7 +66,8 @@ def padding_pairs(
     if len(paddings) == 2 * len(lengths):
         return tuple(zip(paddings[::2], paddings[1::2], strict=True))
     raise PaddleError(
-        f"{name}: paddings must be {len(lengths)} or {2 * len(lengths)} numbers, got {list(paddings)}"
+        f"{name}: paddings must be {len(lengths)} or {2 * len(lengths)} numbers, "
+        f"got {list(paddings)}"
     )
 
 

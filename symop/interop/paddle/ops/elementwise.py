@@ -6,13 +6,14 @@ from typing import Any
 import symop as so
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
+from symop.interop.paddle.ops.versions import scalar
 
 
 def aligned(x: Any, y: Any, axis: int) -> Any:
     """Returns ``y`` with axes of length one, so that its first axis meets ``axis`` of ``x``.
 
-    Paddle broadcasts ``y`` of shape (3, 4) to ``x`` of shape (2, 3, 4, 5) with ``axis=1``; -1 aligns
-    the last axes, as NumPy does. Trailing axes of ``y`` of length one are left out first.
+    Paddle broadcasts ``y`` of shape (3, 4) to ``x`` of shape (2, 3, 4, 5) with ``axis=1``; -1
+    aligns the last axes, as NumPy does. Trailing axes of ``y`` of length one are left out first.
     """
     if axis == -1 or y.ndim > x.ndim:
         return y
@@ -110,6 +111,109 @@ def scale(
 @operator()
 def cast(X: Any, *, in_dtype: int = 5, out_dtype: int = 5) -> Any:
     return so.cast(X, dtype=dtype_of(out_dtype))
+
+
+@operator()
+def minus(X: Any, Y: Any) -> Any:
+    return so.subtract(X, Y)
+
+
+@operator("elementwise_fmax", "fmax")
+def fmax(X: Any, Y: Any, *, axis: int = -1) -> Any:
+    y = aligned(X, Y, axis)
+    return so.where(so.isnan(X), y, so.where(so.isnan(y), X, so.maximum(X, y)))
+
+
+@operator("elementwise_fmin", "fmin")
+def fmin(X: Any, Y: Any, *, axis: int = -1) -> Any:
+    y = aligned(X, Y, axis)
+    return so.where(so.isnan(X), y, so.where(so.isnan(y), X, so.minimum(X, y)))
+
+
+_TESTS: dict[str, Callable[..., Any]] = {
+    "isfinite_v2": so.isfinite,
+    "isinf_v2": so.isinf,
+    "isnan_v2": so.isnan,
+    "bitwise_not": so.bitwise_invert,
+}
+
+
+def _test(name: str, function: Callable[..., Any]) -> None:
+    @operator(name, no_gradient="X")
+    def composed(X: Any) -> Any:
+        return function(X)
+
+
+for _name, _function in _TESTS.items():
+    _test(_name, _function)
+
+
+def _anywhere(name: str, function: Callable[..., Any]) -> None:
+    @operator(name, no_gradient="X")
+    def composed(X: Any) -> Any:
+        return so.reshape(function(X), shape=(1,))
+
+
+_anywhere("isfinite", lambda x: so.all(so.isfinite(x)))
+_anywhere("isinf", lambda x: so.any(so.isinf(x)))
+_anywhere("isnan", lambda x: so.any(so.isnan(x)))
+
+_BITS: dict[str, Callable[..., Any]] = {
+    "bitwise_and": so.bitwise_and,
+    "bitwise_or": so.bitwise_or,
+    "bitwise_xor": so.bitwise_xor,
+}
+
+
+def _bits(name: str, function: Callable[..., Any]) -> None:
+    @operator(name, no_gradient="X Y")
+    def composed(X: Any, Y: Any) -> Any:
+        return function(X, Y)
+
+
+for _name, _function in _BITS.items():
+    _bits(_name, _function)
+
+
+@operator()
+def atan2(X1: Any, X2: Any) -> Any:
+    return so.arctan2(X1, X2)
+
+
+@operator()
+def lerp(X: Any, Y: Any, Weight: Any) -> Any:
+    return X + Weight * (Y - X)
+
+
+@operator(no_gradient="X Y", ignored="axis")
+def equal_all(X: Any, Y: Any, *, call: Any) -> Any:
+    same = (
+        so.all(so.equal(X, Y))
+        if X.shape == Y.shape
+        else so.full(shape=(), fill_value=False, dtype="bool")
+    )
+    return scalar(call, same)
+
+
+@operator(no_gradient="Input Other Rtol Atol")
+def allclose(
+    Input: Any,
+    Other: Any,
+    Rtol: Any = None,
+    Atol: Any = None,
+    *,
+    rtol: str = "1e-5",
+    atol: str = "1e-8",
+    equal_nan: bool = False,
+    call: Any,
+) -> Any:
+    relative = float(rtol) if Rtol is None else so.reshape(Rtol, shape=())
+    absolute = float(atol) if Atol is None else so.reshape(Atol, shape=())
+    near = so.less_equal(so.abs(Input - Other), absolute + relative * so.abs(Other))
+    near = so.logical_or(near, so.equal(Input, Other))
+    if equal_nan:
+        near = so.logical_or(near, so.logical_and(so.isnan(Input), so.isnan(Other)))
+    return scalar(call, so.all(near))
 
 
 @operator()

@@ -5,6 +5,7 @@ from typing import Any
 
 import symop as so
 from symop.interop.paddle.operators import operator
+from symop.interop.paddle.ops.versions import keeps_axis, scalar
 
 
 @operator()
@@ -40,3 +41,69 @@ def _product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> Any:
     x = so.swapaxes(x, -1, -2) if transpose_x and x.ndim > 1 else x
     y = so.swapaxes(y, -1, -2) if transpose_y and y.ndim > 1 else y
     return so.matmul(x, y)
+
+
+@operator()
+def bmm(X: Any, Y: Any) -> Any:
+    return so.matmul(X, Y)
+
+
+@operator()
+def mv(X: Any, Vec: Any) -> Any:
+    return so.matmul(X, Vec)
+
+
+@operator()
+def dot(X: Any, Y: Any, *, call: Any) -> Any:
+    return scalar(call, so.sum(X * Y, axis=-1, keepdims=X.ndim > 1 and keeps_axis(call)))
+
+
+@operator()
+def addmm(
+    Input: Any,
+    X: Any,
+    Y: Any,
+    *,
+    Alpha: float = 1.0,
+    Beta: float = 1.0,
+) -> Any:
+    return Beta * Input + Alpha * so.matmul(X, Y)
+
+
+@operator()
+def kron(X: Any, Y: Any) -> Any:
+    return so.kron(X, Y)
+
+
+@operator()
+def cross(X: Any, Y: Any, *, dim: int = 9) -> Any:
+    axis = next(i for i, n in enumerate(X.shape) if n == 3) if dim == 9 else dim
+    return so.cross(X, Y, axis=axis)
+
+
+@operator()
+def bilinear_tensor_product(X: Any, Y: Any, Weight: Any, Bias: Any = None) -> Any:
+    out = so.einsum("bi,kij,bj->bk", X, Weight, Y)
+    return out if Bias is None else out + Bias
+
+
+@operator()
+def trace(Input: Any, *, offset: int = 0, axis1: int = 0, axis2: int = 1, call: Any) -> Any:
+    diagonal = so.diagonal(Input, offset=offset, axis1=axis1, axis2=axis2)
+    return scalar(call, so.sum(diagonal, axis=-1))
+
+
+@operator()
+def inverse(Input: Any) -> Any:
+    return so.inverse(Input)
+
+
+@operator()
+def cholesky(X: Any, *, upper: bool = False) -> Any:
+    lower = so.cholesky(X)
+    return so.swapaxes(lower, -1, -2) if upper else lower
+
+
+@operator()
+def dist(X: Any, Y: Any, *, p: float = 2.0, call: Any) -> Any:
+    return scalar(call, so.vector_norm(X - Y, ord=p))

@@ -15,13 +15,14 @@ def _along(value: Any, axis: int, ndim: int) -> Any:
 
 
 def _channel_axis(x: Any, layout: str) -> int:
-    return x.ndim - 1 if layout.endswith("C") and x.ndim > 2 else min(1, x.ndim - 1)
+    ndim = int(x.ndim)
+    return ndim - 1 if layout.endswith("C") and ndim > 2 else min(1, ndim - 1)
 
 
 @operator(
     "batch_norm",
     "sync_batch_norm",
-    outputs="Y MeanOut VarianceOut SavedMean SavedVariance",
+    outputs="Y MeanOut VarianceOut SavedMean SavedVariance ReserveSpace",
     ignored=_ENGINE,
     no_gradient="Mean Variance MomentumTensor",
 )
@@ -54,7 +55,8 @@ def batch_norm(
     slope = so.rsqrt(variance + epsilon)
     centered = X - _along(mean, axis, X.ndim)
     result = centered * _along(slope * Scale, axis, X.ndim) + _along(Bias, axis, X.ndim)
-    return so.cast(result, dtype=X.dtype), *new, mean, slope
+    reserve = so.zeros(shape=(0,), dtype=X.dtype)
+    return so.cast(result, dtype=X.dtype), *new, mean, slope, reserve
 
 
 @operator(outputs="Y Mean Variance", ignored=_ENGINE + " is_test")
@@ -109,7 +111,8 @@ def instance_norm(X: Any, Scale: Any = None, Bias: Any = None, *, epsilon: float
 @operator(
     outputs="Y Means Scales",
     no_gradient="BatchSize BatchSum BatchSquareSum",
-    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon summary_decay_rate data_layout",
+    ignored="slot_dim sync_stats enable_scale_and_shift is_test epsilon "
+    "summary_decay_rate data_layout",
 )
 def data_norm(X: Any, BatchSize: Any, BatchSum: Any, BatchSquareSum: Any) -> Any:
     means, scales = BatchSum / BatchSize, so.sqrt(BatchSize / BatchSquareSum)

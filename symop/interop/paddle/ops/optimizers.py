@@ -1,7 +1,7 @@
 """Updates of parameters; learning rates have shape (1,).
 
-A gradient that holds rows alone updates the whole table like the dense gradient, unless the operator
-is lazy.
+A gradient that holds rows alone updates the whole table like the dense gradient, unless the
+operator is lazy.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,8 @@ def momentum(
 ) -> Any:
     if regularization_method not in ("", "l2_decay"):
         raise PaddleError(
-            f"momentum: regularization_method must be '' or 'l2_decay', got {regularization_method!r}"
+            "momentum: regularization_method must be '' or 'l2_decay', "
+            f"got {regularization_method!r}"
         )
     grad = Grad if rescale_grad == 1 else so.multiply(Grad, rescale_grad)
     if regularization_method:
@@ -154,10 +155,7 @@ def adam(
     grad = _dense(Grad)
     moment1, moment2 = _average(Moment1, grad, b1), _average(Moment2, so.square(grad), b2)
     powers = Beta1Pow * b1, Beta2Pow * b2
-    if _holds_rows(Grad) and _is_in_place(call):
-        used = powers
-    else:
-        used = Beta1Pow, Beta2Pow
+    used = powers if _holds_rows(Grad) and _is_in_place(call) else (Beta1Pow, Beta2Pow)
     left, root = 1 - _rate(used[0]), so.sqrt(1 - _rate(used[1]))
     eps = eps * root if scales_epsilon(call) else eps
     step = _rate(LearningRate) * root / left * moment1 / (so.sqrt(moment2) + eps)

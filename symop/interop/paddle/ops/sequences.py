@@ -44,7 +44,7 @@ def last_offsets(x: Any) -> Any:
     return _symbolic(x.lod[-1])
 
 
-_POOLS = {
+_POOLS: dict[str, Any] = {
     "AVERAGE": "mean",
     "SUM": "sum",
     "SQRT": "sqrt",
@@ -113,9 +113,9 @@ def sequence_conv(
     Filter: Any,
     PaddingData: Any = None,
     *,
-    contextLength: int,  # noqa: N803
-    contextStart: int = 0,  # noqa: N803
-    contextStride: int = 1,  # noqa: N803
+    contextLength: int,
+    contextStart: int = 0,
+    contextStride: int = 1,
 ) -> Any:
     x, offsets = ragged("sequence_conv", X), last_offsets(ragged("sequence_conv", X))
     if contextStride != 1:

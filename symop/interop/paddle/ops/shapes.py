@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import symop as so
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.operators import Values, operator
+from symop.interop.paddle.ops.versions import scalar
 from symop.interop.paddle.values import numbers
 
 
@@ -154,3 +155,236 @@ def expand(X: Any, *, expand_times: Sequence[int]) -> Any:
 @operator(no_gradient="Input")
 def shape(Input: Any) -> Any:
     return jnp.asarray(Input.shape, jnp.int32)
+
+
+@operator(no_gradient="Input")
+def size(Input: Any, *, call: Any) -> Any:
+    return scalar(call, jnp.asarray(math.prod(Input.shape), jnp.int32))
+
+
+@operator(no_gradient="repeat_times_tensor RepeatTimes")
+def tile(
+    X: Any,
+    RepeatTimes: Any = None,
+    repeat_times_tensor: Values | None = None,
+    *,
+    repeat_times: Sequence[int] = (),
+) -> Any:
+    times = _given("tile", repeat_times, RepeatTimes, repeat_times_tensor)
+    times = [*(1 for _ in range(X.ndim - len(times))), *times]
+    return so.tile(X, repetitions=tuple(times))
+
+
+def _given(
+    name: str, attribute: Sequence[int], tensor: Any, tensors: Values | None
+) -> Sequence[int]:
+    """Returns numbers that are an attribute, a tensor, or a tensor each."""
+    if tensor is not None:
+        return numbers(name, tensor)
+    if tensors:
+        return [numbers(name, one)[0] for one in tensors]
+    return attribute
+
+
+@operator(no_gradient="Shape expand_shapes_tensor")
+def expand_v2(
+    X: Any,
+    Shape: Any = None,
+    expand_shapes_tensor: Values | None = None,
+    *,
+    shape: Sequence[int] = (),
+) -> Any:
+    lengths = list(_given("expand_v2: shape", shape, Shape, expand_shapes_tensor))
+    own = [*(1 for _ in range(len(lengths) - X.ndim)), *X.shape]
+    wanted = tuple(n if one in (-1, 0) else one for n, one in zip(own, lengths, strict=True))
+    return so.broadcast_to(X, shape=wanted)
+
+
+@operator(no_gradient="Y target_tensor")
+def expand_as_v2(X: Any, Y: Any = None, *, target_shape: Sequence[int] = ()) -> Any:
+    return so.broadcast_to(X, shape=tuple(target_shape) if Y is None else Y.shape)
+
+
+@operator(no_gradient="target_tensor")
+def expand_as(X: Any, target_tensor: Any) -> Any:
+    times = [n // m for n, m in zip(target_tensor.shape, X.shape, strict=True)]
+    return so.tile(X, repetitions=tuple(times))
+
+
+@operator(outputs="Y")
+def stack(X: Values, *, axis: int = 0) -> Any:
+    at = axis % (X[0].ndim + 1)
+    return so.concat(*(so.expand_dims(one, axis=at) for one in X), axis=at)
+
+
+@operator("unstack", outputs="Y", several="Y")
+def unstack(X: Any, *, axis: int = 0, num: int = 0) -> Any:
+    return _slices(X, axis)
+
+
+@operator("unbind", outputs="Out", several="Out")
+def unbind(X: Any, *, axis: int = 0) -> Any:
+    return _slices(X, axis)
+
+
+def _slices(x: Any, axis: int) -> Values:
+    return [
+        so.squeeze(so.slice_axis(x, axis=axis, begin=i, end=i + 1), axis=axis)
+        for i in range(x.shape[axis])
+    ]
+
+
+@operator()
+def flip(X: Any, *, axis: Sequence[int]) -> Any:
+    return so.flip(X, axis=tuple(axis))
+
+
+@operator("reverse")
+def reverse(X: Any, *, axis: Sequence[int]) -> Any:
+    return so.flip(X, axis=tuple(axis))
+
+
+@operator(no_gradient="ShiftsTensor")
+def roll(
+    X: Any, ShiftsTensor: Any = None, *, shifts: Sequence[int] = (), axis: Sequence[int] = ()
+) -> Any:
+    steps = shifts if ShiftsTensor is None else numbers("roll: ShiftsTensor", ShiftsTensor)
+    return so.roll(X, shift=tuple(steps), axis=tuple(axis)) if axis else so.roll(X, shift=steps[0])
+
+
+@operator(no_gradient="StartsTensor EndsTensor StridesTensor", ignored="infer_flags")
+def strided_slice(
+    Input: Any,
+    StartsTensor: Any = None,
+    EndsTensor: Any = None,
+    StridesTensor: Any = None,
+    *,
+    axes: Sequence[int],
+    starts: Sequence[int] = (),
+    ends: Sequence[int] = (),
+    strides: Sequence[int] = (),
+    decrease_axis: Sequence[int] = (),
+) -> Any:
+    where = (
+        _given("strided_slice", attribute, tensor, None)
+        for attribute, tensor in (
+            (starts, StartsTensor),
+            (ends, EndsTensor),
+            (strides, StridesTensor),
+        )
+    )
+    result = Input
+    for axis, start, stop, step in zip(axes, *where, strict=True):
+        ids = range(Input.shape[axis])[start:stop:step]
+        result = so.take(result, jnp.asarray(list(ids), jnp.int32), axis=axis)
+    kept = [n for i, n in enumerate(result.shape) if i not in decrease_axis]
+    return so.reshape(result, shape=tuple(kept)) if decrease_axis else result
+
+
+@operator(no_gradient="Y Offsets")
+def crop(
+    X: Any,
+    Y: Any = None,
+    Offsets: Any = None,
+    *,
+    offsets: Sequence[int] = (),
+    shape: Sequence[int] = (),
+) -> Any:
+    lengths = shape if Y is None else Y.shape
+    return _cropped(X, _given("crop", offsets, Offsets, None), lengths)
+
+
+@operator(no_gradient="Shape Offsets ShapeTensor OffsetsTensor")
+def crop_tensor(
+    X: Any,
+    Shape: Any = None,
+    Offsets: Any = None,
+    ShapeTensor: Values | None = None,
+    OffsetsTensor: Values | None = None,
+    *,
+    offsets: Sequence[int] = (),
+    shape: Sequence[int] = (),
+) -> Any:
+    lengths = _given("crop_tensor: shape", shape, Shape, ShapeTensor)
+    return _cropped(X, _given("crop_tensor: offsets", offsets, Offsets, OffsetsTensor), lengths)
+
+
+def _cropped(x: Any, offsets: Sequence[int], lengths: Sequence[int]) -> Any:
+    begin = tuple(offsets) or (0,) * x.ndim
+    end = tuple(
+        n if length == -1 else start + length
+        for n, start, length in zip(x.shape, begin, lengths, strict=True)
+    )
+    return so.slice(x, begin=begin, end=end)
+
+
+@operator()
+def pad(X: Any, *, paddings: Sequence[int], pad_value: float = 0.0) -> Any:
+    return so.pad(X, pad_width=_width_pairs(paddings), constant_value=pad_value)
+
+
+def _width_pairs(widths: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(widths[::2], widths[1::2], strict=True))
+
+
+_MODES: dict[str, Any] = {
+    "constant": "constant",
+    "reflect": "reflect",
+    "edge": "edge",
+    "replicate": "edge",
+    "circular": "wrap",
+}
+
+
+@operator(no_gradient="Paddings")
+def pad2d(
+    X: Any,
+    Paddings: Any = None,
+    *,
+    paddings: Sequence[int] = (0, 0, 0, 0),
+    mode: str = "constant",
+    pad_value: float = 0.0,
+    data_format: str = "NCHW",
+) -> Any:
+    top, bottom, left, right = _given("pad2d: Paddings", paddings, Paddings, None)
+    return _padded(X, ((top, bottom), (left, right)), mode, pad_value, data_format)
+
+
+@operator(no_gradient="Paddings")
+def pad3d(
+    X: Any,
+    Paddings: Any = None,
+    *,
+    paddings: Sequence[int] = (),
+    mode: str = "constant",
+    value: float = 0.0,
+    data_format: str = "NCDHW",
+) -> Any:
+    pairs = _width_pairs(_given("pad3d: Paddings", paddings, Paddings, None))
+    return _padded(X, tuple(reversed(pairs)), mode, value, data_format)
+
+
+def _padded(
+    x: Any, pairs: tuple[tuple[int, int], ...], mode: str, value: float, data_format: str
+) -> Any:
+    if mode not in _MODES:
+        raise PaddleError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    none = ((0, 0),)
+    widths = (*none, *pairs, *none) if data_format.endswith("C") else (*none, *none, *pairs)
+    filling: dict[str, Any] = {"constant_value": value} if mode == "constant" else {}
+    return so.pad(x, pad_width=widths, mode=_MODES[mode], **filling)
+
+
+@operator()
+def pad_constant_like(X: Any, Y: Any, *, pad_value: float = 0.0) -> Any:
+    widths = tuple((0, n - m) for n, m in zip(X.shape, Y.shape, strict=True))
+    return so.pad(Y, pad_width=widths, constant_value=pad_value)
+
+
+@operator()
+def shard_index(
+    X: Any, *, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1
+) -> Any:
+    length = -(-index_num // nshards)
+    inside = so.equal(so.floor_divide(X, length), shard_id)
+    return so.where(inside, so.mod(X, length), ignore_value)

@@ -5,7 +5,10 @@ from typing import Any
 import symop as so
 from symop.interop.paddle.operators import operator
 
-_REMOTE = "is_distributed remote_prefetch trainer_id epmap height_sections table_names entry_config entry slot entry_config"
+_REMOTE = (
+    "is_distributed remote_prefetch trainer_id epmap height_sections table_names "
+    "entry_config entry slot"
+)
 
 
 def _looked_up(table: Any, ids: Any, padding_idx: int, is_sparse: bool) -> Any:

@@ -7,22 +7,25 @@ import symop as so
 _SCALARS = 2_005_000
 """The first release whose scalars have no axis."""
 _ADAM = 2_000_000
-"""The first release whose Adam scales epsilon with the correction of the second moment."""
+"""The first release whose Adam scales epsilon by the second moment's correction."""
 
 
 def version_of(call: Any) -> int:
-    """Returns the release that wrote a program, as a number; that of a new program is the latest."""
+    """Returns the release that wrote a program, as a number; 2.6.2 if the program is new."""
     written = call.translation.program.version
     return int(written) or 2_006_002
 
 
+def keeps_axis(call: Any) -> bool:
+    """Returns whether a reduction of the last axis leaves an axis of length one: before 2.5."""
+    return version_of(call) < _SCALARS
+
+
 def scalar(call: Any, value: Any) -> Any:
     """Returns a scalar, with shape (1,) in releases before 2.5."""
-    return (
-        so.reshape(value, shape=(1,)) if version_of(call) < _SCALARS and not value.ndim else value
-    )
+    return so.reshape(value, shape=(1,)) if keeps_axis(call) and not value.ndim else value
 
 
 def scales_epsilon(call: Any) -> bool:
-    """Returns whether Adam adds ``epsilon * sqrt(1 - beta2^t)`` to the root of the second moment."""
+    """Returns whether Adam adds ``epsilon * sqrt(1 - beta2^t)`` to the root."""
     return version_of(call) >= _ADAM
