@@ -6,7 +6,7 @@ A name that is written twice thereby becomes two values, as in single assignment
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import symop as so
@@ -22,11 +22,16 @@ from symop.interop.paddle.gradients import (
     forward_type,
     output_slot,
 )
-from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of
+from symop.interop.paddle.operators import EMPTY, GRAD, Definition, find, parameter_of, reason_without
 from symop.interop.paddle.values import data_of, is_floating
 from symop.symbol.symbol import Symbol
 
 Environment = MutableMapping[str, Any]
+
+_READ_BEFORE_WRITTEN = frozenset(
+    {"conditional_block", "conditional_block_infer", "conditional_block_grad", "while", "while_grad"}
+)
+"""Operators whose inputs may be variables that only their sub-block writes."""
 
 
 @dataclass
@@ -39,6 +44,7 @@ class Call:
         outputs: the values of its output slots, after it was translated.
         translation: the translation that it belongs to.
         environment: the values that its block can read; bodies of control flow read them.
+        entries: for an operator that runs a sub-block, the values that the sub-block reads.
     """
 
     op: OpDesc
@@ -46,6 +52,7 @@ class Call:
     outputs: Slots
     translation: "Translation"
     environment: Environment
+    entries: dict[Place, Any] = field(default_factory=dict)
 
 
 class Translation:
@@ -97,9 +104,14 @@ class Translation:
         if name == EMPTY:
             return None
         value = environment.get(name)
-        if value is None and not name.endswith(GRAD) and op.type not in ("conditional_block", "while"):
+        if value is None and GRAD not in name and op.type not in _READ_BEFORE_WRITTEN:
             raise PaddleError(f"{op.type}: inputs must have values, got none for {name!r}")
         return value
+
+    def next_number(self) -> int:
+        """Returns a number that was not returned before; it makes names of placeholders unique."""
+        self._count += 1
+        return self._count
 
     # Calls ---------------------------------------------------------------------------------------
 
@@ -114,10 +126,7 @@ class Translation:
             return _called(definition, call)
         forward = forward_type(call.op.type)
         if not forward:
-            raise PaddleError(
-                f"{call.op.type}: no operator of Paddle has this name here; "
-                "symop.interop.paddle.names() lists those that are there"
-            )
+            raise PaddleError(f"{call.op.type}: {reason_without(call.op.type)}")
         return self._gradient(forward, call)
 
     def _note(self, call: Call) -> None:
@@ -127,7 +136,7 @@ class Translation:
                 if values and values[0] is not None:
                     self._calls[call.op.type, slot, _identity(values[0])].append(call)
 
-    def _forward_call(self, forward: str, slots: Slots) -> Call | None:
+    def forward_call(self, forward: str, slots: Slots) -> Call | None:
         """Returns the latest call of ``forward`` with the same values in the slots that both have."""
         for slot, values in slots.items():
             if not values or values[0] is None:
@@ -143,15 +152,14 @@ class Translation:
         """Returns the outputs of a gradient call, derived from the forward composition."""
         base = find(_base(forward))
         if base is None:
-            raise PaddleError(f"{call.op.type}: no operator {_base(forward)!r} is defined here")
+            raise PaddleError(f"{call.op.type}: {reason_without(_base(forward))}")
         known = {*base.slots, *base.outputs}
         slots = {output_slot(slot, known): values for slot, values in call.inputs.items()}
-        before = self._forward_call(forward, slots)
+        before = self.forward_call(forward, slots)
         inner = self._forward_inputs(forward, base, slots, before)
         # A gradient of this call needs inputs of the forward call that this one does not declare.
         call.inputs = {**inner, **call.inputs}
-        self._count += 1
-        places = Placeholders(f"{forward}{self._count}.")
+        places = Placeholders(f"{forward}{self.next_number()}.")
         inputs = places.stand_for(inner)
         computed = self._recomputed(forward, call, before, inputs)
         wanted = [
