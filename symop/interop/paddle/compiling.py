@@ -1,17 +1,18 @@
 """A Paddle program, for feeds of given types, as a ``so.Program`` that keeps its variables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 import symop as so
+from symop.interop.paddle.arrays import is_packed
+from symop.interop.paddle.control import leaves, rebuilt
 from symop.interop.paddle.errors import PaddleError
 from symop.interop.paddle.framework import ProgramDesc, VarDesc, VarKind
 from symop.interop.paddle.translating import Translation
-from symop.interop.paddle.values import data_of
-from symop.symbol.symbol import Symbol
+from symop.interop.paddle.values import data_of, symbolic
 
 
 class Type(NamedTuple):
@@ -103,10 +104,10 @@ class Compiled:
 
     def __init__(self, translated: Translated, scope: Any) -> None:
         """Makes a program of a graph; its values are those of ``scope``."""
-        self._forms = [_form(one) for one in translated.fetched]
-        fetched = [leaf for one in translated.fetched for leaf in _leaves(one)]
-        updates = [_symbolic(one) for one in translated.updates.values()]
-        group = so.Group([*map(_symbolic, fetched), *updates])
+        self._forms = [_fetched(one) for one in translated.fetched]
+        fetched = [leaf for one in self._forms for leaf in leaves(one)]
+        updates = [symbolic(one) for one in translated.updates.values()]
+        group = so.Group([*map(symbolic, fetched), *updates])
         read = set(group.list_inputs())
         self.program = group.to_program([name for name in translated.variables if name in read])
         outputs = self.program.outputs
@@ -126,25 +127,13 @@ class Compiled:
         results = list(self.program.run(given))
         for (name, _), value in zip(self._created, results[len(results) - len(self._created) :], strict=True):
             self.program.scope[name] = value
-        leaves = iter(results)
-        return [_assembled(levels, leaves) for levels in self._forms]
+        supply = iter(results)
+        return [rebuilt(one, [next(supply) for _ in leaves(one)]) for one in self._forms]
 
 
-def _symbolic(value: Any) -> Symbol:
-    return value if isinstance(value, Symbol) else so.sym.identity(value)
-
-
-def _form(value: Any) -> int:
-    return len(value.lod) if isinstance(value, so.LoDTensor) else 0
-
-
-def _leaves(value: Any) -> Iterable[Any]:
-    return (value.data, *value.lod) if isinstance(value, so.LoDTensor) else (value,)
-
-
-def _assembled(levels: int, leaves: Any) -> Any:
-    data = next(leaves)
-    return so.LoDTensor(data, [next(leaves) for _ in range(levels)]) if levels else data
+def _fetched(value: Any) -> Any:
+    """Returns what is fetched: of a tensor array that a loop wrote, all elements stacked."""
+    return so.array_stack(value) if is_packed(value) else value
 
 
 def fed(name: str, value: Any) -> dict[str, Any]:
