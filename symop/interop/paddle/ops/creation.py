@@ -3,6 +3,8 @@
 from typing import Any
 
 import symop as so
+from symop.interop.paddle.arrays import is_tensor_array
+from symop.interop.paddle.control import zeros_like as zeros_of
 from symop.interop.paddle.operators import Values, operator
 from symop.interop.paddle.ops.dtypes import dtype_of
 from symop.interop.paddle.values import numbers
@@ -32,7 +34,7 @@ def fill_constant(
 
 @operator("fill_zeros_like", "zeros_like")
 def fill_zeros_like(X: Any) -> Any:
-    return so.zeros_like(X)
+    return zeros_of(X) if is_tensor_array(X) else so.zeros_like(X)
 
 
 @operator("fill_any_like")
